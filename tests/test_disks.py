@@ -59,7 +59,9 @@ def test_power_cuts(tmp_path: Path, subject: Any, cuts: int, seed: int) -> None:
         failures.note(f"cut {number} of seed {seed}, after step {at}", call)
         shutil.rmtree(folder)
     assert not failures.found, str(failures)
-    print(f"\n{subject.__name__}: {cuts} cuts, seed {seed}, of {len(disk.steps)} steps: all that was done is there")
+    print(
+        f"\n{subject.__name__}: {cuts} cuts, seed {seed}, of {len(disk.steps)} steps: all completed writes are present"
+    )
 
 
 @pytest.mark.slow

@@ -152,6 +152,7 @@ def session(api: wb.Session) -> None:
     assert_type(api.inbox.events(), list[AnyEvent])
     assert_type(api.sandbox.events()[0].event, AnyEvent)
     assert_type(wb.rewards.fetch(api, ["id"]), Rewards)
+    assert_type(wb.sequences.run(api, wb.sequences.catalogue["refund-full"]).events(), list[AnyEvent])
 
 
 async def tasks(api: wb.AsyncSession) -> None:

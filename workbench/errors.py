@@ -298,7 +298,7 @@ def _unusable(
     if re.search(r"\.(str|dt) accessor|dtype=", str(error)):  # of pandas
         frames = [name for name, value in bound.items() if hasattr(value, "columns")]
         return [
-            Problem(name, "column", f"has a column of another type ({visible(str(error), 100)})") for name in frames
+            Problem(name, "column", f"has a column of the wrong type ({visible(str(error), 100)})") for name in frames
         ]
     if isinstance(error, AttributeError):
         candidates = [name for name, value in bound.items() if value is error.obj]
@@ -309,7 +309,7 @@ def _unusable(
         candidates = [name for name, value in bound.items() if type(value).__name__ == named]
         items = [name for name, value in bound.items() if any(type(item).__name__ == named for item in _items(value))]
     return [Problem(name, "type", f"cannot be {_a_type(bound[name])}") for name in candidates] or [
-        Problem(name, "type", "contains an item of another type") for name in items
+        Problem(name, "type", "contains an item of the wrong type") for name in items
     ]
 
 

@@ -69,7 +69,7 @@ class Trouble:
 
 @attrs.frozen(kw_only=True)
 class Health:
-    """Troubles of a session, most urgent first, with the unconfirmed assumptions in use and the versions."""
+    """Problems of a session, most urgent first, with the unconfirmed assumptions in use and the versions."""
 
     troubles: tuple[Trouble, ...]
     assumptions: Mapping[str, int]
@@ -255,7 +255,7 @@ def _of_endpoints(session: Examined) -> Iterator[Trouble]:
         url = visible(endpoints[endpoint].url, 120) if endpoint in endpoints else "A removed endpoint"
         yield _trouble(
             "failed endpoint",
-            f"{url} answered {answer}." if isinstance(answer, int) else f"{url} gave no answer ({answer}).",
+            f"{url} answered {answer}." if isinstance(answer, int) else f"{url} did not answer ({answer}).",
             "Repair the endpoint, then resend the deliveries.",
             [(delivery.event_id, delivery.attempts[-1].at) for delivery in deliveries],
         )

@@ -20,7 +20,7 @@ def public_names(package: str, names: Mapping[str, str]) -> "tuple[Callable[[str
 
     Args:
         package: The `__name__` of the package.
-        names: Module of each public name, as "workbench.client.client"; "module:name" if its name differs there.
+        names: Module of each public name, such as "workbench.client.client"; "module:name" if its name differs there.
     """
     # IPython calls its two hooks by name; people do not.
     public = sorted(name for name in names if not name.endswith("_ipython_extension"))

@@ -82,10 +82,10 @@ WORDINGS: Mapping[str, Mapping[str, str]] = {
     },
     "next_call": {
         "python": "Next: typed_data(nonce=…) returns the message for an admin's own wallet to sign, accept(…) checks "
-        "the wallet's signature, transaction(…) returns the call that anybody can then send.",
+        "the wallet's signature, transaction(…) returns the call that anyone can then send.",
         "terminal": "Next: workbench withdrawals typed-data prints the message for an admin's own wallet to sign, and "
-        "workbench withdrawals transaction, with the wallet's signature, the call that anybody can then send.",
-        "other": "Next: an admin's own wallet signs the message; then anybody can send the call.",
+        "workbench withdrawals transaction, with the wallet's signature, the call that anyone can then send.",
+        "other": "Next: an admin's own wallet signs the message; then anyone can send the call.",
     },
     "next_parameters": {
         "python": "Next: parameters() returns the arguments of the call, transaction({nonce}) what the admin's own "

@@ -158,7 +158,7 @@ class AsyncSession(_Session, AsyncClient):
     """A session whose operations and `inbox.wait` are awaited; `.sandbox`, `.journal` and the rest are synchronous.
 
     Bulk runs, sequence files, withdrawals and interactive tools need a synchronous session from `connect()`. Call
-    them in a thread, as `await asyncio.to_thread(wb.bulk.run, …)`.
+    them in a thread, such as `await asyncio.to_thread(wb.bulk.run, …)`.
     """
 
     @property
@@ -264,19 +264,19 @@ def connect(
         api_key: The key, or a function that fetches it, which is asked again every 15 minutes and after a 401; by
             default the sandbox's full key, or the profile's key. A sandbox served by another machine, at https://…,
             needs its full key.
-        tenant: Tenant of the sandbox whose key is used, as "provider-managed"; see `api.sandbox.tenants()`.
+        tenant: Tenant of the sandbox whose key is used, such as "provider-managed"; see `api.sandbox.tenants()`.
         timeout: Seconds per call, including retries (default 30, or the profile's); None waits forever.
         check: Whether requests are checked before they are sent; False shows how the service answers a wrong one.
         journal: Where calls with an effect are recorded: a Journal or a path; False records none. By default in
             memory for a sandbox, in a file for a real service.
         limits: Rates, caps and the list of recipients.
-        wire_names: Wire names that differ from the assumed ones, as {"simulate_authorization.decline_reason":
+        wire_names: Wire names that differ from the assumed ones, such as {"simulate_authorization.decline_reason":
             "reason"}.
         ca_file: Certificates to trust in place of the usual ones.
         idempotency_header: Header to send a key of each call in, the same for each attempt.
         seed: Embedded sandbox only: seed of its world (default 1). The same seed and calls give the same bytes.
         behavior: Embedded sandbox only: "documented" (default), "observed" to follow live services where the document
-            is silent, or a TOML file or mapping with settings, as {"settle_route": False}.
+            is silent, or a TOML file or mapping with settings, such as {"settle_route": False}.
         environment: Embedded sandbox only: "sandbox" (default) or "production", where simulations do not exist.
         path: Embedded sandbox only: file that stores its state; by default the state is in memory.
         public_webhooks: Embedded sandbox only: whether webhooks may go to public addresses (default False).
@@ -284,7 +284,7 @@ def connect(
             "x60".
         world: Embedded sandbox only: "small" (default), "program" with 240 people and a year of purchases, "large", or
             a TOML file.
-        http: Options of the connections to a service, as {"trust_env": True}; see `docs/connections.md`.
+        http: Options of the connections to a service, such as {"trust_env": True}; see `docs/connections.md`.
 
     Raises:
         UsageError: Arguments are not allowed; the message lists all problems.

@@ -67,7 +67,7 @@ def test_a_wrong_letter_and_a_dead_server_are_distinguished(server: ClassServer,
         right = link(server)
         with pytest.raises(wb.errors.UsageError, match=r"no learner has the code .*letter by letter"):
             wb.course.join(right[:-1] + ("2" if right[-1] != "2" else "3"))
-    with pytest.raises(wb.errors.NotSent, match=r"Nothing answers at 127\.0\.0\.1:\d+: no class is served"):
+    with pytest.raises(wb.errors.NotSent, match=r"No answer from 127\.0\.0\.1:\d+: no class is served"):
         wb.course.join(right)
 
     assert not list(state.glob("class*"))

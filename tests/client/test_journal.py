@@ -516,7 +516,7 @@ def test_a_journal_of_no_client_sends_nothing(tmp_path: Path) -> None:
     """A journal that is opened by itself can be read and resolved, and sends nothing."""
     attempt = _unknown(client_on(Service(LOST), journal=tmp_path / "journal.db"))
     journal = Journal(tmp_path / "journal.db")
-    with pytest.raises(UsageError, match="belongs to no client"):
+    with pytest.raises(UsageError, match="has no client"):
         journal.resend(attempt, object(), accept_double=True)
 
 

@@ -470,7 +470,7 @@ def test_missing_simulation_has_two_readings() -> None:
 def test_simulations_never_reach_production(name: str) -> None:
     """In production a simulation is refused before any connection."""
     service = Service(AUTHORIZED)
-    with pytest.raises(WrongEnvironment, match="exists in sandboxes only"):
+    with pytest.raises(WrongEnvironment, match="exists only in sandboxes"):
         call(client_on(service, environment="production", journal=Journal()), name)
 
     assert service.count == 0

@@ -548,7 +548,7 @@ class TestProduction:
 
         made.view.button.click()
 
-        assert "sandboxes only" in unescape(made.view.error.value)
+        assert "only in sandboxes" in unescape(made.view.error.value)
 
 
 def test_a_plain_client_has_forms_too(api: Session, purchase: dict[str, Any]) -> None:

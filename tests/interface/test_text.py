@@ -82,9 +82,9 @@ def test_text_as_a_value(field: tuple[type[Any], str], text: str, value: Any) ->
     (REASON, "because", "must be one of account_credit_limit_exceeded, card_locked"),
     (BORN, "01.02.1990", "must be a date written YYYY-MM-DD"), (BORN, "1990-02-31", "is not a day of the calendar"),
     (RATE, "NaN", "must be a decimal number"), (RATE, "1,5", "must be a decimal number"), (VERSION, "two", "must be a decimal number"),
-    (CREATED, "yesterday", "must be a time with a zone, as 2026-01-02T03:04:05Z"),
-    (CREATED, "2026-01-02T03:04:05", "must be a time with a zone, as 2026-01-02T03:04:05Z"),
-    ((people.User, "address"), "12 Example Street", "cannot be given as text"),
+    (CREATED, "yesterday", "must be a time with a zone, such as 2026-01-02T03:04:05Z"),
+    (CREATED, "2026-01-02T03:04:05", "must be a time with a zone, such as 2026-01-02T03:04:05Z"),
+    ((people.User, "address"), "12 Example Street", "cannot be passed as text"),
 ])  # fmt: skip
 def test_text_that_does_not_fit(field: tuple[type[Any], str], text: str, words: str) -> None:
     """Text that does not fit raises an error with the rule's words, and nothing private in it."""

@@ -168,9 +168,9 @@ def test_what_cannot_be_explained_is_refused(spend: Any) -> None:
     bare = pd.DataFrame(frame)
     bare.attrs = {}
     for given, row, column, problem in (
-        (changed, 0, "net_cents", "it was changed since"),
+        (changed, 0, "net_cents", "it has changed since"),
         (bare, 0, "net_cents", "not a report of this process"),
-        (frame, 0, "merchant_name", "not a number that is made of rows"),
+        (frame, 0, "merchant_name", "not a number computed from rows"),
         (frame.drop(columns="merchant_name"), 0, "net_cents", "which identifies a row"),
         (frame, 9, "net_cents", "position from 0"),
         (frame, 0, "nett", "net_cents"),

@@ -26,7 +26,7 @@ MORE_OF_A_SIGNATURE = (
 PENDING_COMPANY = (
     "The only answer with a company follows a reapplication, after which it is pending, and pending has no link."
 )
-OTHER_CHAIN = "Its Stellar contract has addresses that the documented pattern of a contract does not have."
+OTHER_CHAIN = "The addresses of its Stellar contract do not match the documented pattern."
 LOWER_CASE = "Live answers were seen with the reason in lower case."
 BODY_NEEDED = "Live services were seen to refuse a refund whose body has no `amount`."
 BOTH = {

@@ -123,7 +123,8 @@ def test_settle_returns_documented_values(api):
 
 
 def test_what_the_state_forbids_is_refused(api):
-    with pytest.raises(BadRequest, match="a card that is active cannot be activated"):
+    """The message names the control and the reason, without a status of HTTP."""
+    with pytest.raises(BadRequest, match=r"^activate_card: a card that is active cannot be activated$"):
         api.sandbox.cards.activate(api.card)
 
 

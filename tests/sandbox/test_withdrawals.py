@@ -256,7 +256,7 @@ def test_an_expired_or_altered_withdrawal_is_refused(api):
         ({**transaction, "to": api.guide["contracts"][0]["proxy_address"]}, "controller"),
         ({**transaction, "chainId": 1}, "no such contract"),
         ({**transaction, "data": "0x"}, "withdrawAsset"),
-        ({}, "has to, chainId and data"),
+        ({}, "required: to, chainId and data"),
     ):
         with pytest.raises(BadRequest, match=words):
             api.sandbox.execute(changed)

@@ -111,7 +111,7 @@ def test_expectations_see_the_events_of_the_sessions_tenant_alone() -> None:
 
     assert [one.verdict for one in runs if not one.ok] == []
     assert {len(one.events()) for one in runs} == {4}
-    assert not {event["id"] for event in runs[0].events()} & {event["id"] for event in runs[1].events()}
+    assert not {event.id for event in runs[0].events()} & {event.id for event in runs[1].events()}
 
 
 def test_every_decline_reason_has_a_sequence() -> None:

@@ -137,5 +137,5 @@ def test_wrong_arguments() -> None:
     with pytest.raises(UsageError, match="not a sequence of the catalogue"):
         wb.compare_behavior("documented", "observed", sequences=["nope"])
     api = wb.Client(base_url="https://api.example.com", api_key="k")
-    with pytest.raises(UsageError, match="shows no records"):
+    with pytest.raises(UsageError, match="are not available"):
         wb.compare_records(api, api)

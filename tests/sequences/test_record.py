@@ -94,9 +94,9 @@ def test_other_parameters_or_another_sequence_are_noticed(tmp_path: Path) -> Non
     sandbox, path = Sandbox(seed=3), tmp_path / "run"
     run(sandbox, STORY, path=path)
 
-    with pytest.raises(InvalidSequence, match="parameters are not those"):
+    with pytest.raises(InvalidSequence, match="parameters differ from those"):
         run(sandbox, STORY, path=path, amount=7)
-    with pytest.raises(InvalidSequence, match="sequence is not the one"):
+    with pytest.raises(InvalidSequence, match="sequence differs from the one"):
         run(sandbox, catalogue["refund-full"], path=path)
 
 

@@ -133,7 +133,7 @@ def test_both_names_of_one_member_are_refused(tmp_path: Path) -> None:
     """A member given by attribute name and wire name at once is an error."""
     path = written(tmp_path, ".csv", [{"transaction_id": "t", "transactionId": "u"}])
 
-    with pytest.raises(InvalidRequest, match="given twice"):
+    with pytest.raises(InvalidRequest, match="given both"):
         bulk.read_rows(path, "simulate_refund")
 
 
@@ -197,7 +197,7 @@ def test_broken_csv_names_its_line(tmp_path: Path, name: str) -> None:
 
 
 JSON = {
-    "an object": (".json", b"{}", "must hold a list"),
+    "an object": (".json", b"{}", "must contain a list"),
     "a number in it": (".json", b"[1]", "item 1 is not an object"),
     "a member twice": (".json", b'[{"a":1,"a":2}]', "duplicate member"),
     "NaN": (".json", b'[{"a":NaN}]', "NaN"),
@@ -322,7 +322,7 @@ def test_lists_in_a_parquet_are_refused(tmp_path: Path) -> None:
     """No request takes one, and a few bytes can hold a billion of them."""
     pq.write_table(pa.table({"a": [[1, 2], [3]]}), tmp_path / "a.parquet")
 
-    with pytest.raises(UsageError, match=r"column a\.list\.element holds lists"):
+    with pytest.raises(UsageError, match=r"column a\.list\.element contains lists"):
         bulk.read_rows(tmp_path / "a.parquet")
 
 

@@ -61,7 +61,7 @@ def test_every_record_has_columns(cls: type[Any]) -> None:
 
 
 def test_rewards_have_the_dtypes_of_their_rules() -> None:
-    """Points are exact, cents whole, times UTC, the type a category, ids text; the same where there are no rows."""
+    """Points are exact, cents whole, times UTC, the type a category, ids text; the same where the input has no rows."""
     frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
 
     assert frame.dtypes.astype(str).to_dict() == {

@@ -423,7 +423,7 @@ def test_a_folder_of_another_read_is_left_alone(tmp_path: Path) -> None:
     """Earned and redeemed do not mix in one folder, nor do strange files."""
     service = Service(usual(1, 5))
     read(service, path=tmp_path / "a")
-    with pytest.raises(UsageError, match="holds another read"):
+    with pytest.raises(UsageError, match="contains another read"):
         read(service, path=tmp_path / "a", type="earned")
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "x.txt").write_text("mine")
@@ -476,7 +476,7 @@ def test_a_refresh_reads_all_where_rows_are_in_another_order(tmp_path: Path) -> 
     made = read(service, path=tmp_path / "r", refresh=True)
 
     assert made.changes["id"].tolist() == [rows[350]["id"]]
-    with pytest.raises(UsageError, match="refresh needs path"):
+    with pytest.raises(UsageError, match="refresh requires path"):
         read(service, refresh=True)
 
 

@@ -134,7 +134,7 @@ def test_simulations_are_refused_in_production(wb):
     ended = wb("transactions", "refund", NOBODY, "--amount", "FULL", "--profile", "live", "--live")
 
     assert ended.code == 6
-    assert "exists in sandboxes only" in ended.err
+    assert "exists only in sandboxes" in ended.err
 
 
 def test_effects_need_arming(wb):

@@ -69,7 +69,7 @@ def test_a_call_after_the_last_one_is_refused(recorded):
     path, card, _ = recorded
     with testing.replay(path) as api:
         purchase(api, card)
-        with pytest.raises(NotSent, match="no further call"):
+        with pytest.raises(NotSent, match="no more calls"):
             api.list_contracts()
 
 

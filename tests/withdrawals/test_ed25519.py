@@ -167,7 +167,7 @@ def test_the_sandbox_executes_it_once(api, number):
     parameters = list(transaction["parameters"])
     stranger = withdrawal.plan.contract.proxy_address
     for changed, words in (
-        ({**transaction, "from": stranger}, "sent from an admin"),
+        ({**transaction, "from": stranger}, "sent by an admin"),
         ({**transaction, "to": stranger}, "controller"),
         ({**transaction, "parameters": [*parameters[:2], "1", *parameters[3:]]}, "not the service's over"),
         ({**transaction, "parameters": []}, "parameters must be a list"),

@@ -111,7 +111,7 @@ DIFFERENCES = {
     "another recipient": (3, OTHER, "is not the requested recipient"),
     "another contract": (0, OTHER, "is not the requested contract"),
     "another token": (1, OTHER, "is not the requested token"),
-    "another end": (4, int(NOON.timestamp()) + 601, "is not expiresAt"),
+    "another end": (4, int(NOON.timestamp()) + 601, "differs from expiresAt"),
     "another salt": (5, [1] * 32, "or their salts, are not the same"),
     "another signature": (6, "0x" + "12" * 64 + "1b", "signature.data"),
     "another count": (2, "25000001", "the decimals given may be wrong"),
@@ -141,7 +141,7 @@ def test_another_chain(contract):
     """So does the chain."""
     withdrawal, _ = signed(contract, changes={"chainId": "0x1"})
 
-    assert ["is not the contract's chain"] == [problem.message for problem in withdrawal.problems]
+    assert ["differs from the contract's chain"] == [problem.message for problem in withdrawal.problems]
 
 
 @pytest.mark.parametrize("rate, decimals", [("2", 6), ("2650.50", 6), ("1.05", 5), ("1", 7)])

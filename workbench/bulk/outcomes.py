@@ -84,7 +84,7 @@ class RunRecord:
     def operation(self) -> str | None:
         """The operation of the run in the file; None if the run was killed before it started."""
         if self._file.damaged("run"):
-            raise UnusableFile(f"{self._file.path}: the head of the run is damaged; file left unchanged.")
+            raise UnusableFile(f"{self._file.path}: the header of the run is damaged; file left unchanged.")
         rows = self._file.run("SELECT operation FROM run")
         return rows[0][0] if rows else None
 

@@ -133,7 +133,7 @@ def take_keys(
         for source in sources
     ]
     if all(value is None for value in values):
-        raise InvalidRequest(f"no row has {visible(key, 60)}, which is to be the key", of=operation.name)
+        raise InvalidRequest(f"no row has {visible(key, 60)}, the column chosen as key", of=operation.name)
     return [None if value is None else str(value) for value in values]
 
 
@@ -273,7 +273,7 @@ def operation_of(call: object) -> Operation[..., Any]:
         message = "sign_withdrawal authorizes moving funds; call it one at a time, after looking at its plan"
         raise UsageError(message, of="bulk.run")
     if not operation.effect:
-        raise UsageError(f"{operation.name} changes nothing; a bulk run is for writes", of="bulk.run")
+        raise UsageError(f"{operation.name} is a read; bulk runs are for operations with an effect", of="bulk.run")
     return operation
 
 
@@ -304,7 +304,7 @@ def plan_of(
     """
     sources = sources_of(operation, rows)
     if not sources:
-        raise InvalidRequest("there are no rows", of=operation.name)
+        raise InvalidRequest("the input has no rows", of=operation.name)
     single = ((path, leaf) for path, leaf in walk.leaves(operation.request) if walk.record_of(leaf.kind) is None)
     members = {walk.wire_path(operation.request, path): leaf for path, leaf in single}
     keys = take_keys(operation, sources, key, members)

@@ -172,7 +172,7 @@ def _typed(cls: type[Any], row: Mapping[str, Any], body: Body, column: str, wire
             message = f"is not a member of {cls.__name__} (members: {', '.join(names)})"
             body.problems.append(Problem(here, "unknown", message))
         elif member.name in typed_members:
-            body.problems.append(Problem(here, "twice", "is given twice, by its attribute name and its wire name"))
+            body.problems.append(Problem(here, "twice", "is given both by its attribute name and by its wire name"))
         elif isinstance(member.kind, Nested) and isinstance(value, Mapping):
             typed_members[member.name] = _typed(member.kind.of, value, body, f"{here}.", f"{path}.")
         else:
@@ -394,7 +394,7 @@ def parquet_rows(path: Path, limits: Limits) -> Rows:
             names = _names(file.schema_arrow.names, limits)
             leaves = [head.schema.column(j) for j in range(head.num_columns)]
             if lists := [visible(leaf.path, 80) for leaf in leaves if leaf.max_repetition_level]:
-                raise BadSheet(f"column {lists[0]} holds lists; a cell is one value")
+                raise BadSheet(f"column {lists[0]} contains lists; a cell holds one value")
             texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
         number = 0
         # Repeated text is stored once in a dictionary, and once in memory.
@@ -425,7 +425,7 @@ def _json(path: Path, limits: Limits) -> Rows:
     except strict_json.NotJson as error:
         raise BadSheet(str(error)) from None
     if not isinstance(rows, list):
-        raise BadSheet("must hold a list of objects")
+        raise BadSheet("must contain a list of objects")
     for i, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
             raise BadSheet(f"item {i} is not an object")

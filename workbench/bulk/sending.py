@@ -139,11 +139,11 @@ def resume(
     """
     file = Path(path)
     if not file.exists():
-        raise UsageError(f"there is no run at {file}", of="resume")
+        raise UsageError(f"no run found at {file}", of="resume")
     with closing(RunRecord(file)) as record:
         name = record.operation
     if name is None:
-        raise UsageError(f"the run at {file} never started; run(…, path=…) starts it", of="resume")
+        raise UsageError(f"the run at {file} has not started; start it with run(…, path=…)", of="resume")
     return _run(
         api,
         OPERATIONS[name],
@@ -179,7 +179,7 @@ def _run(
 ) -> BulkResult:
     refuse_async(api, "bulk.run")
     if not issubclass(type(api), Sync):  # a run calls from threads
-        raise UsageError(f"a bulk run takes a Client or a Session, not a {type(api).__name__}", of="bulk.run")
+        raise UsageError(f"a bulk run requires a Client or a Session, not {type(api).__name__}", of="bulk.run")
     if type(workers) is not int or not 1 <= workers <= MAX_WORKERS:
         raise UsageError(f"workers must be 1 to {MAX_WORKERS}", of=operation.name)
     if on_unknown not in {None, "stop", "continue"}:

@@ -114,7 +114,7 @@ def strkey_decode(text: str) -> tuple[str, bytes]:
     if binascii.crc_hqx(raw[:-2], 0).to_bytes(2, "little") != raw[-2:]:
         raise ValueError("has a wrong checksum: a character is probably mistyped")
     if strkey_encode(kind, raw[1:-2]) != text:
-        raise ValueError("has unused bits set, which no StrKey has")
+        raise ValueError("has unused bits set, which StrKey does not allow")
     return kind, raw[1:-2]
 
 

@@ -100,7 +100,8 @@ class BaseClient(Operations, ABC):
             idempotency_header: Header to send a key of each call in, the same for each attempt; None sends only keys
                 given by `idempotency`. The interface documents none: see `docs/connections.md`.
             clock: Clock of the client.
-            http: Options of the connections, as {"trust_env": True, "max_connections": 10}; see `docs/connections.md`.
+            http: Options of the connections, such as {"trust_env": True, "max_connections": 10}; see
+                `docs/connections.md`.
 
         Raises:
             UsageError: Arguments are invalid; the message lists all problems.
@@ -196,7 +197,7 @@ class BaseClient(Operations, ABC):
         """Allow writes in production for a limited time. The permission ends after `minutes` or with the process.
 
         Args:
-            operations: Names or operations, as {"update_user"}.
+            operations: Names or operations, such as {"update_user"}.
             minutes: Duration in minutes (maximum 120).
             reason: Reason, recorded in the journal.
         """
@@ -220,7 +221,7 @@ class BaseClient(Operations, ABC):
     def journal(self) -> Journal:
         """Journal of calls with an effect and their outcomes."""
         if self._journal is None:
-            raise UsageError("this client was made with journal=False", of="journal")
+            raise UsageError("the client was created with journal=False", of="journal")
         return self._journal
 
     @property
@@ -363,7 +364,7 @@ class BaseClient(Operations, ABC):
         Args:
             operation: Its name, or the method of a client.
             body: JSON text or an object; for operations with a query, its parameters.
-            path_arguments: Path parameters by attribute name, as `transaction_id=…`.
+            path_arguments: Path parameters by attribute name, such as `transaction_id=…`.
 
         Raises:
             InvalidRequest: It is not JSON, or a member has the wrong type; all problems are listed.

@@ -61,7 +61,7 @@ class _Calls(BaseClient):
         """Return the coroutine of a call."""
         if operation is None:
             raise InvalidArguments(
-                f"send() takes the request of an operation, as SimulateRefund(…), not a {type(request).__name__}"
+                f"send() takes the request of an operation, such as SimulateRefund(…), not a {type(request).__name__}"
             )
         # Nested members may be mappings in a record too.
         arguments = request if isinstance(request, Mapping) else given(request)
@@ -147,7 +147,7 @@ class Client(_Calls, Sync):
             return value
         finally:
             call.close()
-        raise AssertionError("a synchronous client awaited something")
+        raise AssertionError("a synchronous client awaited a coroutine")
 
     async def _pause(self, seconds: float) -> None:
         """Wait for a number of seconds; a view stopped meanwhile sends nothing more."""
@@ -283,7 +283,7 @@ def refuse_async(api: object, of: str, instead: str = "") -> None:
     """Raise UsageError for an async client, with the synchronous alternative."""
     if isinstance(api, AsyncClient):
         message = (
-            "must be a session of wb.connect(), whose calls answer at once; in an event loop call this in a thread, as "
+            "must be a session of wb.connect(), whose calls answer at once; in an event loop call this in a thread: "
             "`await asyncio.to_thread(…)`"
         )
         raise UsageError([Problem("api", "type", message + instead)], of=of)

@@ -157,7 +157,7 @@ class ClientContext:
         """
         if self.production and operation.sandbox_only:
             raise WrongEnvironment(
-                f"{operation.name} exists in sandboxes only, and this client is for production. Nothing was sent."
+                f"{operation.name} exists only in sandboxes, and this client is for production. Nothing was sent."
             )
         if not operation.effect:
             return

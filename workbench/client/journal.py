@@ -488,7 +488,7 @@ class Journal:
             now = f"was resolved as {entry.resolution}" if entry.resolution else f"is {entry.outcome.shown}"
             raise UsageError(f"entry {attempt} is not unknown: it {now}", of="journal.resend")
         if self._recorder.send_again is None:
-            raise UsageError("this journal belongs to no client; open it as api.journal", of="journal.resend")
+            raise UsageError("this journal has no client; use api.journal", of="journal.resend")
         return self._recorder.send_again(request, attempt)
 
     def evidence(self, attempt: str) -> Events:

@@ -235,7 +235,7 @@ def pin(fingerprint: str, host: str, environment: str) -> None:
         pinned = f"{stored['host']} ({stored['environment']})"
     except (ValueError, KeyError, TypeError, OSError):
         raise InvalidProfile(
-            f"{path} cannot be read, so the key cannot be compared with its host; remove it to start anew"
+            f"{path} cannot be read, so the host of the key cannot be checked; delete the file to start again"
         ) from None
     if stored != here:
         text = (

@@ -70,7 +70,7 @@ class HttpOptions:
 
     Attributes:
         trust_env: Use HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR of the environment.
-        proxy: URL of a proxy, as "http://proxy.example.com:3128"; TLS is tunneled through it.
+        proxy: URL of a proxy, such as "http://proxy.example.com:3128"; TLS is tunneled through it.
         http2: Offer HTTP/2; requires the package h2.
         max_connections: Maximum number of connections.
         max_keepalive_connections: Maximum number of idle connections.
@@ -182,7 +182,7 @@ def client_problems(
     if isinstance(http, Mapping):
         checked(http, rules_of(HttpOptions), "http.", problems)
     elif http is not None:
-        problems.append(Problem("http", "type", "must be a mapping of options, as {'trust_env': True}"))
+        problems.append(Problem("http", "type", "must be a mapping of options, such as {'trust_env': True}"))
     if wire_names is not None and not isinstance(wire_names, Mapping):
         problems.append(Problem("wire_names", "type", "must be a mapping of names"))
     else:

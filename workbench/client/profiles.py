@@ -69,7 +69,7 @@ def open_profile(name: str | None = None) -> Profile:
         raise InvalidProfile(problems)
     if table is None and not given_url:
         known = f" (known: {', '.join(tables)})" if tables else ""
-        raise InvalidProfile(f"no profile of that name in {path}{known}")  # it may be a key in the wrong place
+        raise InvalidProfile(f"no such profile in {path}{known}")  # it may be a key in the wrong place
     profile = _read(name, dict(table or {}), path, problems)
     if problems:
         raise InvalidProfile(problems)

@@ -168,7 +168,8 @@ def cap_problems(limits: Limits, request: object) -> list[Problem]:
     if isinstance(amount, str):
         amount = int(amount) if re.fullmatch(r"[0-9]{1,400}", amount) else None
     if type(amount) is int and cap is not None and amount > cap:
-        problems.append(Problem("amount", "cap", f"is above the {cap:,} {unit} a call of this profile (limits)"))
+        message = f"is above the {cap:,} {unit} per call that this profile allows (limits)"
+        problems.append(Problem("amount", "cap", message))
     elif native and limits.amount is not None and limits.native_amount is None:
         message = "is in native units, and this profile caps cents only; set limits.native_amount"
         problems.append(Problem("amount", "cap", message))

@@ -75,7 +75,7 @@ def _timeline(drill: Drill, facts: Facts, api: Any) -> Iterator[tuple[Cell, ...]
 
 
 def _what(happening: Any) -> str:
-    """Summarize a request: the call, an amount, and its subject."""
+    """Summarize a request: its operation, amount and subject."""
     body = happening.body or {}
     amount = body.get("amount", body.get("newAmount"))
     ids = [part[:8] for part in str(happening.path or "").split("/") if part.count("-") == 4]

@@ -128,13 +128,13 @@ class DrillRun(Shown):
     def book(self, transaction_id: str, cents: int) -> None:
         """Add a booking to the drill's ledger; a negative amount is a refund."""
         if "ledger" not in self.facts or type(cents) is not int:
-            raise UsageError("only duplicate-bookings has a ledger, and it takes whole cents", of="drill.book")
+            raise UsageError("only the drill duplicate-bookings has a ledger; amounts are whole cents", of="drill.book")
         with self._lock:
             self.facts["ledger"].append({"event": None, "transaction": transaction_id, "cents": cents})
             self._keep(f"book {money(cents)} {transaction_id[:8]}")
 
     def answer(self, **values: Any) -> None:
-        """Submit an answer to the drill's question, as `answer(earned=120)`."""
+        """Submit an answer to the drill's question, such as `answer(earned=120)`."""
         with self._lock:
             self.facts.setdefault("answers", {}).update(values)
             self._keep(f"answer {', '.join(f'{name}={value}' for name, value in values.items())}")
@@ -232,7 +232,7 @@ def drill(api: Any, name: str) -> DrillRun:
     """Start a drill on a session's sandbox, or return the active one; `DRILLS` lists all.
 
     Args:
-        name: Name of the drill, as "fraud-burst".
+        name: Name of the drill, such as "fraud-burst".
         api: The session.
 
     Raises:

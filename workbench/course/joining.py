@@ -78,7 +78,7 @@ def _certificate(parts: SplitResult, fingerprint: str) -> str:
         raise _no_answer(parts, error) from None
     if not hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest().startswith(fingerprint.lower()):
         raise UsageError(
-            f"link: the server at {parts.netloc} has another certificate than the link names. Compare what follows # "
+            f"link: the server at {parts.netloc} has a different certificate than the link. Compare what follows # "
             "with your sheet, and ask the trainer whether the sheets are of this class",
             of="course.join",
         )
@@ -117,7 +117,7 @@ def _learner_name(url: str, parts: SplitResult, ca_file: str | None) -> str:
 
 def _no_answer(parts: SplitResult, error: Exception) -> NotSent:
     reason = "this name is unknown in your network" if isinstance(error, socket.gaierror) else "no class is served"
-    return NotSent(f"Nothing answers at {parts.netloc}: {reason}, or a firewall is between.")
+    return NotSent(f"No answer from {parts.netloc}: {reason}, or a firewall blocks it.")
 
 
 def leave() -> Display:

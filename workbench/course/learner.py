@@ -258,7 +258,7 @@ def begin(notebook: str, *sessions: object) -> None:
     embedded sandbox is new with each `connect` and is not reset.
 
     Args:
-        notebook: Its number or the beginning of its name, as "06".
+        notebook: Its number or the beginning of its name, such as "06".
         sessions: The sessions of its first cell; `check` uses the first of them, even if others are opened later.
 
     Raises:
@@ -350,8 +350,8 @@ def quiz(name: str, answer: object = None) -> QuizResult:
     """Show a question of a notebook, or return the feedback on your answer.
 
     Args:
-        name: Id of the quiz, as "purchases-order".
-        answer: A letter, the letters of steps in order, or an amount, as 4590, "45.90" or "$45.90"; None shows the
+        name: Id of the quiz, such as "purchases-order".
+        answer: A letter, the letters of steps in order, or an amount, such as 4590, "45.90" or "$45.90"; None shows the
             question. An invalid answer gets a list of the allowed ones, and does not count as a try.
 
     Raises:
@@ -368,7 +368,7 @@ def quiz(name: str, answer: object = None) -> QuizResult:
     try:
         checked = QuizResult(named_quiz, text, named_quiz.comment(text))
     except UsageError as error:
-        return QuizResult(named_quiz, None, "", f"Not an answer: {str(error).partition(': ')[2]}.")
+        return QuizResult(named_quiz, None, "", f"Invalid answer: {str(error).partition(': ')[2]}.")
     facts = read_stored(_QUIZZES).get(name, {})
     if not facts.get("right"):
         _write(_QUIZZES, name, tries=facts.get("tries", 0) + 1, right=checked.right)

@@ -48,7 +48,7 @@ class Board(Shown):
     __repr__ = Shown.__str__
 
     def act(self, action: str, learners: str | list[str] = "all", **arguments: object) -> dict[str, Any]:
-        """Run an action for learners, as `act("note", "Ann", text="Look at the guide")`; return `done` and `failed`.
+        """Run an action for learners: `act("note", "Ann", text="Look at the guide")`; return `done` and `failed`.
 
         Args:
             action: "note", "drill", "event", "add_fault", "clear_faults", "advance", "lock", "unlock" or "reset", as on
@@ -104,7 +104,7 @@ class Board(Shown):
             raise UsageError(visible(str(answer.json().get("message"))), of="course.board")
         if answer.status_code != httpx.codes.OK:
             reason = f"this is not its trainer's key ({answer.status_code})"
-            raise WrongEnvironment(f"No class is served there, or {reason}.")
+            raise WrongEnvironment(f"No class is served at this address, or {reason}.")
         return answer.json()
 
 

@@ -47,7 +47,7 @@ def no_amount(typed: str) -> str:
         return f"is text; {typed} is {cents} cents"
     if typed.isascii() and typed.isdigit() and len(typed) <= 15:
         return f"write {typed}.00, or {typed_amount(int(typed))} for {int(typed):,} cents"
-    return "must be an amount with two decimals, as 12.50"
+    return "must be an amount with two decimals, such as 12.50"
 
 
 def typed_amount(cents: int) -> str:

@@ -67,7 +67,7 @@ def _input(leaf: Leaf, known: Mapping[str, Any]) -> Any:
             if about.rule.format == "long-text":
                 return ipywidgets.Textarea(rows=4)
             return ipywidgets.Password() if about.privacy is SECRET else ipywidgets.Text()
-    raise TypeError(f"no input is known for {leaf.path}: {leaf.member.kind}")
+    raise TypeError(f"no form field exists for {leaf.path}: {leaf.member.kind}")
 
 
 def value_of(member: Member, typed: str) -> Any:

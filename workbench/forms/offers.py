@@ -28,7 +28,7 @@ class Offer:
     Args:
         do: The operation or control, or the list that contains the record.
         takes: Each argument as `name`, or as `name=column` of the row; after a call, a path in the answer or request.
-        only: Each column with the values for which it is offered, as `status=active,locked`; an unknown value is
+        only: Each column with the values for which it is offered, such as `status=active,locked`; an unknown value is
             allowed.
         extra: Further arguments of a control.
         asks: Further arguments of a control, each with its choices, or "money" or "text", which may be left empty.

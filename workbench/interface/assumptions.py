@@ -113,7 +113,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "address_case",
             "sign_withdrawal",
-            "EVM addresses are compared in any case",
+            "EVM addresses are compared case-insensitively",
             "the document gives patterns that accept any case, and no checksum",
         ),
         Behavior(
@@ -202,7 +202,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "withdrawals",
             "on Solana the service signs an EIP-712 message of domain Coordinator over packed values, with the "
             "nonce, and chain id 900 on every network",
-            "outside the document; public integration examples of the contracts",
+            "not in the document; public integration examples of the contracts",
             ONCE,
         ),
         Behavior(
@@ -216,7 +216,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "withdrawals",
             "on Solana and Stellar an admin sends the transaction, so that its own signature is their half; it "
             "carries the parameters, on Solana after the instruction that checks the service's signature",
-            "outside the document; in public examples the program's instruction on Solana is "
+            "not in the document; in public examples the program's instruction on Solana is "
             "withdrawSingleSignerCollateralAsset(request), the contract's function on Stellar withdraw_assets(caller, "
             "collateral, asset, amount, recipient, expires_at, salt, signature, admin_public_key)",
             ONCE,
@@ -263,7 +263,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "full_reversal_status",
             "simulate_reversal",
             "status of the answer to a full reversal",
-            "it fits no documented value exactly",
+            "no documented value fits exactly",
             LIVE,
             documented="authorized",
             observed="settled",
@@ -273,7 +273,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "full_reversal_reason",
             "simulate_reversal",
             "completionReason of the answer to a full reversal",
-            "it fits no documented value exactly",
+            "no documented value fits exactly",
             LIVE,
             documented=None,
             observed="authorization_reversal",
@@ -326,7 +326,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "refund_amount_omitted",
             "simulate_refund",
             "a refund without amount",
-            "live services ask for it",
+            "live services require it",
             LIVE,
             documented="full",
             observed="400",
@@ -401,7 +401,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "outcome_by_name",
             "create_user_application",
-            "a status word in the last name chooses the outcome of the review",
+            "a status word in the last name determines the outcome of the review",
             "the review is not described",
             WIDELY,
             documented=True,
@@ -418,7 +418,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "review_transitions",
             "users",
-            "a review may change any status to any other; the same status changes and sends nothing",
+            "a review may set any status; setting the present status changes nothing and sends no event",
             "transitions of statuses are not shown",
         ),
         Behavior(
@@ -440,7 +440,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "share_token_person",
             "create_user_application",
-            "any share token is accepted, and stands for a fictitious person",
+            "any share token is accepted and represents a fictitious person",
             "the verification providers are outside the document",
         ),
         Behavior(
@@ -649,7 +649,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "rewards_words",
             "list_rewards_activity",
-            "status is COMPLETED, PENDING or FAILED, a category one word as groceries",
+            "status is COMPLETED, PENDING or FAILED, a category is one word, such as groceries",
             "the document shows only PENDING and FAILED, and no category",
         ),
         # payment accounts
@@ -705,7 +705,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "roles_elsewhere",
             "requests",
-            "operations for which no role is named need none",
+            "operations without a named role need no role",
             "roles of other endpoints are not shown",
         ),
         Behavior(
@@ -767,7 +767,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "content_type",
             "requests",
             "a body of another content type than application/json is 400",
-            "the document says that bodies are JSON, and does not describe the answer to others",
+            "the document says that bodies are JSON, and does not describe the answer to other types",
             documented="400",
             others=("accepted", STATUS),
         ),
@@ -775,7 +775,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "body_size",
             "requests",
             "a body above 1,000,000 bytes is 400",
-            "limits of bodies are not shown",
+            "body size limits are not shown",
             documented="400",
             others=(STATUS,),
         ),
@@ -836,7 +836,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "bearer_keys",
             "requests",
             "an API key is also accepted in Authorization: Bearer",
-            "the document shows the header Api-Key alone",
+            "the document shows only the header Api-Key",
             ONCE,
             documented=False,
             observed=True,
@@ -896,7 +896,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "chain_numbers",
             "contracts",
             "Solana is 900 (tests 901, 902), Stellar 1500 (test 1501)",
-            "the document gives no chain numbers",
+            "the document does not list chain ids",
             WIDELY,
         ),
         Behavior(
@@ -1010,7 +1010,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "deposits",
             "events",
-            "deposits arrive by a control; one of 2.00 USD or more sends no event",
+            "deposits are made by a control; one of 2.00 USD or more sends no event",
             "the document describes only smaller ones",
         ),
         Behavior(
@@ -1087,7 +1087,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_order",
             "events",
-            "events are sent to an endpoint in order, and a retry delays no later one",
+            "events are sent to an endpoint in order, and a retry does not delay later events",
             "delivery retries are not shown",
         ),
         Behavior(
@@ -1103,7 +1103,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_declined_reason",
             "events",
-            "declinedReason is in lower-case words, as card locked, or the code of answers, card_locked",
+            "declinedReason is in lower-case words (card locked), or the code used in answers (card_locked)",
             "the events of transactions are not shown",
             WIDELY,
             documented="words",
@@ -1149,7 +1149,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "unknown_values",
             "versioning",
-            'enumerations have the words of the document; members listed here, as ["status"], have the value '
+            'enumerations have the words of the document; members listed here, such as ["status"], have the value '
             "addedLater instead",
             "a later release may add values",
             documented=(),
@@ -1158,8 +1158,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "null_values",
             "versioning",
-            'members of answers and events have a value or are left out; members listed here, as ["declinedReason"], '
-            "are null instead",
+            "members of answers and events have a value or are left out; members listed here, such as "
+            '["declinedReason"], are null instead',
             "a later release may write null",
             documented=(),
             others=(("declinedReason",), ANY),

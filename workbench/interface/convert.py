@@ -31,14 +31,14 @@ T = TypeVar("T")
 Hook = Callable[..., Any]
 """Function that structures a value as a class; takes both."""
 Names = Mapping[str, str]
-"""Wire names that differ from the declared ones, by `record.attribute`, as `simulate_authorization.decline_reason`."""
+"""Wire names that differ from the declared ones, such as `simulate_authorization.decline_reason`."""
 
 
 class Converter(cattrs.Converter):
     """A `cattrs.Converter` for records, with the wire names of a profile; get it from `converter()`.
 
     `structure(raw, cls)` reads wire members as a record, `unstructure(record)` writes them. Types composed of records
-    and standard types work too, as `structure(raw, list[User])`. Members use the hook of their type: after
+    and standard types work too, such as `structure(raw, list[User])`. Members use the hook of their type: after
     `register_structure_hook(Decimal, …)` it reads the decimals of all records.
     """
 

@@ -295,7 +295,7 @@ _DECLINE_WORDS = {
     "card not activated": "the card was not activated yet",
     "blocked mcc": "the program blocks this merchant category",
     "blocked merchant": "the program blocks this merchant",
-    "balance inquiry not permitted": "the merchant asked for the balance alone",
+    "balance inquiry not permitted": "the merchant asked only for the balance",
     "expiry mismatch": "the expiry that was entered is wrong",
     "cvv mismatch": "the security code that was entered is wrong",
     "invalid pin": "the PIN that was entered is wrong",

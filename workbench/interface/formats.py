@@ -6,7 +6,7 @@ from workbench.schema.fields import Rule
 
 Number = int | Decimal
 """A JSON number, read exactly."""
-ID = Rule(format="uuid", says="a UUID, as 3f2a0b1c-…")
+ID = Rule(format="uuid", says="a UUID, such as 3f2a0b1c-…")
 EVM_ADDRESS = Rule(
     chain_address=True, pattern=r"^0x[0-9a-fA-F]{40}$", says="an EVM address: 0x and 40 hexadecimal digits"
 )
@@ -41,4 +41,4 @@ SOURCE_KEY = Rule(min_length=1, max_length=24)
 NICKNAME = Rule(max_length=64)
 ACCOUNT_NUMBER = Rule(format="account-number")
 TEXT_EVIDENCE = Rule(max_length=65535, format="long-text")
-DIGITS = Rule(pattern=r"^[0-9]+$", max_length=78, says='whole digits as text, as "2500"')
+DIGITS = Rule(pattern=r"^[0-9]+$", max_length=78, says='whole digits as text, such as "2500"')

@@ -109,8 +109,8 @@ class Listing:
         """Show only rows that match every term of a filter.
 
         Args:
-            text: Words to find in any column, and comparisons with one column, as `status:declined amount>200`; quote
-                text with spaces. Money is compared in dollars, times by their ISO text.
+            text: Words to find in any column, and comparisons with one column, such as `status:declined amount>200`;
+                quote text with spaces. Money is compared in dollars, times by their ISO text.
         """
         self.text = text
         self.__dict__.pop("order", None)

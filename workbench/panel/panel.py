@@ -400,7 +400,7 @@ class Panel(Displayed):
         name, listing = self._asked_list(asked)
         column, key = str(asked.get("column") or ""), asked.get("id")
         if name == EXPLANATION:
-            raise UsageError("this is an explanation already", of="browse")
+            raise UsageError("this is already an explanation", of="browse")
         if column not in (COUNT, APPROVED) and column not in [each.name for each in listing.data.columns]:
             raise UsageError(f"{name} has no column {visible(column, 40)}", of="browse")
         text = "" if column == APPROVED else str(asked.get("filter") or "")[:500]

@@ -119,7 +119,7 @@ def record_balances(
     recorded = contract_values(api.list_contracts())
     now = at or (datetime.now(UTC) if sandbox is None else sandbox.clock.now())
     if not all(isinstance(text, str) for pair in (symbols or {}).items() for text in pair):
-        raise UsageError([Problem("symbols", "type", "must be symbols by address")], of="reports.record_balances")
+        raise UsageError([Problem("symbols", "type", "must map addresses to symbols")], of="reports.record_balances")
     known = {**SYMBOLS, **{address.lower(): symbol for address, symbol in (symbols or {}).items()}}
     chains = {chain: chain_of(chain).name for chain in recorded["chain_id"].dropna().unique()}
     recorded.insert(0, "at", pd.Series([pd.Timestamp(now)] * len(recorded), dtype="datetime64[us, UTC]"))

@@ -32,7 +32,7 @@ def explain(frame: pd.DataFrame, row: int, column: str) -> pd.DataFrame:
         contributions make it, and the notes list what the report left out and why.
 
     Raises:
-        UsageError: The frame is not a report of this process, the cell does not exist, or it was changed since.
+        UsageError: The frame is not a report of this process, the cell does not exist, or it has changed since.
     """
     if not 0 <= row < len(frame):
         raise UsageError([Problem("row", "range", f"must be a position from 0 to {len(frame) - 1}")], of=_OF)
@@ -47,13 +47,14 @@ def explain(frame: pd.DataFrame, row: int, column: str) -> pd.DataFrame:
         part = Part(frame.iloc[[row]], None if is_missing(cells[column]) else cells[column], "record")
     else:
         raise UsageError(
-            "the frame is not a report of this process: merge, concat and files lose its source rows", of=_OF
+            "the frame is not a report of this process: merge, concat and saving it remove its source rows",
+            of=_OF,
         )
     if part is None:
-        raise UsageError(f"{column} is not a number that is made of rows", of=_OF)
+        raise UsageError(f"{column} is not a number computed from rows", of=_OF)
     number, total, formula = cells[column], *_total(part)
     if not (is_missing(number) and total is None) and not _is_same(number, total):
-        raise UsageError(f"{column} is {number} here and {total} in the report: it was changed since", of=_OF)
+        raise UsageError(f"{column} is {number} here and {total} in the report: it has changed since", of=_OF)
     unit = AMOUNT.search(column)
     result = with_events(part, trace).rename(columns={"contribution": f"contribution{unit[0] if unit else ''}"})
     notes = [f"{column}: {number} = {formula}.", *frame.attrs.get("notes", ())]

@@ -115,13 +115,13 @@ def _side(given: object, key: str, amount: str) -> pd.DataFrame:
             )
     cents = pd.to_numeric(given[amount], errors="coerce")
     if cents.isna().any() or (cents % 1 != 0).any() or (cents.abs() > 2**53).any():
-        raise UsageError(f"{amount} must be whole amounts in the minor unit, in each row", of="reports.reconcile")
+        raise UsageError(f"{amount} must be a whole number of minor units in each row", of="reports.reconcile")
     side = pd.DataFrame({"key": given[key].astype(TEXT).str.strip().array, "cents": cents.astype("int64").array})
     times = pd.Series(pd.NaT, index=given.index, dtype="datetime64[us, UTC]")
     if "at" in given:
         times = pd.to_datetime(given["at"], utc=True, errors="coerce")
         if (times.isna() & given["at"].notna()).any():
-            raise UsageError("at must be a time, or empty, in each row", of="reports.reconcile")
+            raise UsageError("at must be a time or empty in each row", of="reports.reconcile")
     side["at"] = times.astype("datetime64[us, UTC]").array
     side["currency"] = given["currency"].astype(TEXT).str.lower().array if "currency" in given else pd.NA
     return side.assign(turn=side.groupby(["key", "cents"]).cumcount())

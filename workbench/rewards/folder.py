@@ -120,11 +120,11 @@ class Folder:
         for part in sorted(path.glob(PART)):
             about = _about(part)
             if about.get("asked") != self._query:
-                raise UsageError(f"{path} holds another read ({part.name}); choose another folder for this one")
+                raise UsageError(f"{path} contains another read ({part.name}); choose another folder for this one")
             self.done.update({user: PageCursor(**cursor) for user, cursor in about["users"].items()})
             self._next = max(self._next, int(part.stem.partition("-")[2]) + 1)
         if not self.done and others:
-            raise UsageError(f"{path} is not empty, and holds no read")
+            raise UsageError(f"{path} is not empty and does not contain a read")
 
     def known(self, unsettled: timedelta) -> dict[str, StoredRows]:
         """Return the stored rows of each user."""

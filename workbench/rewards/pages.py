@@ -419,7 +419,7 @@ def rewards_from_pages(
         UsageError: The number of users is not the number of pages.
     """
     if isinstance(bodies, str | bytes | dict):
-        raise UsageError([Problem("bodies", "type", "must be the bodies of several answers")], of="rewards_from_pages")
+        raise UsageError([Problem("bodies", "type", "must be a sequence of response bodies")], of="rewards_from_pages")
     reader = PageReader(names, reveal)
     routes = {"fast": 0, "exact": 0}
     tables: list[Table] = []

@@ -126,7 +126,7 @@ def fetch(
     if not 1 <= concurrency <= 1_000:
         raise UsageError("concurrency must be 1 to 1,000", of="rewards.fetch")
     if refresh and (path is None or cluster is not None):
-        raise UsageError("refresh needs path, the folder of an earlier read, and no cluster", of="rewards.fetch")
+        raise UsageError("refresh requires path, the folder of an earlier read, and no cluster", of="rewards.fetch")
     if cluster is not None:
         return read_on_cluster(api, ids, wanted, concurrency=concurrency, path=path, cluster=cluster, progress=progress)
     how: dict[str, Any] = {

@@ -58,7 +58,7 @@ def admin_secret(environment: Environment, admin: str) -> tuple[str, bytes]:
                 label = f"{contract['id']}:{i}"
                 if wallet_address(environment.seeds, contract["chain_id"], label) == address:
                     return address, secret_of(environment.seeds, "wallet", label)
-    raise usage_error(f"the sandbox has a wallet only for admins of its own EVM contracts; {Remedy('guide')}")
+    raise usage_error(f"the sandbox has wallets only for admins of its own EVM contracts; {Remedy('guide')}")
 
 
 def sign_as(environment: Environment, admin: str, typed_data: Mapping[str, Any]) -> WalletSignature:
@@ -87,7 +87,7 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
     elif not _is_active(environment, contract, call):
         raise usage_error("the service's signature is used up. Sign again")
     elif transaction.get("from") not in contract["admin_addresses"]:  # assumed: withdrawal_ed25519_transaction
-        raise usage_error("it has to be sent from an admin of the contract (from), whose signature authorizes it")
+        raise usage_error("it must be sent by an admin of the contract (from), whose signature authorizes it")
     token = next((token for token in contract["tokens"] if chains.same_address(token["address"], call.asset)), None)
     if token is None:
         raise usage_error("the contract does not hold this token")
@@ -129,7 +129,7 @@ def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[Wit
     except UsageError as error:
         raise usage_error(str(error.problems[0])) from None
     except (KeyError, TypeError, ValueError):
-        raise usage_error("a transaction has to, chainId and data, or on Solana and Stellar parameters") from None
+        raise usage_error("required: to, chainId and data; on Solana and Stellar, parameters") from None
     for contract in environment.store.all("contract"):
         if contract["chain_id"] == chain_id and chains.same_address(contract["proxy_address"], call.proxy):
             if not chains.same_address(contract["controller_address"], to):
@@ -175,7 +175,7 @@ def _check_admins(call: WithdrawCall, contract: Record, transaction: Mapping[str
     """Check the admins' authorization: version 1 needs the owner as sender, version 2 a signature of each admin."""
     left = list(contract["admin_addresses"])
     if call.version == 1 and not any(chains.same_address(str(transaction.get("from")), admin) for admin in left):
-        raise usage_error("version 1 has to be sent from the contract's owner (from)")
+        raise usage_error("the call of version 1 must be sent by the contract's owner (from)")
     for salt, signature in zip(call.admin_salts, call.admin_signatures, strict=True):
 
         def signed(nonce: int, salt: bytes = salt, signature: bytes = signature) -> bool:

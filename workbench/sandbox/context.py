@@ -164,7 +164,7 @@ class Seeds:
         return cls(settings["seed"], settings.get("secret", ""), settings.get("full_key", ""))
 
     def api_key(self, name: str) -> str:
-        """Return the API key of a name."""
+        """Return the API key with a name."""
         if name == "full" and self.full_key:
             return self.full_key
         return f"sandbox_{self.octets(f'key:{self.secret}{name}', 16).hex()}"

@@ -225,7 +225,7 @@ class FaultRule:
     matching: Any = about("Only calls with these arguments, or events with these members", default=None)
     retry_after: int | None = about("Seconds in the Retry-After header", default=None)
     matched: int = about("Number of calls or deliveries that matched", default=0)
-    applied: int = about("Number of applications", default=0)
+    applied: int = about("Number of times it was applied", default=0)
 
 
 @record

@@ -347,7 +347,7 @@ def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
     """Return the start time and the speed of a new sandbox's clock; a speed of None means a fixed clock.
 
     Args:
-        clock: "fixed" or None, "now", a time (also as text) from which it runs, or a speed, as "x60".
+        clock: "fixed" or None, "now", a time (also as text) from which it runs, or a speed, such as "x60".
 
     Raises:
         UsageError: `clock` is none of these.
@@ -400,9 +400,9 @@ def _make(store: Store, start: int, world: World | None, **given: object) -> boo
             store.fill(kind, {**dict(store.items(kind)), **values})
         return True
     if given["full_key"] not in (None, settings.get("full_key")):
-        raise UnusableFile("The file was made with another API key, which cannot be changed; file left unchanged.")
+        raise UnusableFile("The file was created with another API key, which cannot be changed; file left unchanged.")
     if world is not None and program != store.get("meta", "program"):
-        raise UnusableFile("The file was made with another world, which cannot be changed; file left unchanged.")
+        raise UnusableFile("The file was created with another world, which cannot be changed; file left unchanged.")
     for name, value in given.items():
         if value not in (None, settings.get(name, _DEFAULTS.get(name))):
             raise UnusableFile(

@@ -84,7 +84,7 @@ class CastContract:
     version: int = about("Contract version", Rule(minimum=1, maximum=2), default=2)
     balances: tuple[str, ...] = about(
         "Balances of its two tokens",
-        Rule(pattern=r"^[0-9]{1,15}(\.[0-9]{1,6})?$", says='a number as text, as "250.50"'),
+        Rule(pattern=r"^[0-9]{1,15}(\.[0-9]{1,6})?$", says='a number as text, such as "250.50"'),
     )
 
 
@@ -181,7 +181,7 @@ def _checked(table: Mapping[str, Any]) -> dict[str, Any]:
     unknown: list[walk.UnknownMember] = []
     program = walk.build(Program, _exact(table), unknown)
     names = (f"{error.prefix}{name}" for error in unknown for name in error.names)
-    problems = [Problem(visible(name, 60), "unknown", "is not a name of a program") for name in names]
+    problems = [Problem(visible(name, 60), "unknown", "is not the name of a program") for name in names]
     broken = checks.problems(program)
     problems += [Problem(walk.snake(problem.path), problem.rule, problem.message) for problem in broken]
     problems += [] if problems else _inconsistent(table)

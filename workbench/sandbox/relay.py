@@ -140,7 +140,7 @@ class RelayClient:
     def _post(self, given: Mapping[str, Any]) -> dict[str, Any]:
         try:
             if given["url"] not in self._urls:
-                raise ForbiddenUrl("this process did not register it")
+                raise ForbiddenUrl("it was not registered by this process")
             result = post(check_url(given["url"]), given["headers"], given["body"].encode())
         except ForbiddenUrl as error:
             result = PostResult(status=None, error=f"not sent: {error}")

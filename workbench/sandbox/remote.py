@@ -60,7 +60,7 @@ class RemoteSandbox(Controls):
         """
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise WrongEnvironment("A served sandbox has a URL that begins with http:// or https://.")
+            raise WrongEnvironment("The URL of a served sandbox begins with http:// or https://.")
         if parts.scheme == "http" and parts.hostname not in LOOPBACK:
             raise WrongEnvironment(
                 "Keys are not sent to another machine without TLS: use https://, or a tunnel to 127.0.0.1."
@@ -78,7 +78,7 @@ class RemoteSandbox(Controls):
         self._relay = RelayClient(self._ask)
         guide = self._guide(api_key)
         if not _is_guide(guide):
-            raise WrongEnvironment(f"{self._origin} is not a sandbox of the workbench: its guide has another form.")
+            raise WrongEnvironment(f"{self._origin} is not a sandbox of the workbench: its guide has another format.")
         self._full_key = self._full_key or next(iter(guide["api_keys"].values()))
         self.base_url = f"{self._url}{table.PREFIX}"
         self.seed: int = guide["seed"]
@@ -122,7 +122,7 @@ class RemoteSandbox(Controls):
         except httpx.HTTPError as error:
             raise NotSent(f"The server at {host} does not answer.") from error
         if answer.is_error:
-            raise WrongEnvironment(f"{host} does not know {path}, or refused: {answer.status_code}.")
+            raise WrongEnvironment(f"{host} does not serve {path}, or refused it: {answer.status_code}.")
         return answer.json()
 
     def transport(self) -> httpx.HTTPTransport:
@@ -168,7 +168,7 @@ class RemoteSandbox(Controls):
             raise WrongEnvironment(f"{host} answered {answer.status_code}{reason} for {CONTROL_PATH}{name}. {_WAYS}")
         if identity is not None:
             if self._identity not in (None, identity):
-                raise WrongEnvironment(f"{self._origin} now serves another sandbox than the one connected to.")
+                raise WrongEnvironment(f"{self._origin} now serves a different sandbox than before.")
             self._identity = identity
         if refused:
             raise control_error(name, answer.status_code, said["error"], said["message"])

@@ -90,7 +90,7 @@ def in_world(kind: str) -> bool:
 
 
 class Store:
-    """Values by kind and id, in memory. A kind may have parts, as "reward/USER".
+    """Values by kind and id, in memory. A kind may have parts, such as "reward/USER".
 
     `with store:` is one transaction. An exception rolls it back; an interrupt waits for its end. A nested transaction
     that fails is rolled back alone.

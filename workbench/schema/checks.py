@@ -218,7 +218,7 @@ def _broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
         case walk.Date():
             text = value.isoformat() if type(value) is date else value
             if not isinstance(text, str) or not ISO_DAY.fullmatch(text):
-                yield "date", "must be a date written YYYY-MM-DD, as 1990-02-01"
+                yield "date", "must be a date written YYYY-MM-DD, such as 1990-02-01"
             elif iso_day(text) is None:
                 yield "date", "is not a day of the calendar"
         case _:
@@ -402,7 +402,7 @@ def _advice(name: str, value: str | date, record: object) -> str | None:
 
 _PLAUSIBLE = {
     "country_code": ("[A-Z]{2}", "is usually two capital letters, as US"),
-    "merchant_category_code": ("[0-9]{4}", "is usually four digits, as 0742"),
+    "merchant_category_code": ("[0-9]{4}", "is usually four digits, such as 0742"),
     "currency": ("[A-Za-z]{3}", "is usually three letters, as USD"),
 }
 _LOOKED_AT = frozenset({"birth_date", "national_id", "country_of_issue", "ip_address"})
@@ -421,7 +421,7 @@ def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
     for mark in answer.marks:
         yield Problem(prefix + mark.path, mark.rule, mark.message)
     for name in answer.extra:
-        yield Problem(f"{prefix}{name}", "unknown", "is a member the document does not name")
+        yield Problem(f"{prefix}{name}", "unknown", "is not a documented member")
     for field, limited in _limited(answer.__class__):
         value, path = getattr(answer, field.name), prefix + field.wire
         if value is None:

@@ -68,7 +68,7 @@ def value_of(member: Member, text: str) -> Any:
         case walk.Date():
             if day := iso_day(text):
                 return day
-            like = "is not a day of the calendar", "must be a date written YYYY-MM-DD, as 1990-02-01"
+            like = "is not a day of the calendar", "must be a date written YYYY-MM-DD, such as 1990-02-01"
             raise ValueError(like[ISO_DAY.fullmatch(text) is None])
         case walk.DateTime():
             try:
@@ -76,17 +76,17 @@ def value_of(member: Member, text: str) -> Any:
             except ValueError:
                 moment = None
             if moment is None or moment.tzinfo is None:
-                raise ValueError("must be a time with a zone, as 2026-01-02T03:04:05Z")
+                raise ValueError("must be a time with a zone, such as 2026-01-02T03:04:05Z")
             return moment.astimezone(UTC)
         case walk.DecimalNumber() | walk.Numeric():
             if len(text) > MAX_DIGITS or not DECIMAL.fullmatch(text):
-                raise ValueError("must be a decimal number, as 0.10")
+                raise ValueError("must be a decimal number, such as 0.10")
             return int(text) if isinstance(member.kind, walk.Numeric) and _DIGITS.fullmatch(text) else Decimal(text)
         case walk.Array(of=inner):
             item = attrs.evolve(member, kind=inner)
             return tuple(value_of(item, part.strip()) for part in text.split(",") if part.strip())
         case walk.Nested():
-            raise ValueError("cannot be given as text; give its members")
+            raise ValueError("cannot be passed as text; pass its members")
     return text
 
 

@@ -130,7 +130,7 @@ def _kind(hint: Any, about: About, where: str) -> Kind:
     if not others and first in (int, Decimal):
         return Integer(text=as_text) if first is int else DecimalNumber(text=as_text)
     if frozenset((first, *others)) not in _SCALARS:
-        raise TypeError(f"{where}: no kind is known for {hint}")
+        raise TypeError(f"{where}: unsupported type for {hint}")
     return _SCALARS[frozenset((first, *others))]
 
 

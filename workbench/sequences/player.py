@@ -129,7 +129,7 @@ class Target:
         missing = None
         if sequence.profile not in (None, behavior):
             way = Remedy("behavior", behavior=sequence.profile)
-            missing = f'a sandbox with behavior "{sequence.profile}", as {way}'
+            missing = f'a sandbox with behavior "{sequence.profile}", such as {way}'
         elif sequence.team not in (None, team):
             missing = f"a tenant with {sequence.team} teams"
         if missing:
@@ -190,7 +190,7 @@ class Target:
         if self._sandbox is not None:
             self._sandbox.advance(seconds=span.total_seconds())
         elif until is None:
-            raise WrongEnvironment("a real service has no clock to move; a `wait` step waits for an event")
+            raise WrongEnvironment("the clock of a real service cannot be moved; a `wait` step waits for an event")
         else:
             deadline = time.monotonic() + span.total_seconds()
             while not until() and time.monotonic() < deadline:

@@ -372,7 +372,7 @@ def _own_step_problems(step: Step) -> _Found:
     if span is None:
         yield name, "required", "is missing; it is a span of time such as 2d"
     elif not isinstance(span, Param) and not is_duration(span):
-        yield name, "duration", "must be a span of time such as 2d or 1h 30m"
+        yield name, "duration", "must be a duration such as 2d or 1h 30m"
     if step.do == "wait" and step.arguments.get("kind") not in EVENT_KINDS:
         yield "kind", "enum", f"must be one of {', '.join(EVENT_KINDS)}"
 

@@ -19,6 +19,7 @@ from workbench.client.effects import Outcome
 from workbench.client.keys import installation_secret
 from workbench.errors import Problem, UnusableFile, UsageError
 from workbench.interface.convert import converter
+from workbench.interface.events import AnyEvent, Event
 from workbench.interface.table import OPERATIONS
 from workbench.schema import walk
 from workbench.schema.fields import Privacy
@@ -120,8 +121,12 @@ class Run:
             lines.append(f"  {left} step{'s were' if left != 1 else ' was'} not run")
         return "\n".join(lines)
 
-    def events(self, name: str | None = None) -> list[Mapping[str, Any]]:
-        """Return the events of one step, or of the run, in wire format and order of arrival."""
+    def events(self, name: str | None = None) -> list[AnyEvent]:
+        """Return the events of one step, or of the run, in order of arrival."""
+        return [converter().structure(payload, Event) for payload in self._payloads(name)]
+
+    def _payloads(self, name: str | None = None) -> list[Mapping[str, Any]]:
+        """Return the same events in wire format."""
         if not self.steps:
             return []
         first, last = (self.steps[0], self.steps[-1]) if name is None else (self[name], self[name])
@@ -148,7 +153,7 @@ class Run:
         content = {
             "sequence": self.sequence.to_toml(),
             "steps": steps,
-            "events": self.events(),
+            "events": self._payloads(),
             "ledger": ledger,
             "ok": self.ok,
         }
@@ -262,9 +267,9 @@ class Record:
         self.started = datetime.fromisoformat(started)
         problems = []
         if text not in (earlier, earlier.replace('{ guide = "', '{ ref = "guide.')):  # as 0.2 wrote it
-            problems.append(Problem("sequence", "changed", "is not the one this file was started with"))
+            problems.append(Problem("sequence", "changed", "differs from the one this file was started with"))
         if given[32:] != _digest(given[:32], values):
-            problems.append(Problem("parameters", "changed", "are not those this file was started with"))
+            problems.append(Problem("parameters", "changed", "differ from those this file was started with"))
         if problems:
             self._file.close()
             raise InvalidSequence(tuple(problems), sequence.name)

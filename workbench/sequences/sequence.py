@@ -72,8 +72,8 @@ def ref(path: str) -> Reference:
     """Refer to the result of an earlier step, or to an example id of the sandbox's guide.
 
     Args:
-        path: Step and dotted path in its result, as "authorize.transaction_id"; or "guide" and a dotted path in
-            `sandbox.guide()`, as "guide.cards.active".
+        path: Step and dotted path in its result, such as "authorize.transaction_id"; or "guide" and a dotted path in
+            `sandbox.guide()`, such as "guide.cards.active".
     """
     return (Guide if path.partition(".")[0] == GUIDE else Ref)(path)
 
@@ -112,7 +112,7 @@ def duration(span: str | timedelta) -> timedelta:
         return span
     parts = _DURATION.findall(str(span))
     if not parts or _DURATION.sub("", str(span)).strip():
-        raise ValueError("must be a span of time such as 2d, 1h 30m or 2.5s")
+        raise ValueError("must be a duration such as 2d, 1h 30m or 2.5s")
     return sum((timedelta(seconds=float(number) * _SECONDS[unit]) for number, unit in parts), timedelta())
 
 
@@ -364,4 +364,4 @@ def _toml(value: object) -> str:
             return "{ " + ", ".join(f"{_key(str(key))} = {_toml(member)}" for key, member in value.items()) + " }"
         case list() | tuple():
             return "[" + ", ".join(_toml(item) for item in value) + "]"
-    raise TypeError(f"{type(value).__name__} has no form in a sequence file")
+    raise TypeError(f"{type(value).__name__} cannot be written to a sequence file")

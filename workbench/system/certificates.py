@@ -20,8 +20,8 @@ def trusted(ca_file: str | os.PathLike[str] | None) -> Any:
     if ca_file is None:
         return True
     if Path(ca_file).stat().st_size > MAX_BYTES:
-        raise UnusableFile(f"{ca_file} has more than {MAX_BYTES:,} bytes; it should hold certificates.")
+        raise UnusableFile(f"{ca_file} has more than {MAX_BYTES:,} bytes; it should contain certificates.")
     try:
         return ssl.create_default_context(cafile=ca_file)
     except ssl.SSLError as error:
-        raise UnusableFile(f"{ca_file} holds no certificates in PEM format: {visible(str(error), 100)}") from None
+        raise UnusableFile(f"{ca_file} contains no certificates in PEM format: {visible(str(error), 100)}") from None

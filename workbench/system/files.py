@@ -133,7 +133,7 @@ def check_place(path: Path, file_system: Callable[[Path], str] = file_system) ->
     path = path.resolve()
     folder = next(parent for parent in path.parents if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise UnusableFile(f"{path} cannot be created: {folder} is not a folder that can be written")
+        raise UnusableFile(f"{path} cannot be created: {folder} is not a writable folder")
     warn_if_shared(path, file_system)
 
 

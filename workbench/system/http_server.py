@@ -282,7 +282,7 @@ def served_names(host: str, hosts: Collection[str]) -> frozenset[str]:
     """
     if host in {"0.0.0.0", "::", "[::]"}:  # noqa: S104 - compared
         if not hosts:
-            raise UsageError(f"{host} is every address of this machine: name the hosts under which it is reached.")
+            raise UsageError(f"{host} means every address of this machine: pass the host names that clients use.")
         host = ""
     own = LOOPBACK if host in LOOPBACK else {host} - {""}
     return frozenset(name.lower() for name in (*own, *hosts))

@@ -85,7 +85,7 @@ def docs(
     operation, kind = OPERATIONS.get(name.replace("-", "_")), EVENT_KINDS.get(name)
     if operation is None and kind is None:
         names = ", ".join([*map(kebab, OPERATIONS), *EVENT_KINDS])
-        raise usage_error(f"No operation and no kind of event {visible(name, 60)!r}; there are: {names}.")
+        raise usage_error(f"No operation or kind of event {visible(name, 60)!r}; there are: {names}.")
     lines = _event_page(kind) if kind is not None else _page(operation) if operation is not None else ()
     page("\n".join(line.rstrip() for line in lines))
 
@@ -181,7 +181,7 @@ ENVIRONMENT = {
     "WORKBENCH_READONLY": "1: nothing with an effect is sent to a real service",
     "WORKBENCH_CLASS": "URL of your sandbox in a class, on which notebooks and commands act",
     "WORKBENCH_CLASS_CA": "certificate of a class server with a self-signed one",
-    "WORKBENCH_DRILL": "name of the drill by which a program is examined; `course exam` sets it",
+    "WORKBENCH_DRILL": "name of the drill that examines a program; set by `course exam`",
     "WORKBENCH_TRAINER_KEY": "key that the class server printed, for the board of the trainer",
     "WORKBENCH_CONFIG": "file of the profiles",
     "WORKBENCH_STATE": "folder of the user's sandbox, journals, inboxes and the secret of this installation",

@@ -70,7 +70,7 @@ def run(
     name = operation.replace("-", "_")
     row = OPERATIONS.get(name)
     if row is None or not row.effect or name == "sign_withdrawal":
-        raise usage_error(f"{visible(operation, 60)!r} cannot be sent in bulk.")
+        raise usage_error(f"{visible(operation, 60)!r} cannot be used in a bulk run.")
     with session(where) as api:
         phrase = _confirmed_plan(api, row, rows, sending)
         options = attrs.asdict(sending)
@@ -92,7 +92,7 @@ def resume(
 
     Args:
         path: The file that stores the run's progress.
-        resolved: Outcomes determined for rows with an unknown outcome, as 3=done,7=not-sent.
+        resolved: Outcomes determined for rows with an unknown outcome, such as 3=done,7=not-sent.
         accept_changes: Accept changes of rows that were never sent.
     """
     if not path.exists():
@@ -116,7 +116,7 @@ def _resolved(text: str | None) -> dict[int, Literal["done", "not_sent"]] | None
     for part in text.split(","):
         number, _, outcome = part.strip().partition("=")
         if not (number.isascii() and number.isdigit()) or outcome not in {"done", "not-sent"}:
-            raise usage_error(f"--resolved {visible(part, 40)}: expected ROW=OUTCOME, as 3=done or 7=not-sent.")
+            raise usage_error(f"--resolved {visible(part, 40)}: expected ROW=OUTCOME, such as 3=done or 7=not-sent.")
         outcomes[int(number)] = "done" if outcome == "done" else "not_sent"
     return outcomes
 
@@ -188,7 +188,7 @@ def rewards(
         users: Ids of the users.
     """
     if not users:
-        raise usage_error("rewards needs the ids of one or more users.")
+        raise usage_error("rewards requires one or more user ids.")
     with session(where) as api:
         return read_rewards(api, users, kind, how, save=save, path=path)
 

@@ -154,7 +154,7 @@ def trigger(
     Args:
         kind: Kind of the event.
         forward_to: The http URL to send it to.
-        set_: Member of the body, as application_status=denied.
+        set_: Member of the body, such as application_status=denied.
     """
     from workbench.webhooks.verify import sample
 

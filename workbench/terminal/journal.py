@@ -45,7 +45,7 @@ _File = Annotated[Path | None, Parameter(help="Journal file of an application.")
 def _journal(where: Where, file: Path | None) -> Iterator[Any]:
     """Open the journal of a profile, of the user's sandbox, or in a file, without key or connection."""
     if where.url or where.fresh:
-        raise usage_error("A new or a served sandbox keeps no journal after its command ends.")
+        raise usage_error("The journal of a new or served sandbox is not stored after the command ends.")
     name = chosen_profile(where)
     path = state_folder() / f"journal-{name or 'sandbox'}.db"
     if name is not None:

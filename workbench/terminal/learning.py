@@ -27,13 +27,13 @@ def learn(
         files: HAR files, logs with one JSON object per line, inboxes and journals.
         out: Write a behavior file, for --behavior.
         check: Behavior to compare the traffic with: documented, observed, or a behavior file.
-        name: Name of a member in a log, as status=http.status_code.
+        name: Name of a member in a log, such as status=http.status_code.
     """
     from workbench.testing.learning import learn
 
     pairs = [text.partition("=") for text in name]
     if wrong := [text for text, (_, equals, _) in zip(name, pairs, strict=True) if not equals]:
-        raise usage_error(f"--name {visible(wrong[0], 60)}: expected MEMBER=NAME, as status=http.status_code.")
+        raise usage_error(f"--name {visible(wrong[0], 60)}: expected MEMBER=NAME, such as status=http.status_code.")
     learned = learn(files, against=check, names={member: path for member, _, path in pairs})
     report(learned, how, out, check)
     return PARTLY if check is not None and not learned.ok else DONE

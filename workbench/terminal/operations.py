@@ -188,8 +188,8 @@ def _send(
             print(curl(operation, request(), base_url=api.base_url, converter=api.converter, reveal=how.reveal))
             if api.host.endswith(".invalid"):
                 say(
-                    "The sandbox is not served: `workbench sandbox serve --own` serves it, and --url URL prints its "
-                    "address."
+                    "This sandbox has no HTTP server. Start one with `workbench sandbox serve --own`, then pass its "
+                    "URL with --url."
                 )
             return DONE
         if all_pages:
@@ -255,7 +255,7 @@ def _read_body(operation: Operation[..., Any], place: str, converter: Any) -> di
     """
     if place == "-":
         if sys.stdin is None or sys.stdin.isatty():
-            raise usage_error("--from - reads a body from a pipe, and nothing is piped in.")
+            raise usage_error("--from - reads the body from stdin, but stdin is a terminal.")
         data = sys.stdin.buffer.read(_MAX_BODY + 1)
     else:
         data = Path(place).read_bytes()

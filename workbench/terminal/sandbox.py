@@ -175,8 +175,8 @@ def advance(
     """Move the clock forward; scheduled changes on the way happen at their own times.
 
     Args:
-        duration: Duration with units, as 2h30m or 3d.
-        until: Time to move to, as 2026-02-01T12:00:00Z.
+        duration: Duration with units, such as 2h30m or 3d.
+        until: Time to move to, such as 2026-02-01T12:00:00Z.
         days: Days to move the clock forward.
         hours: Hours to move the clock forward.
         minutes: Minutes to move the clock forward.
@@ -236,7 +236,7 @@ def serve_until_stopped(
         kept: Description of where the state is stored.
     """
     if at.self_signed and (at.certfile or at.keyfile):
-        raise usage_error("--self-signed makes a certificate: give no --certfile and no --keyfile with it.")
+        raise usage_error("--self-signed cannot be combined with --certfile or --keyfile.")
     with waiting_for_signals() as wait:
         from workbench.system.http_server import served_names
 
@@ -346,7 +346,10 @@ def __getattr__(name: str) -> Callable[..., int | None]:
 
 
 app = App(name="sandbox", help="Serve, reset and control the sandbox.")
-_SERVE, _CONTROLS = Group("Sandbox", sort_key=0), Group("Controls, which the interface does not have", sort_key=1)
+_SERVE, _CONTROLS = (
+    Group("Sandbox", sort_key=0),
+    Group("Controls (not part of the interface)", sort_key=1),
+)
 app.command(serve, group=_SERVE)
 app.command(advance, group=_CONTROLS)
 app.command(reset, group=_SERVE)
@@ -359,7 +362,7 @@ app.command(
 app.command(
     "workbench.terminal.learning:world",
     name="world",
-    help="Write the numbers of a card program, from logs of its events, as a file for `sandbox serve --world`.",
+    help="Write a world file for `sandbox serve --world` from the event logs of a card program.",
     group=_SERVE,
 )
 for _name, _control in CONTROLS.items():

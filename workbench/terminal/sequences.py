@@ -61,7 +61,7 @@ def run(
     """Run a sequence and show the result of each step and the balances. Exit code 5 if an expectation failed.
 
     Args:
-        set_: Value of a parameter, as amount=2500.
+        set_: Value of a parameter, such as amount=2500.
         path: Store the run in this file; an interrupted run in it is resumed.
     """
     loaded = _sequence(sequence)

@@ -217,7 +217,7 @@ def _magics(session_of: Callable[[], Any]) -> Any:
         REASON].
         """
         if dollars != round(dollars, 2):
-            raise UsageError("expected dollars and cents, as 12.50")
+            raise UsageError("expected dollars and cents, such as 12.50")
         api = session_of()
         return api.simulate_authorization(
             card_id=card or api.sandbox.guide()["cards"]["active"][0],
@@ -261,7 +261,7 @@ def dashboard(
     Args:
         out: File to write; an existing file is not overwritten.
         open_: Open the file in a browser.
-        every: Rewrite the file at this interval, as 30s, until Ctrl-C; the open page reloads and keeps its filters.
+        every: Rewrite the file at this interval, such as 30s, until Ctrl-C; the open page reloads and keeps filters.
     """
     import webbrowser
 
@@ -307,7 +307,7 @@ def close(
 
     Args:
         logs: Event logs, one JSON object per line; default: the events of the sandbox or the inbox.
-        month: Month to close, as 2026-06; it must be over.
+        month: Month to close, such as 2026-06; it must be over.
         out: Folder for the files; existing files are not overwritten.
         tz: Time zone of the month, as America/New_York.
         currency: Currency of the amounts.

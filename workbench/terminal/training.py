@@ -44,7 +44,7 @@ def serve(
         server = classroom.ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
         if not server.learners:
             server.close()
-            raise usage_error("--learners: a new class needs a CSV file with names, or a number.")
+            raise usage_error("--learners: a new class requires a CSV file with names, or a number.")
         return server
 
     def introduce(server: Any, url: str) -> Iterator[str]:
@@ -144,7 +144,7 @@ def print_pages(what: _Page, /, *, folder: Path | None = None, url: Url | None =
         print(answers(inline_style()), end="")
         return
     if folder is None:
-        raise usage_error("--folder is required: sheets belong to a class.")
+        raise usage_error("--folder is required, since sheets belong to a class.")
     with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
         links = {learner.name: kept.link(learner, url or "") for learner in kept.learners()}
         print(sheets(links, inline_style()), end="")
@@ -240,7 +240,7 @@ def answer(
     name: _Drill,
     /,
     *,
-    set_: Annotated[list[Setting], Parameter(name="--set", help="Answer, as earned=120.")],
+    set_: Annotated[list[Setting], Parameter(name="--set", help="Answer, such as earned=120.")],
     where: Where = Where(),
 ) -> None:
     """Submit an answer to a drill's question."""
@@ -290,7 +290,7 @@ def exam(
     from workbench.course.classroom.exam import examine, to_junit
 
     if not program:
-        raise usage_error("a program is missing: workbench course exam -- PROGRAM")
+        raise usage_error("a program is required: workbench course exam -- PROGRAM")
     graded = list(examine(program, drill, seconds=seconds))
     if junit is not None:
         write_file(junit, to_junit(graded), private=False)

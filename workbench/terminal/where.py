@@ -127,7 +127,7 @@ def arguments_of(where: Where) -> dict[str, Any]:
         path = kept_path()
         return {"path": path, "tenant": where.tenant, "journal": path.with_name("journal-sandbox.db")}
     if where.tenant:
-        raise usage_error("--tenant is a tenant of a sandbox; the key of a profile has its own.")
+        raise usage_error("--tenant applies only to a sandbox; the key of a profile determines its tenant.")
     profile = open_profile(name)
     if profile.environment == "production" and not where.live:
         raise usage_error(f"Profile {name} is a production service. Add --live to confirm.")

@@ -49,15 +49,15 @@ def plan(
     token: Annotated[Address, Parameter(help="Address of the token.")],
     admin: Annotated[Address, Parameter(help="Address of the admin of the contract who makes the withdrawal.")],
     to: Annotated[Address, Parameter(help="Address of the recipient.")],
-    amount: Annotated[Usd | None, Parameter(help="Amount in dollars and cents, as 25.00.")] = None,
-    native_units: Annotated[Units | None, Parameter(help="Amount in native units, as 25000000.")] = None,
+    amount: Annotated[Usd | None, Parameter(help="Amount in dollars and cents, such as 25.00.")] = None,
+    native_units: Annotated[Units | None, Parameter(help="Amount in native units, such as 25000000.")] = None,
     terms: Terms = Terms(),
     where: Where = Where(),
     how: Output = Output(),
 ) -> None:
     """Check a withdrawal completely before anything is requested. With -o json, print the request for `sign --from`."""
     if (amount is None) == (native_units is None):
-        raise usage_error("Give --amount in dollars and cents, or --native-units.")
+        raise usage_error("Pass --amount in dollars and cents, or --native-units.")
     with session(where) as api:
         units = withdrawals.native_units(native_units) if native_units is not None else withdrawals.usd(amount or "")
         decimals = terms.decimals if terms.decimals is not None else _published(api, contract, token).get("decimals")
@@ -128,7 +128,7 @@ def transaction(
         direct_transfer: Argument of version 2 contracts; its meaning depends on the contract.
     """
     if len(message) != len(signature):
-        raise usage_error("Give --signature once for each --message.")
+        raise usage_error("Pass one --signature for each --message.")
     with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
         halves = []
         for asked, answered in zip(message, signature, strict=True):

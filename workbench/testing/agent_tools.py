@@ -222,14 +222,14 @@ class _Tools:
                     del self._pending[oldest]
                 return types.InputRequiredResult(input_requests=requests, request_state=state)
             except MCPError:
-                raise WorkbenchError("this client cannot ask a person to confirm; nothing was sent") from None
+                raise WorkbenchError("this client cannot ask for confirmation; nothing was sent") from None
         elif self._pending.pop(params.request_state or "", "") == digest:  # one answer allows one call
             answer = params.input_responses.get("confirm")
         else:
-            raise WorkbenchError("the confirmation is that of another call; nothing was sent")
+            raise WorkbenchError("the confirmation belongs to another call; nothing was sent")
         accepted = isinstance(answer, types.ElicitResult) and answer.action == "accept"
         if not accepted or (answer.content or {}).get("confirm") is not True:
-            raise WorkbenchError("the person did not confirm; nothing was sent")
+            raise WorkbenchError("the call was not confirmed; nothing was sent")
         return None
 
 

@@ -237,7 +237,7 @@ def _chosen(sequences: Iterable[str | Sequence] | None) -> list[Sequence]:
         if isinstance(name, str) and name not in catalogue:
             raise UsageError(f"{visible(name, 80)} is not a sequence of the catalogue", of="compare_behavior")
         if not isinstance(name, str | Sequence):
-            problem = Problem("sequences", "type", "must be sequences, or names of the catalogue")
+            problem = Problem("sequences", "type", "must be sequences or names from the catalogue")
             raise UsageError([problem], of="compare_behavior")
     return [
         attrs.evolve(catalogue[sequence] if isinstance(sequence, str) else sequence, profile=None)
@@ -386,7 +386,7 @@ def _facts(run: Run) -> Facts:
         elif result.step.do in SCRIPTED and all(walk.is_record(answer) for answer in answers):
             raw, shown = [converter().unstructure(answer) for answer in answers], masks.masked(answers)
             put(name, "answer", *((raw, shown) if len(raw) > 1 else (raw[0], shown[0])))
-        for number, event in enumerate(run.events(name), 1):
+        for number, event in enumerate(run._payloads(name), 1):
             shown = masks.masked(event)
             put(name, f"event {number}", event_kind(event), event_kind(event))
             put(name, f"event {number}", {**event, "id": ""}, shown)
@@ -396,7 +396,8 @@ def _facts(run: Run) -> Facts:
 def _record_facts(side: object) -> Facts:
     sandbox = side if isinstance(side, Sandbox) else sandbox_of(side)
     if sandbox is None:
-        raise UsageError("a real service shows no records; compare_behavior compares its answers", of="compare_records")
+        message = "the records of a real service are not available; compare_behavior compares answers"
+        raise UsageError(message, of="compare_records")
     facts: Facts = {}
     for kind in RECORD_KINDS:
         for record in sandbox.records(kind, all_tenants=True):

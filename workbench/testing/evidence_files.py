@@ -58,7 +58,7 @@ class Exchange:
 
     place: str  # the file, and the number of the entry in it
     method: str
-    path: str  # after the prefix, as "/payment-routes"
+    path: str  # after the prefix, such as "/payment-routes"
     query: list[tuple[str, str]]
     sent_headers: Mapping[str, str]
     sent: bytes

@@ -126,7 +126,7 @@ class Failure:
 
         Args:
             path: File to write.
-            application: Import path of the application, as "module:Application".
+            application: Import path of the application, such as "module:Application".
         """
         module, _, name = application.partition(":")
         decisions = "".join(f"    {key!r}: {value},\n" for key, value in self.decisions.items())

@@ -73,7 +73,7 @@ def to_text(
     exported = [call for call in map(_call, calls) if call is not None]
     exported = exported[-last:] if last is not None else exported
     if not exported:
-        raise UsageError("there is no call that was done or refused", of="testing.to_text")
+        raise UsageError("the journal has no call that was done or refused", of="testing.to_text")
     if to == "har":
         creator = {"name": "workbench", "version": __version__}
         log = {"version": "1.2", "creator": creator, "entries": [_har_entry(call) for call in exported]}
@@ -317,7 +317,7 @@ class Recording:
         target = request.path.removeprefix(PREFIX) + (f"?{request.query}" if request.query else "")
         with self._lock:
             if self.played == len(self.calls):
-                raise NotSent(f"the recording has no further call: {request.method} {visible(request.path, 200)}")
+                raise NotSent(f"the recording has no more calls: {request.method} {visible(request.path, 200)}")
             name, recorded, response = self.calls[self.played]
             sent = _sent(request.method, target, request.body)
             if sent != (name, recorded):
@@ -373,4 +373,4 @@ def replay(path: str | Path) -> Iterator[Client]:
     with Client(base_url=_BASE, api_key="recording", transport=recording.transport(), journal=Journal()) as api:
         yield api
     if left := [name for name, *_ in recording.calls[recording.played :]]:
-        raise UsageError(f"calls of the recording were not made: {', '.join(left)}", of="testing.replay")
+        raise UsageError(f"recorded calls that were not made: {', '.join(left)}", of="testing.replay")

@@ -78,7 +78,7 @@ def traffic(
     shares = attrs.asdict(mix)
     wrong = [Problem(name, "share", "must be between 0 and 1") for name, share in shares.items() if not 0 <= share <= 1]
     if mix.declined + mix.reversed + mix.reduced + mix.open > 1:
-        wrong.append(Problem("mix", "share", "declined, reversed, reduced and open add up to more than 1"))
+        wrong.append(Problem("mix", "share", "declined, reversed, reduced and open exceed 1 in total"))
     if days < 1 or not a_day >= 0 or not merchants:
         wrong.append(Problem("days", "minimum", "days must be at least 1, a_day at least 0, merchants not empty"))
     number = cards if isinstance(cards, int) else len(cards)
@@ -166,7 +166,7 @@ def from_journal(journal: Iterable[Any], *, last: int | None = None, name: str =
     ]
     entries = entries[-last:] if last is not None else entries
     if not entries:
-        raise UsageError("the journal holds no call that a sequence could repeat", of="from_journal")
+        raise UsageError("the journal contains no call that a sequence can repeat", of="from_journal")
     reader = _JournalReader()
     steps = tuple(step for entry in entries for step in reader.steps(entry))
     doc = f"Made from {len(entries)} calls of a journal."

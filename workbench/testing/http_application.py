@@ -1,7 +1,7 @@
 """Applications behind HTTP, in any language, explored with real time, real concurrency and real crashes.
 
 Simultaneous deliveries are sent in parallel. The process is killed by a command while it handles them, and started by
-another. A repeated universe may therefore take another course: its story reports what was tried.
+another. A repeated universe may therefore run differently: its story reports what was tried.
 """
 
 import heapq
@@ -53,7 +53,7 @@ class HttpApplication:
         url: URL that receives deliveries.
         books: URL that returns a JSON object of cents by transaction id.
         reset: URL that empties the books (POST). Without it books accumulate over universes, and none is made smaller.
-        kill: Command that kills the process, as "pkill -9 -f shop"; without it there are no crashes.
+        kill: Command that kills the process, such as "pkill -9 -f shop"; without it there are no crashes.
         start: Command that starts the process and returns.
         key: Key that the application verifies deliveries with.
         api_port: Port at which the sandbox is served for the application's calls; None if it makes none.

@@ -633,7 +633,7 @@ def learn(
         paths: HAR files, recordings, logs with one JSON object per line (exchanges, events, or deliveries with their
             headers), inboxes and journals. Files with only events are read last.
         against: The assumed behavior: "documented" (default), "observed", or a behavior file.
-        names: Names of the members of a log, as {"status": "http.response.status_code"}, for `method`, `url`,
+        names: Names of the members of a log, such as {"status": "http.response.status_code"}, for `method`, `url`,
             `status`, `time`, `request_headers`, `request_body`, `response_headers`, `response_body`, and for deliveries
             `headers`, `body`, `time`.
 
@@ -667,7 +667,7 @@ def _given(paths: object) -> list[str | os.PathLike[str]]:
         given = list(several)
         if all(isinstance(path, str | os.PathLike) for path in given):
             return given
-    raise UsageError([Problem("paths", "type", "must be a path, or several paths")], of="learn")
+    raise UsageError([Problem("paths", "type", "must be a path or a list of paths")], of="learn")
 
 
 def _learn_from(learner: _Learner, items: Iterator[Exchange | Delivery], only_exchanges: bool = False) -> bool:

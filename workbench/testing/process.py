@@ -22,7 +22,7 @@ class World(Protocol):
     sandbox: Sandbox
 
     def move(self, to: float) -> None:
-        """Move the time."""
+        """Advance the clock."""
 
     def commit(self, process: "Process", run: Callable[[], Any]) -> None:
         """Commit, or kill the process before or after it."""

@@ -36,9 +36,9 @@ def session(
 
     Args:
         seed: Random seed of the sandbox.
-        behavior: "documented", "observed", or a TOML file or mapping with settings, as {"settle_route": False}.
+        behavior: "documented", "observed", or a TOML file or mapping with settings, such as {"settle_route": False}.
         environment: "sandbox" or "production".
-        faults: Fault rules to begin with: kinds, as "lost", or dicts with the arguments of `add_fault`.
+        faults: Fault rules to begin with: kinds, such as "lost", or dicts with the arguments of `add_fault`.
         world: "small", "program", "large", or a TOML file of a card program.
 
     Raises:

@@ -106,7 +106,7 @@ def values(one: Member, kind: Kind | None = None, plain: bool = True) -> st.Sear
             return st.dates(date(1900, 1, 1), date(2008, 1, 1))
         case Nested(of=cls):
             return arguments(cls, plain=plain)  # type: ignore[arg-type]
-    raise TypeError(f"no values are known for {one.name}: {kind}")
+    raise TypeError(f"no values are declared for {one.name}: {kind}")
 
 
 @cache
@@ -173,7 +173,7 @@ def _answered(one: Member, kind: Kind, missing: bool) -> st.SearchStrategy[Any]:
             return st.lists(_answered(one, inner, missing), max_size=3).map(tuple)
         case Untyped():
             return JSON.filter(lambda value: value is not None)
-    raise TypeError(f"no answers are known for {one.name}: {kind}")
+    raise TypeError(f"no answers are declared for {one.name}: {kind}")
 
 
 @cache

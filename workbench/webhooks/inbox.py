@@ -165,7 +165,7 @@ class Inbox:
             now: Function that returns the current time.
 
         Raises:
-            UsageError: No keys were given, so anybody could send events, or a key is empty.
+            UsageError: No keys were given, so anyone could send events, or a key is empty.
             UnusableFile: The file is not an inbox, or cannot be used.
         """
         if isinstance(keys, str | bytes):
@@ -173,7 +173,7 @@ class Inbox:
         held = tuple(as_key(key) for key in keys)
         if not held and not accept_unsigned:
             raise UsageError(
-                "An inbox needs the keys that deliveries are signed with: Inbox(keys=[…]). Without them anybody "
+                "An inbox needs the keys that deliveries are signed with: Inbox(keys=[…]). Without them anyone "
                 "could send "
                 "events; accept_unsigned=True accepts them, marked as unverified."
             )
@@ -557,13 +557,13 @@ class Inbox:
                 cannot be guessed.
 
         Raises:
-            InvalidWebhook: The arguments would let anybody send events.
+            InvalidWebhook: The arguments would let anyone send events.
         """
         from workbench.webhooks.receiver import serve  # only needed for serving
 
         if not (host in LOOPBACK or self._verifies):
             raise InvalidWebhook(
-                f"An inbox that accepts unsigned deliveries cannot be served on {host}: anybody could send anything. "
+                f"An inbox that accepts unsigned deliveries cannot be served on {host}: anyone could send events. "
                 "Give it keys, or use 127.0.0.1."
             )
         path = "/" + path.lstrip("/")

@@ -67,7 +67,7 @@ def as_key(key: str | bytes) -> bytes:
         UsageError: The key is not text or bytes, or is empty; zero bytes only are equivalent to an empty key.
     """
     if not isinstance(key, str | bytes | bytearray):  # bytes(5) would be five zero bytes
-        raise UsageError(f"a webhook key must be text or bytes, not of type {type(key).__name__}")
+        raise UsageError(f"a webhook key must be text or bytes, not {type(key).__name__}")
     raw = key.encode() if isinstance(key, str) else bytes(key)
     if not raw.strip(b"\0 \t\r\n\v\f"):
         raise UsageError("a webhook key cannot be empty")
@@ -193,12 +193,12 @@ def sample(
     """Return a sample delivery of a kind of event, signed if a key is given.
 
     Args:
-        kind: Kind of event, as `user.updated`.
+        kind: Kind of event, such as `user.updated`.
         key: Key to sign with.
         event_id: Id of the envelope (default: a new id for each sample).
         version: Version of the payload (default: the documented one).
         event_received_at: Time of the event.
-        overrides: Members of the body by attribute name, as `application_status="denied"`; nested ones as mappings.
+        overrides: Members of the body by attribute name, such as `application_status="denied"`; nested ones: mappings.
 
     Raises:
         UsageError: The kind or a member does not exist.

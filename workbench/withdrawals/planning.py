@@ -50,7 +50,7 @@ def plan(
         decimals: The token's decimals if you know them; the interface does not state them.
         allow: The last 8 characters of the recipient, to override a problem that allows it.
         clock: Clock for the expiry (default: the client's).
-        names: Labels of addresses, as {"0x…": "USDC"}: token symbols and wallet owners. Those of a sandbox are known.
+        names: Labels of addresses, such as {"0x…": "USDC"}: token symbols, wallet owners. Those of a sandbox are known.
 
     Raises:
         UsageError: The withdrawal has problems; the message lists all of them.

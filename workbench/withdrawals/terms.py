@@ -306,7 +306,7 @@ def _recipient(terms: Terms, to: str, recipients: tuple[str, ...]) -> Iterator[F
     if chains.is_zero_address(to):
         yield (
             "overridable",
-            Problem("to", "zero", "is the zero address, which nobody owns: funds sent there are lost"),
+            Problem("to", "zero", "is the zero address: funds sent there are lost"),
         )
     tokens = (terms.token_address, *(token.address for token in contract.tokens or ()))
     own = {

@@ -40,7 +40,7 @@ class NotSerializable:
         yield repr(self)  # rich would go into a mapping or a list
 
     def __reduce_ex__(self, _: object) -> NoReturn:
-        raise TypeError("a withdrawal's signature cannot be pickled or copied: it allows moving funds")
+        raise TypeError("a withdrawal's signature cannot be pickled or copied: it authorizes a transfer of funds")
 
 
 class Secret(NotSerializable):

@@ -96,7 +96,7 @@ class Withdrawal(NotSerializable, Shown):
             yield from _differences(plan, parameters, self._expires_at_unix)
             self.units, self._expires_at_unix = self.units or NativeUnits(parameters.amount), parameters.expires_at
         if answer.chain_id is not None and number_of(answer.chain_id) != plan.contract.chain_id:
-            yield Problem("chainId", "differs", "is not the contract's chain")
+            yield Problem("chainId", "differs", "differs from the contract's chain")
         if answer.sender is not None and not same_address(answer.sender, plan.admin):
             self._notes.append(f"the service names another sender than the admin: {answer.sender}")
         data, salt = answer.signature.data, answer.signature.salt
@@ -449,7 +449,7 @@ def _differences(terms: Terms, parameters: chains.WithdrawParameters, end: int |
     if problem := _amount_problem(terms, parameters.amount):
         yield Problem("parameters[2]", "differs", problem)
     if end is not None and parameters.expires_at != end:
-        yield Problem("parameters[4]", "differs", "is not expiresAt")
+        yield Problem("parameters[4]", "differs", "differs from expiresAt")
 
 
 def _amount_problem(terms: Terms, signed: int) -> str | None:

@@ -1,4 +1,4 @@
-"""Install small: no library of an extra is there, and `import workbench` loads none of the client's.
+"""Install small: no library of an extra is installed, and `import workbench` does not load those of the client.
 
 Needs: base.
 """

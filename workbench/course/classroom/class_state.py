@@ -142,8 +142,8 @@ class ClassState:
         Args:
             learners: Their names.
             action: "note" (text), "drill" (drill), "event" (event), "lock" and "unlock" (lesson), "pause" and "resume"
-                for all, "enroll" (name), or a control of the sandbox, as "add_fault"; `actions.ACTIONS` lists those of
-                the board.
+                for all, "enroll" (name), or a control of the sandbox, such as "add_fault"; `actions.ACTIONS`
+                lists those of the board.
             arguments: Arguments of the action.
 
         Returns:

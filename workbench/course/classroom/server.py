@@ -225,7 +225,7 @@ class ClassServer(ClassState):
         if rest == "page" and request.method == "GET":
             return await self._printed(request.query.removeprefix("ticket="))
         if not hmac.compare_digest((request.headers.get(TRAINER_KEY) or "").encode(), self.trainer_key.encode()):
-            return refused(401, "The board needs the trainer's key")
+            return refused(401, "The board requires the trainer's key")
         if rest == "data" and request.method == "GET":
             if request.query == f"after={await self._with_results(self.results.last)}":
                 return Response(status=204)  # nothing was done since
@@ -260,7 +260,7 @@ class ClassServer(ClassState):
     async def _printed(self, ticket: str) -> Response:
         page, until = self._tickets.pop(ticket, ("", 0.0))
         if not page or until < time.monotonic():
-            return refused(401, "The ticket was used or has ended; open the page from the board")
+            return refused(401, "The link was already used or has expired; open the page from the board again")
         text = await self._with_results(self.export, page, _STYLESHEET)
         return Response(status=200, headers=_PAGE_HEADERS, body=text.encode())
 
@@ -271,7 +271,7 @@ class ClassServer(ClassState):
         except WorkbenchError as error:
             return refused(400, str(error))
         except (KeyError, TypeError):
-            return refused(400, "an argument of the action is missing, or has another type")
+            return refused(400, "an argument of the action is missing or has the wrong type")
 
 
 def _detail(exercise: str, kind: str, said: Mapping[str, Any]) -> dict[str, Any]:

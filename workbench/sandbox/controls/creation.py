@@ -56,7 +56,7 @@ class CreationControls(ControlGroup):
         Args:
             name: Name of the key, not used by another tenant or key.
             tenant_name: Name of the tenant.
-            roles: Roles separated by commas, as "rewards:read,rewards:write"; default: all.
+            roles: Roles separated by commas, such as "rewards:read,rewards:write"; default: all.
         """
         chosen = tuple(Role) if roles is None else tuple(filter(None, map(str.strip, roles.split(","))))
         if not frozenset(chosen) <= frozenset(Role):
@@ -91,7 +91,7 @@ class CreationControls(ControlGroup):
         Args:
             first_name: First name.
             last_name: Last name; a status word in it has no effect here.
-            status: Any status of events, as "needsInformation".
+            status: Application status as in events, such as "needsInformation".
             company_id: Company the user belongs to.
         """
         context = self._context("create_user")
@@ -114,7 +114,7 @@ class CreationControls(ControlGroup):
         Args:
             name: Name of the company.
             owners: Number of owners.
-            status: Any status of events, as "needsInformation".
+            status: Application status as in events, such as "needsInformation".
         """
         context = self._context("create_company")
         key, tenant = context.new_id("company"), context.tenant["id"]
@@ -164,9 +164,9 @@ class CreationControls(ControlGroup):
             user_id: User whose collateral it is; default: none.
         """
         if not re.fullmatch(r"\d{1,12}(\.\d{1,6})?", balance, re.ASCII):
-            raise wrong_argument(Problem("balance", "format", "must be an amount as decimal text, as 1000.00"))
+            raise wrong_argument(Problem("balance", "format", "must be an amount as decimal text, such as 1000.00"))
         if not 1 <= chain_id <= 10**12:
-            raise wrong_argument(Problem("chain_id", "unknown", "must be the number of a chain"))
+            raise wrong_argument(Problem("chain_id", "unknown", "must be a chain id"))
         user = None if user_id is None else self._record("user", user_id)
         context, tenant = self._context("create_contract"), user["tenant"] if user else self._tenant_id()
         contract = contracts.add_contract(

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Self, TypeVar, get_args, get_origin
 
 import attrs
 
-from workbench.errors import Problem, UsageError, argument_problems, not_allowed
-from workbench.sandbox.context import Refused, error_of, not_found, wrong_argument
+from workbench.errors import ApiError, Problem, UsageError, argument_problems, not_allowed
+from workbench.sandbox.context import Refused, control_error, error_of, not_found, wrong_argument
 from workbench.sandbox.engine import Engine
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -159,6 +159,8 @@ class ControlGroup:
                 result = row.method(self, **checked)
         except Refused as refused:
             raise error_of(row.name, refused) from None
+        except ApiError as refused:
+            raise control_error(row.name, refused.status, refused.error or "", refused.message or "") from None
         if row.changes:
             self._engine.dispatcher.notify()
         return result

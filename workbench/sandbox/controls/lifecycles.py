@@ -53,7 +53,7 @@ class LifecycleControls(ControlGroup):
 
         Args:
             user_or_owner_id: Id of the user, owner or company.
-            status: Any status of events, as "needsInformation".
+            status: Application status as in events, such as "needsInformation".
             reason: Rejection labels, separated by commas; default: the usual ones of the status.
             status_change_reason: "provider_initiated", or nothing.
         """

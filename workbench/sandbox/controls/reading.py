@@ -56,7 +56,7 @@ class ReadingControls(ControlGroup):
         """Return the events of the tenant in order, each with the request that caused it. They print masked.
 
         Args:
-            kind: Only events of this kind, as "user.updated".
+            kind: Only events of this kind, such as "user.updated".
             since: Only events after this sequence number.
             api_key: A key of the tenant; default: the session's.
             all_tenants: Whether to return those of every tenant.

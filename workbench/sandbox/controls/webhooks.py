@@ -171,7 +171,7 @@ class WebhookControls(ControlGroup):
         Args:
             kind: For calls: latency, status, refused, reset, closed, lost, cut, malformed, slow_body; for deliveries:
                 duplicate, swap, delay, bad_signature.
-            of: Only this operation, as "simulate_refund", or this kind of event, as "user.updated".
+            of: Only this operation, such as "simulate_refund", or this kind of event, such as "user.updated".
             nth: Only the nth matching call, counted from now.
             times: Maximum number of applications; default: unlimited.
             probability: Probability from 0 to 1, drawn from the seed.
@@ -179,7 +179,7 @@ class WebhookControls(ControlGroup):
             status: HTTP status of the kind "status", 200 to 599.
             body: Format of the error body: documented, validation, msg, correlation, empty, text, html.
             answer: JSON body of the response, instead of such a format.
-            matching: Only calls with these arguments, or events with these members, as {"card_id": …, "amount": 1250}.
+            matching: Only calls with these arguments, or events with these members: {"card_id": …, "amount": 1250}.
             retry_after: Seconds in the Retry-After header.
         """
         if of is not None and (of in EVENT_KINDS) != (kind in OF_DELIVERIES):
