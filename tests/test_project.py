@@ -162,7 +162,7 @@ REACH = {
     "distributed": ("rewards/",),
     "matplotlib": ("charts/", "panel/", "terminal/"),
     "anywidget": ("panel/",),
-    "ipywidgets": ("forms/", "panel/"),
+    "ipywidgets": ("forms/", "panel/", "course/quiz_view.py"),
     "IPython": ("forms/", "panel/", "course/", "terminal/shell.py"),
     "cyclopts": ("terminal/",),
     "rich": ("terminal/"),
