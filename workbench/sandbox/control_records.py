@@ -202,9 +202,9 @@ class Delivery:
 
 @record
 class FlushResult:
-    """Result of a flush: whether all due deliveries are done."""
+    """Result of a flush: whether all due deliveries were sent in time."""
 
-    done: bool = about("Whether no delivery is due")
+    ok: bool = about("Whether no delivery is due")
     waiting: int = about("Deliveries that wait for their next attempt")
 
 
