@@ -22,8 +22,11 @@
     │   └── RedirectedEffect            of a call with an effect, so an OutcomeUnknown too
     ├── InvalidWebhook                  a webhook delivery was rejected
     ├── EventTimeout (TimeoutError)     no matching event arrived in time
+    ├── MissingExtra (ImportError)      a library is not installed; .extra installs it
     └── UnusableFile                    not a workbench database, newer, damaged or full; left unchanged
         └── FileBusy                    locked by another process for too long
+
+    AdviceWarning (UserWarning)         a call that is allowed, and probably a mistake
 
 No message holds a key or a private value: problems name the path and the rule, and words of the service are shown with
 their control characters escaped and their length capped.

@@ -294,12 +294,94 @@ def only_delete(api: Any, run: DrillRun) -> None:
             api.delete_payment_account(payment_account_id=old)
 
 
+# questions of cardholders
+
+
+def read_the_balance(api: Any, run: DrillRun) -> None:
+    bought = [one for one in api.sandbox.records("transaction") if one["card"] == run.facts["card"]]
+    held, net = sum(one["held"] for one in bought), sum(one["settled"] - one["refunded"] for one in bought)
+    run.answer(held=held, net=net, available=api.sandbox.state(run.facts["card"])["limit"] - held - net)
+
+
+def forget_the_refund(api: Any, run: DrillRun) -> None:
+    balance = api.sandbox.balance(run.facts["card"])
+    run.answer(held=balance.held, net=balance.posted, available=balance.limit - balance.held - balance.posted)
+
+
+def forget_the_holds(api: Any, run: DrillRun) -> None:
+    balance = api.sandbox.balance(run.facts["card"])
+    run.answer(held=0, net=balance.posted - balance.refunded, available=balance.limit - balance.posted)
+
+
+def _electronics(api: Any, run: DrillRun) -> None:
+    api.simulate_authorization(
+        card_id=run.facts["card"], amount=15_000, currency="USD", merchant_name="Example Electronics",
+        merchant_category_code="5732",
+    )  # fmt: skip
+
+
+def unlock_and_buy(api: Any, run: DrillRun) -> None:
+    run.answer(reason="card_locked")
+    api.sandbox.cards.unlock(run.facts["card"])
+    _electronics(api, run)
+
+
+def name_the_other_decline(api: Any, run: DrillRun) -> None:
+    run.answer(reason="invalid_pin")
+    api.sandbox.cards.unlock(run.facts["card"])
+    _electronics(api, run)
+
+
+def only_explain(api: Any, run: DrillRun) -> None:
+    run.answer(reason="card_locked")
+
+
+def find_the_refund(api: Any, run: DrillRun) -> None:
+    events = api.inbox.events("transaction.completed", {"body.id": run.facts["returned"]})
+    refund = next(event for event in events if event.body.spend.amount < 0)
+    run.answer(event=str(refund.id), refunded=-refund.body.spend.amount, missing=8_000 + refund.body.spend.amount)
+
+
+def report_the_settlement(api: Any, run: DrillRun) -> None:
+    events = api.inbox.events("transaction.completed", {"body.id": run.facts["returned"]})
+    run.answer(event=str(events[0].id), refunded=6_500, missing=1_500)
+
+
+def refund_the_rest(api: Any, run: DrillRun) -> None:
+    api.simulate_refund(transaction_id=run.facts["returned"], amount=1_500)
+    find_the_refund(api, run)
+
+
+def refund_one_of_two(api: Any, run: DrillRun) -> None:
+    for card in run.facts["cards"].values():
+        bought = [one for one in api.sandbox.records("transaction") if one["card"] == card]
+        if len(bought) == 2 and not any(one["refunded"] for one in bought):
+            api.simulate_refund(transaction_id=bought[1]["id"], amount=4_500)
+
+
+def refund_everybody(api: Any, run: DrillRun) -> None:
+    for card in run.facts["cards"].values():
+        bought = [one for one in api.sandbox.records("transaction") if one["card"] == card and not one["refunded"]]
+        api.simulate_refund(transaction_id=bought[0]["id"], amount=4_500)
+
+
+def refund_each_who_has_two(api: Any, run: DrillRun) -> None:
+    for card in run.facts["cards"].values():
+        bought = [one for one in api.sandbox.records("transaction") if one["card"] == card]
+        if len(bought) == 2:
+            api.simulate_refund(transaction_id=bought[0]["id"], amount=4_500)
+
+
 ANSWERS: dict[str, tuple[Answer, Answer, Answer]] = {
     "duplicate-bookings": (correct_repetitions, correct_one, take_everything_back_twice),
     "unknown-refunds": (look_then_resolve, repeat_all, call_all_done),
     "rotated-key": (serve_with_the_new_key, serve_with_the_old_key, accept_unsigned),
     "wrong-decimals": (wait_and_plan_again, execute_what_there_is, withdraw_twice),
     "cut-rewards": (read_by_type, read_to_the_offset, report_one_type),
+    "read-a-card": (read_the_balance, forget_the_refund, forget_the_holds),
+    "why-declined": (unlock_and_buy, name_the_other_decline, only_explain),
+    "where-is-my-refund": (find_the_refund, report_the_settlement, refund_the_rest),
+    "charged-twice": (refund_one_of_two, refund_everybody, refund_each_who_has_two),
     "fraud-burst": (lock_release_refund, only_lock, reverse_everything),
     "stuck-reviews": (give_then_decide, approve_all, only_wait),
     "rate-limits": (update_each, stop_at_the_first, begin_again),
@@ -418,5 +500,5 @@ def test_a_stopped_drill_leaves_no_fault(api: wb.Session) -> None:
 
 
 def test_an_unknown_drill_names_those_there_are(api: wb.Session) -> None:
-    with pytest.raises(wb.errors.UsageError, match="half-migration"):
+    with pytest.raises(wb.errors.UsageError, match="fraud-burst"):
         drill(api, "nothing")

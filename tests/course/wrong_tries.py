@@ -160,7 +160,7 @@ with inbox.serve() as url:
     ),
     (
         "disputes-1",
-        "evidence in a call of its own",
+        "evidence in a separate call",
         """
 first, second = guide['disputes']['pending']
 api.update_dispute(dispute_id=first, status='canceled', text_evidence='x')

@@ -141,3 +141,10 @@ def test_hidden_characters_are_named() -> None:
     """The hidden characters of a text are named once each."""
     assert hidden_characters("a\u202eb\u200bc\u202e") == ("U+202E", "U+200B")
     assert hidden_characters("Ünïcode") == ()
+
+
+def test_the_tree_has_every_error() -> None:
+    """The docstring of the module draws all its errors and warnings."""
+    classes = [name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)]
+
+    assert [name for name in classes if name not in str(errors.__doc__)] == []

@@ -276,7 +276,7 @@ def entities() -> bytes:
 
 
 XLSX = {
-    "a bomb": (bomb, "too large"),
+    "a bomb": (bomb, "packed size"),
     "entities": (entities, "entity declarations"),
     "no zip": (lambda: b"hello", "not a readable XLSX"),
     "half a zip": (lambda: sheet({"A1": "a"})[:-200], "not a readable XLSX"),

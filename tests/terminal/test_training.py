@@ -49,7 +49,7 @@ def test_an_unknown_drill_is_refused_with_those_there_are(wb):
     ended = wb("course", "start", "nothing")
 
     assert ended.code == 2
-    assert "half-migration" in ended.err
+    assert "fraud-burst" in ended.err
 
 
 @pytest.mark.slow

@@ -349,7 +349,7 @@ def _check_parts(file: zipfile.ZipFile, limits: Limits) -> None:
     if unpacked > limits.size:
         raise too_large(limits)
     if any(info.file_size > MAX_RATIO * max(info.compress_size, 5_000) for info in infos):
-        raise BadSheet(f"unpacks to {unpacked:,} bytes, more than {MAX_RATIO} times what it has; that is too large")
+        raise BadSheet(f"unpacks to {unpacked:,} bytes, more than {MAX_RATIO} times its packed size")
     for info in infos:
         with file.open(info) as stream:
             end = b""
@@ -358,7 +358,7 @@ def _check_parts(file: zipfile.ZipFile, limits: Limits) -> None:
                     declared = _ENCODING.search(piece[:200])
                     other = declared is not None and declared[1].lower() not in (b"utf-8", b"us-ascii")
                     if b"\0" in piece[:200] or piece[:2] in (b"\xfe\xff", b"\xff\xfe") or other:
-                        raise BadSheet("a part is not UTF-8")  # declarations could hide in another encoding
+                        raise BadSheet("a part of the file is not UTF-8")  # declarations could hide in another encoding
                 if b"<!DOCTYPE" in end + piece or b"<!ENTITY" in end + piece:
                     raise BadSheet("entity declarations are not read")
                 end = piece[-10:]

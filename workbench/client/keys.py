@@ -180,7 +180,7 @@ class Key:
         return f"<key {getattr(self, 'fingerprint', 'refused')}>"
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError("a key does not change")
+        raise AttributeError("a key cannot be changed")
 
     def __copy__(self) -> "Key":
         return self

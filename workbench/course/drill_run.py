@@ -25,7 +25,7 @@ _PURCHASE: Mapping[str, Any] = {"currency": "USD", "merchant_category_code": "54
 FILE = "drills.json"
 _INTERNAL = frozenset(
     {"ledger", "requests", "started_at", "solved_at", "answers", "bookings", "after", "until", "own", "before", "nonce",
-     "world", "used", "played", "live", "looks"}
+     "world", "used", "played", "live", "looks", "pairs"}
 )  # fmt: skip
 _ON: dict[str, "DrillRun"] = {}  # the runs of this process, by drill
 

@@ -22,6 +22,7 @@ class Drill:
 
     Attributes:
         set_up: Creates the rest of the incident from a session and the ids of the initial purchases; returns the facts.
+        asks: Names of what is reported by `answer`.
         check: Yields what is missing, from a session and the facts.
     """
 
@@ -30,6 +31,7 @@ class Drill:
     minutes: int
     situation: str = attrs.field(converter=_one_line)
     answer: str = attrs.field(converter=_one_line, repr=False)
+    asks: Sequence[str] = attrs.field(default=(), repr=False)
     purchases: Sequence[Sequence[Any]] = attrs.field(default=(), repr=False)
     traffic: Mapping[str, Any] = attrs.field(repr=False)
     set_up: Callable[[Any, list[str]], Facts] = attrs.field(repr=False)
@@ -41,7 +43,8 @@ class Drill:
 
     def described(self) -> str:
         """Return the situation, with the calls it mentions."""
-        calls = {"ledger": "", "book": "(transaction_id, cents)", "answer": "(earned=…, redeemed=…)"}
+        answer = f"({', '.join(f'{name}=…' for name in self.asks)})"
+        calls = {"ledger": "", "book": "(transaction_id, cents)", "answer": answer}
         return self.situation.format_map({name: self.command(name, arguments) for name, arguments in calls.items()})
 
 

@@ -9,12 +9,14 @@ import socket
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from workbench.errors import OutcomeUnknown
+from workbench.interface.vocabulary import DeclineReason
 from workbench.remedies import Remedy
 from workbench.sandbox.contracts import example_bank
 from workbench.schema import strict_json
+from workbench.session import Session
 from workbench.system.http_post import check_url, post
 
 Facts = dict[str, Any]
@@ -22,7 +24,7 @@ _FRAUD = "Quick Gift Cards"
 _OWED = 500  # cents
 
 
-def requests_since(api: Any, facts: Facts) -> list[Any]:
+def requests_since(api: Session, facts: Facts) -> list[Any]:
     """Return the requests since the drill began; all stored ones if its beginning is no longer logged."""
     kept = api.sandbox.requests(all_tenants=True)
     begun: int = facts["requests"]
@@ -32,19 +34,19 @@ def requests_since(api: Any, facts: Facts) -> list[Any]:
 # a webhook booked twice
 
 
-def booking(api: Any, transaction: str) -> Facts:
+def booking(api: Session, transaction: str) -> Facts:
     """Return the booking for the event that completed a transaction."""
     events = [event.payload for event in api.sandbox.events("transaction.completed")]
     event = next(event for event in reversed(events) if event["body"]["id"] == transaction)
     return {"event": event["id"], "transaction": transaction, "cents": event["body"]["spend"]["amount"]}
 
 
-def set_up_duplicate_bookings(api: object, bought: Sequence[str]) -> Facts:
+def set_up_duplicate_bookings(api: Session, bought: Sequence[str]) -> Facts:
     rows = [booking(api, transaction) for transaction in bought]
     return {"ledger": [*rows[:2], rows[1], *rows[2:5], rows[4], *rows[5:]], "bookings": len(rows) + 2}
 
 
-def duplicate_bookings(api: Any, facts: Facts) -> Iterator[str]:
+def duplicate_bookings(api: Session, facts: Facts) -> Iterator[str]:
     booked: Counter[str] = Counter()
     for row in facts["ledger"]:
         booked[row["transaction"]] += row["cents"]
@@ -61,7 +63,7 @@ def duplicate_bookings(api: Any, facts: Facts) -> Iterator[str]:
 # refunds with an unknown outcome
 
 
-def set_up_unknown_refunds(api: Any, bought: Sequence[str]) -> Facts:
+def set_up_unknown_refunds(api: Session, bought: Sequence[str]) -> Facts:
     for transaction, fault in zip(bought, ("lost", "closed", "lost", None), strict=True):
         if fault:
             api.sandbox.add_fault(fault, of="simulate_refund", times=1)
@@ -71,7 +73,7 @@ def set_up_unknown_refunds(api: Any, bought: Sequence[str]) -> Facts:
     return {"transactions": list(bought)}
 
 
-def unknown_refunds(api: Any, facts: Facts) -> Iterator[str]:
+def unknown_refunds(api: Session, facts: Facts) -> Iterator[str]:
     for transaction in facts["transactions"]:
         refunded = api.sandbox.state(transaction)["refunded"]
         if refunded != _OWED:
@@ -96,7 +98,7 @@ def _closed_port() -> int:
         return int(free.getsockname()[1])
 
 
-def set_up_rotated_key(api: Any, bought: Sequence[str]) -> Facts:
+def set_up_rotated_key(api: Session, bought: Sequence[str]) -> Facts:
     port = _closed_port()
     endpoint = api.sandbox.register_endpoint(f"http://127.0.0.1:{port}/webhooks", signing_key="drill-key-0001")
     for key in ("drill-key-0002", "drill-key-0003"):
@@ -105,7 +107,7 @@ def set_up_rotated_key(api: Any, bought: Sequence[str]) -> Facts:
     return {"port": port, "endpoint": endpoint.id, "signing_key": "drill-key-0003", "after": after, "until": until}
 
 
-def _missed(api: Any, bought: Sequence[str]) -> tuple[int, int]:
+def _missed(api: Session, bought: Sequence[str]) -> tuple[int, int]:
     """Settle purchases, and return the number of the last event before and after."""
     after = api.sandbox._last_event()
     for transaction in bought:
@@ -113,7 +115,7 @@ def _missed(api: Any, bought: Sequence[str]) -> tuple[int, int]:
     return after, api.sandbox._last_event()
 
 
-def rotated_key(api: Any, facts: Facts) -> Iterator[str]:
+def rotated_key(api: Session, facts: Facts) -> Iterator[str]:
     yield from _undelivered(api, facts)
     event = api.sandbox.events(since=facts["after"])[0].payload
     body = strict_json.dumps({**event, "id": "00000000-0000-4000-8000-000000000000"})
@@ -125,7 +127,7 @@ def rotated_key(api: Any, facts: Facts) -> Iterator[str]:
         yield "the receiver accepted a forged delivery."
 
 
-def _undelivered(api: Any, facts: Facts) -> Iterator[str]:
+def _undelivered(api: Session, facts: Facts) -> Iterator[str]:
     done = {delivery.event_id for delivery in api.sandbox.deliveries(state="delivered")}
     since = api.sandbox.events(since=facts["after"])
     due = [event.payload["id"] for event in since if event.sequence <= facts["until"]]
@@ -137,7 +139,7 @@ def _undelivered(api: Any, facts: Facts) -> Iterator[str]:
 # a withdrawal with the wrong decimals
 
 
-def set_up_wrong_decimals(api: Any, bought: Sequence[str]) -> Facts:
+def set_up_wrong_decimals(api: Session, bought: Sequence[str]) -> Facts:
     contract = api.sandbox.guide()["contracts"][0]
     token = contract["tokens"][0]
     first, second = contract["admin_addresses"][:2]
@@ -160,7 +162,7 @@ def set_up_wrong_decimals(api: Any, bought: Sequence[str]) -> Facts:
     }
 
 
-def wrong_decimals(api: Any, facts: Facts) -> Iterator[str]:
+def wrong_decimals(api: Session, facts: Facts) -> Iterator[str]:
     held = api.sandbox.state(facts["contract"])
     moved = Decimal(facts["before"]) - Decimal(held["tokens"][0]["balance"])
     if moved != 40:
@@ -172,13 +174,14 @@ def wrong_decimals(api: Any, facts: Facts) -> Iterator[str]:
 # a rewards report that stops at an offset
 
 
-def set_up_cut_rewards(api: Any, bought: Sequence[str]) -> Facts:
+def set_up_cut_rewards(api: Session, bought: Sequence[str]) -> Facts:
     users = api.sandbox.guide()["rewards_users"]
     return {"user": next(user["id"] for user in users if user["beyond_paging"]), "answers": {}}
 
 
-def cut_rewards(api: object, facts: Facts) -> Iterator[str]:
-    for kind in ("earned", "redeemed"):
+def cut_rewards(api: Session, facts: Facts) -> Iterator[str]:
+    kinds: tuple[Literal["earned", "redeemed"], ...] = ("earned", "redeemed")
+    for kind in kinds:
         said = facts["answers"].get(kind)
         if said is None:
             call = Remedy("drill", action="answer", arguments=f"({kind}=…)", drill="cut-rewards")
@@ -187,17 +190,109 @@ def cut_rewards(api: object, facts: Facts) -> Iterator[str]:
             yield f"{said} is not the number of {kind} items."
 
 
-def _ends_at(api: Any, user: str, kind: str, count: int) -> bool:
+def _ends_at(api: Session, user: str, kind: Literal["earned", "redeemed"], count: int) -> bool:
     """Return whether a page ending at an offset contains the last item of a kind."""
     if count > 10_000:
         return False
     return len(api.list_rewards_activity(user_id=user, type=kind, limit=2, offset=count - 1).items) == 1
 
 
+# questions of cardholders
+
+
+def _reported(facts: Facts, drill: str, right: Facts) -> Iterator[str]:
+    """Yield the questions of a drill that have no answer, or a wrong one."""
+    for name, value in right.items():
+        said = facts["answers"].get(name)
+        if said is None:
+            call = Remedy("drill", action="answer", arguments=f"({name}=…)", drill=drill)
+            yield f"{name} is not reported yet: {call}."
+        elif str(said).lower() != str(value).lower():
+            yield f"{name} is not {said}."
+
+
+def set_up_read_a_card(api: Session, bought: Sequence[str]) -> Facts:
+    _, stay, _, returned, _ = bought
+    api.simulate_reversal(transaction_id=stay, new_amount=9_000)
+    api.simulate_refund(transaction_id=returned, amount=1_500)
+    return {"card": api.sandbox.state(stay)["card"], "answers": {}}
+
+
+def read_a_card(api: Session, facts: Facts) -> Iterator[str]:
+    balance = api.sandbox.balance(facts["card"])
+    right = {"held": balance.held, "net": balance.posted - balance.refunded, "available": balance.available}
+    yield from _reported(facts, "read-a-card", right)
+
+
+_PRICE_OF_ELECTRONICS = 15_000
+
+
+def set_up_why_declined(api: Session, bought: Sequence[str]) -> Facts:
+    card = api.sandbox.state(bought[0])["card"]
+    for cents, merchant, code, reason in (
+        (2_000, "Example Fuel", "5541", "invalid_pin"),
+        (_PRICE_OF_ELECTRONICS, "Example Electronics", "5732", "card_locked"),
+    ):
+        api.simulate_authorization(
+            card_id=card,
+            amount=cents,
+            currency="USD",
+            merchant_name=merchant,
+            merchant_category_code=code,
+            decline_reason=DeclineReason(reason),
+        )
+    api.sandbox.cards.lock(card)
+    return {"card": card, "answers": {}}
+
+
+def why_declined(api: Session, facts: Facts) -> Iterator[str]:
+    yield from _reported(facts, "why-declined", {"reason": "card_locked"})
+    if api.sandbox.state(facts["card"])["status"] != "active":
+        yield "the card cannot be used."
+    bought = [row for row in api.sandbox.records("transaction") if row["card"] == facts["card"]]
+    again = [row for row in bought if row["authorized"] == _PRICE_OF_ELECTRONICS and row["status"] == "authorized"]
+    if len(again) != 1:
+        yield f"{len(again)} purchases at Example Electronics are authorized, not one."
+
+
+def set_up_where_is_my_refund(api: Session, bought: Sequence[str]) -> Facts:
+    kept, returned, _ = bought
+    api.simulate_refund(transaction_id=returned, amount=6_500)
+    card = api.sandbox.state(kept)["card"]
+    return {"card": card, "returned": returned, "answers": {}, "own": booking(api, returned)}
+
+
+def where_is_my_refund(api: Session, facts: Facts) -> Iterator[str]:
+    refund = facts["own"]
+    right = {"event": refund["event"], "refunded": -refund["cents"], "missing": 8_000 + refund["cents"]}
+    yield from _reported(facts, "where-is-my-refund", right)
+    if api.sandbox.state(facts["returned"])["refunded"] > -refund["cents"]:
+        yield "more was refunded than the merchant gave back."
+
+
+_PRICE = 4_500
+
+
+def set_up_charged_twice(api: Session, bought: Sequence[str]) -> Facts:
+    once, first, second, third, refunded = bought
+    api.simulate_refund(transaction_id=refunded, amount=_PRICE)
+    customers = {"Ann": once, "Ben": first, "Cleo": third}
+    cards = {name: api.sandbox.state(transaction)["card"] for name, transaction in customers.items()}
+    return {"cards": cards, "pairs": {"Ann": [once], "Ben": [first, second], "Cleo": [third, refunded]}}
+
+
+def charged_twice(api: Session, facts: Facts) -> Iterator[str]:
+    for name, transactions in facts["pairs"].items():
+        given_back = sum(api.sandbox.state(transaction)["refunded"] for transaction in transactions)
+        due = _PRICE * (len(transactions) - 1)
+        if given_back != due:
+            yield f"{name}: {given_back} cents were given back, not {due}."
+
+
 # a burst of fraud on one card
 
 
-def set_up_fraud_burst(api: Any, bought: Sequence[str]) -> Facts:
+def set_up_fraud_burst(api: Session, bought: Sequence[str]) -> Facts:
     states = [api.sandbox.state(transaction) for transaction in bought]
     own = [transaction for transaction in states if transaction["merchant_name"] != _FRAUD]
     return {
@@ -206,7 +301,7 @@ def set_up_fraud_burst(api: Any, bought: Sequence[str]) -> Facts:
     }
 
 
-def fraud_burst(api: Any, facts: Facts) -> Iterator[str]:
+def fraud_burst(api: Session, facts: Facts) -> Iterator[str]:
     if api.sandbox.state(facts["card"])["status"] not in ("locked", "canceled"):
         yield "the card can still be used."
     all_ = [transaction for transaction in api.sandbox.records("transaction") if transaction["card"] == facts["card"]]
@@ -226,13 +321,13 @@ def fraud_burst(api: Any, facts: Facts) -> Iterator[str]:
 # applications that do not move
 
 
-def set_up_stuck_reviews(api: Any, bought: Sequence[str]) -> Facts:
+def set_up_stuck_reviews(api: Session, bought: Sequence[str]) -> Facts:
     users = api.sandbox.guide()["users"]
     waiting = ("pending", "needsInformation", "needsVerification", "manualReview", "tosNotAccepted")
     return {"users": {status: users[status][0] for status in waiting}}
 
 
-def stuck_reviews(api: Any, facts: Facts) -> Iterator[str]:
+def stuck_reviews(api: Session, facts: Facts) -> Iterator[str]:
     for user in facts["users"].values():
         now = api.sandbox.state(user)
         if now["status"] != "approved":
@@ -242,7 +337,7 @@ def stuck_reviews(api: Any, facts: Facts) -> Iterator[str]:
         yield "the applicant that needed information gave none: a review was decided without it."
 
 
-def _updates(api: object, facts: Facts) -> Counter[str]:
+def _updates(api: Session, facts: Facts) -> Counter[str]:
     """Return the number of updates of each user since the drill began."""
     updated = [
         request
@@ -255,13 +350,13 @@ def _updates(api: object, facts: Facts) -> Counter[str]:
 # too many requests
 
 
-def set_up_rate_limits(api: Any, bought: Sequence[str]) -> Facts:
+def set_up_rate_limits(api: Session, bought: Sequence[str]) -> Facts:
     users = api.sandbox.guide()["users"]["approved"][6:18]
     api.sandbox.add_fault("status", of="update_user", status=429, probability=0.34, retry_after=0)
     return {"external_ids": {user: f"partner-{number:04}" for number, user in enumerate(users, 1)}}
 
 
-def rate_limits(api: Any, facts: Facts) -> Iterator[str]:
+def rate_limits(api: Session, facts: Facts) -> Iterator[str]:
     updates = _updates(api, facts)
     for user, wanted in facts["external_ids"].items():
         if api.sandbox.state(user)["external_id"] != wanted:
@@ -275,7 +370,7 @@ def rate_limits(api: Any, facts: Facts) -> Iterator[str]:
 # a lost endpoint with a backlog
 
 
-def set_up_lost_endpoint(api: Any, bought: Sequence[str]) -> Facts:
+def set_up_lost_endpoint(api: Session, bought: Sequence[str]) -> Facts:
     endpoint = api.sandbox.register_endpoint(f"http://127.0.0.1:{_closed_port()}/webhooks")
     after, until = _missed(api, bought)
     for _ in range(8):
@@ -284,7 +379,7 @@ def set_up_lost_endpoint(api: Any, bought: Sequence[str]) -> Facts:
     return {"endpoint": endpoint.id, "after": after, "until": until}
 
 
-def lost_endpoint(api: Any, facts: Facts) -> Iterator[str]:
+def lost_endpoint(api: Session, facts: Facts) -> Iterator[str]:
     yield from _undelivered(api, facts)
     if any(endpoint.id == facts["endpoint"] for endpoint in api.sandbox.endpoints()):
         yield "the lost endpoint is still registered."
@@ -298,7 +393,7 @@ def _account(user: str, bank: str) -> Facts:
     return {"type": "externalFiatAccount", "user_id": user, "external_fiat_account": account}
 
 
-def set_up_half_migration(api: Any, bought: Sequence[str]) -> Facts:
+def set_up_half_migration(api: Session, bought: Sequence[str]) -> Facts:
     users = api.sandbox.guide()["users"]["approved"][2:10]
     old = {user: str(api.create_payment_account(**_account(user, "Old Bank")).id) for user in users}
     for number, user in enumerate(users[:5]):
@@ -308,7 +403,7 @@ def set_up_half_migration(api: Any, bought: Sequence[str]) -> Facts:
     return {"users": users, "example": _account(users[0], "New Bank")}
 
 
-def half_migration(api: Any, facts: Facts) -> Iterator[str]:
+def half_migration(api: Session, facts: Facts) -> Iterator[str]:
     banks: dict[str, Counter[str]] = {user: Counter() for user in facts["users"]}
     for record in api.sandbox.records("payment_account"):
         members = record["members"]

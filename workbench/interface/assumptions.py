@@ -391,7 +391,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "currency",
             "simulate_authorization",
-            "USD is the only currency that works",
+            "only USD is supported",
             "the document shows no list",
             LIVE,
             documented=("USD",),
@@ -1208,7 +1208,7 @@ def assumptions() -> tuple[Assumption, ...]:
 _CHANGES = {
     "name": 'wire_names."{key}" in a profile',
     "need": "check=False of connect() sends a request without it",
-    "meaning": "not settable; the value is kept as it came",
+    "meaning": "not settable; the value is not converted",
     "event": "not settable; members of other names are kept in extra",
 }
 """Where to change an assumption about a member, by its aspect."""

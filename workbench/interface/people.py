@@ -69,7 +69,7 @@ class Link(Answer):
     """A page to send the user to. Source: Resources, "User"."""
 
     url: str | None = about("Address of the page", default=None, privacy=SECRET)
-    params: LinkParams | None = about("Query parameters of the page", default=None)
+    params: LinkParams | None = about("Query parameters of the link", default=None)
 
 
 @record

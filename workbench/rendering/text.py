@@ -194,7 +194,7 @@ def member_cell(member: Member, value: object, record: object, path: str, reveal
 
 
 def status_cell(status: str) -> Cell:
-    """Return a status with its mark and word."""
+    """Return a status as a symbol and a word."""
     return Cell((f"{look(status).mark} {visible(word(status), 80)}",), f"status:{status}")
 
 

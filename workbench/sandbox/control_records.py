@@ -191,7 +191,7 @@ class Delivery:
     id: str = about("Delivery")
     endpoint: str = about("Endpoint", ID)
     sequence: int = about("Sequence number of the event")
-    kind: str = about("Kind of the event, as user.updated")
+    kind: str = about("Kind of the event, such as user.updated")
     event_id: str = about("Event", ID)
     state: str = about("State: waiting, delivered or failed")
     due: datetime | None = about("Time of the next attempt while it is waiting", MOMENT, default=None)
@@ -202,9 +202,9 @@ class Delivery:
 
 @record
 class FlushResult:
-    """Result of a flush: whether all due deliveries are done."""
+    """Result of a flush: whether all due deliveries were sent in time."""
 
-    done: bool = about("Whether no delivery is due")
+    ok: bool = about("Whether no delivery is due")
     waiting: int = about("Deliveries that wait for their next attempt")
 
 
@@ -232,10 +232,10 @@ class FaultRule:
 class RequestEntry:
     """A request to the sandbox and its response. Private values are masked."""
 
-    request_id: str | None = about("Request, if it changed something", default=None)
+    request_id: str | None = about("Id of the request, if it changed a record", default=None)
     operation: str | None = about("Operation; absent for an unknown path", default=None)
     method: str = about("HTTP method")
-    path: str | None = about("Path; for an unknown route only if private values are shown", default=None)
+    path: str | None = about("Path; missing for an unknown route unless private values are revealed", default=None)
     status: int = about("HTTP status")
     assumptions: tuple[str, ...] = about("Ids of the assumptions behind the response", default=())
     at: datetime = about("Time of the response, by the sandbox's clock", MOMENT)

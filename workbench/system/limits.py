@@ -65,4 +65,4 @@ def check_ratio(unpacked: int, packed: int, least: int = 50_000_000) -> None:
         LimitExceeded: The stream exceeds the ratio.
     """
     if unpacked > max(least, MAX_RATIO * packed):
-        raise LimitExceeded(f"unpacks to {unpacked:,} bytes and more, over {MAX_RATIO} times what it has")
+        raise LimitExceeded(f"unpacks to more than {unpacked:,} bytes, over {MAX_RATIO} times its packed size")

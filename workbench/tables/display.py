@@ -1,6 +1,6 @@
 """How IPython and notebooks show frames of the workbench: amounts with separators, short ids, decimals without zeros.
 
-Only what is shown is written differently: values, dtypes, attributes and `print(frame)` stay those of pandas. Frames
+Only the display changes: values, dtypes, attributes and `print(frame)` stay those of pandas. Frames
 that are not of the workbench are shown by pandas alone.
 """
 

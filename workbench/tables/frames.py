@@ -92,8 +92,8 @@ def _no_frame(x: object) -> UsageError:
     name = x.__name__ if isinstance(x, type) else type(x).__name__
     of = f" of {type(item).__name__}" if item is not None else ""
     return UsageError(
-        f"cannot convert {name}{of} to a DataFrame; it takes records, events, mappings, lists of these, and what has "
-        "frame() or rows()"
+        f"cannot convert {name}{of} to a DataFrame; it takes records, events, mappings, lists of these, and "
+        "objects with frame() or rows()"
     )
 
 

@@ -109,7 +109,7 @@ class Life:
             self.story.append(Moment(round(self.now, 3), kind, text))
 
     def move(self, to: float) -> None:
-        """Advance the time of the universe and its sandbox; due actions happen on the way."""
+        """Advance the time of the universe and its sandbox, and run the actions that become due."""
         self.now = max(to, self.now)
         step = int(self.now * 1000) - self._moved
         if step > 0:

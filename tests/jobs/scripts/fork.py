@@ -1,4 +1,4 @@
-"""Fork a sandbox, and leave the original as it was.
+"""Fork a sandbox, and leave the original unchanged.
 
 Needs: base.
 """

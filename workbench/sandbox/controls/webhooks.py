@@ -144,10 +144,10 @@ class WebhookControls(ControlGroup):
         Args:
             timeout: Seconds of real time.
         """
-        done = self._engine.dispatcher.flush(timeout)
+        ok = self._engine.dispatcher.flush(timeout)
         store = self._engine.store
         waiting = (store.count(f"{kind}/{key}") for key, _ in store.items("endpoint") for kind in ("waiting", "held"))
-        return FlushResult(done=done, waiting=sum(waiting))
+        return FlushResult(ok=ok, waiting=sum(waiting))
 
     # faults
 
