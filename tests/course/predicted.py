@@ -11,7 +11,6 @@ card = guide["cards"]["active"][0]
 api.simulate_authorization(card_id=card, amount=4590, currency="USD", merchant_name="Books", merchant_category_code="5942")
 amount = api.sandbox.balance(card).held
 """,
-    "purchases-held": _STAY + "amount = api.sandbox.balance(card).held",
     "purchases-available": "before = api.sandbox.balance(card)\n"
     + _STAY
     + """

@@ -47,6 +47,12 @@ def test_a_question_does_not_show_its_answer(quiz: Quiz) -> None:
     assert quiz.notebook in {one.notebook for one in EXERCISES.values()}
 
 
+@pytest.mark.parametrize("notebook", sorted({one.notebook for one in EXERCISES.values()}))
+def test_each_notebook_asks_why(notebook: str) -> None:
+    """A question asks for a reason, not only for the cell above with other numbers."""
+    assert any("Why" in quiz.question for quiz in QUIZZES.values() if quiz.notebook == notebook)
+
+
 @pytest.mark.parametrize("name", [one.id for one in QUIZZES.values() if one.kind == "amount"])
 def test_an_amount_is_what_the_sandbox_computes(name: str) -> None:
     """The predicted amount is the one that the calls of the notebook lead to."""

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,7 @@ class Executed:
     kept: str  # all files of the state folder
     history: bytes  # the files of IPython's history
     bare: tuple[str, ...]  # cells that show a widget and no static HTML beside it
+    sections: tuple[tuple[str, str], ...]  # text, and code with its outputs, from each heading to the next
 
 
 def execute(path: Path, folder: Path, **variables: str) -> Executed:
@@ -95,6 +97,7 @@ def execute(path: Path, folder: Path, **variables: str) -> Executed:
         kept="".join(one.read_bytes().decode(errors="replace") for one in state.rglob("*") if one.is_file()),
         history=b"".join(one.read_bytes() for one in (folder / "ipython").rglob("history.sqlite*")),
         bare=tuple(cell.source for cell in ran if _shows(cell, WIDGET) and not _shows(cell, "text/html")),
+        sections=tuple(_sections(notebook.cells)),
     )
 
 
@@ -107,6 +110,35 @@ def offline(folder: Path) -> None:
 def _shows(cell: Any, kind: str) -> bool:
     """Whether some output of a cell has a form of this kind that is not only a widget's fallback."""
     return any(kind in one.get("data", {}) for one in cell.outputs)
+
+
+def _sections(all_cells: list[Any]) -> Iterator[tuple[str, str]]:
+    text = code = ""
+    for cell in all_cells:
+        if cell.cell_type == "markdown":
+            if cell.source.startswith("#"):
+                yield text, code
+                text = code = ""
+            text += f"{cell.source}\n"
+        else:
+            code += f"{cell.source}\n{json.dumps(cell.outputs)}\n"
+    yield text, code
+
+
+_NUMBER = re.compile(r"(?<![\w.,/#:-])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w/:-])")
+_NO_CLAIM = re.compile(r"\*Time\*.*|\]\([^)]*\)|[Nn]otebooks? \d+( (and|to) \d+)?|!\[[^\]]*")
+
+
+def numbers_not_shown(text: str, code: str) -> list[str]:
+    """Return the numbers of a text that neither the code nor its outputs contain, as they are or in cents."""
+    shown = re.sub(r"(?<=\d)[,_](?=\d)", "", code)
+    missing = []
+    for number in _NUMBER.findall(_NO_CLAIM.sub("", text)):
+        plain = number.replace(",", "")
+        forms = {plain, str(round(float(plain) * 100)) if "." in plain else plain}
+        if not any(re.search(rf"(?<!\d){re.escape(form)}(?!\d)", shown) for form in forms):
+            missing.append(number)
+    return missing
 
 
 def _seconds(times: Any) -> float:

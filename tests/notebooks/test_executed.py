@@ -12,7 +12,7 @@ import pytest
 import workbench as wb
 from tests.canaries.notebooks import plant
 from tests.canaries.planted import found
-from tests.notebooks.reading import COURSE, IDS, NOTEBOOKS, Executed, execute, offline
+from tests.notebooks.reading import COURSE, IDS, NOTEBOOKS, Executed, execute, numbers_not_shown, offline
 from workbench.course.classroom import ClassServer
 from workbench.course.learner import EXERCISES
 
@@ -75,6 +75,37 @@ def test_leaves_the_exercises_to_the_reader(path: Path, ran: Run) -> None:
     """What the notebook itself does solves none of its exercises."""
     assert "○ not done" in ran(path).outputs
     assert "The sandbox received everything" not in ran(path).outputs
+
+
+_OF_THE_FIELD = {
+    "05": ["000123456"],  # of the cell before the test planted its people
+    "06": ["25"],  # percent of a company that makes an owner
+    "08": ["100"],  # items of a page, at most
+    "11": ["1,000,000", "100", "2.5"],  # native units of a token, cents of a dollar; 2,500,000 native units
+}
+
+
+@each
+def test_numbers_of_the_text_are_those_of_the_cells(path: Path, ran: Run) -> None:
+    """Each number between a heading and its exercises is in the code or in the output of a cell below that heading."""
+    sections = [(text, code) for text, code in ran(path).sections if "Key points" not in text]
+    sections = [(text, code) for text, code in sections if "In practice" not in text]
+    missing = [number for text, code in sections for number in numbers_not_shown(text, code)]
+
+    assert _OF_THE_FIELD.get(path.stem[:2], []) == missing
+
+
+@pytest.mark.parametrize(
+    "text, missing",
+    [
+        ("It holds 45.90 USD.", []),
+        ("It holds 45.91 USD.", ["45.91"]),
+        ("4,590 cents, see notebook 12.", []),
+        ("9.", ["9"]),
+    ],
+)
+def test_a_number_that_no_cell_shows_is_found(text: str, missing: list[str]) -> None:
+    assert missing == numbers_not_shown(text, "amount = 4_590")
 
 
 @each

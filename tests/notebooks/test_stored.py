@@ -56,6 +56,18 @@ def test_the_concept_comes_first(path: Path) -> None:
 
 
 @course
+def test_links_the_operations_that_it_calls(path: Path) -> None:
+    """A link to an operation has its name and its anchor, and the notebook calls it."""
+    page = (HERE.parent / "docs" / "interface.md").read_text(encoding="utf-8")
+    anchors = dict(re.findall(r"### Endpoints (\d+)\n\n`(\w+)`", page))
+    linked = re.findall(r"\[([^\]]+)\]\(\.\./docs/interface\.md#endpoints-(\d+)\)", cells(path, "markdown")[-1])
+
+    assert [f"`{anchors[number]}`" for _, number in linked] == [name for name, _ in linked]
+    called = "".join(cells(path, "code")).replace("plan.sign(", "sign_withdrawal(")
+    assert all(f"{name.strip('`')}(" in called for name, _ in linked)
+
+
+@course
 def test_states_its_time(path: Path) -> None:
     """The time follows from its size, and is 20 to 35 minutes."""
     assert f"*Time*: about {minutes(path)} minutes." in cells(path, "markdown")[0]
