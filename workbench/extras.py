@@ -22,15 +22,19 @@ class MissingExtraFinder:
             MissingExtra: The library belongs to an extra that is not installed.
         """
         importer: FrameType | None = sys._getframe(1)
-        while importer is not None and importer.f_globals["__name__"] in {"importlib", "importlib._bootstrap"}:
+        while importer is not None and _module_of(importer) in {"importlib", "importlib._bootstrap"}:
             importer = importer.f_back
-        if path is None and importer is not None and importer.f_globals["__name__"].startswith("workbench."):
+        if path is None and importer is not None and _module_of(importer).startswith("workbench."):
             extra = extra_of(name)
             if extra is not None:
                 from workbench.errors import MissingExtra
 
                 raise MissingExtra(name, extra, install_command(extra)) from None
         return None
+
+
+def _module_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))  # code that exec() runs may have none
 
 
 def install_finder() -> None:

@@ -163,8 +163,14 @@ def test_every_library_leads_to_its_extra(extra: str) -> None:
 
 def test_other_code_may_look_for_libraries() -> None:
     """The finder answers the workbench alone: whoever else looks for a library that is missing sees what Python says."""
-    code = "import importlib.util, workbench\nprint(importlib.util.find_spec('no_such_thing'))\nimport no_such_thing"
+    code = """import importlib.util, workbench
+print(importlib.util.find_spec('no_such_thing'))
+try:
+    exec('import no_such_thing', {})  # a namespace without a name
+except ModuleNotFoundError as error:
+    print(error.name)
+import no_such_thing"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
-    assert done.stdout == "None\n"
+    assert done.stdout == "None\nno_such_thing\n"
     assert "ModuleNotFoundError: No module named 'no_such_thing'" in done.stderr

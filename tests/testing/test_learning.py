@@ -58,6 +58,13 @@ def test_the_documented_behavior_is_confirmed(documented) -> None:
     assert {"simulate_authorization.decline_reason", "withdrawal_signature.parameters"} <= confirmed
 
 
+def test_the_page_counts_the_settings() -> None:
+    """The page says how many settings there are, and how many of them traffic shows."""
+    settable = sum(row.settable for row in BEHAVIORS.values())
+
+    assert f"Of the {settable} settings, a test changes each of {len(values())} " in PAGE.read_text(encoding="utf-8")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name, value", values(), ids=[name for name, _ in values()])
 def test_each_setting_changes_the_sandbox_and_is_learned(name, value, tmp_path) -> None:
