@@ -106,7 +106,8 @@ for name in ("anywidget", "ipywidgets", "jupyterlab", "ipykernel", "dask", "dist
     sys.modules[name] = None
 import workbench
 for module in pkgutil.walk_packages(workbench.__path__, "workbench.", onerror=lambda name: None):
-    if not module.name.startswith(("workbench.forms", "workbench.panel")) and not module.name.endswith(("__main__", "quiz_view")):
+    above = module.name.startswith(("workbench.forms", "workbench.panel"))
+    if not above and not module.name.endswith(("__main__", "quiz_view")):
         importlib.import_module(module.name)
 """
     run(sys.executable, "-c", script)

@@ -265,7 +265,7 @@ def _spend_by_period(freq: str, by: str = "") -> Job:
     def run(case: Case) -> str:
         name = {"Q-JAN": "quarter", "Y-JUN": "year"}.get(freq, freq)
         keys = ", ".join([f"first_day(at, '{freq}', '{{tz}}')", *([by] if by else [])])
-        frame = reports.spend(case.postings, [freq, *([by] if by else [])], tz=case.tz)
+        frame = reports.spend(case.postings, by or (), freq=freq, tz=case.tz)
         case.periods(frame, name, freq)
         query = f"select {keys}, {MOVED} {MOVES} group by {keys}"
         return case.equal(frame, f"{name} {by} {FIGURES}", query)

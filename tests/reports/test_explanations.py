@@ -129,7 +129,7 @@ def test_each_number_of_each_report(spend: Any) -> None:
         known,
         reports.roll_forward(booked),
         reports.monthly_changes(booked),
-        reports.spend(booked, "month"),
+        reports.spend(booked, freq="month"),
         reports.spend(known),
         reports.approvals(known, "month"),
         reports.spend_funnel(known),

@@ -90,7 +90,7 @@ def test_the_running_period_is_marked() -> None:
         table = reports.transactions(api)
         changes = reports.monthly_changes(api)
         made = [reports.approvals(table, "month"), reports.roll_forward(api), reports.cohorts(table)]
-        made.append(reports.spend(api, ["month", "merchant_name"]))
+        made.append(reports.spend(api, "merchant_name", freq="month"))
 
     for frame in made:
         assert frame["running"].tolist() == [False] * (len(frame) - 1) + [True], frame
@@ -119,10 +119,10 @@ def test_rows_doubled_by_concat_count_once() -> None:
     table = reports.transactions([*bought("a", 1_000, 0), *bought("b", 500, 0)])
     doubled = pd.concat([table, table])
 
-    for frame in (reports.spend(doubled), reports.spend(doubled, "month"), reports.monthly_changes(doubled)):
+    for frame in (reports.spend(doubled), reports.spend(doubled, freq="month"), reports.monthly_changes(doubled)):
         assert "2 transactions occur more than once, as after concat; each counts once." in frame.attrs["notes"]
     assert reports.spend(doubled)["net_cents"].tolist() == [1_500]
-    assert reports.spend(doubled, "month")["net_cents"].tolist() == [1_500]
+    assert reports.spend(doubled, freq="month")["net_cents"].tolist() == [1_500]
 
 
 def test_groups_are_any_columns_and_periods() -> None:
@@ -130,9 +130,9 @@ def test_groups_are_any_columns_and_periods() -> None:
     log = [*bought("a", 1_000, 0), *bought("b", 500, 40), event("created", "c", 700, 41, status="declined")]
     table = reports.transactions(log).assign(team=["A", "B", "B"])
 
-    assert reports.spend(table, ["team", "month"])["net_cents"].tolist() == [1_000, 500]
-    assert reports.spend(table, "Q-JAN")["quarter"].dt.month.tolist() == [11, 2]
-    assert reports.spend(table, "quarter")["net_cents"].tolist() == [1_500]
+    assert reports.spend(table, "team", freq="month")["net_cents"].tolist() == [1_000, 500]
+    assert reports.spend(table, freq="Q-JAN")["quarter"].dt.month.tolist() == [11, 2]
+    assert reports.spend(table, freq="quarter")["net_cents"].tolist() == [1_500]
     assert reports.approvals(table, None, by="team")["rate"].tolist() == [1.0, 0.5]
     assert reports.approvals(table, "month", by=["team"])["declined"].tolist() == [0, 1]
     assert reports.declines(table, "merchant_category_code")["declined"].tolist() == [1]
@@ -142,6 +142,7 @@ def test_groups_are_any_columns_and_periods() -> None:
 
 @pytest.mark.parametrize("call", [
     lambda table: reports.spend(table, "shop"),
+    lambda table: reports.spend(table, "month"),
     lambda table: reports.declines(table, "merchant"),
     lambda table: reports.approvals(table, "hour"),
     lambda table: reports.approvals(table, "day", tz="Mars/Base"),
@@ -149,7 +150,7 @@ def test_groups_are_any_columns_and_periods() -> None:
     lambda table: reports.monthly_changes(table, "month_name"),
     lambda table: reports.transactions([], at="yesterday"),
     lambda table: reports.liability([], tz="New York"),
-], ids=range(8))  # fmt: skip
+], ids=range(9))  # fmt: skip
 def test_what_cannot_be_done_is_said(call: Any) -> None:
     """A column, a period, a time zone or a time that does not exist is a UsageError that says what is allowed."""
     with pytest.raises(UsageError, match="must be"):
@@ -218,7 +219,7 @@ def test_postings_after_concat_count_once() -> None:
     table = reports.postings([*bought("t-1", 5_000, 0), event("completed", "t-1", -1_000, 2, authorized=0)])
     doubled = pd.concat([table, table], ignore_index=True)
 
-    for report in (reports.roll_forward, lambda frame: reports.spend(frame, "month"), reports.monthly_changes):
+    for report in (reports.roll_forward, lambda frame: reports.spend(frame, freq="month"), reports.monthly_changes):
         figures = [name for name in report(table) if name != "running"]
         pd.testing.assert_frame_equal(report(table)[figures], report(doubled)[figures])
     assert (

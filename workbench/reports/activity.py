@@ -20,7 +20,6 @@ from workbench.reports.transaction_rows import transactions as transactions_fram
 from workbench.tables.periods import (
     Every,
     end_of,
-    is_period,
     period_name,
     running,
     steps,
@@ -166,43 +165,53 @@ def spend_funnel(transactions: object, *, currency: str = "usd") -> pd.DataFrame
 
 
 def spend(
-    transactions: object, by: Columns = "merchant_category", *, tz: str = "UTC", currency: str = "usd"
+    transactions: object,
+    by: Columns | None = None,
+    *,
+    freq: Every | None = None,
+    tz: str = "UTC",
+    currency: str = "usd",
 ) -> pd.DataFrame:
     """Return posted, refunded and net amounts by merchant, category, card, user or period, largest net first.
 
     Args:
         transactions: A frame of `transactions` or `postings`, or anything they take.
-        by: One or more columns, including your own, or periods such as "month", "quarter" or a fiscal "Q-JAN". Within a
-            period, settlements and refunds count at their own time, as in `postings`.
+        by: One or more columns, including your own; by default merchant_category, or none with `freq`.
+        freq: Period such as "month", "quarter" or a fiscal "Q-JAN". Settlements and refunds then count at their own
+            time, as in `postings`.
         tz: Time zone of the periods.
         currency: Transactions in other currencies are left out.
 
     Returns:
         Columns: the groups, transactions, posted_cents, refunded_cents, net_cents (Int64), and running (boolean: the
-        period was not over when the data end) if `by` has a period. Rows of periods are in chronological order.
+        period was not over when the data end) with `freq`. Rows of periods are in chronological order.
     """
-    periods = [name for name in columns_of(by) if is_period(name)]
-    source = movements(transactions) if periods else transactions
-    table, notes = _table(source, currency, "at" if periods else "")
-    data, names = grouped(table, by, "reports.spend", time="at", tz=tz)
+    columns = columns_of(by if by is not None else () if freq else "merchant_category")
+    if freq is not None:
+        period_name(freq)  # anything else is refused before it is taken for a column
+    source = movements(transactions) if freq else transactions
+    table, notes = _table(source, currency, "at" if freq else "")
+    data, names = grouped(
+        table, [freq, *columns] if freq else columns, "reports.spend", time="at" if freq else "", tz=tz
+    )
     given, data = data, data[data["posted_cents"] + data["refunded_cents"] > 0]
     groups = data.groupby(names, dropna=False, observed=True)
     sums = groups[["posted_cents", "refunded_cents", "net_cents"]].sum()
-    sums.insert(0, "transactions", (groups["transaction_id"].nunique() if periods else groups.size()).astype("Int64"))
+    sums.insert(0, "transactions", (groups["transaction_id"].nunique() if freq else groups.size()).astype("Int64"))
     frame, until = sums.reset_index(), until_of(table, "at", "posted_at")
 
     def find(row: Mapping[str, Any], column: str) -> Part | None:
         rows = rows_of(given, dict(zip(names, names, strict=True)), row)
         rows = rows[rows["posted_cents"] + rows["refunded_cents"] > 0]
         if column == "transactions":
-            return Part(rows.drop_duplicates("transaction_id") if periods else rows)
+            return Part(rows.drop_duplicates("transaction_id") if freq else rows)
         return Part(rows, rows[column]) if column in ("posted_cents", "refunded_cents", "net_cents") else None
 
-    if not periods:
-        return _marked(_largest(frame, "net_cents", names), table, "spend", notes, find, by=by, currency=currency)
-    name = period_name(periods[0])
-    frame["running"] = running(frame[name], periods[0], tz, until)
-    return _marked(frame, table, "spend", notes, find, by=by, tz=tz, currency=currency)
+    if not freq:
+        return _marked(_largest(frame, "net_cents", names), table, "spend", notes, find, by=columns, currency=currency)
+    name = period_name(freq)
+    frame["running"] = running(frame[name], freq, tz, until)
+    return _marked(frame, table, "spend", notes, find, by=columns, freq=freq, tz=tz, currency=currency)
 
 
 def _largest(frame: pd.DataFrame, column: str, names: list[str]) -> pd.DataFrame:
