@@ -357,5 +357,5 @@ def _span(low: int | None, high: int | None, unit: str) -> str:
     if low is not None and high is not None:
         return f"{low} to {high:,}{unit}" if low != high else f"exactly {low}{unit}"
     if low is not None:
-        return f"at least {low}{unit}"
+        return f"at least {low}{unit.removesuffix('s') if low == 1 else unit}"
     return f"at most {high:,}{unit}" if high is not None else ""
