@@ -268,7 +268,7 @@ def test_a_quiz_is_answered_by_keys(desk: Desk) -> None:
     expect(choice.locator("[role=status]")).to_contain_text("right")
     amount.locator("input").fill("many")
     amount.get_by_role("button", name="Check").click()
-    expect(amount.locator("[role=status]")).to_contain_text("Not an answer")
+    expect(amount.locator("[role=status]")).to_contain_text("Invalid answer")
 
     assert look_at(page, ".wb-quiz") == []
     picture(choice, "quiz")

@@ -368,7 +368,7 @@ def quiz(name: str, answer: object = None) -> QuizResult:
     try:
         checked = QuizResult(named_quiz, text, named_quiz.comment(text))
     except UsageError as error:
-        return QuizResult(named_quiz, None, "", f"Invalid answer: {str(error).partition(': ')[2]}.")
+        return QuizResult(named_quiz, None, "", f"Invalid {str(error).partition(': ')[2]}.")
     facts = read_stored(_QUIZZES).get(name, {})
     if not facts.get("right"):
         _write(_QUIZZES, name, tries=facts.get("tries", 0) + 1, right=checked.right)
