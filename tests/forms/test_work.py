@@ -34,8 +34,11 @@ def test_it_ends_with_every_row_done(api: Session, tmp_path: Path) -> None:
     assert (5, 5) == (work.bar.value, work.bar.max)
 
 
-def test_stopped_work_resumes_without_sending_twice(api: Session, tmp_path: Path) -> None:
-    """Stop leaves rows that were not sent; Resume sends those alone."""
+def test_stopped_work_resumes_without_sending_twice(
+    api: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stop leaves rows that were not sent; Resume sends those alone, also if the program has changed its folder."""
+    monkeypatch.chdir(tmp_path)
     ready, never, send = threading.Event(), threading.Event(), api.send
     sent: list[str] = []
     made: list[Work] = []
@@ -51,11 +54,13 @@ def test_stopped_work_resumes_without_sending_twice(api: Session, tmp_path: Path
 
     api.allowing = lambda **_: api  # type: ignore[method-assign]
     api.send = held  # type: ignore[method-assign]
-    work = bulk_panel(api.create_user_application, people(40), path=tmp_path / "run", workers=1)
+    work = bulk_panel(api.create_user_application, people(40), path="run", workers=1)
     made.append(work)
     ready.set()
     assert work.wait(WAIT)
     stopped = dict(work.result.counts)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
     work.resume_button.click()
     assert work.wait(WAIT)
 
@@ -130,10 +135,15 @@ def test_a_stopped_sequence_resumes_without_repeating_a_step(api: Session, tmp_p
     assert list(range(100, 112)) == [one.request["amount"] for one in api.journal]
 
 
-def test_a_sequence_runs_in_the_background(api: Session, tmp_path: Path) -> None:
+def test_a_sequence_runs_in_the_background(api: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`wb.panel.sequence` runs a sequence of any length with its bar; again with the same file, nothing is sent."""
     story = long_story(api, 3)
-    work = wb.panel.sequence(api, story, path=tmp_path / "run")
+    monkeypatch.chdir(tmp_path)
+    work = wb.panel.sequence(api, story, path="run")
+    assert work.wait(WAIT)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    work._start()
     assert work.wait(WAIT)
     again = wb.panel.sequence(api, story, path=tmp_path / "run")
     assert again.wait(WAIT)

@@ -224,7 +224,7 @@ def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **options:
     """
     if "progress" in options:
         raise UsageError("panel.bulk() shows progress already; remove progress=", of="panel")
-    name, kept = call.operation.name, Path(path)
+    name, kept = call.operation.name, Path(path).absolute()
 
     def run(progress: ProgressCallback, _: Any) -> Any:
         if kept.exists():
@@ -244,11 +244,11 @@ def sequence_panel(api: Any, sequence: sequences.Sequence, *, path: str | os.Pat
         path: File in which the outcomes of steps are stored, so that the run can be resumed after a stop or a crash.
         values: Parameters of the sequence, and `resolved` of `sequences.run`.
     """
+    name, file = sequence.name, Path(path).absolute()
 
     def run(progress: ProgressCallback, _: object) -> Any:
-        return sequences.run(api, sequence, path=path, progress=progress, **values)
+        return sequences.run(api, sequence, path=file, progress=progress, **values)
 
-    name, file = sequence.name, Path(path)
     return Work(f"sequence {name}", f"Run {name}", api, run, resumable=lambda _: file.exists())
 
 
