@@ -43,7 +43,7 @@ def test_keys_of_the_seed_are_not_served_to_others() -> None:
 
 def test_a_wildcard_needs_a_name() -> None:
     """On every address the host names have to be given."""
-    with pytest.raises(ValueError, match="name the hosts"), Sandbox(random_keys=True).serve("0.0.0.0"):
+    with pytest.raises(ValueError, match="pass the host names"), Sandbox(random_keys=True).serve("0.0.0.0"):
         pass
 
 

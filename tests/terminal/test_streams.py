@@ -179,7 +179,7 @@ def test_nothing_is_read_from_a_terminal_for_a_body():
     child.close()
 
     assert child.exitstatus == 2
-    assert b"nothing is piped in" in shown
+    assert b"stdin is a terminal" in shown
 
 
 def test_the_key_is_in_no_process_list(own_state, monkeypatch):
