@@ -208,6 +208,10 @@ class ClassServer(ClassState):
         if kind == "check" and exercise in EXERCISES and not EXERCISES[exercise].reported:
             missing = await asyncio.to_thread(self.check, place.learner.name, exercise)
             detail = {"missing": missing, "confirmed": not missing}
+            if not missing:
+                detail["approach"] = await asyncio.to_thread(self.approach, place.learner.name, exercise)
+        if kind == "start" and exercise in EXERCISES:
+            await asyncio.to_thread(self.begin, place.learner.name, exercise)
         return await self._with_results(self._enter, place.learner.name, kind, exercise, detail)
 
     def _enter(self, name: str, kind: str, exercise: str, detail: Mapping[str, Any]) -> Response:
@@ -216,7 +220,7 @@ class ClassServer(ClassState):
             return refused(403, "the lesson is locked")
         if self.results.count(name) >= MAX_ENTRIES:
             return refused(429, f"At most {MAX_ENTRIES:,} entries of a learner are kept")
-        self.results.add(name, kind, exercise, **detail)
+        self.enter(name, kind, exercise, detail)
         notes = self.results.entries("note", name)
         fresh = notes[self._shown.get(name, 0) :]
         self._shown[name] = len(notes)
