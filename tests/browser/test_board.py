@@ -39,6 +39,10 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
         page.get_by_role("button", name="Ann").click()
         expect(page.get_by_role("heading", name="Ann")).to_be_visible()
         expect(page.locator("#drawer").get_by_text("onerror=alert(1)")).to_be_visible()
+        page.get_by_role("button", name="Show the link").click()
+        address = f"{url}/{server.learners[0].code}"
+        expect(page.get_by_role("img", name=f"QR code of {address}")).to_be_visible()
+        expect(page.locator("#drawer").get_by_text(address)).to_be_visible()
         page.locator("#who").select_option("everyone")
         page.get_by_role("textbox", name="Note").fill("Look at the guide")
         page.get_by_role("button", name="Apply").click()

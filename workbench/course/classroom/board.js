@@ -3,14 +3,10 @@
 const $ = (id) => document.getElementById(id);
 const GLYPHS = { done: "✓", reported: "⚑", stuck: "!", tried: "◐", begun: "…", untouched: "○" };
 const WORDS = { done: "done", reported: "reported by the learner", stuck: "stuck", tried: "tried", begun: "begun", untouched: "not begun" };
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const theme = () => document.documentElement.classList.toggle("theme-dark", dark.matches);
-dark.addEventListener("change", theme);
-theme();
 let key = decodeURIComponent(location.hash.slice(1)) || sessionStorage.getItem("trainer-key") || "";
 if (key) sessionStorage.setItem("trainer-key", key);  // a page that is loaded again stays open; the address bar does not keep it
 history.replaceState(null, "", location.pathname);
-let shown = "", board = null, chosen = null, looked = null, whole = 0;
+let shown = "", board = null, chosen = null, looked = null, link = null, whole = 0;
 const drafts = {};  // comments that are not sent yet, by approach
 
 function element(name, text, className, ...children) {
@@ -127,11 +123,26 @@ async function comment(way, text) {
   } catch (error) { $("said").textContent = error.message; }
 }
 
+function linkOf(one) {
+  if (!link || link.learner !== one.learner) {
+    const show = element("button", "Show the link");
+    show.type = "button";
+    show.addEventListener("click", async () => { link = await (await ask("link?learner=" + encodeURIComponent(one.learner))).json(); drawer(); });
+    return [show];
+  }
+  const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg"), path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  const about = { class: "qr", role: "img", "aria-label": "QR code of " + link.link, viewBox: `0 0 ${link.size} ${link.size}` };
+  for (const [name, value] of Object.entries(about)) picture.setAttribute(name, value);
+  path.setAttribute("d", link.path);
+  picture.append(path);
+  return [picture, element("pre", link.link, "line")];
+}
+
 function drawer() {
-  if (looked) { $("drawer").hidden = false; approaches(); return; }
+  if (looked) { link = null; $("drawer").hidden = false; approaches(); return; }
   const one = board.learners.find((each) => each.learner === chosen);
   $("drawer").hidden = !one;
-  if (!one) return;
+  if (!one) { link = null; return; }
   const close = element("button", "Close");
   close.type = "button";
   close.addEventListener("click", () => { chosen = null; shown = ""; draw(); });
@@ -143,7 +154,7 @@ function drawer() {
   });
   const titles = ["exercise", "state", "tries", "hints", "minutes", "last problem"].map((title) => element("th", title));
   const table = element("table", null, null, element("thead", null, null, element("tr", null, null, ...titles)), element("tbody", null, null, ...rows));
-  $("drawer").replaceChildren(element("header", null, null, element("h2", one.learner), close), rows.length ? table : element("p", "Nothing begun yet.", "quiet"));
+  $("drawer").replaceChildren(element("header", null, null, element("h2", one.learner), close), rows.length ? table : element("p", "Nothing begun yet.", "quiet"), ...linkOf(one));
 }
 
 function draw() {

@@ -26,8 +26,9 @@ from urllib.parse import unquote, urlsplit
 import attrs
 
 from workbench.course import membership
-from workbench.course.classroom.class_results import FINGERPRINT_DIGITS, MAX_LEARNERS
+from workbench.course.classroom.class_results import FINGERPRINT_DIGITS, MAX_LEARNERS, Learner
 from workbench.course.classroom.class_state import TITLES, ClassState
+from workbench.course.classroom.exports import qr_path
 from workbench.course.classroom.learner_sandboxes import AT_ONCE, MAX_ENTRIES_A_MINUTE, LearnerSandboxes
 from workbench.course.classroom.setup_page import PAGE_HEADERS, SetupPage
 from workbench.course.classroom.wheel_house import SETUP
@@ -246,6 +247,9 @@ class ClassServer(ClassState):
             if request.query == f"after={await self._with_results(self.results.last)}":
                 return Response(status=204)  # nothing was done since
             return _answer(await self._with_results(self.board))
+        if rest == "link" and request.method == "GET":
+            place = self._by_name.get(unquote(request.query.removeprefix("learner=")))
+            return refused(404, "no such learner") if place is None else _answer(self._link(place.learner))
         if rest == "results.csv" and request.method == "GET":
             table = await self._with_results(self.export, "csv")
             return Response(status=200, headers={"content-type": "text/csv; charset=utf-8"}, body=table.encode())
@@ -262,6 +266,11 @@ class ClassServer(ClassState):
             return await self._act(said["learners"], said["action"], said.get("arguments") or {})
         except (strict_json.NotJson, KeyError, TypeError):
             return refused(400, "the action cannot be read")
+
+    def _link(self, learner: Learner) -> dict[str, Any]:
+        link = self.results.link(learner)
+        size, path = qr_path(link)
+        return {"learner": learner.name, "link": link, "size": size, "path": path}
 
     def _ticket(self, page: str) -> Response:
         """Return a ticket for a page, because a new tab cannot send the trainer's key."""
@@ -316,7 +325,7 @@ def inline_style() -> str:
 
 
 def _style() -> str:
-    return f"{design.variables('body')}{_read('board.css')}"
+    return f"{design.variables('body', by_system=True)}{_read('board.css')}"
 
 
 def _read(name: str) -> str:
