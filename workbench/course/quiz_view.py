@@ -33,9 +33,7 @@ class QuizView(Displayed):
         self._options, self._letters = options, list(options)
         self.feedback = ipywidgets.HTML('<div role="status"></div>')
         self._steps = [ipywidgets.HTML() for _ in options] if kind == "order" else []
-        controls = (
-            self._field(allowed) if kind == "amount" else self._order() if kind == "order" else self._buttons()
-        )
+        controls = self._field(allowed) if kind == "amount" else self._order() if kind == "order" else self._buttons()
         self.widget = root(ipywidgets.HTML(question), *controls, self.feedback, name="wb-quiz")
 
     def __repr__(self) -> str:
