@@ -59,13 +59,13 @@ def test_the_bytes_are_those_of_any_machine():
     A change of the world of a seed is a change for users: enter it in the changelog with the new digest.
     """
     sandbox = Sandbox(7)
-    told = story(sandbox)
+    answers = story(sandbox)
     sandbox.create.tenant("another")
     stored = {kind: rows for kind, rows in sandbox._engine.store.copy().items() if kind != "meta"}
 
-    digests = [hashlib.sha256(part).hexdigest()[:16] for part in (told, repr(stored).encode())]
+    digests = [hashlib.sha256(part).hexdigest()[:16] for part in (answers, repr(stored).encode())]
 
-    assert digests == 
+    assert digests == ["3cd63a612b724c49", "7c3d1099290cce38"]
 
 
 def test_a_fork_is_an_independent_copy(api):
