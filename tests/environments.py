@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import venv
+import zipfile
 from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
@@ -89,6 +90,26 @@ def make(folder: Path, distributions: Iterable[str]) -> Path:
             elif target.resolve().parent == (folder / "bin").resolve():
                 _copy_script(Path(str(file.locate())), target.resolve(), folder)
     return folder / "bin" / "python"
+
+
+def repack(name: str, folder: Path) -> Path:
+    """Write an installed distribution as the wheel that it was installed from, and return that."""
+    distribution = metadata.distribution(name)
+    about = distribution.read_text("WHEEL") or ""
+    tags = [line.partition(": ")[2].split("-") for line in about.splitlines() if line.startswith("Tag: ")]
+    tag = "-".join(".".join(dict.fromkeys(parts)) for parts in zip(*tags, strict=True))
+    target = folder / f"{canonicalize_name(name).replace('-', '_')}-{distribution.version}-{tag}.whl"
+    dropped = {"INSTALLER", "REQUESTED", "direct_url.json", "RECORD"}
+    with zipfile.ZipFile(target, "w") as archive:
+        files = [file for file in distribution.files or () if ".." not in file.parts and file.suffix != ".pyc"]
+        for file in files:
+            if not (file.parent.suffix == ".dist-info" and file.name in dropped):
+                archive.write(str(file.locate()), str(file))
+        (info,) = {file.parent for file in files if file.name == "METADATA" and file.parent.suffix == ".dist-info"}
+        archive.writestr(
+            f"{info}/RECORD", "".join(f"{written},,\n" for written in [*archive.namelist(), f"{info}/RECORD"])
+        )
+    return target
 
 
 def _copy_script(source: Path, target: Path, folder: Path) -> None:

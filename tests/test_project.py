@@ -171,6 +171,7 @@ REACH = {
     "httptools": ("system/http_server.py",),
     "duckdb": ("reports/",),
     "filelock": ("system/locks.py",),
+    "packaging": ("course/classroom/wheel_house.py",),
     "coincurve": ("chains/",),
     "nacl": ("chains/",),
     "Crypto": ("chains/",),

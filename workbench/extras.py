@@ -76,6 +76,16 @@ def install_command(extra: str) -> str:
     The workbench is not on a public index, so the command names the checkout or wheel by its path. If that path is
     gone, it lists the libraries instead.
     """
+    source, editable = install_source()
+    if "://" in source:
+        return f"pip install '{DISTRIBUTION}[{extra}] @ {source}'"
+    if source:
+        return f"pip install {'-e ' if editable else ''}'{source}[{extra}]'"
+    return "pip install " + " ".join(f"'{text}'" for of, text in _requirements() if of == extra)
+
+
+def install_source() -> tuple[str, bool]:
+    """Return the path or URL that this workbench was installed from, and whether it is editable; "" if it is gone."""
     import json
     from importlib.metadata import PackageNotFoundError, distribution
     from pathlib import Path
@@ -87,11 +97,7 @@ def install_command(extra: str) -> str:
     except (PackageNotFoundError, ValueError):
         origin = {}
     url = origin.get("url", "")
-    path = Path(url2pathname(urlsplit(url).path)) if url.startswith("file:") else None
-    if path is not None and path.exists():
-        editable = origin.get("dir_info", {}).get("editable")
-        return f"pip install {'-e ' if editable else ''}'{path}[{extra}]'"
-    if path is None and url:
-        reference = f"{origin['vcs_info']['vcs']}+{url}" if "vcs_info" in origin else url
-        return f"pip install '{DISTRIBUTION}[{extra}] @ {reference}'"
-    return "pip install " + " ".join(f"'{text}'" for of, text in _requirements() if of == extra)
+    if not url.startswith("file:"):
+        return (f"{origin['vcs_info']['vcs']}+{url}" if "vcs_info" in origin else url), False
+    path = Path(url2pathname(urlsplit(url).path))
+    return (str(path) if path.exists() else ""), bool(origin.get("dir_info", {}).get("editable"))

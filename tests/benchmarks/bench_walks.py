@@ -18,6 +18,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -47,7 +48,7 @@ def _holds(x: Any, depth: int = 6) -> bool:
         return False
     if type(x).__name__ in {"DataFrame", "Series"}:
         return _TEXT in x.to_csv()
-    if hasattr(x, "to_pylist"):  # of Arrow
+    if hasattr(type(x), "to_pylist"):  # of Arrow
         return _TEXT in str(x.to_pylist())
     if isinstance(x, Mapping):
         x = x.values()
@@ -145,6 +146,16 @@ def walks() -> Iterator[tuple[str, Callable[[], object]]]:
         return wb.to_frame(inbox.events())
 
     yield "a webhook's body to a frame", receive
+
+    handled = wb.Inbox(accept_unsigned=True)
+    handled.on("microDeposit.received")(lambda event: None)
+    ids = count(1)
+
+    def handle() -> None:
+        event = {"id": str(UUID(int=next(ids))), "resource": "microDeposit", "action": "received", "body": body}
+        handled.receive({"content-type": "application/json"}, json.dumps(event).encode())
+
+    yield "a webhook's body to its handler", handle
 
     words = f"transactions refund --transaction-id {bought.transaction_id} --amount {_VALUE} --fresh"
 

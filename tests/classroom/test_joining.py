@@ -1,9 +1,11 @@
 """A learner joins a class by one link, and leaves it again."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 import workbench as wb
@@ -11,6 +13,7 @@ from tests.notebooks.reading import COURSE, cells
 from tests.notebooks.test_again import failures
 from workbench.course import membership
 from workbench.course.classroom import ClassServer
+from workbench.course.classroom.exports import qr_path, sheets
 from workbench.course.joining import leave
 from workbench.course.learner import EXERCISES
 from workbench.sandbox.server import self_signed
@@ -149,3 +152,50 @@ def test_arguments_of_an_embedded_sandbox_are_refused_without_the_url() -> None:
         wb.connect("http://127.0.0.1:9/maple-otter-31", seed=3)
 
     assert "maple" not in str(refused.value)
+
+
+def decoded(svg: str) -> str:
+    """Return the text of a QR code of version 4 with one block, read as ISO/IEC 18004 lays it out, without correcting errors."""
+    dark = {(int(y) - 4, int(x) - 4) for x, y in re.findall(r"M(\d+) (\d+)h1v1h-1z", svg)}
+    size = 33
+    assert f"0 0 {size + 8} {size + 8}" in svg
+    mask = int("".join(str(int((8, column) in dark)) for column in (2, 3, 4)), 2) ^ 0b101
+    flipped = (
+        lambda y, x: (y + x) % 2, lambda y, x: y % 2, lambda y, x: x % 3, lambda y, x: (y + x) % 3, lambda y, x: (y // 2 + x // 3) % 2,
+        lambda y, x: y * x % 2 + y * x % 3, lambda y, x: (y * x % 2 + y * x % 3) % 2, lambda y, x: ((y + x) % 2 + y * x % 3) % 2,
+    )[mask]  # fmt: skip
+    bits, upward = "", True
+    for right in (
+        *range(size - 1, 6, -2),
+        *range(5, 0, -2),
+    ):  # two columns at a time, without that of the timing pattern
+        for y in range(size - 1, -1, -1) if upward else range(size):
+            for x in (right, right - 1):
+                corner = (y < 9 and (x < 9 or x >= size - 8)) or (y >= size - 8 and x < 9)
+                if not (corner or y == 6 or (abs(y - 26) <= 2 and abs(x - 26) <= 2)):
+                    bits += str(int(((y, x) in dark) ^ (flipped(y, x) == 0)))
+        upward = not upward
+    assert bits[:4] == "0100"  # bytes
+    content = bits[12 : 12 + 8 * int(bits[4:12], 2)]
+    return bytes(int(content[at : at + 8], 2) for at in range(0, len(content), 8)).decode()
+
+
+def test_the_sheet_and_the_board_show_the_link_as_a_qr_code(server: ClassServer) -> None:
+    """The code contains the link; a screen reader reads the link in its place."""
+    address = f"https://class.example:8700/{server.learners[0].code}#{'9f86d081' * 4}"
+    sheet = sheets({"Ann": address}, "")
+    (svg,) = re.findall(r"<svg.*?</svg>", sheet)
+
+    assert decoded(svg) == address
+    assert f"aria-label='QR code of {address}'" in svg
+    with server.serve() as url:
+        shown = httpx.get(f"{url}/board/link?learner=Ann", headers={"trainer-key": server.trainer_key}).json()
+        assert shown == {
+            "learner": "Ann",
+            "link": link(server),
+            **dict(zip(("size", "path"), qr_path(link(server)), strict=True)),
+        }
+        assert (
+            httpx.get(f"{url}/board/link?learner=Bob", headers={"trainer-key": server.trainer_key}).status_code == 404
+        )
+        assert httpx.get(f"{url}/board/link?learner=Ann").status_code == 401

@@ -332,8 +332,9 @@ def test_base_urls_are_put_right(given: str, used: str) -> None:
      ("https://", "host"), ("", "missing"), ("https://api.example.com/../v1", "plain path"), ("https://ex\u0430mple.com", "characters"),
      ("https://api.example.com\n/v1", "characters"), ("https://api.example.com:port", "not a URL"), ("https://[::1", "not a URL"),
      ("http://127.0.0.1.example.com/v1", "right is https"), ("https:\\\\api.example.com", "characters"), ("//api.example.com", "https://"),
-     ("https://api.example.com/%2e%2e/v1", "plain path"), ("http://localhost.example.com", "right is https")],
-    ids=map(str, range(19)),
+     ("https://api.example.com/%2e%2e/v1", "plain path"), ("http://localhost.example.com", "right is https"),
+     ("https://api.example.com/ v1", "characters"), ("https://api.example.com\\v1", "characters")],
+    ids=map(str, range(21)),
 )  # fmt: skip
 def test_base_urls_are_refused(given: str, words: str) -> None:
     """What is not a base URL is refused with what would be right."""

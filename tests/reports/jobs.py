@@ -2,7 +2,7 @@
 
     python -m tests.reports.jobs            runs every job in every case, and prints the table
     python -m tests.reports.jobs NAME …     runs some
-    python -m tests.reports.jobs --write    writes the table into docs/analysts.md too
+    python -m tests.reports.jobs --write    writes the table into docs/reliability.md too
 
 A case is a seed, a time zone and a scope: the complete log, a past moment, a partial log, rows in three currencies, or
 a frame after `merge` and `concat`. The log ends within a month, so its last month is running in every case.
@@ -39,14 +39,14 @@ SCOPES = {
     "merged": "ompleteness unknown",
 }
 """Scopes, each with the caveat that the notes of a report must have, since the number is not that of all rows."""
-HEADING = "## Jobs and their comparisons\n"
+HEADING = "## Reports compared with other code\n"
 INTRODUCTION = """{} jobs are compared with plain SQL over raw deliveries (SQLite), the sandbox's own records, or own paging:
 for three seeds, in UTC and New York time, on the complete log, at a past moment, on a partial log, with rows in USD, EUR
 and JPY, and on a frame after `merge` and `concat`. The log ends within a month. `python -m tests.reports.jobs --write`
 runs all of them and writes this table. "caveat" means that the notes of the report list what its number leaves out, which
 is checked too; an empty cell means that the case does not apply.
 """
-PAGE = Path(__file__).parents[2] / "docs" / "analysts.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 
 
 class World(NamedTuple):

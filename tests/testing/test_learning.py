@@ -242,20 +242,6 @@ def test_the_command_checks_and_writes(documented, tmp_path, capsys) -> None:
     assert "refund_bounds" in capsys.readouterr().out
 
 
-def test_a_closed_pipe_keeps_the_exit_code_and_the_file(documented, tmp_path, monkeypatch) -> None:
-    """A report read by `head` still fails a check, and its file is written."""
-
-    def closed(_: Learned) -> str:
-        raise BrokenPipeError
-
-    monkeypatch.setattr(Learned, "__str__", closed)
-    (tmp_path / "acme.toml").write_text('refund_bounds = "422"')
-    command = ["learn", *map(str, documented), "--out", str(tmp_path / "new.toml")]
-
-    assert main([*command, "--check", str(tmp_path / "acme.toml")]) == 5
-    assert (tmp_path / "new.toml").exists()
-
-
 def test_wrong_arguments(tmp_path) -> None:
     with pytest.raises(UsageError, match="at least one file"):
         learn([])

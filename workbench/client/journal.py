@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakValueDictionary
@@ -38,7 +39,7 @@ from workbench.errors import (
 )
 from workbench.interface.table import OPERATIONS, Operation
 from workbench.renamed import former_members
-from workbench.rendering.text import money
+from workbench.rendering.text import minor_digits
 from workbench.schema import walk
 from workbench.schema.masks import masked
 from workbench.schema.rules import FULL
@@ -562,7 +563,7 @@ def _what(name: str, r: Any) -> str:
 
 def _money(cents: object, currency: object = "USD") -> str:
     """Return an amount as text without its currency, or "an amount" if it is not a whole number of the minor unit."""
-    return money(cents, str(currency)).rpartition(" ")[0] if type(cents) is int else "an amount"
+    return f"{Decimal(f'{cents}e-{minor_digits(str(currency))}'):,}" if type(cents) is int else "an amount"
 
 
 def _changed(r: object, *ids: str) -> str:

@@ -287,6 +287,8 @@ def _cells_of_frame(frame: Any) -> dict[str, list[Any]]:
     for name in frame.columns:
         column, empty = frame[name], frame[name].isna().tolist()
         values = column.dt.to_pydatetime().tolist() if str(column.dtype).startswith("datetime") else column.tolist()
+        if _is_period(column):
+            values = column.dt.strftime("%Y-%m-%d").tolist()
         columns[str(name)] = [None if missing else value for value, missing in zip(values, empty, strict=True)]
     return columns
 
@@ -297,15 +299,28 @@ def _of_frame(frame: Any) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
+def _is_period(column: Any) -> bool:
+    """Whether a column holds days: of periods, which are named after their first day."""
+    if column.dtype.kind != "M" or column.dt.tz is not None:
+        return False
+    days = column.dropna()
+    return bool((days == days.dt.normalize()).all())
+
+
 def rows_of_frame(frame: Any) -> Rows:
     """Return a frame as rows, with cents as money and typed times, numbers and statuses."""
     columns = []
     for name in map(str, frame.columns):
         dtype = str(frame[name].dtype).lower()
-        kind = "time" if dtype.startswith("datetime") else "id" if name.endswith("_id") or name == "id" else "text"
+        kind = "id" if name.endswith("_id") or name == "id" else "text"
+        if dtype.startswith("datetime") and not _is_period(frame[name]):
+            kind = "time"
         if dtype.startswith(("int", "uint", "float", "double", "decimal")):
             kind = "money" if name.endswith("_cents") and dtype.startswith(("int", "uint")) else "number"
-        kind = "hidden" if frame[name].isna().all() else "status" if name in ("status", "outcome") else kind
+        if name in ("status", "outcome"):
+            kind = "status"
+        if len(frame) and frame[name].isna().all():
+            kind = "hidden"
         columns.append(Column(name, kind))
     return Rows(
         columns=tuple(columns),

@@ -99,14 +99,17 @@ def _frame_of(of: Any) -> "pd.DataFrame":
 def _document_of_frame(frame: "pd.DataFrame", of: Any) -> str:
     """Return the page of a frame, below its chart if there is one."""
     facts = frame.attrs
-    title, lead = facts.get("report") or "rows", ""
+    name = "rows" if hasattr(of, "sequence") else str(facts.get("kind") or "rows")
+    title, lead = getattr(getattr(of, "sequence", None), "name", name), ""
     if hasattr(of, "drawn"):
-        title, lead = of.get_title(loc="left"), f"<figure>{of._repr_html_()}</figure>"
-    listing = Listing("rows", lambda: rows_of_frame(frame))
+        title, lead = of.get_title() or name, f"<figure>{of._repr_html_()}</figure>"
+    listing = Listing(name.replace("_", " "), lambda: rows_of_frame(frame))
     about = [] if facts.get("complete", True) else ["This table is not complete."]
     if facts.get("revealed"):
         about.append(f"Private columns in this file: {', '.join(facts['revealed'])}.")
-    return document(sentence(str(title).replace("_", " ")), [listing], lead=lead, notes=about)
+    until = facts.get("until")
+    at = datetime.fromisoformat(until) if until else None
+    return document(sentence(str(title).replace("_", " ").replace("-", " ")), [listing], lead=lead, at=at, notes=about)
 
 
 def document(
@@ -260,10 +263,11 @@ def _static(listing: Listing, most: int) -> str:
         "<tr>" + "".join(f"<td>{isolated(_text(listing, number, place))}</td>" for place, _ in places) + "</tr>"
         for number in listing.order[:most]
     )
+    count = f"{len(listing):,} row{'' if len(listing) == 1 else 's'}"
     rest = f", the first {most} are shown" if len(listing) > most else ""
     notes = "".join(f"<p>{isolated(visible(str(note), 400))}</p>" for note in listing.data.notes)
     return (
-        f"<h2>{isolated(sentence(listing.name))}</h2><p>{len(listing):,} rows{rest}</p>{notes}"
+        f"<h2>{isolated(sentence(listing.name))}</h2><p>{count}{rest}</p>{notes}"
         f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
     )
 

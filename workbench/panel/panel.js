@@ -452,6 +452,7 @@ function render({ model, el }) {
         : h("span", { class: "mono", title: id }, text);
       return whole ? h("span", { class: "ref" }, shown, value.name ? h("span", { class: "mono quiet", title: id }, short(id)) : null, copier(id)) : shown;
     }
+    if (column.kind === "number" && /\.\d{5}/.test(value)) return h("span", { title: value }, Number(value).toFixed(4)); // a rate
     return String(value);
   }
 
@@ -606,9 +607,9 @@ function render({ model, el }) {
     grid.setAttribute("aria-rowcount", data.shown + 1);
     rows.style.height = `${data.shown * ROW}px`;
     show(notes, data.notes.map((one) => h("div", {}, one)));
-    const some = grouped(data.shown), all = grouped(data.all);
+    const some = grouped(data.shown), all = `${grouped(data.all)} row${data.all === 1 ? "" : "s"}`;
     const none = !data.shown && full(view);
-    show(foot, h("span", { class: "count" }, none ? "0 matches" : data.shown === data.all ? `${all} rows` : `${some} of ${all} rows`),
+    show(foot, h("span", { class: "count" }, none ? "0 matches" : data.shown === data.all ? all : `${some} of ${all}`),
       none ? button("edge clear", () => filter([], ""), "Clear filter") : null, sums(data.sums));
     drawSummary();
     drawRows();

@@ -115,11 +115,8 @@ _ABBREVIATIONS = re.compile(r"\b(id|ip|mcc|ubo)\b")
 
 def money(cents: int, currency: str | None = "USD") -> str:
     """Return an amount in the minor unit of its currency as text: `12.50 USD`, `1,250 JPY`."""
-    digits = minor_digits(currency)
-    whole, part = divmod(abs(cents), 10**digits)
-    sign = "-" if cents < 0 else ""
     code = visible(currency, 8).upper() if currency else "USD"
-    return f"{sign}{whole:,}{f'.{part:0{digits}d}' if digits else ''} {code}"
+    return f"{Decimal(f'{cents}e-{minor_digits(currency)}'):,} {code}"
 
 
 def moment(value: datetime) -> str:

@@ -345,7 +345,7 @@ def rule_words(member: Member) -> str:
     if isinstance(kind, Integer):
         limits.append("whole number or FULL" if kind.full else "whole number")
     if isinstance(kind, Choice):
-        limits.append("one of " + ", ".join(kind.of))
+        limits.append(("one of " if len(kind.of) > 1 else "only ") + ", ".join(kind.of))
     limits.append(rule.says or (f"matches {rule.pattern}" if rule.pattern else ""))
     limits += [_span(rule.minimum, rule.maximum, ""), _span(rule.min_length, rule.max_length, " characters")]
     if not rule.says:

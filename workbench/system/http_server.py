@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import httptools  # noqa: F401 - uvicorn may be there without it
@@ -28,6 +29,7 @@ MAX_BODIES = 32 * 2**20
 """Maximum total bytes of bodies being received; further requests are refused with 503."""
 HEAD_TIMEOUT = 10.0  # seconds
 BODY_TIMEOUT = 20.0  # seconds
+_PART = 2**18  # bytes of a file read at once
 _MIN_SLEEP = 0.001  # seconds: an event loop cannot wait for less
 
 log = logging.getLogger("workbench.system.http_server")
@@ -148,6 +150,8 @@ async def _send(response: Response, scope: Any, send: Any) -> None:
         await send({"type": "http.response.body", "body": response.body[: len(response.body) // 2], "more_body": True})
     elif response.manner == "slow_body":
         await _send_slowly(response, send)
+    elif response.file is not None:
+        await _send_file(response.file, scope, send)
     else:
         await send({"type": "http.response.body", "body": response.body})
 
@@ -155,8 +159,22 @@ async def _send(response: Response, scope: Any, send: Any) -> None:
 def _start(response: Response, *more: tuple[bytes, bytes]) -> dict[str, Any]:
     headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers.items()]
     if response.status not in (204, 304):
-        headers.append((b"content-length", b"%d" % len(response.body)))
+        size = len(response.body) if response.file is None else response.file.stat().st_size
+        headers.append((b"content-length", b"%d" % size))
     return {"type": "http.response.start", "status": response.status, "headers": [*headers, *more]}
+
+
+async def _send_file(file: Path, scope: Any, send: Any) -> None:
+    """Send a file in parts, and close the connection of a client that accepts none in time."""
+    with file.open("rb") as content:
+        try:
+            while part := await asyncio.to_thread(content.read, _PART):
+                async with asyncio.timeout(BODY_TIMEOUT):
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
+        except TimeoutError:
+            scope["extensions"]["transport"].abort()
+            return
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def _send_early(response: Response, receive: Any, send: Any) -> None:

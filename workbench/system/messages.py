@@ -1,6 +1,7 @@
 """HTTP requests and responses as values."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -30,7 +31,7 @@ class Request:
 
 @attrs.frozen
 class Response:
-    """A response and how it is sent.
+    """A response and how it is sent. `file` is sent in parts, in place of `body`.
 
     `manner` is "whole", "cut" (half of the body, then the connection closes), "slow_body" (byte by byte over
     `seconds`),
@@ -40,6 +41,7 @@ class Response:
     status: int
     headers: Mapping[str, str] = attrs.field(factory=dict)
     body: bytes = attrs.field(default=b"", repr=False)
+    file: Path | None = None
     manner: str = "whole"
     seconds: float = 0.0
     fault: str | None = None  # kind of the fault rule that applied

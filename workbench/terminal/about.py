@@ -26,6 +26,7 @@ from workbench.interface.table import OPERATIONS, VERSION, Operation
 from workbench.rendering.text import screen_of
 from workbench.schema.fields import OPEN, Confidence
 from workbench.schema.walk import build, described, leaves, members
+from workbench.session import connect
 from workbench.terminal.commands import kebab
 from workbench.terminal.exits import DONE, PARTLY, usage_error
 from workbench.terminal.output import Output, page, show
@@ -225,6 +226,8 @@ def _findings() -> Iterator[tuple[bool, str]]:
     extras = {"pandas": "tables", "matplotlib": "tables", "uvicorn": "server", "jupyterlab": "lab", "ipywidgets": "lab"}
     for name, extra in extras.items():
         yield True, f"{name} {_version(name, extra)}"
+    with connect(seed=1, public_webhooks=False) as api:  # never the sandbox of a joined class
+        yield bool(api.list_contracts()), "an embedded sandbox answers a call"
     try:
         yield _private("state in", state_folder(), 700)
         if kept_path().exists():

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO, cast
 
 from workbench.remedies import worded_for
 
@@ -51,6 +51,8 @@ def run_to_exit(command: Callable[[], int]) -> int:
 def _run_to_exit(command: Callable[[], int]) -> int:
     restore, loud = _handle_signals(), _QUIET.set(False)
     _prepare_streams()
+    stdout = sys.stdout
+    sys.stdout = cast(TextIO, _Output(stdout))
     try:
         code = command()
     except Exit as end:
@@ -62,8 +64,7 @@ def _run_to_exit(command: Callable[[], int]) -> int:
     except Stopped:
         say(f"Terminated. {_UNKNOWN_CALLS}")
         code = STOPPED
-    except BrokenPipeError:
-        _discard(sys.stdout)
+    except BrokenPipeError:  # of what is printed without end
         code = DONE
     except OSError as error:
         if error.errno in _DISK and error.filename is None:
@@ -77,9 +78,37 @@ def _run_to_exit(command: Callable[[], int]) -> int:
     except Exception as error:  # noqa: BLE001 - reported as a message; what is not ours is a bug
         code = _failed(error)
     finally:
+        sys.stdout = stdout
         restore()
         _QUIET.reset(loud)
     return _flushed(code)
+
+
+class _Output:
+    """Standard output whose reader may go, as `head` does: the command still runs to its end, for its exit code.
+
+    A flush then raises BrokenPipeError once: what prints without end flushes each line, and ends.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._unread = stream, False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            _discard(self._stream)
+            self._unread = True
+            return len(text)
+
+    def flush(self) -> None:
+        if self._unread:
+            self._unread = False
+            raise BrokenPipeError
+        self._stream.flush()
 
 
 def _failed(error: Exception) -> int:

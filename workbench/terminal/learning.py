@@ -1,6 +1,5 @@
 """`workbench learn` and `sandbox world`: behavior and world files made from what a service recorded."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,13 +44,12 @@ def report(learned: "Learned", how: Output, out: Path | None, base: str | None =
     if out is not None:
         learned.save(out, base)
         say(f"Behavior: {out}. Review it, then use it as --behavior {out}")
-    with suppress(BrokenPipeError):  # the exit code says whether the traffic fits, even if `head` reads the report
-        if how.output == "table" and not how.fields:
-            print(learned)
-            return
-        seen = [finding for finding in learned.findings if finding.status != "not seen"]
-        columns = ("id", "status", "seen", "value", "expected", "place")
-        show([{column: getattr(finding, column) for column in columns} for finding in seen], how)
+    if how.output == "table" and not how.fields:
+        print(learned)
+        return
+    seen = [finding for finding in learned.findings if finding.status != "not seen"]
+    columns = ("id", "status", "seen", "value", "expected", "place")
+    show([{column: getattr(finding, column) for column in columns} for finding in seen], how)
 
 
 def world(*files: Path, out: Path) -> None:

@@ -1,6 +1,7 @@
 """`workbench class …` and `workbench course …`: a class on one server, its results, and drills."""
 
 import json
+import sys
 import webbrowser
 from collections.abc import Iterator
 from contextlib import closing
@@ -57,6 +58,8 @@ def serve(
     serve_until_stopped(make, introduce, at, own_certificate=folder / "class-tls.crt", kept=kept)
 
 
+_System = Literal["windows", "macos", "macos-intel", "linux", "linux-arm"]
+_Python = Literal["3.11", "3.12", "3.13", "3.14"]
 _Form = Annotated[
     Literal["csv", "json", "nbgrader", "otter", "summary", "html"],
     Parameter(help="csv; json with a signature; grades for nbgrader or otter; html pages: a summary, certificates."),
@@ -97,6 +100,37 @@ def board(
     ]
     show(rows, how)
     say(f"The page: {url}/board")
+
+
+def prepare(
+    *,
+    folder: _Folder,
+    notebooks: Path = Path("notebooks"),
+    system: list[_System] | None = None,
+    python: list[_Python] | None = None,
+    how: Output = Output(),
+) -> int:
+    """Fetch what laptops without internet install from `/setup` of the class. Exit code 5 if packages are missing.
+
+    pip downloads the workbench with the extra lab, 150 to 210 MB for each system and Python. Without options these are
+    Windows, macOS and Linux, with the Python of this command; systems fetched before stay.
+
+    Args:
+        notebooks: Folder of the notebooks.
+        system: Operating system of laptops.
+        python: Version of Python on laptops.
+    """
+    from workbench.course.classroom import wheel_house
+
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    rows = []
+    for target, fetched, special in wheel_house.prepare(
+        folder, notebooks, system or ("windows", "macos", "linux"), python or (own,)
+    ):
+        say(f"{target}: {fetched}")
+        rows.append({"target": target, "fetched": fetched, "specific to the system": special})
+    show(rows, how)
+    return DONE if all(row["specific to the system"] for row in rows) else PARTLY
 
 
 def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, folder: _Folder) -> None:
@@ -195,6 +229,7 @@ class_app.command(leave)
 class_app.command(board)
 class_app.command(results)
 class_app.command(add)
+class_app.command(prepare)
 class_app.command(grade)
 class_app.command(print_pages, name="print")
 class_app.command(verify)

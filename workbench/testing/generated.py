@@ -167,13 +167,13 @@ def from_journal(journal: Iterable[Any], *, last: int | None = None, name: str =
     entries = entries[-last:] if last is not None else entries
     if not entries:
         raise UsageError("the journal contains no call that a sequence can repeat", of="from_journal")
-    reader = _JournalReader()
+    reader = JournalReader()
     steps = tuple(step for entry in entries for step in reader.steps(entry))
     doc = f"Made from {len(entries)} calls of a journal."
     return Sequence(name=name, doc=doc, parameters=tuple(reader.parameters.values()), steps=steps)
 
 
-class _JournalReader:
+class JournalReader:
     """Builder of steps from journal entries, with the parameters that they need."""
 
     def __init__(self) -> None:
@@ -205,6 +205,15 @@ class _JournalReader:
             value = answer.get(member.wire)
             if isinstance(value, str) and UUID.fullmatch(value):
                 self._known.setdefault(value, f"{name}.{member.name}")
+
+    def control(self, name: str, record: str) -> Iterator[Step]:
+        """Yield the step of a control on a record, which may be new."""
+        step = self._name(name)
+        arguments = {"id": Ref(self._known[record])} if record in self._known else {}
+        self._known.setdefault(record, f"{step}.id")
+        if name == "settle":
+            self._settled.add(record)
+        yield Step(name=step, do=name, arguments=arguments)
 
     def _name(self, operation: str) -> str:
         word = operation.removeprefix("simulate_").replace("_", " ")

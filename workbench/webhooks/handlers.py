@@ -286,13 +286,13 @@ class Handlers:
     def _run_due(self, handler: Handler) -> int:
         return sum(self._handle(handler, *row) for row in iter(lambda: self._next(handler), None))
 
-    def _next(self, handler: Handler) -> tuple[int, bytes, int] | None:
-        """Return the next due event of a handler: one to retry, or the first one it has not handled."""
+    def _next(self, handler: Handler) -> tuple[int, int] | None:
+        """Return the number and the tries of a handler's next due event: one to retry, or the first not handled."""
         free = _FREE if handler.ordered else "1"
         undamaged = self._store.file.undamaged("events")
         now, pauses = self._clock(), json.dumps([pause * (1 + JITTER) for pause in handler.retry_after])
         again = self._store.file.run(
-            "SELECT sequence, body, tries FROM effects AS run JOIN events USING(sequence)"
+            "SELECT sequence, tries FROM effects AS run JOIN events USING(sequence)"
             # A run that waits for longer than its pause was recorded before the clock went back.
             " WHERE handler = ? AND run.state = 'waiting'"
             " AND NOT (due > ? AND due <= ? + coalesce(json_extract(?, '$[' || (tries - 1) || ']'), 0))"
@@ -304,7 +304,7 @@ class Handlers:
         while True:
             last = self._store.last()
             unseen = self._store.file.run(
-                f"SELECT sequence, body, 0, {free}"
+                f"SELECT sequence, 0, {free}"
                 " FROM events JOIN (SELECT ? AS handler, max(?, position) AS seen FROM handlers WHERE name = ?) AS run"
                 f" WHERE sequence > seen AND kind GLOB ? AND {undamaged} ORDER BY sequence LIMIT 1",
                 (handler.name, handler.looked_until, handler.name, handler.pattern),
@@ -312,14 +312,16 @@ class Handlers:
             if not unseen:
                 handler.looked_until = last
                 return None
-            sequence, body, tries, is_free = unseen[0]
+            sequence, tries, is_free = unseen[0]
             if is_free:
-                return sequence, body, tries
+                return sequence, tries
             with self._store.file.write() as db:
                 self._record(db, handler, sequence, "waiting", tries)
 
-    def _handle(self, handler: Handler, sequence: int, body: bytes, tries: int) -> int:
-        event = self._store.parsed.get(sequence, body)
+    def _handle(self, handler: Handler, sequence: int, tries: int) -> int:
+        event = self._store.event(sequence)
+        if event is None:
+            return 0
         try:
             if handler.atomic:
                 with self._store.file.write() as db:

@@ -109,8 +109,11 @@ class ParsedEvents:
 
     def get(self, sequence: int, body: bytes) -> AnyEvent:
         """Return the event of a body, parsed if it is not in the cache."""
-        known = self._events.get(sequence)
-        return known if known is not None else self.put(sequence, body, read_delivery(body, len(body)))
+        return self.known(sequence) or self.put(sequence, body, read_delivery(body, len(body)))
+
+    def known(self, sequence: int) -> AnyEvent | None:
+        """Return an event if it is in the cache."""
+        return self._events.get(sequence)
 
     def put(self, sequence: int, body: bytes, event: AnyEvent) -> AnyEvent:
         """Add an event to the cache, unless it is older than all that fit; return it."""
@@ -224,6 +227,13 @@ class Store:
             )
             for sequence, arrived, verified, times, repeat_of, body, conflicting in self.file.run(query, values)
         ]
+
+    def event(self, sequence: int) -> AnyEvent | None:
+        """Return an event, read from the database only if it is not in the cache; None if it was purged."""
+        if (known := self.parsed.known(sequence)) is not None:
+            return known
+        rows = self.file.run("SELECT body FROM events WHERE sequence = ?", (sequence,))
+        return self.parsed.get(sequence, rows[0][0]) if rows else None
 
     def conflicts(self, event_id: str | None = None) -> list[Conflict]:
         """Return deliveries with a known id but other bytes."""

@@ -15,7 +15,7 @@ from workbench.sandbox import Sandbox
 from workbench.sandbox.faults import OF_ANSWERS, OF_DELIVERIES
 
 _PURCHASE: Mapping[str, Any] = {"currency": "USD", "merchant_name": "Example Market", "merchant_category_code": "5411"}
-_MAX_NOTE = 2_000
+MAX_NOTE = 2_000
 
 
 @attrs.frozen
@@ -135,7 +135,7 @@ ACTIONS: Mapping[str, Action] = {
 def note_of(action: str, arguments: Mapping[str, Any]) -> str | None:
     """Return the text of an action that is a note; None for other actions."""
     if action == "note":
-        return str(arguments["text"])[:_MAX_NOTE]
+        return str(arguments["text"])[:MAX_NOTE]
     if action == "drill":
         drill = DRILLS[arguments["drill"]]
         return (

@@ -3,14 +3,11 @@
 const $ = (id) => document.getElementById(id);
 const GLYPHS = { done: "✓", reported: "⚑", stuck: "!", tried: "◐", begun: "…", untouched: "○" };
 const WORDS = { done: "done", reported: "reported by the learner", stuck: "stuck", tried: "tried", begun: "begun", untouched: "not begun" };
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const theme = () => document.documentElement.classList.toggle("theme-dark", dark.matches);
-dark.addEventListener("change", theme);
-theme();
 let key = decodeURIComponent(location.hash.slice(1)) || sessionStorage.getItem("trainer-key") || "";
 if (key) sessionStorage.setItem("trainer-key", key);  // a page that is loaded again stays open; the address bar does not keep it
 history.replaceState(null, "", location.pathname);
-let shown = "", board = null, chosen = null, whole = 0;
+let shown = "", board = null, chosen = null, looked = null, link = null, whole = 0;
+const drafts = {};  // comments that are not sent yet, by approach
 
 function element(name, text, className, ...children) {
   const made = document.createElement(name);
@@ -65,7 +62,10 @@ function heads() {
     else lessons.append(Object.assign(element("th", one.lesson, "lesson"), { title: one.lesson }));
     const done = board.learners.filter((each) => each.results[one.id] && each.results[one.id].done).length;
     const count = element("span", ` ${done} of ${board.learners.length}`, "small");
-    titles.append(Object.assign(element("th", null, null, element("span", one.id), count), { title: one.title, scope: "col" }));
+    const open = element("button", one.id);
+    open.type = "button";
+    open.addEventListener("click", () => { looked = looked === one.id ? null : one.id; chosen = null; shown = ""; draw(); });
+    titles.append(Object.assign(element("th", null, null, one.scored ? open : element("span", one.id), count), { title: one.title, scope: "col" }));
   }
   $("grid").tHead.replaceChildren(lessons, titles);
 }
@@ -74,7 +74,7 @@ function rowOf(one) {
   const state = one.seen === null ? "not joined" : one.seen > 60 ? "idle" : "";
   const open = element("button", one.learner);
   open.type = "button";
-  open.addEventListener("click", () => { chosen = chosen === one.learner ? null : one.learner; $("who").value = chosen || "all"; shown = ""; draw(); });
+  open.addEventListener("click", () => { chosen = chosen === one.learner ? null : one.learner; looked = null; $("who").value = chosen || "all"; shown = ""; draw(); });
   const name = element("th", null, null, open, element("span", (state && ` ${state}`) + (one.locked.length ? ` ■ ${one.locked.length} locked` : ""), "small"));
   name.scope = "row";
   name.title = one.locked.length ? "Locked: " + one.locked.join(", ") : one.learner;
@@ -84,10 +84,65 @@ function rowOf(one) {
   return row;
 }
 
+/** How an exercise was solved: a section for each way, the most frequent first, with a comment for its group. */
+function approaches() {
+  const groups = new Map();
+  for (const one of board.learners) {
+    const result = one.results[looked];
+    if (result && result.done) groups.set(result.approach, [...(groups.get(result.approach) || []), one.learner]);
+  }
+  const close = element("button", "Close");
+  close.type = "button";
+  close.addEventListener("click", () => { looked = null; shown = ""; draw(); });
+  const focused = document.activeElement && document.activeElement.name;
+  const sections = [...groups].sort((one, other) => other[1].length - one[1].length).map(([way, names], number) => {
+    const sent = board.comments.filter((one) => one.solved === looked && one.approach === way);
+    const field = Object.assign(element("input"), { type: "text", name: looked + way, value: drafts[looked + way] || "", maxLength: 1900, required: true });
+    field.setAttribute("aria-label", `Comment on approach ${number + 1}`);
+    field.addEventListener("input", () => { drafts[looked + way] = field.value; });
+    const form = element("form", null, "tools", field, element("button", "Send to this group, now and later"));
+    form.addEventListener("submit", (event) => { event.preventDefault(); comment(way, field.value); });
+    const who = $("projector").checked ? "" : `: ${names.join(", ")}`;
+    return element("section", null, "approach", element("h3", `Approach ${number + 1}, ${names.length} learner${names.length === 1 ? "" : "s"}${who}`),
+      way ? element("ol", null, null, ...way.split("; ").map((line) => element("li", null, null, element("code", line)))) : element("p", "The sandbox does not hold the calls any more.", "quiet"),
+      ...sent.map((one) => element("p", `Sent: ${one.text}`, "quiet")), ...(way ? [form] : []));
+  });
+  $("drawer").replaceChildren(element("header", null, null, element("h2", `How ${looked} was solved`), close),
+    ...(sections.length ? sections : [element("p", "Nobody has solved it yet.", "quiet")]));
+  const field = focused && $("drawer").querySelector(`input[name="${CSS.escape(focused)}"]`);
+  if (field) { field.focus(); field.setSelectionRange(field.value.length, field.value.length); }
+}
+
+async function comment(way, text) {
+  try {
+    const answer = await (await ask("act", { learners: [], action: "comment", arguments: { exercise: looked, approach: way, text } })).json();
+    const count = Object.keys(answer.done).length;
+    delete drafts[looked + way];
+    $("said").textContent = `Sent to ${count} learner${count === 1 ? "" : "s"}, and to all who solve it that way later.`;
+    shown = "";
+  } catch (error) { $("said").textContent = error.message; }
+}
+
+function linkOf(one) {
+  if (!link || link.learner !== one.learner) {
+    const show = element("button", "Show the link");
+    show.type = "button";
+    show.addEventListener("click", async () => { link = await (await ask("link?learner=" + encodeURIComponent(one.learner))).json(); drawer(); });
+    return [show];
+  }
+  const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg"), path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  const about = { class: "qr", role: "img", "aria-label": "QR code of " + link.link, viewBox: `0 0 ${link.size} ${link.size}` };
+  for (const [name, value] of Object.entries(about)) picture.setAttribute(name, value);
+  path.setAttribute("d", link.path);
+  picture.append(path);
+  return [picture, element("pre", link.link, "line")];
+}
+
 function drawer() {
+  if (looked) { link = null; $("drawer").hidden = false; approaches(); return; }
   const one = board.learners.find((each) => each.learner === chosen);
   $("drawer").hidden = !one;
-  if (!one) return;
+  if (!one) { link = null; return; }
   const close = element("button", "Close");
   close.type = "button";
   close.addEventListener("click", () => { chosen = null; shown = ""; draw(); });
@@ -99,7 +154,7 @@ function drawer() {
   });
   const titles = ["exercise", "state", "tries", "hints", "minutes", "last problem"].map((title) => element("th", title));
   const table = element("table", null, null, element("thead", null, null, element("tr", null, null, ...titles)), element("tbody", null, null, ...rows));
-  $("drawer").replaceChildren(element("header", null, null, element("h2", one.learner), close), rows.length ? table : element("p", "Nothing begun yet.", "quiet"));
+  $("drawer").replaceChildren(element("header", null, null, element("h2", one.learner), close), rows.length ? table : element("p", "Nothing begun yet.", "quiet"), ...linkOf(one));
 }
 
 function draw() {
@@ -111,7 +166,7 @@ function draw() {
     + (board.paused ? ". PAUSED." : ".");
   const only = $("only-stuck").checked;
   const seen = (one) => one.seen === null ? 2 : one.seen > 60 ? 1 : 0;
-  const text = JSON.stringify([only, chosen, board.exercises, learners.map((one) => [one.learner, one.results, one.stuck, one.locked, seen(one)])]);
+  const text = JSON.stringify([only, chosen, looked, board.comments, board.exercises, learners.map((one) => [one.learner, one.results, one.stuck, one.locked, seen(one)])]);
   if (text === shown) return;
   shown = text;
   heads();
@@ -169,7 +224,7 @@ async function open_page(page) {
 $("sign-in").addEventListener("submit", (event) => { event.preventDefault(); key = $("key").value; sessionStorage.setItem("trainer-key", key); refresh(); });
 $("what").addEventListener("change", fields);
 $("only-stuck").addEventListener("change", draw);
-$("projector").addEventListener("change", () => { document.body.classList.toggle("projector", $("projector").checked); chosen = null; shown = ""; draw(); });
+$("projector").addEventListener("change", () => { document.body.classList.toggle("projector", $("projector").checked); chosen = looked = null; shown = ""; draw(); });
 $("csv").addEventListener("click", () => download("results.csv"));
 $("json").addEventListener("click", () => download("results.json"));
 $("print").addEventListener("click", () => open_page("summary"));

@@ -57,6 +57,7 @@ class ExerciseResult:
     Attributes:
         done: Whether the class server's check found it done.
         reported: Whether the learner's session reports an exercise done that no sandbox can verify; never scored.
+        approach: How it was done: `approaches.approach`.
     """
 
     exercise: str
@@ -69,6 +70,7 @@ class ExerciseResult:
     last_problem: str = ""
     begun_at: str | None = None
     done_at: str | None = None
+    approach: str = ""
 
 
 def read_roster(source: str | Path) -> list[str]:
@@ -180,21 +182,23 @@ class Results:
 
     # what was done
 
-    def add(self, learner: str, kind: str, exercise: str = "", **detail: Any) -> None:
+    def add(self, learner: str, kind: str, exercise: str = "", **detail: Any) -> bool:
         """Store that a learner tried or finished an exercise or saw a hint, or an action of the trainer.
 
         Entries that change no result are not stored: another start, a hint shown before, a check after the solution.
+        Return whether it was stored.
         """
         known = self.progress().get(learner, {}).get(exercise) if exercise else None
         if known is not None and (
             kind == "start" or known.done or known.reported or (kind == "hint" and int(detail["number"]) <= known.hints)
         ):
-            return
+            return False
         with self._file.write() as connection:
             connection.execute(
                 "INSERT INTO entry (at, learner, kind, exercise, detail) VALUES (?, ?, ?, ?, ?)",
                 (time.time(), learner, kind, exercise, json.dumps(detail)),
             )
+        return True
 
     def adopt(self, other: "Results", learner: str, exercises: Sequence[str]) -> None:
         """Copy the entries of a learner from other results, with their times."""
@@ -294,6 +298,7 @@ def _after(
         minutes=minutes_since(before, now),
         done_at=now.isoformat(timespec="seconds") if done else None,
         last_problem=missing[0] if missing else "",
+        approach=detail.get("approach", ""),
     )
 
 

@@ -3,6 +3,7 @@
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,13 +12,14 @@ from typing import Any
 import attrs
 
 from workbench.course.checks import SandboxEvidence
-from workbench.course.classroom.actions import ACTIONS, EVENTS, note_of
+from workbench.course.classroom.actions import ACTIONS, EVENTS, MAX_NOTE, note_of
+from workbench.course.classroom.approaches import approach, mark
 from workbench.course.classroom.class_results import ExerciseResult, Learner, Results, minutes_since
 from workbench.course.classroom.exports import export
 from workbench.course.classroom.learner_sandboxes import LearnerSandboxes
 from workbench.course.drills import DRILLS
 from workbench.course.learner import EXERCISES
-from workbench.errors import WorkbenchError
+from workbench.errors import UsageError, WorkbenchError
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import perform
@@ -26,6 +28,8 @@ from workbench.sandbox.server import App
 DEFAULT_SEED = 7  # of the notebooks
 MAX_WRONG_CODES = 30  # a minute, of one address; further ones are answered with 429. A right code always passes.
 _ADDRESSES = 1_000  # whose wrong codes are counted
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, WorkbenchError)
+"""Errors of a learner's sandbox whose content is not what was expected."""
 STUCK_TRIES = 3
 STUCK_MINUTES = 10
 _DRILLS = "drills"
@@ -128,7 +132,7 @@ class ClassState:
         inbox = SimpleNamespace(stored=place.fetched)
         try:
             return list(EXERCISES[exercise].check(SandboxEvidence(SimpleNamespace(sandbox=place.sandbox, inbox=inbox))))
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, WorkbenchError) as error:
+        except _UNREADABLE as error:
             return [
                 (
                     f"the sandbox does not hold what the exercise needs ({type(error).__name__}): reset it, and repeat "
@@ -136,13 +140,49 @@ class ClassState:
                 )
             ]
 
+    def begin(self, learner: str, exercise: str) -> None:
+        """Remember what the learner's sandbox received before an exercise."""
+        with suppress(*_UNREADABLE):
+            self.results.set(f"mark:{learner}:{exercise}", mark(self._by_name[learner].sandbox))
+
+    def approach(self, learner: str, exercise: str) -> str:
+        """Return how a learner solved an exercise since it was begun; empty if the sandbox cannot tell."""
+        changes, reads = self.results.get(f"mark:{learner}:{exercise}", (0, 0))
+        with suppress(*_UNREADABLE):
+            return approach(self._by_name[learner].sandbox, (changes, reads))
+        return ""
+
+    def enter(self, learner: str, kind: str, exercise: str, detail: Mapping[str, Any]) -> None:
+        """Store an entry of a learner, with the trainer's comments on the approach of an exercise that is done now."""
+        if not self.results.add(learner, kind, exercise, **detail) or "approach" not in detail:
+            return
+        for comment in self._comments():
+            if (comment["solved"], comment["approach"]) == (exercise, detail["approach"]):
+                self.results.add(learner, "note", text=comment["text"])
+
+    def _comments(self) -> list[dict[str, Any]]:
+        return [comment for _, comment in self.results.entries("comment", "")]
+
+    def _comment(self, *, exercise: str, approach: str, text: str) -> dict[str, Any]:
+        """Send a note to all who solved an exercise by an approach, and keep it for those who will."""
+        progress = self.results.progress()
+        group = [name for name, row in progress.items() if exercise in row and row[exercise].approach == approach]
+        if not group or not text.strip():
+            raise UsageError("a comment needs a text, and an approach that somebody used", of="class")
+        note = f"{exercise}: {text.strip()[:MAX_NOTE]}"
+        self.results.add("", "comment", text=note, solved=exercise, approach=approach)
+        for name in group:
+            self.results.add(name, "note", text=note)
+        return {"done": dict.fromkeys(group), "failed": {}}
+
     def act(self, learners: Sequence[str], action: str, **arguments: Any) -> dict[str, Any]:
         """Run an action for learners; a failure for one does not affect the others.
 
         Args:
             learners: Their names.
             action: "note" (text), "drill" (drill), "event" (event), "lock" and "unlock" (lesson), "pause" and "resume"
-                for all, "enroll" (name), or a control of the sandbox, such as "add_fault"; `actions.ACTIONS`
+                for all, "enroll" (name), "comment" (exercise, approach, text) for all who solved an exercise that way
+                and all who will, or a control of the sandbox, such as "add_fault"; `actions.ACTIONS`
                 lists those of the board.
             arguments: Arguments of the action.
 
@@ -156,6 +196,8 @@ class ClassState:
             self._paused = action == "pause"
             self.results.set("paused", self._paused)
             learners = ()
+        if action == "comment":
+            return self._comment(**arguments)
         if action == "enroll":
             learner = self.enroll(arguments["name"])
             return {"done": {learner.name: self.results.link(learner, self.url)}, "failed": {}}
@@ -204,6 +246,7 @@ class ClassState:
             "exercises": shown,
             "learners": rows,
             "actions": actions,
+            "comments": self._comments(),
             "paused": self._paused,
             "wrong_codes": dict(Counter({address: count for address, count in wrong.items() if count}).most_common(5)),
         }

@@ -23,7 +23,8 @@ FORMS = ("csv", "json", "nbgrader", "otter", "summary", "html")
 _COLUMNS = ("learner", *(field.name for field in attrs.fields(ExerciseResult)))
 _NBGRADER = ("assignment", "timestamp", "student_id", "raw_score", "late_submission_penalty", "score", "max_score")
 _PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>{style}</head><body class="printed">
+<html lang="en" data-theme="light">
+<head><meta charset="utf-8"><title>{title}</title>{style}</head><body class="printed">
 {parts}
 </body></html>
 """
@@ -173,8 +174,9 @@ def sheets(links: Mapping[str, str], style: str) -> str:
     course = _table(("notebook", "exercises"), ((name, "   ".join(titles)) for name, titles in lessons.items()))
     helps = _table(("in a cell", "what it does"), _HELPS)
     pages = (
-        f"<section class='certificate'><h1>{escape(visible(name))}</h1><p>The link has your code, which is yours "
-        "alone. Join in a terminal, which then opens JupyterLab:</p>"
+        f"<section class='certificate'><h1>{escape(visible(name))}</h1>{_qr_code(link)}<p>The link has your code, "
+        "which is yours alone. If your laptop has no workbench, open the link in a browser: its page shows how to "
+        "install it. Join in a terminal, which then opens JupyterLab:</p>"
         f"<pre>workbench class join {escape(link)}</pre><p>or in the first cell of any notebook:</p>"
         f"<pre>import workbench as wb\nwb.course.join({escape(repr(link))})</pre>"
         f"<p>Then run the notebooks from their first cell. <code>workbench class leave</code> ends it.</p>"
@@ -182,6 +184,24 @@ def sheets(links: Mapping[str, str], style: str) -> str:
         for name, link in links.items()
     )
     return _PAGE.format(title="Join the class", style=style, parts="\n".join(pages))
+
+
+def qr_path(text: str) -> tuple[int, str]:
+    """Return the width of a QR code in modules, with its margin, and the SVG path of its dark modules."""
+    import segno
+
+    rows = list(segno.make_qr(text).matrix_iter(border=4))
+    return len(rows), "".join(
+        f"M{column} {row}h1v1h-1z" for row, modules in enumerate(rows) for column, dark in enumerate(modules) if dark
+    )
+
+
+def _qr_code(link: str) -> str:
+    size, path = qr_path(link)
+    return (
+        f"<svg class='qr' role='img' aria-label='QR code of {escape(link)}' viewBox='0 0 {size} {size}'>"
+        f"<path d='{path}'/></svg>"
+    )
 
 
 PLANS: Mapping[str, Mapping[str, Any]] = tomllib.loads(

@@ -4,6 +4,8 @@
 /CODE/production/…                 the learner's production environment
 /CODE/_relay                       deliveries to receivers on the learner's machine, and their responses
 /CODE/_class                       GET: name, locks and notes; POST: what the learner tried
+/CODE                              for a browser: /setup with the learner's link
+/setup, /setup/…                   to install on a laptop without internet: `setup_page`; open to all, GET only
 /board, /board/data, /board/act    the trainer's page, its data, its actions: with the trainer's key
 /board/page?ticket=…               a page to print, in a new tab: the ticket opens one page, once
 """
@@ -24,9 +26,12 @@ from urllib.parse import unquote, urlsplit
 import attrs
 
 from workbench.course import membership
-from workbench.course.classroom.class_results import MAX_LEARNERS
+from workbench.course.classroom.class_results import FINGERPRINT_DIGITS, MAX_LEARNERS, Learner
 from workbench.course.classroom.class_state import TITLES, ClassState
+from workbench.course.classroom.exports import qr_path
 from workbench.course.classroom.learner_sandboxes import AT_ONCE, MAX_ENTRIES_A_MINUTE, LearnerSandboxes
+from workbench.course.classroom.setup_page import PAGE_HEADERS, SetupPage
+from workbench.course.classroom.wheel_house import SETUP
 from workbench.course.learner import EXERCISES
 from workbench.errors import WorkbenchError
 from workbench.rendering import design
@@ -42,11 +47,6 @@ MAX_ENTRIES = 5_000  # of a learner
 MAX_BODY = 2**18  # bytes
 TRAINER_KEY = "trainer-key"
 _JSON = {"content-type": "application/json"}
-_PAGE_HEADERS = {
-    "content-type": "text/html; charset=utf-8",
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'",
-    "referrer-policy": "no-referrer",
-}
 _PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "board.css": "text/css"}
 _PRINTED = ("summary", "html")  # forms of the results that are pages
 _STYLESHEET = '<link rel="stylesheet" href="../board.css">'
@@ -72,6 +72,7 @@ class ClassServer(ClassState):
             1, "workbench-class-results"
         )  # no request waits in the event loop for the file
         self._tickets: dict[str, tuple[str, float]] = {}
+        self._setup_page = SetupPage(folder, "", "", "")
 
     @contextmanager
     def serve(
@@ -104,7 +105,10 @@ class ClassServer(ClassState):
             self.results.set("url", url)
             self.results.set("port", urlsplit(url).port)
             self.results.set("certificate", None if certfile is None else str(Path(certfile).resolve()))
-            self.results.set("fingerprint", "" if certfile is None else own_fingerprint(Path(certfile)))
+            fingerprint = "" if certfile is None else own_fingerprint(Path(certfile))
+            self.results.set("fingerprint", fingerprint)
+            pem = Path(certfile).read_text(encoding="ascii") if certfile is not None and fingerprint else ""
+            self._setup_page = SetupPage(self._folder, url, pem, fingerprint[:FINGERPRINT_DIGITS])
             return self.handle
 
         before = self.results.get("port", 0)
@@ -144,12 +148,16 @@ class ClassServer(ClassState):
         code, _, rest = request.path.removeprefix("/").partition("/")
         if code in _PAGE:
             return await self._board(request, rest) if rest else _page(code)
+        if code == SETUP:
+            return await self._setup(request, unquote(rest))
         place = self._by_code.get(unquote(code)) or await self._late(unquote(code))
         if place is None:
             often = self._count_wrong_code(request.peer)
             return (
                 refused(429, "Too many wrong codes from your address") if often else refused(404, membership.NO_LEARNER)
             )
+        if not rest and request.method == "GET":
+            return await self._setup(request, "", self.results.link(place.learner))
         self._connected[place.learner.name] = time.time()
         if rest in ("_class", "production/_class"):
             return await self._class(place, request)
@@ -201,6 +209,10 @@ class ClassServer(ClassState):
         if kind == "check" and exercise in EXERCISES and not EXERCISES[exercise].reported:
             missing = await asyncio.to_thread(self.check, place.learner.name, exercise)
             detail = {"missing": missing, "confirmed": not missing}
+            if not missing:
+                detail["approach"] = await asyncio.to_thread(self.approach, place.learner.name, exercise)
+        if kind == "start" and exercise in EXERCISES:
+            await asyncio.to_thread(self.begin, place.learner.name, exercise)
         return await self._with_results(self._enter, place.learner.name, kind, exercise, detail)
 
     def _enter(self, name: str, kind: str, exercise: str, detail: Mapping[str, Any]) -> Response:
@@ -209,7 +221,7 @@ class ClassServer(ClassState):
             return refused(403, "the lesson is locked")
         if self.results.count(name) >= MAX_ENTRIES:
             return refused(429, f"At most {MAX_ENTRIES:,} entries of a learner are kept")
-        self.results.add(name, kind, exercise, **detail)
+        self.enter(name, kind, exercise, detail)
         notes = self.results.entries("note", name)
         fresh = notes[self._shown.get(name, 0) :]
         self._shown[name] = len(notes)
@@ -218,6 +230,11 @@ class ClassServer(ClassState):
     def _status(self, name: str) -> dict[str, Any]:
         notes = [{"at": at, **detail} for at, detail in self.results.entries("note", name)]
         return {"learner": name, "seed": self.seed, "locked": self._locked(name), "notes": notes}
+
+    async def _setup(self, request: Request, name: str, link: str = "LINK") -> Response:
+        if request.method != "GET":
+            return refused(405, "Files to install are only read")
+        return await asyncio.to_thread(self._setup_page.answer, name, link) or refused(404, "Not Found")
 
     # the board
 
@@ -230,6 +247,9 @@ class ClassServer(ClassState):
             if request.query == f"after={await self._with_results(self.results.last)}":
                 return Response(status=204)  # nothing was done since
             return _answer(await self._with_results(self.board))
+        if rest == "link" and request.method == "GET":
+            place = self._by_name.get(unquote(request.query.removeprefix("learner=")))
+            return refused(404, "no such learner") if place is None else _answer(self._link(place.learner))
         if rest == "results.csv" and request.method == "GET":
             table = await self._with_results(self.export, "csv")
             return Response(status=200, headers={"content-type": "text/csv; charset=utf-8"}, body=table.encode())
@@ -247,6 +267,11 @@ class ClassServer(ClassState):
         except (strict_json.NotJson, KeyError, TypeError):
             return refused(400, "the action cannot be read")
 
+    def _link(self, learner: Learner) -> dict[str, Any]:
+        link = self.results.link(learner)
+        size, path = qr_path(link)
+        return {"learner": learner.name, "link": link, "size": size, "path": path}
+
     def _ticket(self, page: str) -> Response:
         """Return a ticket for a page, because a new tab cannot send the trainer's key."""
         if page not in _PRINTED:
@@ -262,7 +287,7 @@ class ClassServer(ClassState):
         if not page or until < time.monotonic():
             return refused(401, "The link was already used or has expired; open the page from the board again")
         text = await self._with_results(self.export, page, _STYLESHEET)
-        return Response(status=200, headers=_PAGE_HEADERS, body=text.encode())
+        return Response(status=200, headers=PAGE_HEADERS, body=text.encode())
 
     async def _act(self, learners: Any, action: str, arguments: Mapping[str, Any]) -> Response:
         chosen = list(self._by_name) if learners == "all" else [name for name in learners if name in self._by_name]
@@ -289,7 +314,7 @@ def _answer(value: object) -> Response:
 
 
 def _page(name: str) -> Response:
-    headers = _PAGE_HEADERS if name == "board" else {"content-type": _PAGE[name]}
+    headers = PAGE_HEADERS if name == "board" else {"content-type": _PAGE[name]}
     text = _style() if name == "board.css" else _read("board.html" if name == "board" else name)
     return Response(status=200, headers=headers, body=text.encode())
 
@@ -300,7 +325,7 @@ def inline_style() -> str:
 
 
 def _style() -> str:
-    return f"{design.variables('body')}{_read('board.css')}"
+    return f"{design.variables('body', by_system=True)}{_read('board.css')}"
 
 
 def _read(name: str) -> str:

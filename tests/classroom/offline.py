@@ -1,0 +1,101 @@
+"""Install on a laptop without internet, with all packages: `python -m tests.classroom.offline [FOLDER]`.
+
+It fetches the packages of this system (with internet, unless FOLDER is a class that was prepared), serves the class with a self-signed certificate, and
+runs the line of its page /setup in an empty folder and environment, in a network namespace that has the loopback interface only (Linux, `unshare`).
+The installed workbench then joins by the link, reads the sandbox of the class, and opens a notebook server; the figures are printed.
+"""
+
+import html
+import json
+import os
+import re
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+from workbench.course.classroom import ClassServer
+from workbench.sandbox.server import self_signed
+
+CALLED = (
+    "import workbench as wb; api = wb.connect(seed=7); print(type(api.sandbox).__name__, len(api.list_contracts()))"
+)
+REACHED = "import socket; socket.create_connection(('192.0.2.1', 443), timeout=3)"
+
+
+def line_of(page: str, program: str = "python3") -> str:
+    """Return the line of a page to install with a program."""
+    return [
+        html.unescape(line) for line in re.findall(r"<pre class='line'>(.*?)</pre>", page) if line.startswith(program)
+    ][-1]
+
+
+def laptop(folder: Path) -> dict[str, str]:
+    """Return the environment variables of a laptop that never had a workbench."""
+    return {"HOME": str(folder), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+
+
+def trial(folder: Path) -> None:
+    """Serve the class of a folder, and install from it in a new folder."""
+    certificate, key = folder / "class-tls.crt", folder / "class-tls.key"
+    self_signed(certificate, key, ["127.0.0.1"])
+    server = ClassServer(["Ann"], folder)
+    with server.serve(certfile=certificate, keyfile=key) as url, tempfile.TemporaryDirectory() as own:
+        trusted = ssl.create_default_context(cafile=str(certificate))
+        page = urllib.request.urlopen(f"{url}/setup", context=trusted).read().decode()
+        begun = time.monotonic()
+        subprocess.run(["sh", "-c", line_of(page)], cwd=own, env=laptop(Path(own)), check=True)
+        print(f"{time.monotonic() - begun:.0f} s from the line to the end of its check", flush=True)
+        programs = Path(own, "card-course", ".venv", "bin")
+        for command in (
+            [programs / "workbench", "class", "join", server.results.link(server.learners[0]), "--no-lab"],
+            [programs / "python", "-c", CALLED],
+            [programs / "jupyter", "lab", "--version"],
+        ):
+            print(
+                subprocess.run(
+                    command, cwd=programs.parents[1], env=laptop(Path(own)), check=True, capture_output=True, text=True
+                ).stdout,
+                end="",
+            )
+        count = len(json.loads((folder / "setup" / "setup.json").read_text())["files"])
+        print(
+            f"{count} files in the folder, {sum(file.stat().st_size for file in (folder / 'setup').rglob('*')) / 1e6:.0f} MB"
+        )
+    server.close()
+
+
+def main() -> None:
+    """Prepare the folder, and run the trial without a network."""
+    if sys.argv[1:2] == ["--without-network"]:
+        assert subprocess.run([sys.executable, "-c", REACHED], capture_output=True, check=False).returncode, (
+            "there is a network"
+        )
+        trial(Path(sys.argv[2]))
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(sys.argv[1] if sys.argv[1:] else scratch).resolve()
+        if not (folder / "setup" / "setup.json").is_file():
+            command = [
+                sys.executable,
+                "-m",
+                "workbench",
+                "class",
+                "prepare",
+                "--folder",
+                str(folder),
+                "--system",
+                "linux",
+            ]
+            subprocess.run(command, check=True)
+        inside = f"ip link set lo up && exec '{sys.executable}' -m tests.classroom.offline --without-network '{folder}'"
+        raise SystemExit(
+            subprocess.run(["unshare", "-rn", "sh", "-c", inside], env=dict(os.environ), check=False).returncode
+        )
+
+
+if __name__ == "__main__":
+    main()

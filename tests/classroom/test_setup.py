@@ -1,0 +1,199 @@
+"""A laptop without internet installs from the class server or from a copy of its folder; only listed files are served."""
+
+import hashlib
+import json
+import platform
+import socket
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import attrs
+import httpx
+import pytest
+from packaging.tags import platform_tags
+
+from tests import environments
+from tests.classroom.offline import laptop, line_of
+from workbench import __version__
+from workbench.course.classroom import ClassServer, wheel_house
+from workbench.course.classroom.wheel_house import SYSTEMS
+from workbench.errors import UsageError
+from workbench.sandbox.server import self_signed
+from workbench.system import http_server
+
+pytestmark = pytest.mark.slow  # each serves a class
+
+NOTEBOOKS = environments.ROOT / "notebooks"
+OWN = f"{sys.version_info[0]}.{sys.version_info[1]}"
+SYSTEM = next(name for name, one in SYSTEMS.items() if one.name == f"{sys.platform}-{platform.machine().lower()}")
+WHEEL = "wheels/pip-26.3-py3-none-any.whl"
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[str]:
+    """The URL of a class with one large wheel and a private file next to it."""
+    folder = tmp_path / "class"
+    (folder / "setup" / "wheels").mkdir(parents=True)
+    content = bytes(range(256)) * 40_000
+    (folder / "setup" / WHEEL).write_bytes(content)
+    (folder / "setup" / "wheels" / "private.whl").write_bytes(b"not listed")
+    listed = {WHEEL: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}}
+    manifest = {
+        "requirement": wheel_house.REQUIREMENT,
+        "targets": {f"linux-x86_64-{OWN}": [Path(WHEEL).name]},
+        "files": listed,
+    }
+    (folder / "setup" / "setup.json").write_text(json.dumps(manifest))
+    server = ClassServer(["Ann"], folder)
+    with server.serve() as url:
+        yield url
+    server.close()
+
+
+def raw(url: str, path: str) -> bytes:
+    """Return the answer to a path that is sent as it is."""
+    where = urlsplit(url)
+    with socket.create_connection((where.hostname, where.port)) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {where.netloc}\r\nConnection: close\r\n\r\n".encode())
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def test_only_listed_files_are_served(served: str, tmp_path: Path) -> None:
+    """No path leads to another file of the class folder, whatever its spelling; nothing can be written."""
+    assert (
+        hashlib.sha256(httpx.get(f"{served}/setup/{WHEEL}").content).hexdigest()
+        in httpx.get(f"{served}/setup/wheels").text
+    )
+    refused = [
+        "class.db", "../class.db", "%2e%2e/class.db", "wheels/../../class.db", "wheels/%2e%2e%2f%2e%2e%2fclass.db", "..%5cclass.db",
+        "wheels/private.whl", "//etc/passwd", "%2fetc%2fpasswd", "wheels/..", "setup.json/", "setup.json%00", "class.crt", "notebooks.zip",
+    ]  # fmt: skip
+    answers = {path: raw(served, f"/setup/{path}").partition(b"\r\n")[0] for path in refused}
+
+    assert set(answers.values()) == {b"HTTP/1.1 404 Not Found"}, answers
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        assert httpx.request(method, f"{served}/setup/{WHEEL}").status_code == 405
+    assert (tmp_path / "class" / "setup" / "wheels" / "private.whl").read_bytes() == b"not listed"
+
+
+def test_a_reader_that_stops_is_disconnected_and_keeps_no_other(served: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large file is sent in parts; one that is not read ends its own connection, and the class answers meanwhile."""
+    monkeypatch.setattr(http_server, "BODY_TIMEOUT", 0.5)
+    where = urlsplit(served)
+    with socket.create_connection((where.hostname, where.port)) as connection:
+        connection.sendall(f"GET /setup/{WHEEL} HTTP/1.1\r\nHost: {where.netloc}\r\n\r\n".encode())
+        assert connection.recv(12) == b"HTTP/1.1 200"
+        assert httpx.get(f"{served}/setup").status_code == 200
+        connection.settimeout(30)
+        with pytest.raises(ConnectionResetError):  # aborted, with most of the file not sent
+            http_wait(connection)
+
+
+def http_wait(connection: socket.socket) -> None:
+    """Wait until the server resets a connection of which nothing is read."""
+    while True:
+        try:
+            connection.send(b"x")
+        except BrokenPipeError:
+            raise ConnectionResetError from None
+
+
+def test_an_unprepared_class_says_so(tmp_path: Path) -> None:
+    server = ClassServer(["Ann"], tmp_path / "class")
+    with server.serve() as url:
+        page = httpx.get(f"{url}/setup")
+        code = server.learners[0].code
+
+        assert "workbench class prepare" in page.text
+        assert httpx.get(f"{url}/{code}").text.count(f"class join {url}/{code}") == 1
+        assert "Ann" not in page.text
+        assert httpx.get(f"{url}/setup/setup.json").status_code == 404
+    server.close()
+
+
+def test_a_class_without_notebooks_is_not_prepared(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no notebooks"):
+        list(wheel_house.prepare(tmp_path, tmp_path, ["linux"], [OWN]))
+
+
+def small_wheel(folder: Path) -> None:
+    """Write a wheel in place of the workbench's, which takes seconds to install, with a requirement for all systems and one for Windows."""
+    folder.mkdir(exist_ok=True)
+    info = f"card_issuing_workbench-{__version__}.dist-info"
+    required = 'Requires-Dist: h11\nRequires-Dist: colorama; sys_platform == "win32"'
+    with zipfile.ZipFile(folder / f"card_issuing_workbench-{__version__}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(
+            "workbench/__main__.py", "import h11, sys; print('✓ an embedded sandbox answers a call', sys.argv[1:])"
+        )
+        wheel.writestr(
+            f"{info}/METADATA",
+            f"Metadata-Version: 2.1\nName: card-issuing-workbench\nVersion: {__version__}\n{required}\n",
+        )
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
+
+
+@pytest.mark.parametrize("wheel", [small_wheel, pytest.param(environments.wheel, marks=pytest.mark.soak)])
+def test_a_laptop_installs_from_a_class(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wheel: Callable[[Path], object]
+) -> None:
+    """One line compares the certificate, installs without an index, and checks the result; so does a copy of the folder.
+
+    `make soak` installs the workbench with what its base requires; `python -m tests.classroom.offline` all, without a network.
+    """
+    index, folder = tmp_path / "index", tmp_path / "class"
+    index.mkdir()
+    for name in {"pip", "h11", *(environments.closure() if wheel is environments.wheel else ())}:
+        environments.repack(name, index)
+    here = attrs.evolve(
+        SYSTEMS[SYSTEM], tags=list(platform_tags())
+    )  # wheels may have been chosen for this machine alone
+    monkeypatch.setattr(wheel_house, "SYSTEMS", {**SYSTEMS, SYSTEM: here})
+    monkeypatch.setattr(wheel_house, "_build", wheel)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+    requirement = wheel_house.REQUIREMENT.replace("[lab]", "")
+    (fetched,) = wheel_house.prepare(folder, NOTEBOOKS, [SYSTEM], [OWN], requirement)
+    assert fetched[1].startswith(("3 packages, ", "26 packages, ")), fetched
+    before = (folder / "setup" / "setup.json").read_bytes()
+    (lacking,) = wheel_house.prepare(folder, NOTEBOOKS, ["windows"], [OWN], requirement)
+    assert lacking[0] == f"win32-amd64-{OWN}"
+    assert "No matching distribution found for " in lacking[1]
+    assert (folder / "setup" / "setup.json").read_bytes() == before
+
+    certificate, key = folder / "class-tls.crt", folder / "class-tls.key"
+    self_signed(certificate, key, ["127.0.0.1"])
+    server = ClassServer(["Ann"], folder)
+    own = tmp_path / "laptop"
+    own.mkdir()
+    with server.serve(certfile=certificate, keyfile=key) as url:
+        line = line_of(httpx.get(f"{url}/setup", verify=False).text).replace("python3", f"'{sys._base_executable}'", 1)  # type: ignore[attr-defined]
+        fingerprint = server.results.link(server.learners[0]).partition("#")[2]
+        other = line.replace(fingerprint, "0" * 32)
+        refused = subprocess.run(
+            ["sh", "-c", other], cwd=own, env=laptop(own), capture_output=True, text=True, check=False
+        )
+        assert (refused.returncode, "not the certificate" in refused.stderr, list(own.iterdir())) == (1, True, [])
+        installed = subprocess.run(
+            ["sh", "-c", line], cwd=own, env=laptop(own), capture_output=True, text=True, check=False
+        )
+    server.close()
+
+    assert installed.returncode == 0, installed.stdout + installed.stderr
+    for checked in (
+        "SHA-256 of each compared",
+        "✓ an embedded sandbox answers a call",
+        f"✓ the class server answers: {url}/setup",
+    ):
+        assert checked in installed.stdout
+    assert len(list((own / "card-course" / "notebooks").glob("*.ipynb"))) == len(list(NOTEBOOKS.glob("*.ipynb")))
+
+    mine = own / "card-course" / "notebooks" / "01-start-here.ipynb"
+    mine.write_text("my work")
+    again = environments.run(sys._base_executable, folder / "setup" / "install.py", cwd=own)  # type: ignore[attr-defined]
+    assert "✓ 0 notebooks" in again
+    assert mine.read_text() == "my work"

@@ -1,0 +1,38 @@
+"""Exit codes of commands whose reader goes before they end, as `head` does."""
+
+import os
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from workbench.terminal.exits import DONE, PARTLY, run_to_exit, say
+
+
+def failed_check() -> int:
+    for row in range(20_000):
+        print(f"row {row}")
+    return PARTLY
+
+
+def failed_after_a_flush() -> int:
+    print("x" * 100_000)
+    say("The totals differ.")
+    return PARTLY
+
+
+def endless() -> int:
+    while True:
+        print("an event", flush=True)
+
+
+@pytest.mark.parametrize("command, code", [(failed_check, PARTLY), (failed_after_a_flush, PARTLY), (endless, DONE)])
+def test_the_code_of_a_command_that_nobody_reads(monkeypatch, command: Callable[[], int], code: int) -> None:
+    """A command that ends keeps its code; one that prints without end stops."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w", encoding="utf-8") as stream:  # noqa: PTH123 - a descriptor
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert run_to_exit(command) == code
+        assert sys.stdout is stream
+        monkeypatch.undo()

@@ -1,0 +1,151 @@
+"""/setup of a class server: a page with one line to install on each system, and the files it reads.
+
+/setup                  the page
+/setup/install.py       install.py with the address, and the certificate of a self-signed server
+/setup/setup.json       /setup/notebooks.zip, /setup/wheels/NAME: files listed in setup.json, and no others
+/setup/wheels           links for `pip install --no-index --find-links`
+/setup/class.crt        the self-signed certificate, for `pip --cert`
+"""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import attrs
+
+from workbench.course.classroom.wheel_house import MANIFEST, SETUP, read_manifest
+from workbench.system.messages import Response
+
+_TYPES = {".json": "application/json", ".zip": "application/zip", ".whl": "application/octet-stream"}
+_SYSTEMS = {
+    "win32": ("Windows", "py", "PowerShell"),
+    "darwin": ("macOS", "python3", "Terminal"),
+    "linux": ("Linux", "python3", "a terminal"),
+}
+PAGE_HEADERS = {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'",
+    "referrer-policy": "no-referrer",
+}
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Set up your laptop</title><link rel="stylesheet" href="/board.css"></head><body class="guide">
+<header class="head"><h1>Set up your laptop</h1><span class="quiet">Card issuing course</span></header><main>
+{parts}
+</main></body></html>
+"""
+
+
+@attrs.frozen
+class SetupPage:
+    """What /setup answers.
+
+    Attributes:
+        folder: Folder of the class; None if it has none.
+        url: URL of the class server.
+        certificate: Its self-signed certificate as PEM; empty for others.
+        fingerprint: Digits of the certificate's SHA-256 fingerprint, as in the links.
+    """
+
+    folder: Path | None
+    url: str
+    certificate: str
+    fingerprint: str
+
+    def answer(self, name: str, link: str = "LINK") -> Response | None:
+        """Return the response for a path below /setup; None if nothing is served there.
+
+        Args:
+            name: Path of the file; empty for the page.
+            link: Link of the learner, for the page.
+        """
+        manifest = read_manifest(self.folder)
+        if not name:
+            return Response(status=200, headers=PAGE_HEADERS, body=self._page(manifest, link).encode())
+        if name == "class.crt" and self.certificate:
+            return _text(self.certificate, "application/x-pem-file")
+        if manifest is None or self.folder is None:
+            return None
+        if name == "install.py":
+            script = files("workbench.course.classroom").joinpath("install.py").read_text(encoding="utf-8")
+            script = script.replace('SERVER = ""', f"SERVER = {f'{self.url}/{SETUP}'!r}", 1)
+            return _text(script.replace('CERTIFICATE = ""', f"CERTIFICATE = {self.certificate!r}", 1), "text/x-python")
+        if name in ("wheels", "wheels/"):
+            return _text(_links(manifest["files"]), "text/html; charset=utf-8")
+        if name != MANIFEST and name not in manifest["files"]:
+            return None
+        path = self.folder / SETUP / name
+        return Response(status=200, headers={"content-type": _TYPES[path.suffix]}, file=path)
+
+    def _page(self, manifest: Mapping[str, Any] | None, link: str) -> str:
+        join = _JOIN.format(command=escape(f"workbench class join {link}"))
+        if manifest is None:
+            return _PAGE.format(parts=f"{_UNPREPARED}{join}")
+        certificate = _CERTIFICATE if self.fingerprint else ""
+        lines = [self._line(platform, list(manifest["targets"])) for platform in _SYSTEMS]
+        option = "--cert class.crt " if self.certificate else ""
+        command = f"pip install --no-index {option}--find-links {self.url}/setup/wheels '{manifest['requirement']}'"
+        file = " with <a href='/setup/class.crt'>class.crt</a>" if self.certificate else ""
+        other = _OTHER.format(command=escape(command), file=file)
+        return _PAGE.format(parts="\n".join([_ABOUT, certificate, "<h2>Install</h2>", *lines, _CHECK, join, other]))
+
+    def _line(self, platform: str, targets: Sequence[str]) -> str:
+        title, program, terminal = _SYSTEMS[platform]
+        served = [target.split("-")[1:] for target in targets if target.startswith(f"{platform}-")]
+        if not served:
+            return f"<h3>{title}</h3><p>No packages for {title} were prepared; ask your trainer.</p>"
+        pythons = ", ".join(f"{python} ({machine})" for machine, python in served)
+        line = escape(f'{program} -c "{self.script()}"')
+        return f"<h3>{title}</h3><p>In {terminal}, with Python {pythons}:</p><pre class='line'>{line}</pre>"
+
+    def script(self) -> str:
+        """Return the Python code of the line to install, which contains neither double quotes nor `$`.
+
+        It compares the fingerprint of a self-signed certificate before it reads anything, and trusts nothing else.
+        """
+        where, digits = urlsplit(self.url), self.fingerprint
+        begin, trusted = "import urllib.request as r;", ""
+        if self.fingerprint:
+            begin = (
+                "import hashlib,ssl,urllib.request as r;"
+                f"c=ssl.get_server_certificate(('{where.hostname}',{where.port}));"
+                f"hashlib.sha256(ssl.PEM_cert_to_DER_cert(c)).hexdigest()[:{len(digits)}]=='{digits}'"
+                " or exit('Stop: not the certificate of your class');"
+            )
+            trusted = ",r.HTTPSHandler(context=ssl.create_default_context(cadata=c))"
+        opener = f"r.build_opener(r.ProxyHandler({{}}){trusted})"
+        return f"{begin}exec({opener}.open('{self.url}/setup/install.py').read())"
+
+
+_ABOUT = """<p>One line installs the workbench and the notebooks of the course from the class server. It needs Python
+and the network of the class, not the internet, and writes only to the new folder <code>card-course</code>.</p>"""
+_CERTIFICATE = """<h2>Compare the certificate first</h2><p>Your browser warns you because the class has a self-signed
+certificate. Show the certificate in the browser (click on the warning next to the address) and compare the first 32
+digits of its SHA-256 fingerprint with those after <code>#</code> in the link of your printed sheet. If they differ,
+stop and ask your trainer: somebody else may have sent this page. The lines below compare the same digits before they
+read anything.</p>"""
+_CHECK = """<p>At the end it checks what it installed: the version and packages, one call to an embedded sandbox, and
+whether the class server answers.</p>"""
+_JOIN = """<h2>Join</h2><p>In the folder <code>card-course</code>, with the link of your sheet; it opens JupyterLab.</p>
+<pre class='line'>.venv/bin/{command}</pre><p>On Windows it begins with <code>.venv\\Scripts\\workbench</code>.</p>"""
+_OTHER = """<h2>Other ways</h2><ul><li>From a USB drive with the folder <code>setup</code> of the class, without a
+network: <code>python3 setup/install.py</code></li><li>Into an environment of your own{file}:
+<pre class='line'>{command}</pre></li><li>The <a href='/setup/notebooks.zip'>notebooks</a> alone</li></ul>"""
+_UNPREPARED = """<p>This class has no packages to install from. Trainer: run <code>workbench class prepare --folder
+FOLDER</code> while there is internet; this page then shows one line for each system.</p>"""
+
+
+def _links(listed: Mapping[str, Mapping[str, Any]]) -> str:
+    wheels = {name.removeprefix("wheels/"): about for name, about in listed.items() if name.startswith("wheels/")}
+    links = (
+        f"<a href='/setup/wheels/{escape(name)}#sha256={about['sha256']}'>{escape(name)}</a><br>"
+        for name, about in wheels.items()
+    )
+    return f"<!doctype html><html lang='en'><title>Wheels</title><body>{''.join(links)}</body></html>"
+
+
+def _text(text: str, kind: str) -> Response:
+    return Response(status=200, headers={"content-type": kind, "cache-control": "no-store"}, body=text.encode())

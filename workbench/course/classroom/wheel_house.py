@@ -1,0 +1,251 @@
+"""Files that laptops without internet install from: wheels for several systems, and the notebooks of the course.
+
+`workbench class prepare` writes them to the folder `setup` of a class while there is internet:
+
+    setup.json      names, sizes and SHA-256 of the files, and the wheels of each system; nothing else is served
+    install.py      installs from this folder, or from the class server
+    notebooks.zip   notebooks without outputs, and their pictures
+    wheels/         wheels of the workbench with the extra lab, of all it requires, and of pip
+"""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import attrs
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from workbench import __version__
+from workbench.errors import UsageError, WorkbenchError, visible
+from workbench.extras import DISTRIBUTION, install_source
+from workbench.system.files import make_folder, write_file
+
+SETUP = "setup"
+MANIFEST = "setup.json"
+NOTEBOOKS = "notebooks.zip"
+REQUIREMENT = f"{DISTRIBUTION}[lab]=={__version__}"
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+_PICTURES = frozenset({".png", ".svg"})
+
+
+class PackageMissing(WorkbenchError):
+    """A package has no wheel for a system, or cannot be downloaded."""
+
+
+@attrs.frozen
+class System:
+    """An operating system and processor.
+
+    Attributes:
+        name: Beginning of the name of its targets, `sys.platform` and `platform.machine()`.
+        markers: Values of the variables that markers of requirements read.
+        tags: Platform tags of its wheels for pip.
+    """
+
+    name: str
+    markers: Mapping[str, str]
+    tags: Sequence[str]
+
+
+def _system(platform: str, machine: str, os_name: str, title: str, tags: Iterable[str]) -> System:
+    markers = {
+        "sys_platform": platform,
+        "platform_machine": machine,
+        "os_name": os_name,
+        "platform_system": title,
+        "implementation_name": "cpython",
+        "platform_python_implementation": "CPython",
+        "platform_release": "",
+        "platform_version": "",
+    }
+    return System(f"{platform}-{machine.lower()}", markers, tuple(tags))
+
+
+def _manylinux(machine: str) -> list[str]:
+    old = [f"{name}_{machine}" for name in ("manylinux2014", "manylinux2010", "manylinux1")]
+    return [*(f"manylinux_2_{minor}_{machine}" for minor in range(28, 4, -1)), *old]  # pip includes no older ones
+
+
+SYSTEMS: Mapping[str, System] = {
+    "windows": _system("win32", "AMD64", "nt", "Windows", ["win_amd64"]),
+    "macos": _system("darwin", "arm64", "posix", "Darwin", ["macosx_12_0_arm64"]),
+    "macos-intel": _system("darwin", "x86_64", "posix", "Darwin", ["macosx_12_0_x86_64"]),
+    "linux": _system("linux", "x86_64", "posix", "Linux", _manylinux("x86_64")),
+    "linux-arm": _system("linux", "aarch64", "posix", "Linux", _manylinux("aarch64")),
+}
+"""Systems that wheels can be fetched for, by name."""
+
+
+def prepare(
+    folder: Path, notebooks: Path, systems: Iterable[str], pythons: Iterable[str], requirement: str = REQUIREMENT
+) -> Iterator[tuple[str, str, str]]:
+    """Fetch the wheels of each system and Python with pip, write the folder, and yield what was done.
+
+    pip takes the index from its own settings, for example PIP_INDEX_URL, or PIP_NO_INDEX and PIP_FIND_LINKS. A system
+    that lacks a wheel is left out; systems fetched earlier for the same version of the workbench stay.
+
+    Args:
+        folder: Folder of the class.
+        notebooks: Folder of the notebooks.
+        systems: Names of systems, from `SYSTEMS`.
+        pythons: Versions of Python.
+        requirement: Requirement to install.
+
+    Yields:
+        The target, its size or the reason why it was left out, and its packages that are specific to the system.
+
+    Raises:
+        UsageError: The folder has no notebooks, or pip cannot build a wheel of this workbench.
+    """
+    if not any(notebooks.glob("*.ipynb")):
+        raise UsageError(f"notebooks: {visible(str(notebooks), 200)} has no notebooks", of="class prepare")
+    setup = folder / SETUP
+    for part in (folder, setup, setup / "wheels"):
+        make_folder(part)
+    before = read_manifest(folder) or {}
+    targets: dict[str, list[str]] = before["targets"] if before.get("requirement") == requirement else {}
+    fetched_any = False
+    with tempfile.TemporaryDirectory(dir=setup, prefix=".fetch-") as scratch:
+        own = Path(scratch, "own")
+        _build(own)
+        for python in pythons:
+            for name in systems:
+                target = f"{SYSTEMS[name].name}-{python}"
+                fetched = Path(scratch, target)
+                try:
+                    _fetch(fetched, own, SYSTEMS[name], python, requirement)
+                except PackageMissing as error:
+                    yield target, str(error), ""
+                    continue
+                fetched_any = True
+                files = sorted(fetched.iterdir())
+                targets[target] = [file.name for file in files]
+                size = sum(file.stat().st_size for file in files)
+                for file in files:
+                    file.replace(setup / "wheels" / file.name)
+                special = [_name(file.name) for file in files if not file.stem.endswith("-any")]
+                yield target, f"{len(files)} packages, {size / 1e6:.0f} MB", ", ".join(special)
+    if not fetched_any:
+        return
+    wanted = {name for names in targets.values() for name in names}
+    for file in (setup / "wheels").iterdir():
+        if file.name not in wanted:
+            file.unlink()
+    write_file(setup / NOTEBOOKS, lambda file: _pack(notebooks, file), private=False)
+    shutil.copyfile(Path(__file__).with_name("install.py"), setup / "install.py")
+    listed = [setup / NOTEBOOKS, *sorted((setup / "wheels").iterdir())]
+    files_ = {file.relative_to(setup).as_posix(): _described(file) for file in listed}
+    content = {"requirement": requirement, "targets": targets, "files": files_}
+    write_file(setup / MANIFEST, json.dumps(content, indent=1).encode(), private=False)
+
+
+def read_manifest(folder: Path | None) -> dict[str, Any] | None:
+    """Return the content of a class folder's setup.json; None if nothing was prepared."""
+    try:
+        content: dict[str, Any] = json.loads((folder / SETUP / MANIFEST).read_bytes()) if folder else {}
+    except (FileNotFoundError, ValueError):
+        content = {}
+    return content or None
+
+
+def _described(file: Path) -> dict[str, Any]:
+    with file.open("rb") as content:
+        return {"size": file.stat().st_size, "sha256": hashlib.file_digest(content, "sha256").hexdigest()}
+
+
+def _name(wheel: str) -> str:
+    return str(canonicalize_name(wheel.partition("-")[0]))
+
+
+def _pip(*arguments: str | Path) -> None:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, arguments), "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr[-300:]]
+        raise PackageMissing(visible(lines[-1].removeprefix("ERROR: "), 300))
+
+
+def _build(folder: Path) -> None:
+    """Write the wheel of this workbench to a folder, from what it was installed from."""
+    source, _ = install_source()
+    if not source:
+        raise UsageError(
+            "the wheel or checkout that this workbench was installed from is missing; install it from one",
+            of="class prepare",
+        )
+    try:
+        _pip("wheel", "--no-deps", "--wheel-dir", folder, source)
+    except PackageMissing as error:
+        raise UsageError(f"pip cannot build a wheel of {source}: {error}", of="class prepare") from None
+
+
+def _fetch(folder: Path, own: Path, system: System, python: str, requirement: str) -> None:
+    """Download the wheels of a requirement, of what it requires on a system, and of pip.
+
+    pip evaluates markers for the machine that it runs on; therefore the requirements are followed here.
+
+    Raises:
+        PackageMissing: A package has no wheel for the system, or cannot be downloaded.
+    """
+    folder.mkdir()
+    markers = {**system.markers, "python_version": python, "python_full_version": f"{python}.0"}
+    markers["implementation_version"] = markers["python_full_version"]
+    tags = [part for tag in system.tags for part in ("--platform", tag)]
+    for wheel in own.iterdir():  # never looked for in an index
+        shutil.copy(wheel, folder)
+    options: list[str | Path] = ["--no-deps", "--only-binary=:all:", "--dest", folder, *tags]
+    options += ["--python-version", python, "--implementation", "cp"]
+    followed: set[tuple[str, str]] = set()
+    waiting = [Requirement(requirement), Requirement("pip")]
+    while waiting:
+        present = {_name(file.name) for file in folder.iterdir()}
+        needed = {str(canonicalize_name(each.name)): each for each in waiting}
+        specs = [_pinned(each) for name, each in needed.items() if name not in present]
+        if specs:
+            _pip("download", *options, *specs)
+        wheels = {_name(file.name): file for file in folder.iterdir()}
+        following: list[Requirement] = []
+        for each in waiting:
+            name = str(canonicalize_name(each.name))
+            (distribution,) = metadata.distributions(path=[str(wheels[name])])
+            if not each.specifier.contains(distribution.version, prereleases=True):
+                raise PackageMissing(f"{each} does not allow {name} {distribution.version}")
+            for extra in {"", *each.extras} - {extra for known, extra in followed if known == name}:
+                followed.add((name, extra))
+                following += [
+                    further
+                    for further in map(Requirement, distribution.requires or ())
+                    if further.marker is None or further.marker.evaluate({**markers, "extra": extra})
+                ]
+        waiting = following
+
+
+def _pinned(requirement: Requirement) -> str:
+    """Return a requirement for pip: with the version that is installed here, if there is one."""
+    try:
+        return f"{requirement.name}=={metadata.version(requirement.name)}"
+    except metadata.PackageNotFoundError:
+        return f"{requirement.name}{requirement.specifier}"
+
+
+def _pack(notebooks: Path, file: Any) -> None:
+    """Write notebooks without their outputs, and pictures, to a ZIP file."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(notebooks.rglob("*")):
+            name = f"notebooks/{path.relative_to(notebooks).as_posix()}"
+            if path.suffix == ".ipynb" and path.parent == notebooks:
+                content = json.loads(path.read_text(encoding="utf-8"))
+                for cell in content["cells"]:
+                    cell |= {"outputs": [], "execution_count": None} if cell["cell_type"] == "code" else {}
+                archive.writestr(name, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+            elif path.suffix in _PICTURES:
+                archive.write(path, name)
