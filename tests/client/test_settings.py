@@ -365,6 +365,13 @@ def test_two_members_may_swap_their_names() -> None:
     assert wb.Client(base_url="https://api.example.com", api_key="a-key", wire_names=names)
 
 
+def test_wire_names_are_a_mapping() -> None:
+    """Names that are given in another form are refused, with the option."""
+    names: Any = ["update_user.first_name"]
+    with pytest.raises(UsageError, match="wire_names must be a mapping of names"):
+        wb.Client(base_url="https://api.example.com", api_key="a-key", wire_names=names)
+
+
 @pytest.mark.parametrize("header", ["Api-Key", "host", "Bad Header", "X:\r\n", "", "Content-Length", 7])
 def test_invalid_headers_are_refused(header: Any) -> None:
     """An additional header has a name of its own."""
