@@ -188,6 +188,24 @@ PICTURES: Mapping[str, Picture] = {
             ("more", "program", "-ask the applicant"),
         ),
     ),
+    "bulk": Picture(
+        {
+            "table": (0, 0, "Table", "a row for each person", ""),
+            "check": (1, 0, "Check", "all rows, nothing sent", "ours"),
+            "run": (2, 0, "Run", "one call for each row", "ours"),
+            "service": (3, 0, "Service", "an application each", ""),
+            "problems": (1, 1, "Problems", "row, field and rule", "bad"),
+            "file": (2, 1, "File of the run", "outcome of each row", "ours"),
+        },
+        (
+            ("table", "check", "read"),
+            ("check", "run", "all right"),
+            ("check", "problems", "a row is wrong"),
+            ("run", "service", "call"),
+            ("run", "file", "recorded"),
+            ("file", "run", "-resume"),
+        ),
+    ),
     "company": Picture(
         {
             "company": (1, 0, "Company", "KYB: is it real?", ""),

@@ -258,9 +258,10 @@ def test_every_form_is_in_order(desk: Desk, rules: str) -> None:
 
 def test_a_quiz_is_answered_by_keys(desk: Desk) -> None:
     """A button for each option, a field that takes amounts as people write them; feedback is announced below."""
-    page = desk.show(START, 'wb.course.quiz("start-who")', 'wb.course.quiz("start-held")')
-    choice, amount = page.locator(".wb-quiz").first, page.locator(".wb-quiz").last
-    expect(page.locator(".wb-quiz")).to_have_count(2, timeout=SLOW)
+    names = ("start-who", "purchases-order", "start-held")
+    page = desk.show(START, *(f'wb.course.quiz("{name}")' for name in names))
+    choice, order, amount = (page.locator(".wb-quiz").nth(place) for place in range(3))
+    expect(page.locator(".wb-quiz")).to_have_count(3, timeout=SLOW)
     choice.locator("button").first.focus()
     page.keyboard.press("Enter")
     expect(choice.locator("[role=status]")).to_contain_text("try again")
@@ -270,5 +271,13 @@ def test_a_quiz_is_answered_by_keys(desk: Desk) -> None:
     amount.get_by_role("button", name="Check").click()
     expect(amount.locator("[role=status]")).to_contain_text("Invalid answer")
 
+    expect(order.get_by_role("button", name="Up").first).to_be_disabled()
+    for place in (1, 2):  # the refund goes to the end; the focus stays, so the next place is reached by the keys
+        order.get_by_role("button", name="Down").nth(place).press("Enter")
+        expect(order.locator("[role=status]")).to_contain_text(f"refund 25.00 for the minibar: now step {place + 2}.")
+    order.get_by_role("button", name="Check the order").press("Enter")
+    expect(order.locator("[role=status]")).to_contain_text("right")
+
     assert look_at(page, ".wb-quiz") == []
     picture(choice, "quiz")
+    picture(order, "quiz-order")

@@ -33,7 +33,7 @@ def test_start_here(lab: Server, page: Page) -> None:
 
     output(page, "REFUND")
     output(page, "amount must be a whole number of cents, not a float")
-    output(page, "of 20 exercises done")
+    output(page, "of 21 exercises done")
     expect(page.locator(".wb-status", has_text="authorized").first).to_be_visible()
 
 

@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -20,7 +21,21 @@ DRILL = os.environ["WORKBENCH_DRILL"]
 def answer(number: int) -> None:
     """Answer as a program that uses the package: well (0), or badly in two ways (1, 2)."""
     with wb.connect(seed=7, journal="journal.db") as api:
-        ANSWERS[DRILL][number](api, wb.course.drill(api, DRILL))
+        run = wb.course.drill(api, DRILL)
+        if DRILL == "rotated-key":
+            receive(api, run, number)
+        else:
+            ANSWERS[DRILL][number](api, run)
+
+
+def receive(api: wb.Session, run: Any, number: int) -> None:
+    """Serve an inbox with the new key, an old one, or none, and keep it running while the examiner looks."""
+    inbox: Any = ({"keys": [run.facts["signing_key"]]}, {"keys": ["drill-key-0001"]}, {"accept_unsigned": True})[number]
+    with wb.Inbox(**inbox) as received, received.serve(port=run.facts["port"]):
+        api.sandbox.flush(timeout=60)
+        for event in api.sandbox.events(since=run.facts["after"]):
+            api.sandbox.resend(event.payload["id"], run.facts["endpoint"])
+        time.sleep(600 if number == 0 else 4)
 
 
 def by_url() -> None:

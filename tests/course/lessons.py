@@ -91,6 +91,24 @@ ada = dict(first_name="Ada", last_name="Example", birth_date="1990-01-01", natio
     annual_salary="60000", account_purpose="Everyday spending", expected_monthly_volume="1000",
     address=dict(line1="1 Example Street", city="Springfield", region="IL", postal_code="62701", country_code="US"))
 """,
+    "14-file-many-applications": """
+import pandas as pd
+ada = dict(first_name="Ada", last_name="Example", birth_date="1990-01-01", national_id="000123456",
+    country_of_issue="US", email="ada@example.com", ip_address="203.0.113.7", occupation="Engineer",
+    annual_salary="60000", account_purpose="Everyday spending", expected_monthly_volume="1000",
+    **{"address.line1": "1 Example Street", "address.city": "Springfield", "address.region": "IL",
+    "address.postal_code": "62701", "address.country_code": "US"})
+people = pd.DataFrame([ada] * 5).assign(
+    last_name=["Abel", "Bing", "testingDenied", "Dorn", "Ebel"],
+    email=[f"bulk.{number}@example.com" for number in range(5)],
+    external_id=[f"bulk-{number}" for number in range(5)],
+)
+three = people.head(3).assign(external_id=["desk-1", "desk-2", "desk-3"])
+flat = three.to_dict("records")
+nested = [{**{name: value for name, value in row.items() if "." not in name},
+    "address": {name[8:]: value for name, value in row.items() if "." in name}} for row in flat]
+PHONE = {"phone_country_code": "1", "phone_number": "5550123"}
+""",
     "07-create-payment-accounts": """
 home = dict(address_line1="1 Example Street", city="Springfield", region="IL", postal_code="62701", country_code="US")
 beneficiary = dict(beneficiary_type="individual", beneficiary_first_name="Ada", beneficiary_last_name="Example",

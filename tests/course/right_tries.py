@@ -761,4 +761,46 @@ FORM(production.update_user, user_id=guide['users']['approved'][3], phone_countr
 production.disarm()
 """,
     ),
+    (
+        "applications-3",
+        "method",
+        """
+users = [api.create_user_application(**person) for person in reversed(nested)]
+api.update_user(user_id=users[1].id.upper(), **PHONE)
+""",
+    ),
+    (
+        "applications-3",
+        "form",
+        """
+users = [FORM(api.create_user_application, **person, is_terms_of_service_accepted=True) for person in nested]
+FORM(api.update_user, user_id=users[1].id, **PHONE)
+""",
+    ),
+    (
+        "applications-3",
+        "bulk",
+        """
+users = BULK(api.create_user_application, *flat)
+BULK(api.update_user, {'user_id': users[1].id, **PHONE}, {'user_id': users[2].id, **PHONE})
+""",
+    ),
+    (
+        "applications-3",
+        "sequence",
+        """
+SEQUENCE(*(step(person['external_id'], 'create_user_application', **person) for person in nested),
+    step('phone', 'update_user', user_id=ref('desk-2.id'), **PHONE))
+""",
+    ),
+    (
+        "applications-3",
+        "terminal",
+        """
+for person in flat:
+    TERMINAL('applications', 'create', **person)
+    if person['external_id'] == 'desk-2':
+        TERMINAL('users', 'update', user_id=api.sandbox.events()[-1].payload['body']['id'], **PHONE)
+""",
+    ),
 ]

@@ -977,4 +977,58 @@ except wb.WorkbenchError:
 """,
         "no operation was armed.",
     ),
+    (
+        "applications-3",
+        "two of three",
+        """
+BULK(api.create_user_application, *flat[:2])
+""",
+        "no application with the external id desk-3 was accepted.",
+    ),
+    (
+        "applications-3",
+        "other external ids",
+        """
+BULK(api.create_user_application, *people.head(3).to_dict('records'))
+""",
+        "desk-1 and none with desk-2 and none with desk-3",
+    ),
+    (
+        "applications-3",
+        "no phone number",
+        """
+users = BULK(api.create_user_application, *flat)
+api.update_user(user_id=users[1].id, external_id='desk-22')
+""",
+        "the phone number of the user with desk-2 was not changed.",
+    ),
+    (
+        "applications-3",
+        "the phone number of another person",
+        """
+users = BULK(api.create_user_application, *flat)
+api.update_user(user_id=users[2].id, **PHONE)
+""",
+        "that of desk-3 was changed.",
+    ),
+    (
+        "applications-3",
+        "the phone number in the application",
+        """
+BULK(api.create_user_application, *({**person, **PHONE} for person in flat))
+""",
+        "the phone number of the user with desk-2 was not changed.",
+    ),
+    (
+        "applications-3",
+        "a row that was refused",
+        """
+BULK(api.create_user_application, flat[0], flat[1])
+try:
+    api.create_user_application(**{**nested[2], 'external_id': 'desk-2'})
+except wb.WorkbenchError:
+    pass
+""",
+        "no application with the external id desk-3 was accepted.",
+    ),
 ]

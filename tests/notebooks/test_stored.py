@@ -20,8 +20,8 @@ course = pytest.mark.parametrize("path", COURSE, ids=IDS[: len(COURSE)])
 
 
 def test_order() -> None:
-    """The course has thirteen notebooks; the reports begin at 21; all are named by their order and a verb."""
-    assert [f"{number:02}" for number in (*range(1, 14), 21, 22, 23)] == [name[:2] for name in IDS]
+    """The course has fourteen notebooks; the reports begin at 21; all are named by their order and a verb."""
+    assert [f"{number:02}" for number in (*range(1, 15), 21, 22, 23)] == [name[:2] for name in IDS]
     assert all(re.fullmatch(r"\d\d(-[a-z]+)+", name) for name in IDS)
 
 

@@ -366,6 +366,24 @@ def applications_2(seen: SandboxEvidence) -> Iterator[str]:
         yield "the applicant with the token did not go from tosNotAccepted to approved."
 
 
+def applications_3(seen: SandboxEvidence) -> Iterator[str]:
+    filed: dict[str, str] = {}
+    for call in seen.calls("create_user_application"):
+        filed.setdefault(str(call.body.get("externalId")), call.answer["id"])
+    missing = [external_id for external_id in ("desk-1", "desk-2", "desk-3") if external_id not in filed]
+    if missing:
+        yield f"no application with the external id {' and none with '.join(missing)} was accepted."
+        return
+    changed = [
+        name
+        for name, user in filed.items()
+        if any("phoneNumber" in call.body for call in seen.calls_on("update_user", user))
+    ]
+    if "desk-2" not in changed:
+        near = f"; that of {changed[0]} was changed" if changed else ""
+        yield f"the phone number of the user with desk-2 was not changed{near}."
+
+
 _NEW_ADDRESS = {
     "line1": "4 Example Street",
     "city": "Springfield",

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import attrs
 
@@ -85,7 +85,7 @@ class Quiz:
     otherwise: str = attrs.field(default="", repr=False)
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Literal["choice", "order", "amount"]:
         """Return "choice", "order" or "amount"."""
         return "choice" if len(self.right) == 1 else "order" if self.options else "amount"
 
@@ -240,11 +240,10 @@ class QuizResult(Display):
         from workbench.course.quiz_view import QuizView
 
         asked = self.quiz
-        options = asked.options.items()
-        steps = [f"{letter})  {text}" for letter, text in options] if asked.kind == "order" else []
         QuizView(
-            html(Sheet(title="Quiz", words=(asked.question, *steps))),
-            {} if steps else dict(options),
+            html(Sheet(title="Quiz", words=(asked.question,))),
+            asked.kind,
+            asked.options,
             self.allowed,
             lambda answer: quiz(asked.id, answer)._repr_html_(),
             asked.id,

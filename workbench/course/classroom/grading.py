@@ -12,8 +12,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, closing
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 from workbench.course.classroom.class_results import MAX_NAME, Results
@@ -24,6 +25,7 @@ from workbench.errors import UsageError, advise, visible
 
 SECONDS = 300
 MAX_BYTES = 50 * 2**20
+_LOOK_SECONDS = 0.5
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT", "LD_LIBRARY_PATH")
 
 
@@ -92,10 +94,26 @@ def _run(sources: list[str], class_url: str, folder: Path, seconds: int) -> None
     run_alone(command, class_url, folder, seconds)
 
 
-def run_alone(command: Sequence[str], class_url: str, folder: Path, seconds: float, **variables: str) -> int | None:
+def run_alone(
+    command: Sequence[str],
+    class_url: str,
+    folder: Path,
+    seconds: float,
+    *,
+    ended: Callable[[], bool] = lambda: False,
+    **variables: str,
+) -> int | None:
     """Run a command that joins a class, without this process's environment and HOME; return its exit code.
 
     All processes that it started are ended. The exit code is None if it exceeded the time limit.
+
+    Args:
+        command: The command, with its arguments.
+        class_url: The learner's URL in the class.
+        folder: Its current folder, and its HOME.
+        seconds: Time limit.
+        ended: Called twice a second; the command is ended when it returns True.
+        variables: Further environment variables.
 
     Raises:
         OSError: It cannot be started.
@@ -124,9 +142,13 @@ def run_alone(command: Sequence[str], class_url: str, folder: Path, seconds: flo
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
+        limit = time.monotonic() + seconds
         try:
-            return process.wait(seconds)
-        except subprocess.TimeoutExpired:
+            while time.monotonic() < limit:
+                with suppress(subprocess.TimeoutExpired):
+                    return process.wait(min(_LOOK_SECONDS, max(limit - time.monotonic(), 0)))
+                if ended():
+                    return 0
             return None
         finally:
             try:
