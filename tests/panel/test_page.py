@@ -93,7 +93,8 @@ def listing_of(rows: list[tuple[Any, ...]]) -> Listing:
     ids = tuple(f"id-{number}" for number in range(len(rows)))
     filled = tuple((key, *row) for key, row in zip(ids, rows, strict=True))
     names = {"u-1": "A. L.", "u-2": "Ada"}
-    data = Rows(columns=COLUMNS, rows=filled, things=(None,) * len(rows), ids=ids, names=names)
+    cells = tuple(zip(*filled, strict=True)) or ((),) * len(COLUMNS)
+    data = Rows(columns=COLUMNS, cells=cells, things=(None,) * len(rows), ids=ids, names=names)
     return Listing("transactions", lambda: data)
 
 
@@ -362,7 +363,7 @@ def test_a_table_without_rows_keeps_its_columns(tmp_path: Path) -> None:
 def test_numbers_that_a_script_cannot_hold_stay_exact(engine: Engine) -> None:
     data = Rows(
         columns=(Column("units", "number"),),
-        rows=((2**60 + 1,), (Decimal("0.10"),)),
+        cells=((2**60 + 1, Decimal("0.10")),),
         things=(None, None),
         ids=("1", "2"),
     )

@@ -94,7 +94,7 @@ function guarded(text) {
 
 const number = (text) => { const value = String(text).replaceAll(",", ""); return value.trim() && Number.isFinite(Number(value)) ? Number(value) : null; };
 
-const BINS = 8, SAMPLE = 1000, MOST = 6, DIGITS = 6, PERIODS = [13, 10, 7, 4]; // periods of hours, days, months, years, by the length of their text
+const BINS = 8, MOST = 6, DIGITS = 6, PERIODS = [13, 10, 7, 4]; // periods of hours, days, months, years, by the length of their text
 
 /** The distribution of values of a column: what is counted, how often, and the filter that shows it. */
 function bars({ name, kind }, values, called) {
@@ -102,8 +102,8 @@ function bars({ name, kind }, values, called) {
   if (isNumber(kind)) {
     const digits = kind === "money" ? 2 : Math.min(DIGITS, values.reduce((most, one) => Math.max(most, (String(one).split(".")[1] || "").length), 0));
     const units = values.map((one) => (kind === "money" ? Number(one) : Math.trunc(Number((Number(one) * 10 ** digits).toFixed(3)))));
-    const sample = units.filter((_, at) => at % Math.max(1, Math.floor(units.length / SAMPLE)) === 0).sort((a, b) => a - b);
-    const low = units.reduce((a, b) => Math.min(a, b)), high = sample[Math.floor(sample.length * 19 / 20)], step = Math.max(1, Math.ceil((high - low + 1) / BINS));
+    const sorted = [...units].sort((a, b) => a - b); // the last bin has the rest, too
+    const low = sorted[0], high = sorted[Math.floor(sorted.length * 19 / 20)], step = Math.max(1, Math.ceil((high - low + 1) / BINS));
     const found = Array(BINS).fill(0), limit = (at) => (low + at * step) / 10 ** digits;
     for (const one of units) found[Math.min(BINS - 1, Math.floor((one - low) / step))] += 1;
     return found.map((count, at) => (at === BINS - 1 ? { label: `${limit(at)} and more`, count, filter: [`${name}>=${limit(at)}`] }
