@@ -165,8 +165,9 @@ def test_everything_wrong_is_listed(home: Path) -> None:
 @pytest.mark.parametrize(
     "text, words",
     [("[profiles.x\n", "is not TOML"), ("profiles = 3\n", "table of tables"), ("[profiles]\nx = 3\n", "table of tables"),
-     ("[profiles.other]\n", "known: other"), ("[profiles.x]\n", "base_url is missing"), ("\xff", "is not TOML")],
-    ids=map(str, range(6)),
+     ("[profiles.other]\n", "known: other"), ("[profiles.x]\n", "base_url is missing"), ("\xff", "is not TOML"),
+     ("[other]\n[profiles.x]\n", "other is unknown in .*; profiles are tables")],
+    ids=map(str, range(7)),
 )  # fmt: skip
 def test_invalid_files(home: Path, text: str, words: str) -> None:
     """A file that cannot be read as profiles says why."""
