@@ -204,3 +204,26 @@ def test_it_can_be_read_without_javascript(context: BrowserContext, watch: Watch
         page.goto((files / f"{kind}.html").as_uri())
         expect(page.locator(".static table").last).to_contain_text(text)
     plain.close()
+
+
+def test_a_pinned_column_stays_in_sight(browser: Browser, files: Path) -> None:
+    """It is the first, stays where it is when the list is scrolled to its end, and is released again."""
+    page = browser.new_page(viewport={"width": 800, "height": 700})
+    listed(page, files / "panel.html")
+    heads, grid = page.get_by_role("columnheader"), page.locator(".grid")
+    first = heads.first.inner_text()
+
+    page.get_by_role("button", name="Columns and views").click()
+    page.get_by_role("button", name="Pin Amount").click()
+
+    expect(heads.first).to_contain_text("Amount")
+    grid.evaluate("grid => { grid.scrollLeft = grid.scrollWidth }")
+    for cell in (heads.first, page.locator(".rows .row").first.locator(".cell").first):
+        box, frame = cell.bounding_box(), grid.bounding_box()
+        assert box
+        assert frame
+        assert abs(box["x"] - frame["x"]) < 2
+    page.get_by_role("button", name="Columns and views").click()
+    page.get_by_role("button", name="Pin Amount").click()
+    expect(heads.first).to_have_text(first)
+    page.close()
