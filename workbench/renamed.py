@@ -1,6 +1,5 @@
 """Names of earlier versions and their replacements, which renamed.toml lists."""
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import NoReturn
 @cache
 def replacements() -> Mapping[str, Mapping[str, Sequence[str]]]:
     """Return the replacements of names, and the types that were public in earlier versions by namespace."""
+    import tomllib  # only a message about a former name needs it
+
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 

@@ -232,7 +232,7 @@ def screens(files: Path) -> Path:
     return files
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("light", 390), ("dark", 1280), ("dark", 390)])
+@pytest.mark.parametrize("theme,width", [("light", 1280), ("light", 390), ("dark", 1280), ("dark", 390)])
 def test_twenty_screens(page: Page, screens: Path, theme: str, width: int) -> None:
     """No box overlaps another or is cut, and no color is too weak, in either theme, on a laptop and on a phone."""
     page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
@@ -267,3 +267,26 @@ def test_twenty_screens(page: Page, screens: Path, theme: str, width: int) -> No
     assert len(shots) == 20
     contact_sheet(shots, f"screens-{theme}-{width}")
     assert wrong == {}
+
+
+def test_a_pinned_column_stays_in_sight(browser: Browser, files: Path) -> None:
+    """It is the first, stays where it is when the list is scrolled to its end, and is released again."""
+    page = browser.new_page(viewport={"width": 800, "height": 700})
+    listed(page, files / "panel.html")
+    heads, grid = page.get_by_role("columnheader"), page.locator(".grid")
+    first = heads.first.inner_text()
+
+    page.get_by_role("button", name="Columns and views").click()
+    page.get_by_role("button", name="Pin Amount").click()
+
+    expect(heads.first).to_contain_text("Amount")
+    grid.evaluate("grid => { grid.scrollLeft = grid.scrollWidth }")
+    for cell in (heads.first, page.locator(".rows .row").first.locator(".cell").first):
+        box, frame = cell.bounding_box(), grid.bounding_box()
+        assert box
+        assert frame
+        assert abs(box["x"] - frame["x"]) < 2
+    page.get_by_role("button", name="Columns and views").click()
+    page.get_by_role("button", name="Pin Amount").click()
+    expect(heads.first).to_have_text(first)
+    page.close()

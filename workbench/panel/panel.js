@@ -579,7 +579,13 @@ function render({ model, el }) {
     drawRows();
   });
 
-  const columns = () => data.columns.map((one, place) => ({ ...one, place })).filter((one) => one.kind !== "hidden" && !hidden().has(one.name));
+  const pinned = () => kept().pinned?.[view.list];
+  /** The columns shown: the pinned one is the first, and does not scroll. */
+  function columns() {
+    const first = pinned(), not = hidden();
+    const shown = data.columns.map((one, place) => ({ ...one, place, look: `cell${isNumber(one.kind) ? " right" : ""}${one.name === first ? " pinned" : ""}` }));
+    return shown.filter((one) => one.kind !== "hidden" && !not.has(one.name)).sort((a, b) => (b.name === first) - (a.name === first));
+  }
   const hidden = () => new Set(kept().hidden?.[view.list] || []);
   const width = (column) => kept().widths?.[view.list]?.[column.name] || Math.max((zone() && CLOCKS[column.kind] ? 176 + 7 * (zone().length - 3) : WIDTHS[column.kind]) || WIDTHS.text, 8.8 * column.label.length + 40);
 
@@ -596,8 +602,7 @@ function render({ model, el }) {
     const shown = columns();
     show(heads, !shown.length ? null : h("div", { class: "row", role: "row", "aria-rowindex": 1 }, shown.map((one) => {
       const way = order.get(one.name);
-      const right = isNumber(one.kind);
-      return h("div", { class: right ? "cell right" : "cell", role: "columnheader", "aria-sort": way || "none" },
+      return h("div", { class: one.look, role: "columnheader", "aria-sort": way || "none" },
         button(`sort-${one.name}`, (event) => sort(one.name, event.shiftKey), one.label + (way ? (way === "ascending" ? " ▲" : " ▼") : ""), { title: `Sort by ${one.label}; with Shift as a further column. Shift and an arrow change its width.`, onkeydown: (event) => nudge(event, one) }),
         h("span", { class: "grip", "aria-hidden": "true", onpointerdown: (event) => drag(event, one) }));
     })));
@@ -629,7 +634,7 @@ function render({ model, el }) {
     const shown = columns();
     heads.append(h("div", { class: "row summary", role: "row" }, shown.map((one) => {
       const { missing, bars: found } = answer.columns[one.name], most = Math.max(1, ...found.map((bar) => bar.count));
-      return h("div", { class: "cell", role: "gridcell", title: missing ? `${grouped(missing)} without a value` : null }, found.map((bar) => {
+      return h("div", { class: one.look, role: "gridcell", title: missing ? `${grouped(missing)} without a value` : null }, found.map((bar) => {
         const text = `${bar.label}: ${grouped(bar.count)} rows`;
         const pressed = (event) => (event.shiftKey && !info.as_of ? explain({ list: view.list, filter: [full(view), ...bar.filter].join(" "), column: one.kind === "money" ? one.name : "" })
           : filter([...view.chips, ...bar.filter], view.text));
@@ -682,7 +687,7 @@ function render({ model, el }) {
       }
       const box = h("div", { class: `row${row.new ? " new" : ""}${place === active ? " active" : ""}${chosen.has(place) ? " chosen" : ""}`, role: "row", id: `${uid}-${place}`,
         "aria-rowindex": place + 2, "aria-selected": chosen.has(place) },
-        shown.map((one) => h("div", { class: isNumber(one.kind) ? "cell right" : "cell", role: "gridcell", title: one.kind === "text" ? row.cells[one.place] : one.kind === "status" ? row.cells[one.place][0] : null }, cell(row.cells[one.place], one))));
+        shown.map((one) => h("div", { class: one.look, role: "gridcell", title: one.kind === "text" ? row.cells[one.place] : one.kind === "status" ? row.cells[one.place][0] : null }, cell(row.cells[one.place], one))));
       box.style.top = `${place * ROW}px`;
       made.push(box);
     }
@@ -823,7 +828,8 @@ function render({ model, el }) {
         });
         drawTable();
       });
-      return h("label", {}, box, one.label);
+      const pin = () => { kept((held) => { (held.pinned ??= {})[view.list] = one.name === pinned() ? null : one.name; }); shut(); drawTable(); };
+      return h("div", {}, h("label", {}, box, one.label), button("copy", pin, one.name === pinned() ? "Unpin" : "Pin", { "aria-label": `Pin ${one.label}`, "aria-pressed": one.name === pinned() }));
     }), h("h3", {}, "Views"), ...Object.entries(data.views).map(([which, one]) => {
       const row = h("div", {}, h("button", { onclick: () => use(one) }, which));
       row.append(button("copy", () => forget(which, row), "Delete", { "aria-label": `Delete view ${which}` }));
