@@ -29,11 +29,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("client", "schema", "withdrawals", "webhooks", "sandbox", "tables")
-MAX_TESTS, MAX_FILES = (
-    40,
-    5,
-)  # functions a mutant meets, and files they are in; those of the folder of its package first
-SECONDS = 150  # an endless loop counts as killed
+FIRST_TESTS, MAX_TESTS = 40, 300  # functions a mutant meets: some first, and what survives them meets the others too
+MAX_FILES = 10  # that these are in; those of the folder of its package first
+SECONDS = 150  # an endless loop counts as killed; four times as much for the slow tier
 _QUICK = "not slow and not browser and not soak and not notebook"
 IMPORTED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # libraries are imported before pytest is
 _SLOW = "not browser and not soak and not notebook"
@@ -173,7 +171,7 @@ def tests_of(mutant: Mutant, lines: Mapping[str, Mapping[str, list[str]]], chanc
     package = mutant.file.split("/")[1]
     chosen = sorted(files, key=lambda file: (file.split("/")[1] != package, -files[file]))[:MAX_FILES]
     near = [test for test in tests if test.partition("::")[0] in chosen]
-    return sorted(chance.sample(near, min(MAX_TESTS, len(near))))
+    return chance.sample(near, min(MAX_TESTS, len(near)))
 
 
 # running
@@ -183,6 +181,7 @@ def failure(tree: Path, tests: list[str], marks: str) -> str | None:
     """Return the first of some tests that fails in a tree, in a process forked from this one; None if all pass."""
     if not tests:
         return None
+    tests = sorted(tests)
     note = tree / "failed.txt"
     note.write_text("")
     child = os.fork()
@@ -205,7 +204,7 @@ def failure(tree: Path, tests: list[str], marks: str) -> str | None:
             status = pytest.main(options, plugins=[Noted()])
         finally:
             os._exit(int(status))
-    until = time.monotonic() + SECONDS
+    until = time.monotonic() + SECONDS * (4 if marks == _SLOW else 1)
     while time.monotonic() < until:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
@@ -226,7 +225,9 @@ def fate(tree: Path, mutant: Mutant, tests: list[str], slow: bool) -> str:
     source = (ROOT / mutant.file).read_bytes()
     path.write_bytes(source[: mutant.start] + mutant.text.encode() + source[mutant.end :])
     try:
-        failed, end = failure(tree, tests, _QUICK), "quick"
+        failed, end = failure(tree, tests[:FIRST_TESTS], _QUICK), "quick"
+        if failed is None:
+            failed = failure(tree, tests[FIRST_TESTS:], _QUICK)
         if failed is None and slow:
             files = sorted({test.partition("::")[0] for test in tests})
             failed, end = failure(tree, files, _SLOW), "slow"

@@ -5,11 +5,14 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 import workbench as wb
 from workbench.errors import InvalidWebhook, WorkbenchError
+from workbench.sandbox import delivery
+from workbench.system.http_post import PostResult
 
 NOBODY = "3f2a0b1c-0000-4000-8000-000000000000"
 SPEND = {"currency": "USD", "merchant_name": "Corner Shop", "merchant_category_code": "5411"}
@@ -97,6 +100,16 @@ def failing_endpoint(api: wb.Session) -> None:
     api.sandbox.flush(timeout=10)
 
 
+def slow_endpoint(api: wb.Session) -> None:
+    """Receive deliveries so that each counts as slow."""
+    api.sandbox._engine.dispatcher._relay = lambda *_: PostResult(status=204)
+    with mock.patch.object(delivery, "_SLOW", 0):
+        api.sandbox.register_endpoint("http://127.0.0.1:9/slow")
+        buy(api)
+        api.sandbox.flush(timeout=10)
+    api.sandbox._engine.dispatcher._relay = None
+
+
 def forgotten_fault(api: wb.Session) -> None:
     api.sandbox.add_fault("latency", seconds=0.0)
 
@@ -119,6 +132,7 @@ PLANTED: dict[str, tuple[Callable[[wb.Session], None], str, dict[str, object]]] 
     "failing handler": (failing_handler, "failed handler", {"count": 1}),
     "forged delivery": (forged_delivery, "refused delivery", {"count": 1}),
     "failing endpoint": (failing_endpoint, "failed endpoint", {}),
+    "slow endpoint": (slow_endpoint, "slow endpoint", {}),
     "forgotten fault": (forgotten_fault, "active fault", {"count": 1}),
     "damaged journal": (damaged_journal, "damaged journal", {"count": 1}),
 }  # fmt: skip

@@ -18,7 +18,7 @@ from workbench.errors import UsageError
 from workbench.forms.form import Form
 from workbench.panel.dashboard import Dashboard
 from workbench.panel.listing import Listing
-from workbench.renamed import RENAMED
+from workbench.renamed import replacements
 from workbench.rewards.read_result import Rewards
 from workbench.testing.comparing import Comparison
 from workbench.testing.exploring import Failure
@@ -102,7 +102,7 @@ def test_a_former_name_says_what_to_write_instead() -> None:
         owner = reduce(getattr, members, api if space.startswith("api") else wb)
         with pytest.raises(AttributeError, match=r"; (it is now|since 0\.3 the types of)"):
             getattr(owner, name)
-    for former, now in RENAMED.items():
+    for former, now in replacements()["names"].items():
         if re.fullmatch(r"wb\.[\w.]+", now):
             assert reduce(getattr, now.split(".")[1:], wb), former
 
@@ -133,7 +133,7 @@ RESULTS = {
 
 def test_former_members_say_what_to_write_instead() -> None:
     """Members of sessions, inboxes and results that earlier versions had; no class has them any more."""
-    former = [name.split(".") for name in RENAMED if re.fullmatch(r"(?!wb)\w+\.\w+", name)]
+    former = [name.split(".") for name in replacements()["names"] if re.fullmatch(r"(?!wb)\w+\.\w+", name)]
 
     assert {owner for owner, _ in former} == set(RESULTS)
     for owner, member in former:

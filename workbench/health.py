@@ -23,7 +23,7 @@ Item = TypeVar("Item")
 
 _ORDER = (
     "unknown outcome", "damaged journal", "conflicting delivery", "refused delivery", "failed handler",
-    "failed endpoint", "disabled endpoint", "not sent", "failed request", "active fault",
+    "failed endpoint", "disabled endpoint", "slow endpoint", "not sent", "failed request", "active fault",
 )  # fmt: skip
 """Kinds of trouble, most urgent first."""
 _FIXES: Mapping[int, str] = {
@@ -241,14 +241,13 @@ def _of_inbox(session: Examined) -> Iterator[Trouble]:
 
 
 def _of_endpoints(session: Examined) -> Iterator[Trouble]:
-    """Yield sandbox endpoints that reject or do not answer deliveries, and active fault rules."""
+    """Yield sandbox endpoints that reject, do not answer or delay deliveries, and active fault rules."""
     if session._sandbox is None:
         return
     sandbox = session.sandbox
     endpoints = {endpoint.id: endpoint for endpoint in sandbox.endpoints()}
-    failing = [
-        delivery for delivery in sandbox.deliveries() if delivery.state != "delivered" and len(delivery.attempts)
-    ]
+    attempted = [delivery for delivery in sandbox.deliveries() if delivery.attempts]
+    failing = [delivery for delivery in attempted if delivery.state != "delivered"]
     for (endpoint, answer), deliveries in _grouped(
         failing, lambda delivery: (delivery.endpoint, delivery.attempts[-1].status or delivery.attempts[-1].error)
     ).items():
@@ -258,6 +257,21 @@ def _of_endpoints(session: Examined) -> Iterator[Trouble]:
             f"{url} answered {answer}." if isinstance(answer, int) else f"{url} did not answer ({answer}).",
             "Repair the endpoint, then resend the deliveries.",
             [(delivery.event_id, delivery.attempts[-1].at) for delivery in deliveries],
+        )
+    slow = [
+        (delivery, attempt)
+        for delivery in attempted
+        for attempt in delivery.attempts
+        if attempt.milliseconds is not None and attempt.status is not None
+    ]
+    for endpoint, slow_attempts in _grouped(slow, lambda pair: pair[0].endpoint).items():
+        url = visible(endpoints[endpoint].url, 120) if endpoint in endpoints else "A removed endpoint"
+        longest = max(attempt.milliseconds or 0 for _, attempt in slow_attempts)
+        yield _trouble(
+            "slow endpoint",
+            f"{url} took up to {longest / 1000:.1f} s to respond.",
+            "Store the event and respond, then process it: a delivery fails after 5 s.",
+            [(delivery.event_id, attempt.at) for delivery, attempt in slow_attempts],
         )
     for endpoint in endpoints.values():
         if not endpoint.enabled:

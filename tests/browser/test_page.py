@@ -1,33 +1,50 @@
-"""A file that stays alive, opened from a disk without a network: sort, filter, details, zones, themes, phone, print."""
+"""A file that stays alive, opened from the folder of a mail without a network: each of the five kinds, and what works in it."""
 
 import re
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 import workbench as wb
 from tests.browser.conftest import Watch
+from tests.browser.looks import look_at
+from tests.browser.pictures import contact_sheet
 from tests.panel.test_page import HOSTILE
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+KINDS = {
+    "panel": "status:settled amount>500",
+    "dashboard": "status:settled amount>500",
+    "report": "status:settled authorized>500",
+    "chart": "declined>1",
+    "run": "step:refund",
+}
+"""The kinds of things that are written, each with a filter that keeps some of its rows."""
+FOUND = "() => document.querySelector('.wbp .rows .row .cell').textContent"
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a panel and a dashboard of a program, and a frame of hostile text."""
+    """Write a file of each kind, and one with hostile text."""
     folder = tmp_path_factory.mktemp("mail") / "attachments"
     folder.mkdir()
     api = wb.connect(world="program")
     panel = wb.browse(api)
     for name in ("contracts", "users", "cards", "transactions", "disputes"):
         panel.open(name)
-    wb.to_file(panel, folder / "panel.html")
-    wb.to_file(wb.dashboard(api), folder / "dashboard.html")
+    dashboard = wb.dashboard(api)
+    report = wb.reports.transactions(api.sandbox.records("transaction"))
+    chart = wb.charts.approvals_chart(wb.reports.approvals(report, freq="month"), title="Approvals")
+    run = wb.sequences.run(wb.connect(seed=7), wb.sequences.catalogue["refund-full"], progress=False)
+    for name, each in zip(KINDS, (panel, dashboard, report, chart, run), strict=True):
+        wb.to_file(each, folder / f"{name}.html")
+    (folder / "again.html").write_text(dashboard.document(every=2), encoding="utf-8")
     frame = wb.to_frame(api.list_contracts()).head(3).assign(memo=HOSTILE)
     frame.attrs["notes"] = (HOSTILE,)
     wb.to_file(frame, folder / "hostile.html")
+    wb.to_file(frame.head(0), folder / "empty.html")
     return folder
 
 
@@ -37,61 +54,113 @@ def opened(page: Page, path: Path) -> None:
     expect(page.locator(".wbp")).to_be_visible()
 
 
+def listed(page: Page, path: Path) -> None:
+    """Open a file at its transactions, or at its only list."""
+    opened(page, path)
+    transactions = page.get_by_role("navigation").get_by_role("button", name="Transactions", exact=True)
+    if transactions.count():
+        transactions.click()
+    expect(page.locator(".rows .row").first).to_be_visible()
+
+
+def filtered(page: Page, files: Path, kind: str) -> int:
+    """Open a file, filter its rows, and return how many there are."""
+    listed(page, files / f"{kind}.html")
+    page.locator(".search").fill(KINDS[kind])
+    count = page.locator(".foot .count")
+    expect(count).to_contain_text(" of ")
+    return int(count.inner_text().split()[0].replace(",", ""))
+
+
 def serious(page: Page) -> list[tuple[str, str]]:
     found = Axe().run(page).response["violations"]
     return [(one["id"], one["help"]) for one in found if one["impact"] in ("serious", "critical")]
 
 
-def test_a_file_filters_sorts_and_opens(page: Page, files: Path) -> None:
-    opened(page, files / "panel.html")
-    page.locator(".tile", has_text="Open holds").click()
-    expect(page.locator(".foot")).to_contain_text(re.compile(r"^143 of 9,324 rows"))
-    page.get_by_role("button", name="Remove filter held>0").click()
-    page.locator(".search").fill("status:settled amount>500")
-    page.locator(".sort-amount_cents").click()
-    first = page.locator(".rows .row").first
-    expect(first).to_contain_text(re.compile(r"50\d\.\d\d USD"))
-    first.click()
-    drawer = page.get_by_role("region", name="Details")
-    expect(drawer.locator(".facts")).to_contain_text("Posted at")
-    drawer.locator(".facts .link").nth(1).click()
-    expect(page.locator(".drawer h2")).not_to_be_empty()
-    assert serious(page) == []
-
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_filters_sorts_and_opens(page: Page, files: Path, kind: str) -> None:
+    """And changes the theme and the time zone, keeps its filter when it is read again, and axe-core finds nothing."""
+    listed(page, files / f"{kind}.html")
+    count = page.locator(".foot .count")
+    everything = count.inner_text()
+    page.locator(".search").fill(KINDS[kind])
+    page.locator(".search").press("Enter")
+    expect(count).to_have_text(re.compile(rf"^[\d,]+ of {everything}$"))
+    page.locator(".heads .cell button").first.click()
+    expect(page.locator(".heads .cell").first).to_have_attribute("aria-sort", "ascending")
+    first = page.evaluate(FOUND)
+    page.locator(".heads .cell button").first.click()
+    expect(page.locator(".heads .cell").first).to_have_attribute("aria-sort", "descending")
+    assert page.evaluate(FOUND) != first or count.inner_text().startswith("1 of")
+    filtered = count.inner_text()
     page.reload()
-    expect(page.locator("nav [aria-current=page]")).to_have_text("Users")
-    page.get_by_role("button", name="Back").click()
+    expect(count).to_have_text(filtered)
 
-
-def test_a_file_changes_zone_and_theme(page: Page, files: Path) -> None:
-    opened(page, files / "panel.html")
-    page.get_by_role("navigation").get_by_role("button", name="Transactions", exact=True).click()
+    page.locator(".rows .row").first.click()
+    drawer = page.get_by_role("region", name="Details")
+    expect(drawer.locator(".facts dd").first).not_to_be_empty()
     page.get_by_label("How times are shown").select_option("UTC")
-    expect(page.locator(".rows .row").first).to_contain_text(re.compile(r"2026-01-\d\d \d\d:\d\d:\d\d UTC"))
+    if kind != "chart":  # its weeks are days
+        expect(drawer).to_contain_text(re.compile(r"202\d-\d\d-\d\d \d\d:\d\d:\d\d UTC"))
     color = "() => getComputedStyle(document.body).backgroundColor"
     before = page.evaluate(color)
+    assert serious(page) == []
     page.get_by_role("button", name="Light or dark").click()
     assert page.evaluate(color) != before
     assert serious(page) == []
 
 
-def test_a_file_is_saved_as_rows(page: Page, files: Path) -> None:
+def test_a_tile_leads_to_its_rows_and_an_id_to_its_record(page: Page, files: Path) -> None:
     opened(page, files / "panel.html")
-    page.get_by_role("navigation").get_by_role("button", name="Users", exact=True).click()
-    page.get_by_role("button", name="Export").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="CSV").click()
-    lines = download.value.path().read_text(encoding="utf-8").splitlines()
-    assert lines[0].startswith("name,id,kind")
-    assert len(lines) > 200
+    page.locator(".tile", has_text="Open holds").click()
+    expect(page.locator(".foot")).to_contain_text(re.compile(r"^143 of 9,324 rows"))
+    page.get_by_role("button", name="Remove filter held>0").click()
+    page.locator(".rows .row").first.click()
+    page.get_by_role("region", name="Details").locator(".facts .link").nth(1).click()
+    expect(page.locator(".drawer h2")).not_to_be_empty()
+    page.reload()
+    expect(page.locator("nav [aria-current=page]")).to_have_text("Users")
+    page.get_by_role("button", name="Back").click()
+
+
+def test_a_reader_elsewhere_sees_the_same_amounts(browser: Browser, watch: Watch, files: Path) -> None:
+    """In another language and time zone: amounts and dates are written alike, and times in that zone by choice."""
+    context = browser.new_context(locale="de-DE", timezone_id="Asia/Kolkata", offline=True)
+    page = watch.attach(context)
+    listed(page, files / "report.html")
+    expect(page.locator(".foot .sums")).to_contain_text(re.compile(r"\d,\d{3}\.\d\d USD"))
+    page.get_by_label("How times are shown").select_option("here")
+    page.locator(".rows .row").first.click()
+    expect(page.get_by_role("region", name="Details")).to_contain_text(
+        re.compile(r"-\d\d \d\d:\d\d:\d\d Asia/(Kolkata|Calcutta)")
+    )
+    context.close()
+
+
+def test_a_file_is_saved_as_rows(page: Page, files: Path) -> None:
+    for kind in KINDS:
+        count = filtered(page, files, kind)
+        page.get_by_role("button", name="Export").click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="CSV").click()
+        assert len(download.value.path().read_text(encoding="utf-8").splitlines()) == count + 1 > 1
 
 
 def test_a_dashboard_is_a_file(page: Page, files: Path) -> None:
     opened(page, files / "dashboard.html")
     expect(page.locator(".lead svg.wb-chart")).to_have_count(6)
-    expect(page.locator(".rows .row").first).to_be_visible()
     assert page.locator(".lead button").count() == 0
-    assert serious(page) == []
+
+
+def test_a_file_that_is_written_again_reloads_and_keeps_its_filter(page: Page, files: Path) -> None:
+    """`workbench report dashboard --every 2s` writes such a file."""
+    listed(page, files / "again.html")
+    page.locator(".search").fill("status:declined")
+    page.locator(".search").press("Enter")
+    expect(page.get_by_role("button", name="Remove filter status:declined")).to_be_visible()
+    with page.expect_event("load"):
+        pass
+    expect(page.get_by_role("button", name="Remove filter status:declined")).to_be_visible()
 
 
 def test_hostile_text_stays_text(page: Page, files: Path) -> None:
@@ -100,34 +169,124 @@ def test_hostile_text_stays_text(page: Page, files: Path) -> None:
     assert page.locator("img").count() == 0
 
 
+def test_a_table_without_rows_says_so(page: Page, files: Path) -> None:
+    opened(page, files / "empty.html")
+    expect(page.locator(".foot .count")).to_have_text("0 rows")
+    expect(page.locator(".heads .cell").first).to_be_visible()
+    assert page.locator(".grid").evaluate("grid => getComputedStyle(grid, '::after').content") == '"No rows"'
+
+
 def test_a_phone_can_use_it(page: Page, files: Path) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    for name in ("panel", "dashboard"):
-        opened(page, files / f"{name}.html")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
-    page.get_by_role("navigation").get_by_role("button", name="Transactions", exact=True).click()
-    page.locator(".rows .row").first.click()
-    expect(page.get_by_role("region", name="Details")).to_be_visible()
-    page.get_by_role("button", name="Close details").click()
-    expect(page.get_by_role("region", name="Details")).to_be_hidden()
+    for kind in KINDS:
+        listed(page, files / f"{kind}.html")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, kind
+        page.locator(".rows .row").first.click()
+        expect(page.get_by_role("region", name="Details")).to_be_visible()
+        page.get_by_role("button", name="Close details").click()
+        expect(page.get_by_role("region", name="Details")).to_be_hidden()
     assert serious(page) == []
 
 
 def test_it_is_printed_as_a_table(page: Page, files: Path) -> None:
-    opened(page, files / "panel.html")
-    page.get_by_role("navigation").get_by_role("button", name="Disputes", exact=True).click()
-    expect(page.locator(".rows .row").first).to_be_visible()
-    page.emulate_media(media="print")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    expect(page.locator(".print tbody tr")).to_have_count(70)
-    expect(page.locator(".wbp")).to_be_hidden()
+    for kind in KINDS:
+        count = filtered(page, files, kind)
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        expect(page.locator(".print tbody tr")).to_have_count(count)
+        expect(page.locator(".wbp")).to_be_hidden()
+        page.emulate_media(media="screen")
 
 
 def test_it_can_be_read_without_javascript(context: BrowserContext, watch: Watch, files: Path) -> None:
     assert context.browser
     plain = context.browser.new_context(java_script_enabled=False, offline=True)
     page = plain.new_page()
-    page.goto((files / "panel.html").as_uri())
-    expect(page.get_by_role("heading", name="Transactions")).to_be_visible()
-    expect(page.locator(".static table").first).to_contain_text("USD")
+    for kind, text in zip(KINDS, ("USD", "USD", "USD", "Approved", "refund"), strict=True):
+        page.goto((files / f"{kind}.html").as_uri())
+        expect(page.locator(".static table").last).to_contain_text(text)
     plain.close()
+
+
+SCREENS = (
+    "Overview", "Health", "Contracts", "Users", "Companies", "Cards", "Transactions", "Payment accounts", "Disputes", "Events",
+    "Sequences", "Requests", "Assumptions", "Details of a user", "Details of a transaction",
+)  # fmt: skip
+"""Screens of a panel; the dashboard, a report, a chart, a run and several reports on one page make twenty."""
+
+
+@pytest.fixture(scope="module")
+def screens(files: Path) -> Path:
+    """Write the panel of a session in which something happened, and a page of several reports."""
+    api = wb.connect(seed=7)
+    wb.sequences.run(api, wb.testing.traffic(seed=7, cards=3, days=40), progress=False)
+    with pytest.raises(wb.WorkbenchError):
+        api.update_user(user_id="0" * 8 + "-0000-4000-8000-" + "0" * 12, external_id="gold-1")
+    panel = wb.browse(api)
+    for name in panel.lists:
+        panel.open(name)
+    wb.to_file(panel, files / "lived.html")
+    transactions = wb.reports.transactions(api)
+    frames = {"Spend": wb.reports.spend(transactions), "Approvals": wb.reports.approvals(transactions, freq="month")}
+    wb.to_file(frames, files / "pack.html")
+    return files
+
+
+@pytest.mark.parametrize("theme,width", [("light", 1280), ("light", 390), ("dark", 1280), ("dark", 390)])
+def test_twenty_screens(page: Page, screens: Path, theme: str, width: int) -> None:
+    """No box overlaps another or is cut, and no color is too weak, in either theme, on a laptop and on a phone."""
+    page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    page.set_viewport_size({"width": width, "height": 844})
+    wrong: dict[str, list[str]] = {}
+    shots: dict[str, bytes] = {}
+
+    def look(name: str, place: str) -> None:
+        if found := look_at(page, place, rules=["color-contrast"]):
+            wrong[name] = found
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            wrong.setdefault(name, []).append("wider than the page")
+        shots[name] = page.screenshot(animations="disabled", caret="hide")
+
+    page.set_default_timeout(20_000)
+    opened(page, screens / "lived.html")
+    for name in SCREENS:
+        kind = {"Details of a user": "Users", "Details of a transaction": "Transactions"}.get(name, name)
+        page.get_by_role("navigation").get_by_role("button", name=kind, exact=True).click()
+        expect(page.locator(".tiles .tile, .rows .row").first).to_be_visible()
+        if kind != name:
+            page.locator(".rows .row").first.click()
+            expect(page.get_by_role("region", name="Details").locator(".facts")).to_be_visible()
+        look(name, ".wbp")
+        if kind != name:
+            page.get_by_role("button", name="Close details").click()
+    for name in ("dashboard", "report", "chart", "run", "pack"):
+        page.goto((screens / f"{name}.html").as_uri())
+        expect(page.locator(".rows .row, table").first).to_be_visible()
+        look(name.capitalize(), ".wbp" if name != "pack" else "body")
+
+    assert len(shots) == 20
+    contact_sheet(shots, f"screens-{theme}-{width}")
+    assert wrong == {}
+
+
+def test_a_pinned_column_stays_in_sight(browser: Browser, files: Path) -> None:
+    """It is the first, stays where it is when the list is scrolled to its end, and is released again."""
+    page = browser.new_page(viewport={"width": 800, "height": 700})
+    listed(page, files / "panel.html")
+    heads, grid = page.get_by_role("columnheader"), page.locator(".grid")
+    first = heads.first.inner_text()
+
+    page.get_by_role("button", name="Columns and views").click()
+    page.get_by_role("button", name="Pin Amount").click()
+
+    expect(heads.first).to_contain_text("Amount")
+    grid.evaluate("grid => { grid.scrollLeft = grid.scrollWidth }")
+    for cell in (heads.first, page.locator(".rows .row").first.locator(".cell").first):
+        box, frame = cell.bounding_box(), grid.bounding_box()
+        assert box
+        assert frame
+        assert abs(box["x"] - frame["x"]) < 2
+    page.get_by_role("button", name="Columns and views").click()
+    page.get_by_role("button", name="Pin Amount").click()
+    expect(heads.first).to_have_text(first)
+    page.close()

@@ -19,9 +19,10 @@ from workbench.panel import listing
 from workbench.panel import lists as things
 api = wb.connect(seed=7)
 chance = random.Random(1)
-rows = [(f"{n:06d}", chance.randrange(10**6), f"Shop {chance.randrange(1000)}") for n in range(100_000)]
+ids = [f"{n:06d}" for n in range(100_000)]
+cells = (ids, [chance.randrange(10**6) for _ in ids], [f"Shop {chance.randrange(1000)}" for _ in ids])
 columns = (things.Column("id"), things.Column("amount_cents", "money"), things.Column("merchant_name"))
-many = things.Rows(columns=columns, rows=tuple(rows), things=(None,) * len(rows), ids=tuple(row[0] for row in rows))
+many = things.Rows(columns=columns, cells=cells, things=(None,) * len(ids), ids=ids)
 panel = wb.browse(api)
 panel.lists["transactions"] = listing.Listing("transactions", lambda: many)
 panel
@@ -357,9 +358,8 @@ for text in hostile[:6]:
                                merchant_category_code="5411")
 columns = (things.Column(hostile[3]), things.Column("id", "id", "any"), things.Column("status", "status"), things.Column("name"),
            things.Column("at", "time"), things.Column("user_id", "id", "users"), things.Column("place", "address"))
-rows = tuple((text,) * 7 for text in hostile)
 facts = tuple({"title": text, text: text, "list": [text]} for text in hostile)
-many = things.Rows(columns=columns, rows=rows, things=facts, ids=tuple(hostile), notes=(hostile[0], hostile[7]),
+many = things.Rows(columns=columns, cells=(hostile,) * 7, things=facts, ids=tuple(hostile), notes=(hostile[0], hostile[7]),
                    names={text: text for text in hostile[::2]})
 panel = wb.browse(api)
 panel.lists["disputes"] = listing.Listing("disputes", lambda: many)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, FakeClock, Service, client_on
-from workbench.client.guards import Limits, confirmation
+from workbench.client.guards import Limits, confirmation, confirmation_text
 from workbench.client.journal import Journal, recorder_of
 from workbench.errors import CannotRecord, InvalidRequest, NotArmed, UsageError, WrongEnvironment
 from workbench.interface.table import OPERATIONS
@@ -160,6 +160,21 @@ def test_what_is_typed_before_it_cannot_be_taken_back(name: str, arguments: dict
     asked = confirmation(row, row.request(**arguments))
 
     assert types == (asked.types if asked else None)
+
+
+def test_amounts_and_destinations_are_confirmed_first() -> None:
+    """What a person confirms in production begins with what cannot be taken back."""
+    row = OPERATIONS["sign_withdrawal"]
+    lines = confirmation_text(row, row.request(**_withdrawal()), "api.example.com").splitlines()
+
+    assert lines[0].startswith("PRODUCTION, api.example.com: sign_withdrawal: ")
+    assert [line.partition(":")[0] for line in lines[1:]] == [
+        "amount",
+        "isAmountNative",
+        "token",
+        "adminAddress",
+        "recipientAddress",
+    ]
 
 
 def test_what_cannot_be_recorded_is_not_armed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,8 +35,6 @@ from workbench.errors import (
     UsageError,
 )
 
-pytestmark = pytest.mark.slow  # over HTTP, with waits
-
 Script = Callable[[socket.socket, bytes], bool]
 """Answers one request on a connection; gives whether the connection stays open."""
 
@@ -223,6 +221,7 @@ def test_an_answer_comes_over_a_socket(call: Caller) -> None:
     assert server.requests[0].startswith(b"POST /v1/simulate/transactions/authorize HTTP/1.1\r\nHost: 127.0.0.1:")
 
 
+@pytest.mark.slow
 def test_a_late_answer_leaves_the_end_unknown(call: Caller) -> None:
     """The service may have acted and answers too late: sent once, end unknown."""
     with silent() as server:
@@ -291,6 +290,7 @@ def test_a_cut_success_is_done(call: Caller) -> None:
     assert isinstance(read, NoAnswer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "head, error, end",
     [(b"HTTP/1.1 200 OK\r\nX-Drip: ", OutcomeUnknown, Outcome.UNKNOWN),
@@ -369,6 +369,7 @@ def _user(i: int) -> str:
     return f"3f2a0b1c-0000-4000-8000-{i:012d}"
 
 
+@pytest.mark.slow
 def test_each_thread_gets_its_own_answer() -> None:
     """Sixty-four threads on one client each get the answer to their own call."""
     with RawServer(_echo) as server, Client(base_url=server.url, api_key=KEY) as client, ThreadPoolExecutor(64) as pool:
@@ -381,6 +382,7 @@ def _in_child(client: Client, results: Any, start: int) -> None:
     results.put([client.update_user(user_id=_user(i), first_name="A").id for i in range(start, start + 20)])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_opens_its_own_connections() -> None:
     """Parent and children that share a client never read each other's answers."""
@@ -469,6 +471,7 @@ def _tls(authority: trustme.CA, name: str, **more: Any) -> ssl.SSLContext:
     return context
 
 
+@pytest.mark.slow
 def test_own_certificates_are_trusted_where_said(call: Caller, authority: trustme.CA, tmp_path: Path) -> None:
     """A service with a certificate of a private authority is reached with `ca_file`."""
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
@@ -478,6 +481,7 @@ def test_own_certificates_are_trusted_where_said(call: Caller, authority: trustm
     assert result == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["unknown authority", "other name", "expired"])
 def test_certificates_are_always_checked(call: Caller, authority: trustme.CA, tmp_path: Path, case: str) -> None:
     """A certificate that does not fit ends the call before anything is sent; no setting turns that off."""
@@ -505,6 +509,7 @@ def mutual(authority: trustme.CA) -> ssl.SSLContext:
     return context
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", ["two files", "one file"])
 def test_a_certificate_of_the_client(
     call: Caller, authority: trustme.CA, mutual: ssl.SSLContext, tmp_path: Path, files: str
@@ -553,6 +558,7 @@ def test_an_alert_while_the_answer_is_awaited(
         assert isinstance(result, NoAnswer)
 
 
+@pytest.mark.slow
 def test_a_certificate_that_cannot_be_loaded(call: Caller, authority: trustme.CA, tmp_path: Path) -> None:
     """A file that holds no certificate, or an encrypted key, is refused before anything is sent, and nobody is asked."""
     from cryptography.hazmat.primitives import serialization

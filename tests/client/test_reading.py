@@ -143,6 +143,20 @@ def test_wrong_names_are_found() -> None:
 
 
 @pytest.mark.parametrize(
+    "rate, verdict",
+    [(None, Verdict.UNTESTED), (0, Verdict.UNTESTED), (1, Verdict.UNTESTED), (80, Verdict.CONFIRMED),
+     (100, Verdict.CONFIRMED), (0.8, Verdict.CONTRADICTED), (101, Verdict.UNTESTED)],
+)  # fmt: skip
+def test_advance_rates_are_percentages_or_fractions(rate: float | None, verdict: Verdict) -> None:
+    """A rate below 1 shows fractions, one above shows percentages; 0, 1 and what is neither show nothing."""
+    contract = json.loads((SAMPLES / "list_contracts.200.json").read_text())[0]
+    contract["tokens"] = [{**contract["tokens"][0], "advanceRate": rate}]
+    found = client_on(lambda _: httpx.Response(200, json=[contract])).verify_assumptions()
+
+    assert next(one.verdict for one in found if one.id == "token.advance_rate") is verdict
+
+
+@pytest.mark.parametrize(
     "answer, error",
     [
         (401, Unauthorized), (403, Forbidden), (404, NotFound), (500, ServiceFailure), (httpx.ConnectError("x"), NotSent),

@@ -165,8 +165,9 @@ def test_everything_wrong_is_listed(home: Path) -> None:
 @pytest.mark.parametrize(
     "text, words",
     [("[profiles.x\n", "is not TOML"), ("profiles = 3\n", "table of tables"), ("[profiles]\nx = 3\n", "table of tables"),
-     ("[profiles.other]\n", "known: other"), ("[profiles.x]\n", "base_url is missing"), ("\xff", "is not TOML")],
-    ids=map(str, range(6)),
+     ("[profiles.other]\n", "known: other"), ("[profiles.x]\n", "base_url is missing"), ("\xff", "is not TOML"),
+     ("[other]\n[profiles.x]\n", "other is unknown in .*; profiles are tables")],
+    ids=map(str, range(7)),
 )  # fmt: skip
 def test_invalid_files(home: Path, text: str, words: str) -> None:
     """A file that cannot be read as profiles says why."""
@@ -332,8 +333,9 @@ def test_base_urls_are_put_right(given: str, used: str) -> None:
      ("https://", "host"), ("", "missing"), ("https://api.example.com/../v1", "plain path"), ("https://ex\u0430mple.com", "characters"),
      ("https://api.example.com\n/v1", "characters"), ("https://api.example.com:port", "not a URL"), ("https://[::1", "not a URL"),
      ("http://127.0.0.1.example.com/v1", "right is https"), ("https:\\\\api.example.com", "characters"), ("//api.example.com", "https://"),
-     ("https://api.example.com/%2e%2e/v1", "plain path"), ("http://localhost.example.com", "right is https")],
-    ids=map(str, range(19)),
+     ("https://api.example.com/%2e%2e/v1", "plain path"), ("http://localhost.example.com", "right is https"),
+     ("https://api.example.com/ v1", "characters"), ("https://api.example.com\\v1", "characters")],
+    ids=map(str, range(21)),
 )  # fmt: skip
 def test_base_urls_are_refused(given: str, words: str) -> None:
     """What is not a base URL is refused with what would be right."""
@@ -362,6 +364,13 @@ def test_two_members_may_swap_their_names() -> None:
     names = {"update_user.first_name": "lastName", "update_user.last_name": "firstName"}
 
     assert wb.Client(base_url="https://api.example.com", api_key="a-key", wire_names=names)
+
+
+def test_wire_names_are_a_mapping() -> None:
+    """Names that are given in another form are refused, with the option."""
+    names: Any = ["update_user.first_name"]
+    with pytest.raises(UsageError, match="wire_names must be a mapping of names"):
+        wb.Client(base_url="https://api.example.com", api_key="a-key", wire_names=names)
 
 
 @pytest.mark.parametrize("header", ["Api-Key", "host", "Bad Header", "X:\r\n", "", "Content-Length", 7])

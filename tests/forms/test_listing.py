@@ -4,6 +4,7 @@ import random
 import time
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -23,7 +24,7 @@ def listing(rows: list[tuple[Any, ...]], columns: tuple[Column, ...] = COLUMNS) 
     """Return a list of rows."""
     data = Rows(
         columns=columns,
-        rows=tuple(rows),
+        cells=tuple(zip(*rows, strict=True)) or ((),) * len(columns),
         things=(None,) * len(rows),
         ids=tuple(str(number) for number in range(len(rows))),
     )
@@ -180,3 +181,24 @@ def test_a_word_before_a_comparison_is_a_word() -> None:
         (None, "coffee"),
         ("status", "settled"),
     ]
+
+
+def test_texts_of_former_rows_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows may be read again while what is searched is computed in the background: those texts are discarded."""
+    data = [listing([(name,)] * 3_000, (Column("name"),)).data for name in ("former", "present")]
+    computed = []
+    monkeypatch.setattr(
+        "threading.Thread", lambda target, daemon: SimpleNamespace(start=lambda: computed.append(target))
+    )
+    shown = Listing("rows", lambda: data[0])
+
+    shown.prepare()
+    data.reverse()
+    shown.read()
+    computed[0]()
+    shown.filter("present")
+
+    assert len(shown) == 3_000
+    shown.prepare()
+    computed[1]()
+    assert "searched" in shown.__dict__

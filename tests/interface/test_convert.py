@@ -220,6 +220,16 @@ def test_the_last_hour_of_a_day() -> None:
     assert datetime(2027, 1, 1, tzinfo=UTC) == user.created_at
 
 
+@pytest.mark.parametrize(
+    "text, seconds",
+    [("1767225600", 1_767_225_600), ("1767225600000", 1_767_225_600), ("1767225600500", 1_767_225_600.5)],
+)
+def test_unix_times(text: str, seconds: float) -> None:
+    """Digits alone are seconds since 1970, or milliseconds; other text with digits is not."""
+    assert read_time(text) == (datetime.fromtimestamp(seconds, UTC), None)
+    assert read_time(f"{text}x")[0] == f"{text}x"
+
+
 @given(st.datetimes(timezones=st.just(UTC)))
 def test_times_come_back(moment: datetime) -> None:
     """A time is written to the microsecond where it has them, and read back as it was."""

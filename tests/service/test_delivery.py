@@ -21,8 +21,6 @@ from workbench.system.messages import Request, Response
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.verify import hmac_signature, read_delivery, sign
 
-pytestmark = pytest.mark.slow  # deliveries are awaited
-
 TRIES, FIRST, FACTOR, MOST = BEHAVIORS["event_retries"].documented
 SPREAD = BEHAVIORS["event_retry_spread"].documented
 
@@ -49,12 +47,21 @@ class Endpoint:
         return [getattr(event.body, "application_status", None) or event.action for event in events]
 
 
+@pytest.fixture(scope="module")
+def receivers() -> Iterator[tuple[dict[str, Endpoint], str]]:
+    """Yield the receivers by path, and the URL of their server."""
+    by_path: dict[str, Endpoint] = {}
+    with running(lambda request: by_path[request.path.split("/")[1]].answer(request)) as url:
+        yield by_path, url
+
+
 @pytest.fixture
-def endpoint() -> Iterator[tuple[Endpoint, str]]:
-    """Yield a receiver and its URL."""
-    made = Endpoint()
-    with running(made.answer) as url:
-        yield made, f"{url}/hook"
+def endpoint(receivers: tuple[dict[str, Endpoint], str]) -> tuple[Endpoint, str]:
+    """Return a receiver and its URL."""
+    by_path, url = receivers
+    path = f"hook{len(by_path)}"
+    by_path[path] = Endpoint()
+    return by_path[path], f"{url}/{path}"
 
 
 @pytest.fixture
@@ -131,6 +138,7 @@ def test_schedule_of_retries(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -
     assert len({body for _, body in receiver.came}) == 1
 
 
+@pytest.mark.slow
 def test_taken_after_a_while(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
     """A delivery that is taken at last is delivered, with every attempt on record; later ones did not wait for it."""
     receiver, url = endpoint
@@ -146,6 +154,7 @@ def test_taken_after_a_while(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -
     assert (first.state, second.state) == ("delivered", "delivered")
 
 
+@pytest.mark.slow
 def test_gone_disables(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
     """An endpoint that answers 410 gets nothing more until it is enabled; then it gets what it missed."""
     receiver, url = endpoint
@@ -164,6 +173,7 @@ def test_gone_disables(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None
     assert receiver.seen == ["locked", "approved"]
 
 
+@pytest.mark.slow
 def test_resend(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
     """An event is sent again when asked for, with the same id and bytes."""
     receiver, url = endpoint
@@ -206,6 +216,7 @@ def test_an_empty_signing_key_is_refused(sandbox: Sandbox, key: str) -> None:
     assert sandbox.endpoints() == [made]
 
 
+@pytest.mark.slow
 def test_slow_endpoint_delays_no_other(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
     """While one endpoint does not answer, another gets its events, and the sandbox answers."""
     slow, url = endpoint
@@ -279,6 +290,7 @@ def test_bad_signature(sandbox: Sandbox) -> None:
         assert [one.status for one in delivery.attempts] == [401, 204]
 
 
+@pytest.mark.slow
 def test_deliveries_survive_a_restart(tmp_path: Path, endpoint: tuple[Endpoint, str]) -> None:
     """What was not delivered when the process ended is delivered by the next one, at its time."""
     receiver, url = endpoint
@@ -298,6 +310,7 @@ def test_deliveries_survive_a_restart(tmp_path: Path, endpoint: tuple[Endpoint, 
     assert (early, len(receiver.came), delivery.state) == (1, 2, "delivered")
 
 
+@pytest.mark.slow
 def test_one_process_delivers(tmp_path: Path, endpoint: tuple[Endpoint, str]) -> None:
     """Of two sandboxes on one file one delivers, whatever the other writes."""
     receiver, url = endpoint
@@ -339,6 +352,7 @@ def test_removed_endpoint(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> N
     assert (sandbox.flush().ok, sandbox.endpoints(), sandbox.deliveries(), receiver.came) == (True, [], [], [])
 
 
+@pytest.mark.slow
 def test_endpoint_that_another_process_adds(tmp_path: Path, endpoint: tuple[Endpoint, str]) -> None:
     """An endpoint that another process on the file registers is delivered to by the one that delivers."""
     receiver, url = endpoint
@@ -357,6 +371,7 @@ def test_endpoint_that_another_process_adds(tmp_path: Path, endpoint: tuple[Endp
     assert receiver.seen == ["locked"]
 
 
+@pytest.mark.slow
 def test_endpoints_that_hang_delay_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of ten endpoints three do not answer for a minute: the other seven get each event long before."""
     monkeypatch.setattr("workbench.sandbox.delivery.post", partial(post, seconds=60))

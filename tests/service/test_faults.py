@@ -13,8 +13,6 @@ from workbench.errors import UsageError
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.faults import BODIES
 
-pytestmark = pytest.mark.slow  # over HTTP, with waits
-
 PURCHASE = {"amount": 1250, "currency": "USD", "merchantName": "Corner Grocery", "merchantCategoryCode": "5411"}
 
 
@@ -24,7 +22,7 @@ def sandbox() -> Sandbox:
     return Sandbox()
 
 
-@pytest.fixture(params=["in process", "over HTTP"])
+@pytest.fixture(params=["in process", pytest.param("over HTTP", marks=pytest.mark.slow)])
 def client(request: pytest.FixtureRequest, sandbox: Sandbox) -> Iterator[httpx.Client]:
     """Yield an HTTP client of the sandbox, either way."""
     key = sandbox.full_key
@@ -57,6 +55,7 @@ BREAKS: dict[str, tuple[type[Exception], bool]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BREAKS)
 def test_broken_connection(client: httpx.Client, sandbox: Sandbox, kind: str) -> None:
     """The client gets the error of a broken connection; it is carried out, or not, as the rule says."""
@@ -109,6 +108,7 @@ def test_malformed_body(client: httpx.Client, sandbox: Sandbox) -> None:
     assert held(sandbox) == before + 1250
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["latency", "slow_body"])
 def test_slow_answers(client: httpx.Client, sandbox: Sandbox, kind: str) -> None:
     """A late or slow response arrives complete, and takes the time."""
@@ -120,6 +120,7 @@ def test_slow_answers(client: httpx.Client, sandbox: Sandbox, kind: str) -> None
     assert time.monotonic() - began >= 0.09
 
 
+@pytest.mark.slow
 def test_later_than_the_client_waits(client: httpx.Client, sandbox: Sandbox) -> None:
     """An answer later than the client waits is its read time-out, and was carried out all the same."""
     client.timeout = httpx.Timeout(0.2)

@@ -27,8 +27,6 @@ from workbench.sandbox.server import introduction, refused
 from workbench.system import http_server
 from workbench.system.http_server import PortTaken
 
-pytestmark = pytest.mark.slow  # each serves over HTTP
-
 CONTRACTS = "/v1/issuing/tenants/contracts"
 AUTHORIZE = "/v1/simulate/transactions/authorize"
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -102,16 +100,17 @@ def test_refused_in_the_documented_shape(door: Plain, case: tuple[int, str, str,
     assert door.send("GET", CONTRACTS)[0] == 200
 
 
-def test_key_of_another_role_controls_nothing(plain: Plain) -> None:
+def test_key_of_another_role_controls_nothing(door: Plain) -> None:
     """A key that may not do everything does not reach the controls."""
-    limited = plain.guide["api_keys"]["read only"]
-    status, said, _ = plain.send("POST", "/_sandbox/reset", {}, {"Api-Key": limited})
-    unknown, also_said, _ = plain.send("POST", "/_sandbox/reset", {}, {"Api-Key": "a key of nobody"})
+    limited = door.guide["api_keys"]["read only"]
+    status, said, _ = door.send("POST", "/_sandbox/reset", {}, {"Api-Key": limited})
+    unknown, also_said, _ = door.send("POST", "/_sandbox/reset", {}, {"Api-Key": "a key of nobody"})
 
     assert (status, said["message"]) == (403, "Controls need the full key")
     assert (unknown, also_said["message"]) == (401, "Invalid or missing API key")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["api-key", "API-KEY", "aPi-KeY"])
 def test_header_names_in_any_case(plain: Plain, name: str) -> None:
     """The key is read whatever the casing of its header's name."""
@@ -120,6 +119,7 @@ def test_header_names_in_any_case(plain: Plain, name: str) -> None:
     assert plain.send("GET", CONTRACTS, headers={name: key or ""})[0] == 200
 
 
+@pytest.mark.slow
 def test_guide_needs_no_key_here(plain: Plain) -> None:
     """The guide is given to whoever asks on this machine, and leads to this very address."""
     plain.key = None
@@ -129,51 +129,51 @@ def test_guide_needs_no_key_here(plain: Plain) -> None:
     assert guide["base_url"] == f"{plain.url}/v1"
 
 
-def test_the_document_is_a_page(plain: Plain) -> None:
+def test_the_document_is_a_page(door: Plain) -> None:
     """It has each operation with its fields, errors and a command, and fetches nothing."""
-    status, page, headers = plain.send_raw("GET", "/docs/")
+    status, page, headers = door.send_raw("GET", "/docs/")
     text = page.decode()
-    _, described, _ = plain.send("GET", "/openapi.json")
+    _, described, _ = door.send("GET", "/openapi.json")
 
     assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
     for path, methods in described["paths"].items():
         for method, row in methods.items():
             assert f"<h2>{method.upper()} {path}</h2>" in text
             assert f'id="{row["operationId"]}"' in text
-    assert f"curl -X POST {plain.url}/v1/simulate/transactions/authorize" in text
+    assert f"curl -X POST {door.url}/v1/simulate/transactions/authorize" in text
     assert re.findall(r"<script|<link rel=\"(?!icon)|src=", text) == []
-    assert plain.send("POST", "/docs/")[0] == 405
-    assert plain.send("GET", "/docs/../core.py")[0] == plain.send("GET", "/docs/index.html")[0] == 404
+    assert door.send("POST", "/docs/")[0] == 405
+    assert door.send("GET", "/docs/../core.py")[0] == door.send("GET", "/docs/index.html")[0] == 404
 
 
-def test_openapi_document(plain: Plain) -> None:
+def test_openapi_document(door: Plain) -> None:
     """The description that is served is the one that is found valid elsewhere, and names this address."""
-    status, described, _ = plain.send("GET", "/openapi.json")
+    status, described, _ = door.send("GET", "/openapi.json")
 
-    expected = document(server=f"{plain.url}/v1", more=ROWS.values(), settings=settings("documented"))
+    expected = document(server=f"{door.url}/v1", more=ROWS.values(), settings=settings("documented"))
     linked = described.pop("externalDocs")
     assert (status, described) == (200, json.loads(json.dumps(expected)))
-    assert linked["url"] == f"{plain.url}/_sandbox/openapi.json"
-    assert described["servers"] == [{"url": f"{plain.url}/v1"}]
+    assert linked["url"] == f"{door.url}/_sandbox/openapi.json"
+    assert described["servers"] == [{"url": f"{door.url}/v1"}]
     assert {op["operationId"] for path in described["paths"].values() for op in path.values() if "operationId" in op}
 
 
-def test_openapi_document_of_the_controls(plain: Plain) -> None:
+def test_openapi_document_of_the_controls(door: Plain) -> None:
     """It has each control with the arguments of Python, and what it does not allow is refused."""
-    status, described, _ = plain.send("GET", "/_sandbox/openapi.json")
+    status, described, _ = door.send("GET", "/_sandbox/openapi.json")
     bodies = described["components"]["schemas"]
     bodies = {path[1:]: bodies[_body_schema(row["post"])] for path, row in described["paths"].items()}
 
-    assert (status, described["servers"]) == (200, [{"url": f"{plain.url}/_sandbox"}])
+    assert (status, described["servers"]) == (200, [{"url": f"{door.url}/_sandbox"}])
     assert {name: [*body["properties"]] for name, body in bodies.items()} == {
         name: [parameter for parameter in row.signature.parameters if parameter != "self"]
         for name, row in CONTROLS.items()
     }
     for name, body in bodies.items():
-        assert plain.send("POST", f"/_sandbox/{name}", {"unknown": 1})[0] == 400, name
+        assert door.send("POST", f"/_sandbox/{name}", {"unknown": 1})[0] == 400, name
         for argument, schema in body["properties"].items():
             given = dict.fromkeys(body.get("required", ())) | {argument: ["neither"]}
-            assert plain.send("POST", f"/_sandbox/{name}", given)[0] == 400, (name, argument, schema)
+            assert door.send("POST", f"/_sandbox/{name}", given)[0] == 400, (name, argument, schema)
 
 
 def _body_schema(operation: dict[str, Any]) -> str:
@@ -181,6 +181,7 @@ def _body_schema(operation: dict[str, Any]) -> str:
     return content["schema"]["$ref"].rpartition("/")[2]
 
 
+@pytest.mark.slow
 def test_settle_route_is_marked(plain: Plain) -> None:
     """The call that settles is not in the document, and its response says that it is assumed."""
     card = plain.guide["cards"]["active"][0]
@@ -194,6 +195,7 @@ def test_settle_route_is_marked(plain: Plain) -> None:
     assert "settle_route" in found["workbench-assumed"]
 
 
+@pytest.mark.slow
 def test_slow_client_disturbs_nobody(plain: Plain) -> None:
     """While some connections say nothing and others half a request, requests are answered."""
     parts = urlsplit(plain.url)
@@ -207,9 +209,9 @@ def test_slow_client_disturbs_nobody(plain: Plain) -> None:
     assert answers == {200}
 
 
-def test_smuggled_request(plain: Plain) -> None:
+def test_smuggled_request(door: Plain) -> None:
     """A request with two lengths, or a length and chunks, is refused."""
-    parts = urlsplit(plain.url)
+    parts = urlsplit(door.url)
     for headers in (b"content-length: 3\r\ncontent-length: 5", b"content-length: 3\r\ntransfer-encoding: chunked"):
         with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
             connection.sendall(
@@ -219,6 +221,7 @@ def test_smuggled_request(plain: Plain) -> None:
             assert connection.recv(100).startswith(b"HTTP/1.1 400")
 
 
+@pytest.mark.slow
 def test_session_on_a_served_sandbox(url: str) -> None:
     """`connect(url)` gives a session whose sandbox is controlled by the same methods, and whose inbox has its events."""
     import workbench as wb
@@ -244,6 +247,7 @@ def test_session_on_a_served_sandbox(url: str) -> None:
             api.sandbox.no_such_thing  # noqa: B018
 
 
+@pytest.mark.slow
 def test_no_control_of_a_real_service(tmp_path: Path) -> None:
     """A service that is not a sandbox is recognized, and nothing is sent to unexpected places."""
     import http.server
@@ -266,6 +270,7 @@ def test_no_control_of_a_real_service(tmp_path: Path) -> None:
         RemoteSandbox("ftp://127.0.0.1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_a_real_service_is_not_connected_to_by_its_url(status: int) -> None:
     """An answer in the documented error form says what was found, and which ways lead to a service, a sandbox and a class."""
@@ -283,6 +288,7 @@ def test_a_real_service_is_not_connected_to_by_its_url(status: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_key_opens_a_published_sandbox() -> None:
     """A sandbox that is reached by a name of this machine, and asks for its key, is connected to with it."""
     import workbench as wb
@@ -299,6 +305,7 @@ def test_a_key_opens_a_published_sandbox() -> None:
             wb.connect(url)
 
 
+@pytest.mark.slow
 def test_another_sandbox_on_the_same_port(tmp_path: Path) -> None:
     """A control notices when another sandbox answers than the one it was connected to."""
     import workbench as wb
@@ -404,6 +411,7 @@ def test_the_command_refuses_a_port_that_is_taken(tmp_path: Path) -> None:
     assert "http://" not in done.stdout
 
 
+@pytest.mark.slow
 def test_port_that_is_taken(sandbox: Sandbox, url: str) -> None:
     """A second sandbox on the same port is refused, with the port's number."""
     port = urlsplit(url).port or 0

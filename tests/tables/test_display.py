@@ -62,6 +62,15 @@ def test_decimals_have_no_needless_zeros(shell: Any) -> None:
         assert ".000000" not in written
 
 
+def test_dollars_have_two_places(shell: Any) -> None:
+    """A column in dollars is written with separators and cents, whatever its type."""
+    html, text = shown(shell, pd.DataFrame({"budget_usd": [1234.5, None], "share": [0.25, 1.5]}))
+
+    for written in (html, text):
+        assert "1,234.50" in written
+        assert "0.25" in written
+
+
 def test_amounts_of_several_currencies_stay_in_the_minor_unit(shell: Any, transactions: pd.DataFrame) -> None:
     frame = transactions[["currency", "net_cents"]].iloc[:4].copy()
     frame["net_cents"] = pd.array([2_955_200, 100, 5, pd.NA], dtype="Int64")

@@ -4,6 +4,7 @@ import inspect
 import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -24,7 +25,7 @@ from workbench.schema.rules import FULL
 from workbench.schema.strict_json import loads
 from workbench.schema.walk import build, is_record, members
 from workbench.session import connect
-from workbench.tables.columns import EXTRA, plan
+from workbench.tables.columns import EXTRA, json_text, plan
 from workbench.tables.frames import to_frame
 
 MODULES = (contracts, events, people, transactions)
@@ -392,3 +393,24 @@ def test_records_of_a_sandbox_are_read_in_linear_time() -> None:
 
     assert to_frame(rows).shape == (5_000, 20)
     assert time.thread_time() - started < 5
+
+
+def test_members_of_extra_are_json_that_loses_nothing() -> None:
+    """Decimals keep their digits, times their zone, and a record becomes what the service sends."""
+    noon = datetime(2026, 1, 15, 12, tzinfo=UTC)
+    record = events.Event(id="e", resource="user", action="updated", body={"a": Decimal("1.50")})
+    value = {
+        "n": Decimal("1.50"),
+        "at": noon,
+        "local": noon.replace(tzinfo=None),
+        "day": date(2026, 1, 15),
+        "of": record,
+    }
+
+    assert loads(json_text(value).encode()) == {
+        "n": "1.50",
+        "at": "2026-01-15T12:00:00.000Z",
+        "local": "2026-01-15T12:00:00",
+        "day": "2026-01-15",
+        "of": {"id": "e", "resource": "user", "action": "updated", "body": {"a": "1.50"}},
+    }

@@ -10,7 +10,7 @@ import pytest
 from workbench.commands import command_of
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
-from workbench.renamed import RENAMED
+from workbench.renamed import replacements
 from workbench.sandbox.controls import CONTROLS
 from workbench.schema.walk import Choice, camel, leaves
 from workbench.terminal import commands, make_app
@@ -68,7 +68,7 @@ def test_each_operation_has_a_noun_and_a_verb(wb):
         assert wb(noun, verb, "--help").code == 0
     assert wb("list-contracts").code == wb("simulate_refund").code == 2
     assert "it is now workbench transactions refund" in " ".join(wb("simulate-refund").err.split())
-    for name, new in RENAMED.items():
+    for name, new in replacements()["names"].items():
         if name.startswith("workbench "):
             if new.startswith("--"):  # an option of a command
                 command, _, option = name.rpartition(" ")

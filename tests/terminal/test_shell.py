@@ -174,7 +174,7 @@ def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch):
 
     opened = []
     path = tmp_path / "program.html"
-    monkeypatch.setattr(Dashboard, "document", lambda _: "<!doctype html>")
+    monkeypatch.setattr(Dashboard, "document", lambda _, every=0: f"<!doctype html>{every}")
     monkeypatch.setattr(webbrowser, "open", opened.append)
 
     assert "Wrote" in wb("report", "dashboard", "--out", str(path)).err
@@ -183,6 +183,29 @@ def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch):
     assert opened == []
     assert wb("report", "dashboard", "--out", str(tmp_path / "other.html"), "--open").code == 0
     assert opened == [(tmp_path / "other.html").as_uri()]
+
+
+def test_the_dashboard_is_written_again(wb, tmp_path, monkeypatch):
+    """With --every the file is written again after each interval, until Ctrl-C; the page reloads itself as often."""
+    from contextlib import nullcontext
+
+    from workbench.panel.dashboard import Dashboard
+    from workbench.terminal import shell
+
+    waited, path = [], tmp_path / "program.html"
+
+    def wait(seconds):
+        waited.append((seconds, path.read_text(encoding="utf-8")))
+        if len(waited) == 3:
+            raise KeyboardInterrupt
+
+    numbers = iter(range(9))
+    monkeypatch.setattr(Dashboard, "document", lambda _, every=0: f"{next(numbers)} reloads after {every} s")
+    monkeypatch.setattr(shell, "waiting_for_signals", lambda: nullcontext(wait))
+
+    assert wb("report", "dashboard", "--out", str(path), "--every", "30s").code == 130
+    assert waited == [(30, f"{number} reloads after 30 s") for number in (1, 2, 3)]
+    assert wb("report", "dashboard", "--out", str(tmp_path / "a.html"), "--every", "soon").code == 2
 
 
 def test_json_is_importable():

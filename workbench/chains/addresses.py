@@ -192,10 +192,10 @@ def same_address(a: object, b: object) -> bool:
     return isinstance(a, str) and isinstance(b, str) and _comparable(a) == _comparable(b)
 
 
-def similar_addresses(a: str, b: str, *, ends: int = 4) -> bool:
+def similar_addresses(a: str, b: str) -> bool:
     """Return whether two different addresses begin and end alike, which address poisoning relies on."""
     a, b = (_comparable(address).removeprefix("0x") for address in (a, b))
-    return a != b and a[:ends] == b[:ends] and a[-ends:] == b[-ends:]
+    return a != b and a[:4] == b[:4] and a[-4:] == b[-4:]
 
 
 def _comparable(address: str) -> str:

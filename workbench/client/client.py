@@ -279,11 +279,11 @@ class Bodies(AsyncClient):
         """Leave the journal open, since it belongs to the original client."""
 
 
-def refuse_async(api: object, of: str, instead: str = "") -> None:
+def refuse_async(api: object, of: str) -> None:
     """Raise UsageError for an async client, with the synchronous alternative."""
     if isinstance(api, AsyncClient):
         message = (
             "must be a session of wb.connect(), whose calls answer at once; in an event loop call this in a thread: "
             "`await asyncio.to_thread(…)`"
         )
-        raise UsageError([Problem("api", "type", message + instead)], of=of)
+        raise UsageError([Problem("api", "type", message)], of=of)

@@ -194,12 +194,12 @@ def client_problems(
     return problems
 
 
-def wire_name_problems(names: Mapping[str, Any], where: str = "wire_names") -> list[Problem]:
+def wire_name_problems(names: Mapping[str, Any]) -> list[Problem]:
     """Return the problems of a table of wire names."""
     known = _renamable() if names else {}
     problems = []
     for name, wire in names.items():
-        path = f'{where}."{visible(str(name), 80)}"'
+        path = f'wire_names."{visible(str(name), 80)}"'
         if name not in known:
             problems.append(attrs.evolve(unknown_name(name, known, "the name of a field"), path=path))
         elif not isinstance(wire, str) or not wire or not wire.isascii() or not wire.isidentifier():

@@ -43,15 +43,14 @@ class Number:
         data = listing.data
         kinds = {column.name: column.kind for column in data.columns}
         kind = kinds.get(self.column, "number")
-        places = [column.name for column in data.columns]
         values: Sequence[object] | int = 1
         if self.column == APPROVED:
-            status = places.index("status")
-            values = [int(data.rows[number][status] != "declined") for number in numbers]
+            status = data.column("status")
+            values = [int(status[number] != "declined") for number in numbers]
         elif self.column:
-            place = places.index(self.column)
-            numbers = [number for number in numbers if data.rows[number][place] is not None]
-            values = [data.rows[number][place] for number in numbers]
+            cells = data.column(self.column)
+            numbers = [number for number in numbers if cells[number] is not None]
+            values = [cells[number] for number in numbers]
         table = _table(api, listing, numbers, values, "Int64" if kind == "money" else None)
         return _as_rows(table, listing, f"contribution{'_cents' if kind == 'money' else ''}", self._note)
 
@@ -59,8 +58,8 @@ class Number:
         listing = lists[self.of]
         if self.of == "cards" and self.key is not None and self.column in _FROM_TRANSACTIONS:
             listing = lists["transactions"]
-            place = [column.name for column in listing.data.columns].index("card_id")
-            return listing, [number for number, row in enumerate(listing.data.rows) if row[place] == self.key]
+            cards = listing.data.column("card_id")
+            return listing, [number for number in listing.data.order if cards[number] == self.key]
         if self.key is not None:
             return listing, [number for number, key in enumerate(listing.data.ids) if key == self.key]
         filtered = Listing(self.of, lambda: listing.data)
@@ -68,9 +67,9 @@ class Number:
         return listing, filtered.order
 
     def _note(self, shown: Listing) -> str:
-        count = len(shown.data.rows)
+        count = len(shown.data.ids)
         if self.column == APPROVED:
-            total = sum(row[0] for row in shown.data.rows)
+            total = sum(shown.data.cells[0])
             return f"Approval rate: {total:,} approved of {count:,} are {total / count:.1%}." if count else "No rows."
         contributions = f"{count:,} contribution{'' if count == 1 else 's'}"
         if not self.column or not (sums := shown.sums()):
@@ -91,7 +90,8 @@ def _table(
     names = [column.name for column in listing.data.columns]
     if listing.name == "transactions":
         names[names.index("id")] = "transaction_id"
-    frame = pd.DataFrame([listing.data.rows[number] for number in numbers], columns=names)
+    cells = zip(names, listing.data.cells, strict=True)
+    frame = pd.DataFrame({name: [column[number] for number in numbers] for name, column in cells})
     series = values if isinstance(values, int) else pd.Series(list(values), dtype=dtype or "object")
 
     def events_of(ids: list[str]) -> Any:

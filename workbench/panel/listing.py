@@ -3,12 +3,14 @@
 import gc
 import re
 import threading
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
+from itertools import compress
 from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,11 +20,12 @@ import attrs
 from workbench import rendering
 from workbench.errors import UsageError, WorkbenchError, visible
 from workbench.panel import lists as things
-from workbench.panel.lists import Column, Rows
+from workbench.panel.lists import Column, Rows, Times
 from workbench.renamed import former_members
 from workbench.rendering.design import look, word
 from workbench.rendering.text import minor_digits, status_cell
 
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - its hours are those of UTC
 _LONGEST = 500  # characters of a cell
 _MANY = 2_000  # rows whose texts take a noticeable time
 _TERM = re.compile(r'(?:([\w.]*\w)(:|>=|<=|!=|=|>|<))?(?:"([^"]*)"|(\S+))')
@@ -79,13 +82,14 @@ class Listing:
         """The ids that the last reading found for the first time."""
         self._load = load
         self._data: Rows | None = None
-        self._currency: int | None = None  # the place of its column
+        self._codes: Sequence[str | None] = ()  # the currency of each row
         self._prepared = False  # whether the texts that are searched are made, or are being made
+        self._reading = threading.Lock()  # of the rows and what is computed from them
 
     @property
     def data(self) -> Rows:
         """All rows, read on first use."""
-        return self._data or self.read()
+        return self.read() if self._data is None else self._data
 
     @property
     def is_read(self) -> bool:
@@ -95,15 +99,15 @@ class Listing:
     def read(self) -> Rows:
         """Read the rows again and return them; filter and order are unchanged."""
         with _uncollected():
-            before, self._data = self._data, self._load()
-        self._prepared = False
-        self.fresh = frozenset() if before is None else frozenset(self._data.ids) - frozenset(before.ids)
-        for name in ("searched", "order", "_columns"):
-            self.__dict__.pop(name, None)
-        self._currency = next(
-            (index for index, column in enumerate(self._data.columns) if column.name == "currency"), None
-        )
-        return self._data
+            data = self._load()
+        with self._reading:
+            before, self._data = self._data, data
+            self._prepared = False
+            for name in ("searched", "order", "_passing", "_coded"):
+                self.__dict__.pop(name, None)
+        self.fresh = frozenset() if before is None else frozenset(data.ids) - frozenset(before.ids)
+        self._codes = data.column("currency")
+        return data
 
     def filter(self, text: str) -> None:
         """Show only rows that match every term of a filter.
@@ -113,7 +117,8 @@ class Listing:
                 quote text with spaces. Money is compared in dollars, times by their ISO text.
         """
         self.text = text
-        self.__dict__.pop("order", None)
+        for name in ("order", "_passing"):
+            self.__dict__.pop(name, None)
 
     @property
     def notes(self) -> list[str]:
@@ -139,11 +144,19 @@ class Listing:
         return len(self.order)
 
     @cached_property
+    def _passing(self) -> bytearray:
+        """Whether each row passes the filter."""
+        count = len(self.data.ids)
+        numbers: Sequence[int] = range(count)
+        for term in terms(self.text):
+            numbers = self._fitting(term, numbers)
+        return _marked(numbers, count)
+
+    @cached_property
     def order(self) -> list[int]:
         """Positions of the rows that pass the filter, in sort order."""
-        order = list(range(len(self.data.rows)))
-        for term in terms(self.text):
-            order = self._fitting(term, order)
+        passing = self._passing
+        order = [number for number in self.data.order if passing[number]]
         for name in reversed(self.sorted):
             if (index := self._place(name.lstrip("-"))) is not None:
                 order = self._in_order(order, index, name.startswith("-"))
@@ -152,7 +165,8 @@ class Listing:
     @property
     def rows(self) -> list[tuple[Any, ...]]:
         """Rows that pass the filter, in sort order."""
-        return [self.data.rows[number] for number in self.order]
+        cells = self.data.cells
+        return [tuple(column[number] for column in cells) for number in self.order]
 
     @property
     def ids(self) -> list[str]:
@@ -168,8 +182,10 @@ class Listing:
         return None
 
     def _in_order(self, order: list[int], index: int, descending: bool) -> list[int]:
-        names = self.data.names if self.data.columns[index].to else {}
-        values = [names.get(row[index], row[index]) if names else row[index] for row in self.data.rows]
+        cells: Sequence[Any] = self.data.cells[index]
+        values: Sequence[Any] = cells.stored if isinstance(cells, Times) else cells
+        if self.data.columns[index].to and (names := self.data.names):
+            values = [names.get(value, value) for value in values]
         given = [number for number in order if values[number] is not None]
         try:
             given.sort(key=values.__getitem__, reverse=descending)
@@ -177,63 +193,90 @@ class Listing:
             given.sort(key=lambda number: plain(values[number]), reverse=descending)
         return given + [number for number in order if values[number] is None]
 
-    def _fitting(self, term: Term, numbers: Iterable[int]) -> list[int]:
+    def _fitting(self, term: Term, numbers: Sequence[int]) -> list[int]:
         index = None if term.column is None else self._place(term.column)
         if index is None:
             text = term.value if term.column is None else f"{term.column}{term.compare}{term.value}".lower()
             searched = self.searched
             return [number for number in numbers if text in searched[number]]
-        rows, column = self.data.rows, self.data.columns[index]
+        cells: Sequence[Any] = self.data.cells[index]
+        kind = self.data.columns[index].kind
         if term.compare == ":":
-            return [number for number in numbers if term.value in self._shown(rows[number], index).lower()]
-        compare = _COMPARE[term.compare]
-        if column.kind in ("money", "number"):
-            wanted = _number(term.value)
-            if wanted is None:
-                return []
-            if column.kind == "money":
-                wanted *= 100
-            values = ((number, _number(rows[number][index])) for number in numbers)
-            return [number for number, value in values if value is not None and compare(value, wanted)]
-        size = len(term.value) if column.kind in ("time", "wall") else None  # 2026-01 covers the month
-        texts = ((number, plain(rows[number][index]).lower()[:size]) for number in numbers)
-        return [number for number, value in texts if value and compare(value, term.value)]
+            shown = self._texts(index)
+            return [number for number in numbers if term.value in shown[number]]
+        compare, wanted = _COMPARE[term.compare], _number(term.value)
+        if kind in ("time", "wall"):
+            return _fitting_times(milliseconds(cells), numbers, compare, term.value)
+        if kind not in ("money", "number"):
+            texts = {value: plain(value).lower() for value in set(cells)}
+            fitting = {value for value, text in texts.items() if text and compare(text, term.value)}
+        elif wanted is None:
+            return []
+        else:
+            wanted *= 100 if kind == "money" else 1
+            limit = int(wanted) if wanted == int(wanted) else wanted  # integers compare fast
+            known = ((value, value if type(value) is int else _number(value)) for value in set(cells))
+            fitting = {value for value, amount in known if amount is not None and compare(amount, limit)}
+        return [number for number in numbers if cells[number] in fitting]
+
+    def _texts(self, index: int) -> list[str]:
+        """Return the searchable text of each cell of a column; cells that are equal are written once."""
+        cells: Sequence[Any] = self.data.cells[index]
+        kind, texts = self.data.columns[index].kind, dict[Any, str]()
+        if kind == "money":
+            pairs = list(zip(cells, self._codes, strict=True))
+            texts = {pair: self._shown(*pair, index).lower() for pair in set(pairs)}
+            return [texts[pair] for pair in pairs]
+        if isinstance(cells, Times):
+            return ["" if at is None else f"{_hour(at // _HOUR)}{_minutes(at)} utc" for at in cells.stored]
+        texts = {value: self._shown(value, None, index).lower() for value in set(cells)}
+        return [texts[value] for value in cells]
 
     @cached_property
     def searched(self) -> list[str]:
         """Searchable text of each row."""
-        places = range(len(self.data.columns))
-        return ["\x1f".join([self._shown(row, index) for index in places]).lower() for row in self.data.rows]
+        return ["\x1f".join(texts) for texts in zip(*map(self._texts, range(len(self.data.columns))), strict=True)]
 
     def prepare(self) -> None:
-        """Compute the searchable texts of many rows in the background, before a person types."""
-        if not self._prepared and len(self.data.rows) > _MANY:
-            self._prepared = True
-            threading.Thread(target=lambda: self.searched, daemon=True).start()
+        """Compute what searches and summaries of many rows need in the background, before a person types."""
+        data = self.data
+        if self._prepared or len(data.ids) <= _MANY:
+            return
+        self._prepared = True
 
-    def _shown(self, row: Sequence[Any], index: int) -> str:
-        value = row[index]
+        def compute() -> None:
+            of_data = Listing(self.name, lambda: data)
+            derived = {"searched": of_data.searched, "_coded": of_data._coded}
+            of_data.summary()
+            with self._reading:
+                if self._data is data:  # it was not read again meanwhile
+                    self.__dict__.update(derived)
+
+        threading.Thread(target=compute, daemon=True).start()
+
+    def _shown(self, value: Any, code: str | None, index: int) -> str:
+        """Return the text of a value as it is searched; an amount with its currency."""
+        kind = self.data.columns[index].kind
         if type(value) is str:
-            kind = self.data.columns[index].kind
             if kind == "status":
                 return f"{value} {word(value)}"
             return f"{name} {value}" if kind == "id" and (name := self._name(value, index)) else value
-        if self.data.columns[index].kind == "money" and isinstance(value, int):
-            code = None if self._currency is None else row[self._currency]
+        if kind == "money" and isinstance(value, int):
             return rendering.money(value, str(code or "USD"))
         return plain(value)
 
     def _name(self, value: str, index: int) -> str | None:
         return self.data.names.get(value) if self.data.columns[index].to else None
 
-    def words(self, row: Sequence[Any], index: int) -> str:
+    def words(self, number: int, index: int) -> str:
         """Return the readable text of a cell."""
-        value, kind = row[index], self.data.columns[index].kind
+        value, kind = self.data.cells[index][number], self.data.columns[index].kind
         if isinstance(value, datetime):
             return value.astimezone(UTC).strftime("%d %b %Y").lstrip("0")
         if kind == "id" and value is not None:
             return self._name(value, index) or str(value)[:8]
-        return word(str(value)) if kind == "status" and value is not None else self._shown(row, index)
+        status = kind == "status" and value is not None
+        return word(str(value)) if status else self._shown(value, self._codes[number], index)
 
     def window(self, first: int, count: int) -> list[dict[str, Any]]:
         """Return some rows as the page shows them: texts, with unprintable characters escaped."""
@@ -242,14 +285,14 @@ class Listing:
             {
                 "id": self.data.ids[number],
                 "new": self.data.ids[number] in self.fresh,
-                "cells": [self.cell(self.data.rows[number], index) for index in range(len(self.data.columns))],
+                "cells": [self.cell(number, index) for index in range(len(self.data.columns))],
             }
             for number in numbers
         ]
 
-    def cell(self, row: Sequence[Any], index: int) -> Any:
+    def cell(self, number: int, index: int) -> Any:
         """Return a cell as the page shows it: a text, a status with its color, or an id with its label."""
-        value, column = row[index], self.data.columns[index]
+        value, column = self.data.cells[index][number], self.data.columns[index]
         if value is None or value == "":
             return ""
         if column.kind == "status":
@@ -258,7 +301,7 @@ class Listing:
             return text
         if column.kind == "id" and (name := self._name(value, index)):
             return {"id": visible(value, _LONGEST), "name": visible(name, 80)}
-        return visible(self._shown(row, index), _LONGEST)
+        return visible(self._shown(value, self._codes[number], index), _LONGEST)
 
     def frame(self, places: Sequence[int] | None = None) -> Any:
         """Return the rows that pass the filter as a DataFrame, in sort order, or only those at some positions."""
@@ -267,23 +310,28 @@ class Listing:
         numbers = self.order if places is None else [self.order[place] for place in places]
         if self.data.frame is not None:
             return self.data.frame.iloc[numbers]
-        rows = [self.data.rows[number] for number in numbers]
-        return pd.DataFrame(rows, columns=[column.name for column in self.data.columns])
+        columns = zip(self.data.columns, self.data.cells, strict=True)
+        return pd.DataFrame({column.name: [cells[number] for number in numbers] for column, cells in columns})
 
     def sums(self, places: Sequence[int] | None = None) -> list[list[str]]:
         """Return label and sum by currency of each amount column, over the filtered rows or those at some positions."""
-        numbers = self.order if places is None else [self.order[place] for place in places]
-        codes = self._cells(self._currency, numbers) if self._currency is not None else [None]
+        chosen = self._passing
+        if places is not None:
+            chosen = _marked([self.order[place] for place in places], len(chosen))
+        codes = list(compress(self._codes, chosen))
         several = set(codes)
         sums = []
-        for place, column in enumerate(self.data.columns):
+        for column, cells in zip(self.data.columns, self.data.cells, strict=True):
             if column.kind != "money":
                 continue
-            cells, totals = self._cells(place, numbers), Counter[str]()
+            amounts, totals = list(compress(cells, chosen)), Counter[str]()
             for code in several:
-                amounts = cells if len(several) == 1 else [c for c, of in zip(cells, codes, strict=True) if of == code]
-                if known := [cents for cents in amounts if type(cents) is int]:
-                    totals[str(code or "USD").upper()] += sum(known)
+                of = amounts
+                if len(several) > 1:
+                    of = [cents for cents, its in zip(amounts, codes, strict=True) if its == code]
+                known = of if set(map(type, of)) == {int} else [cents for cents in of if type(cents) is int]
+                if known:
+                    totals[_code(code)] += sum(known)
             if totals:
                 shown = (rendering.money(cents, code) for code, cents in sorted(totals.items()))
                 sums.append([column.label, " + ".join(shown)])
@@ -291,36 +339,39 @@ class Listing:
 
     def mean(self, places: Sequence[int]) -> str:
         """Return the mean of the first column of amounts of some rows; empty for several currencies or none."""
-        first = next((place for place, column in enumerate(self.data.columns) if column.kind == "money"), None)
-        rows = [self.data.rows[self.order[place]] for place in places]
-        known = [(row[first], self._code(row)) for row in rows if first is not None and type(row[first]) is int]
-        if len({code for _, code in known}) != 1:
+        amounts = next((at for at, column in enumerate(self.data.columns) if column.kind == "money"), None)
+        if amounts is None:
             return ""
-        total, count = sum(cents for cents, _ in known), len(known)
-        return rendering.money((2 * total + count) // (2 * count), known[0][1])
-
-    @cached_property
-    def _columns(self) -> list[tuple[Any, ...]]:
-        return list(zip(*self.data.rows, strict=True)) or [()] * len(self.data.columns)
-
-    def _cells(self, place: int, numbers: Sequence[int]) -> Sequence[Any]:
-        column = self._columns[place]
-        return column if len(numbers) == len(column) else [column[number] for number in numbers]
-
-    def _code(self, row: Sequence[Any]) -> str:
-        return str((None if self._currency is None else row[self._currency]) or "USD").upper()
+        numbers = [self.order[place] for place in places]
+        known = [number for number in numbers if type(self.data.cells[amounts][number]) is int]
+        codes = {_code(self._codes[number]) for number in known}
+        if len(codes) != 1:
+            return ""
+        total, count = sum(self.data.cells[amounts][number] for number in known), len(known)
+        return rendering.money((2 * total + count) // (2 * count), codes.pop())
 
     def summary(self) -> dict[str, Any]:
         """Return the distribution of each column over the filtered rows: the number of missing values, and bars with
         label, count and filter terms.
         """
+        import numpy as np
+
         columns: dict[str, Any] = {}
+        passing = np.frombuffer(self._passing, dtype=np.bool_)
         for place, column in enumerate(self.data.columns):
-            values = self._cells(place, self.order)
-            known = [value for value in values if value is not None and value != ""]
+            if place not in self._coded:
+                self._coded[place] = _code_of(self.data.cells[place], column.kind)
+            of, distinct = self._coded[place]
+            counts = np.bincount(of[passing], minlength=len(distinct) + 1)
+            missing, given = int(counts[-1]), counts[:-1]
             called = partial(self._called, place)
-            columns[column.name] = {"missing": len(values) - len(known), "bars": bars(column, known, called)}
+            columns[column.name] = {"missing": missing, "bars": bars(column, distinct, given, called)}
         return columns
+
+    @cached_property
+    def _coded(self) -> dict[int, tuple[Any, list[Any]]]:
+        """The distinct values of columns that were summarized, and the position of each row's value among them."""
+        return {}
 
     def _called(self, place: int, value: Any) -> str:
         name = self._name(value, place) if isinstance(value, str) else None
@@ -332,18 +383,18 @@ class Listing:
         """
         shown = [(place, column) for place, column in enumerate(self.data.columns) if column.kind != "hidden"]
 
-        def value(row: Sequence[Any], place: int, kind: str) -> Any:
-            cell = row[place]
+        def value(number: int, place: int, kind: str) -> Any:
+            cell = self.data.cells[place][number]
             if kind == "money" and type(cell) is int:
-                return [cell, minor_digits(self._code(row))]
+                return [cell, minor_digits(_code(self._codes[number]))]
             if cell is None or cell == "":
                 return None
             return things.iso(cell) or (cell if type(cell) is int else visible(plain(cell), _LONGEST))
 
-        chosen = [self.data.rows[self.order[place]] for place in places]
+        chosen = [self.order[place] for place in places]
         return {
             "columns": [{"name": column.name, "label": column.label, "kind": column.kind} for _, column in shown],
-            "rows": [[value(row, place, column.kind) for place, column in shown] for row in chosen],
+            "rows": [[value(number, place, column.kind) for place, column in shown] for number in chosen],
         }
 
     def to_file(self, path: str | Path, *, overwrite: bool = False) -> Any:
@@ -367,50 +418,124 @@ class Listing:
         return "\n".join([*lines, "frame = rows.frame()"])
 
 
+def _code(code: str | None) -> str:
+    return str(code or "USD").upper()
+
+
+def _marked(numbers: Sequence[int], count: int) -> bytearray:
+    """Return a byte for each row, which is 1 for the rows with some numbers."""
+    if isinstance(numbers, range):  # all of them
+        return bytearray(b"\1") * count
+    marked = bytearray(count)
+    for number in numbers:
+        marked[number] = 1
+    return marked
+
+
+_HOUR = 3_600_000  # milliseconds
+
+
+@lru_cache(maxsize=20_000)
+def _hour(number: int) -> str:
+    """Return the text of an hour, by its number since 1970: `2026-01-31 23`."""
+    return str(_EPOCH + timedelta(hours=number))[:13]
+
+
+def _minutes(at: int) -> str:
+    """Return minutes and seconds of a time in milliseconds: `:59:58`."""
+    minute, second = divmod(at % _HOUR // 1000, 60)
+    return f":{minute:02d}:{second:02d}"
+
+
+def milliseconds(cells: Sequence[Any]) -> Sequence[int | None]:
+    """Return times as milliseconds since 1970; None for what is not a time."""
+    if isinstance(cells, Times):
+        return cells.stored
+    return [int(at.timestamp() * 1000) if isinstance(at, datetime) else None for at in cells]
+
+
+def _fitting_times(
+    times: Sequence[int | None], numbers: Iterable[int], compare: Callable[[Any, Any], Any], wanted: str
+) -> list[int]:
+    """Return the rows whose times compare with a text: `2026-01` covers the month. Texts sort as the times do."""
+    known = [at for at in times if at is not None]
+    if not known:
+        return []
+    span = range(min(known), max(known) + 1)
+
+    def text(at: int) -> str:
+        return f"{_hour(at // _HOUR)}{_minutes(at)} utc"[: len(wanted)]
+
+    first = span.start + bisect_left(span, wanted, key=text)
+    after = span.start + bisect_right(span, wanted, key=text)
+    fits = [compare(side, 0) for side in (-1, 0, 1)]  # before, within and after the text
+    return [
+        number
+        for number in numbers
+        if (at := times[number]) is not None and fits[0 if at < first else 1 if at < after else 2]
+    ]
+
+
 _BINS = 8
-_SAMPLE = 1_000  # values that decide where the last bin begins
 _DIGITS = 6  # decimal places of the limits of bins
 _COMMON = 6  # the most frequent texts
 _MOST_PERIODS = 31
 _PERIODS = (13, 10, 7, 4)  # hours, days, months, years, by the length of their text
 
 
-def bars(column: Column, values: Sequence[Any], called: Callable[[Any], str]) -> list[dict[str, Any]]:
-    """Return the distribution of a column's values: label, count, and filter terms of each bar."""
-    if not values:
+def _code_of(cells: Sequence[Any], kind: str) -> tuple[Any, list[Any]]:
+    """Return the position of each cell among the distinct values, which are hours of times and numbers in order.
+
+    Cells without a value have the position after the last one.
+    """
+    import numpy as np
+
+    values: Sequence[Any] = cells
+    if kind in ("time", "wall"):
+        values = [None if at is None else at // _HOUR for at in milliseconds(cells)]
+    elif kind in ("money", "number"):
+        values = [value if type(value) is int else _number(value) for value in cells]
+    given = dict.fromkeys(values)
+    given.pop(None, None)
+    given.pop("", None)
+    distinct = sorted(given) if values is not cells else list(given)
+    position = {value: place for place, value in enumerate(distinct)} | {None: len(distinct), "": len(distinct)}
+    return np.fromiter(map(position.__getitem__, values), dtype=np.int32, count=len(values)), distinct
+
+
+def bars(column: Column, distinct: Sequence[Any], counts: Any, called: Callable[[Any], str]) -> list[dict[str, Any]]:
+    """Return the distribution of a column: label, count, and filter terms of each bar.
+
+    Args:
+        distinct: The distinct values: hours of times since 1970, numbers in order.
+        counts: How often each occurs.
+    """
+    present = counts.nonzero()[0]
+    if not len(present):
         return []
-    name = column.name
     if column.kind in ("money", "number"):
-        numbers = [value if type(value) is int else _number(value) for value in values]
-        return _bins(name, [number for number in numbers if number is not None], column.kind)
-    if column.kind in ("time", "wall"):
-        counts = _hours(values)
-        for size in _PERIODS:
-            counts = _shorter(counts, size)
-            if len(counts) <= _MOST_PERIODS:
-                break
-        return [{"label": text, "count": counts[text], "filter": [f'{name}="{text}"']} for text in sorted(counts)]
-    common = Counter(values)
-    if 1 < len(common) == len(values):
+        return _bins(column.name, [distinct[place] for place in present], counts[present], column.kind)
+    if 1 < len(present) == counts.sum() and column.kind not in ("time", "wall"):
         return []
+    common = {distinct[place]: int(counts[place]) for place in present}
+    if column.kind in ("time", "wall"):
+        periods = Counter({_hour(hour): count for hour, count in common.items()})
+        for size in _PERIODS:
+            periods = _shorter(periods, size)
+            if len(periods) <= _MOST_PERIODS:
+                break
+        return [
+            {"label": text, "count": periods[text], "filter": [f'{column.name}="{text}"']} for text in sorted(periods)
+        ]
     ordered = sorted(common.items(), key=lambda item: (-item[1], plain(item[0])))[:_COMMON]
     return [
         {
             "label": visible(called(value), 80),
             "count": count,
-            "filter": [] if '"' in plain(value) else [f'{name}="{plain(value)}"'],
+            "filter": [] if '"' in plain(value) else [f'{column.name}="{plain(value)}"'],
         }
         for value, count in ordered
     ]
-
-
-def _hours(values: Sequence[Any]) -> Counter[str]:
-    """Return the number of times in each hour, by its text."""
-    times = (at if at.tzinfo is UTC else at.astimezone(UTC) for at in values if isinstance(at, datetime))
-    hours: Counter[str] = Counter()
-    for (year, month, day, hour), count in Counter((at.year, at.month, at.day, at.hour) for at in times).items():
-        hours[f"{year:04d}-{month:02d}-{day:02d} {hour:02d}"] += count
-    return hours
 
 
 def _shorter(counts: Counter[str], size: int) -> Counter[str]:
@@ -420,25 +545,24 @@ def _shorter(counts: Counter[str], size: int) -> Counter[str]:
     return shorter
 
 
-def _bins(name: str, numbers: Sequence[int | Decimal], kind: str) -> list[dict[str, Any]]:
-    """Return numbers in bins of equal width; amounts are in cents, bin limits in dollars."""
-    if not numbers:
-        return []
+def _bins(name: str, numbers: Sequence[int | Decimal], counts: Any, kind: str) -> list[dict[str, Any]]:
+    """Return numbers, given in order, in bins of equal width; amounts are in cents, bin limits in dollars."""
     digits = 2 if kind == "money" else min(_DIGITS, max(_decimals(number) for number in numbers))
     units = numbers if kind == "money" else [int(number * 10**digits) for number in numbers]
-    sample = sorted(int(unit) for unit in units[:: max(1, len(units) // _SAMPLE)])
-    low, high = int(min(units)), sample[(len(sample) * 19) // 20]  # the last bin has the largest twentieth, too
+    upto = counts.cumsum()
+    high = int(units[upto.searchsorted(int(upto[-1]) * 19 // 20, side="right")])  # the last bin has the rest, too
+    low = int(units[0])
     step = max(1, -(-(high - low + 1) // _BINS))
-    counts = Counter(min(_BINS - 1, int(unit - low) // step) for unit in units)
+    ends = [bisect_left(units, low + place * step) for place in range(_BINS)]
+    before = [int(upto[end - 1]) if end else 0 for end in ends] + [int(upto[-1])]
     limits = [plain(Decimal(low + place * step).scaleb(-digits)) for place in range(_BINS)]
-    ends: list[str | None] = [*limits[1:], None]
     return [
         {
             "label": f"{start} to {end}" if end else f"{start} and more",
-            "count": counts[place],
+            "count": before[place + 1] - before[place],
             "filter": [f"{name}>={start}", *([f"{name}<{end}"] if end else ())],
         }
-        for place, (start, end) in enumerate(zip(limits, ends, strict=True))
+        for place, (start, end) in enumerate(zip(limits, [*limits[1:], None], strict=True))
     ]
 
 
@@ -496,8 +620,8 @@ def choices(api: object, member: str) -> dict[str, Any]:
         columns = [column.name for column in listing.data.columns]
         places = [columns.index(name) for name in names if name in columns]
         options = {}
-        for row, key in zip(listing.rows[:_MOST], listing.ids, strict=False):
-            text = ", ".join(filter(None, (listing.words(row, index) for index in places)))
+        for number, key in zip(listing.order[:_MOST], listing.ids, strict=False):
+            text = ", ".join(filter(None, (listing.words(number, index) for index in places)))
             options[visible(f"{text} ({key[:8]})", 160)] = key
         return options
     except WorkbenchError:  # a sandbox in another process that is gone; the form says so when it sends

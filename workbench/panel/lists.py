@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from operator import itemgetter
+from itertools import compress
+from operator import sub
 from typing import Any
 
 import attrs
@@ -41,22 +42,65 @@ class Column:
         return sentence(rendering.label(re.sub(r"_id$" if self.kind == "id" else "_cents$", "", self.name)))
 
 
+class Times(Sequence[datetime | None]):
+    """Times in UTC, stored as milliseconds since 1970 and converted when they are read."""
+
+    def __init__(self, stored: Sequence[int | None]) -> None:
+        self.stored = stored
+
+    def __len__(self) -> int:
+        return len(self.stored)
+
+    def __getitem__(self, number: int) -> datetime | None:  # type: ignore[override]
+        at = self.stored[number]
+        return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
+
+
+class StoredRecords(Sequence[StoredRecord]):
+    """Records of the sandbox by their ids, each read when its row is opened."""
+
+    def __init__(self, sandbox: Any, ids: Sequence[str]) -> None:
+        self._sandbox, self._ids = sandbox, ids
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __getitem__(self, number: int) -> StoredRecord:  # type: ignore[override]
+        record: StoredRecord = self._sandbox.state(self._ids[number])
+        return record
+
+
 @attrs.frozen(kw_only=True)
 class Rows:
     """Rows of plain values in columns, with the id and the record of each row."""
 
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Any, ...], ...] = attrs.field(repr=False)
-    things: tuple[Any, ...] = attrs.field(repr=False)
-    ids: tuple[str, ...] = attrs.field(repr=False)
+    cells: tuple[Sequence[Any], ...] = attrs.field(repr=False)
+    """The values of each column."""
+    things: Sequence[Any] = attrs.field(repr=False)
+    ids: Sequence[str] = attrs.field(repr=False)
     names: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     """Label shown for the id of a linked record: the digits of a card, a masked name."""
+    order: Sequence[int] = attrs.field(
+        default=attrs.Factory(lambda self: range(len(self.ids)), takes_self=True), repr=False
+    )
+    """Positions of the rows in the order in which they are shown."""
     frame: Any = attrs.field(default=None, repr=False)  # the typed frame, where the rows came from one
     notes: tuple[str, ...] = ()
 
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The values of each row, in the order in which they are shown."""
+        return [tuple(cells[number] for cells in self.cells) for number in self.order]
+
+    def column(self, name: str) -> Sequence[Any]:
+        """Return the values of a column; None for each row if there is no such column."""
+        names = [column.name for column in self.columns]
+        return self.cells[names.index(name)] if name in names else (None,) * len(self.ids)
+
     def facts(self, number: int) -> dict[str, Any]:
         """Return the values of a row by column name."""
-        return {column.name: value for column, value in zip(self.columns, self.rows[number], strict=True)}
+        return {column.name: cells[number] for column, cells in zip(self.columns, self.cells, strict=True)}
 
     def known(self, number: int) -> dict[str, Any]:
         """Return all known values of a row by attribute name, for the arguments of actions."""
@@ -106,14 +150,7 @@ def _of_cells(
         if not ids or any(cell is not None for cell in cells[name]):
             kept.append(Column(name, "text" if kind in ("", "label") else kind, to or None))
             values.append(cells[name])
-    return Rows(
-        columns=tuple(kept),
-        rows=tuple(zip(*values, strict=True)),
-        things=tuple(things),
-        ids=tuple(ids),
-        names=names,
-        notes=notes,
-    )
+    return Rows(columns=tuple(kept), cells=tuple(values), things=things, ids=ids, names=names, notes=notes)
 
 
 def _facts(x: object, members: str) -> dict[str, Any]:
@@ -161,10 +198,19 @@ def entries(api: Any, *operations: str) -> list[Any]:
 
 def names(api: object) -> dict[str, str]:
     """Return masked labels of the sandbox's cards, people and companies, by id."""
-    labels = {record["id"]: f"•••• {record['last4']}" for record in records(api, "card")}
-    labels |= {
-        record["id"]: name for kind in ("owner", "user") for record in records(api, kind) if (name := _person(record))
-    }
+    sandbox = sandbox_of(api)
+    if sandbox is None:
+        return {}
+    labels = {key: f"•••• {digits}" for key, digits in zip(*sandbox._columns("card", "id last4"), strict=True)}
+    for kind in ("owner", "user"):
+        ids, *parts = sandbox._columns(kind, "id first_name last_name")
+        masked = [
+            {text: StoredRecord({name: text}).shown()[name] for text in set(column)}
+            for name, column in zip(("first_name", "last_name"), parts, strict=True)
+        ]
+        for key, first, last in zip(ids, *parts, strict=True):
+            if name := f"{masked[0][first] or ''} {masked[1][last] or ''}".strip():
+                labels[key] = name
     return labels | {record["id"]: name for record in records(api, "company") if (name := record.shown().get("name"))}
 
 
@@ -235,14 +281,30 @@ def _merged(*sources: Iterable[Found]) -> list[Found]:
     return [(key, facts, facts if thing is None else thing) for key, (facts, thing) in known.items()]
 
 
-def _of_frame(frame: Any) -> list[dict[str, Any]]:
-    """Return the rows of a frame as plain values by column."""
+def _cells_of_frame(frame: Any) -> dict[str, list[Any]]:
+    """Return the columns of a frame as plain values."""
     columns = {}
     for name in frame.columns:
         column, empty = frame[name], frame[name].isna().tolist()
         values = column.dt.to_pydatetime().tolist() if str(column.dtype).startswith("datetime") else column.tolist()
+        if _is_period(column):
+            values = column.dt.strftime("%Y-%m-%d").tolist()
         columns[str(name)] = [None if missing else value for value, missing in zip(values, empty, strict=True)]
+    return columns
+
+
+def _of_frame(frame: Any) -> list[dict[str, Any]]:
+    """Return the rows of a frame as plain values by column."""
+    columns = _cells_of_frame(frame)
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _is_period(column: Any) -> bool:
+    """Whether a column holds days: of periods, which are named after their first day."""
+    if column.dtype.kind != "M" or column.dt.tz is not None:
+        return False
+    days = column.dropna()
+    return bool((days == days.dt.normalize()).all())
 
 
 def rows_of_frame(frame: Any) -> Rows:
@@ -250,18 +312,21 @@ def rows_of_frame(frame: Any) -> Rows:
     columns = []
     for name in map(str, frame.columns):
         dtype = str(frame[name].dtype).lower()
-        kind = "time" if dtype.startswith("datetime") else "id" if name.endswith("_id") or name == "id" else "text"
+        kind = "id" if name.endswith("_id") or name == "id" else "text"
+        if dtype.startswith("datetime") and not _is_period(frame[name]):
+            kind = "time"
         if dtype.startswith(("int", "uint", "float", "double", "decimal")):
             kind = "money" if name.endswith("_cents") and dtype.startswith(("int", "uint")) else "number"
-        kind = "hidden" if frame[name].isna().all() else "status" if name in ("status", "outcome") else kind
+        if name in ("status", "outcome"):
+            kind = "status"
+        if len(frame) and frame[name].isna().all():
+            kind = "hidden"
         columns.append(Column(name, kind))
-    rows = tuple(tuple(row.values()) for row in _of_frame(frame))
-    numbers = tuple(str(number) for number in range(1, len(rows) + 1))
     return Rows(
         columns=tuple(columns),
-        rows=rows,
-        things=(None,) * len(rows),
-        ids=numbers,
+        cells=tuple(_cells_of_frame(frame).values()),
+        things=(None,) * len(frame),
+        ids=tuple(str(number) for number in range(1, len(frame) + 1)),
         frame=frame,
         notes=tuple(map(str, frame.attrs.get("notes", ()))),
     )
@@ -319,12 +384,6 @@ def credit_of(token: Any, percent: Any) -> int | None:
         return None
 
 
-def _person(user: Any) -> str | None:
-    shown = user.shown()
-    name = " ".join(str(shown.get(part) or "") for part in ("first_name", "last_name")).strip()
-    return name or None
-
-
 def users(api: object) -> Rows:
     """Return the known users and owners: from the sandbox, the journal, and events. Names are masked."""
     people = [*records(api, "owner"), *records(api, "user")]
@@ -374,40 +433,45 @@ _TRANSACTION = (
 
 def transactions(api: object) -> Rows:
     """Return the sandbox's stored transactions; for a real service those known from events."""
-    if books := records(api, "transaction"):
-        return _of_books(books, names(api))
+    sandbox = sandbox_of(api)
+    columns: list[list[Any]] = [] if sandbox is None else sandbox._columns("transaction", " ".join(_STORED))
+    if columns and columns[0]:
+        return _of_books(api, dict(zip(_STORED.values(), columns, strict=True)))
     from workbench.reports.transaction_rows import transactions as frame_of
 
     by_id = {getattr(event.event.body, "id", ""): event.event for event in received(api)}
-    columns = {"transaction_id": "id", "authorized_cents": "amount_cents"}
-    frame = frame_of(getattr(api, "inbox", None) or []).rename(columns=columns)
+    names_of = {"transaction_id": "id", "authorized_cents": "amount_cents"}
+    frame = frame_of(getattr(api, "inbox", None) or []).rename(columns=names_of)
     frame = frame.sort_values("authorized_at", kind="stable", na_position="first")
     rows = ((row["id"], row, by_id.get(row["id"])) for row in _of_frame(frame))
     return _rows(_TRANSACTION, rows, names=names(api))
 
 
-def _of_books(books: list[Any], called: Mapping[str, str]) -> Rows:
-    """Return stored transactions with the values of `reports.transactions`, without a frame: a window needs none."""
-    books.sort(key=itemgetter("authorized_at"))
-    books.reverse()
-    members = (
-        "id authorized_at merchant_name amount_cents=authorized card_id=card user_id=user held_cents=held "
-        "posted_cents=settled refunded_cents=refunded posted_at merchant_category_code status declined_reason currency"
-    )
-    names = [part.partition("=") for part in members.split()]
-    columns = zip(*map(itemgetter(*(member or name for name, _, member in names)), books), strict=True)
-    cells: dict[str, Any] = {name: cells for (name, _, _), cells in zip(names, columns, strict=True)}
-    for name in ("authorized_at", "posted_at"):
-        cells[name] = [None if at is None else datetime.fromtimestamp(at / 1000, UTC) for at in cells[name]]
-    amounts = list(zip(cells["posted_cents"], cells["refunded_cents"], strict=True))
-    cells["net_cents"] = [posted - refunded for posted, refunded in amounts]
-    cells["status"] = [
-        "refunded" if status == "settled" and 0 < posted <= refunded else status
-        for status, (posted, refunded) in zip(cells["status"], amounts, strict=True)
-    ]
-    cells["declined_reason"] = [reason and reason.replace("_", " ") for reason in cells["declined_reason"]]
-    cells["currency"] = [code.lower() for code in cells["currency"]]
-    return _of_cells(_TRANSACTION, cells, cells["id"], books, called)
+_STORED = {
+    "id": "id", "authorized_at": "authorized_at", "merchant_name": "merchant_name", "authorized": "amount_cents",
+    "card": "card_id", "user": "user_id", "held": "held_cents", "settled": "posted_cents", "refunded": "refunded_cents",
+    "posted_at": "posted_at", "merchant_category_code": "merchant_category_code", "status": "status",
+    "declined_reason": "declined_reason", "currency": "currency",
+}  # fmt: skip
+"""Members of a stored transaction, each with its column."""
+
+
+def _of_books(api: object, cells: dict[str, Any]) -> Rows:
+    """Return stored transactions, newest first, with the values of `reports.transactions` but without a frame."""
+    posted, refunded, statuses = cells["posted_cents"], cells["refunded_cents"], cells["status"]
+    cells["net_cents"] = list(map(sub, posted, refunded))
+    for number in compress(range(len(refunded)), refunded):
+        if statuses[number] == "settled" and 0 < posted[number] <= refunded[number]:
+            statuses[number] = "refunded"
+    reasons = {reason: reason and reason.replace("_", " ") for reason in set(cells["declined_reason"])}
+    cells["declined_reason"] = [reasons[reason] for reason in cells["declined_reason"]]
+    codes = {code: code.lower() for code in set(cells["currency"])}
+    cells["currency"] = [codes[code] for code in cells["currency"]]
+    times = cells["authorized_at"]
+    newest = sorted(range(len(times)), key=times.__getitem__)[::-1]
+    cells |= {name: Times(cells[name]) for name in ("authorized_at", "posted_at")}
+    rows = _of_cells(_TRANSACTION, cells, cells["id"], StoredRecords(sandbox_of(api), cells["id"]), names(api))
+    return attrs.evolve(rows, order=newest)
 
 
 def payment_accounts(api: object) -> Rows:

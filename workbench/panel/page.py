@@ -99,14 +99,17 @@ def _frame_of(of: Any) -> "pd.DataFrame":
 def _document_of_frame(frame: "pd.DataFrame", of: Any) -> str:
     """Return the page of a frame, below its chart if there is one."""
     facts = frame.attrs
-    title, lead = facts.get("report") or "rows", ""
+    name = "rows" if hasattr(of, "sequence") else str(facts.get("kind") or "rows")
+    title, lead = getattr(getattr(of, "sequence", None), "name", name), ""
     if hasattr(of, "drawn"):
-        title, lead = of.get_title(loc="left"), f"<figure>{of._repr_html_()}</figure>"
-    listing = Listing("rows", lambda: rows_of_frame(frame))
+        title, lead = of.get_title() or name, f"<figure>{of._repr_html_()}</figure>"
+    listing = Listing(name.replace("_", " "), lambda: rows_of_frame(frame))
     about = [] if facts.get("complete", True) else ["This table is not complete."]
     if facts.get("revealed"):
         about.append(f"Private columns in this file: {', '.join(facts['revealed'])}.")
-    return document(sentence(str(title).replace("_", " ")), [listing], lead=lead, notes=about)
+    until = facts.get("until")
+    at = datetime.fromisoformat(until) if until else None
+    return document(sentence(str(title).replace("_", " ").replace("-", " ")), [listing], lead=lead, at=at, notes=about)
 
 
 def document(
@@ -133,7 +136,7 @@ def document(
         every: Seconds after which the page reloads itself; 0 for never.
     """
     title, given = visible(title, 200), list(lists)
-    shown = [listing for listing in given if listing.data.rows] or given[:1]
+    shown = [listing for listing in given if listing.data.ids] or given[:1]
     moment = (at or datetime.now(UTC)).astimezone(UTC)
     single = len(shown) == 1
     start = shown[0] if shown and not tiles else None
@@ -190,15 +193,17 @@ def _column(column: Column) -> dict[str, Any]:
 def _stored(listing: Listing) -> dict[str, Any]:
     """Return a list for the page: its columns, and their values with repetitions stored once."""
     data = listing.data
-    columns = list(zip(*data.rows, strict=True)) or [()] * len(data.columns)
     own = next((place for place, column in enumerate(data.columns) if column.kind == "id" and not column.to), None)
-    same = own is not None and columns[own] == tuple(data.ids)
+    same = own is not None and list(data.cells[own]) == list(data.ids)
     return {
         "name": listing.name,
         "label": sentence(listing.name),
         "columns": [_column(column) for column in data.columns],
-        "stored": [_packed([_value(value, data.columns[n].kind) for value in columns[n]]) for n in range(len(columns))],
-        "ids": None if same else [visible(str(key), 100) for key in data.ids],
+        "stored": [
+            _packed([_value(cells[number], column.kind) for number in data.order])
+            for column, cells in zip(data.columns, data.cells, strict=True)
+        ],
+        "ids": None if same else [visible(str(data.ids[number]), 100) for number in data.order],
         "notes": [visible(str(note), 400) for note in data.notes],
     }
 
@@ -226,9 +231,9 @@ def _names(shown: Iterable[Listing]) -> dict[str, str]:
     return {
         key: visible(name, 80)
         for listing in shown
-        for place, column in enumerate(listing.data.columns)
+        for column, cells in zip(listing.data.columns, listing.data.cells, strict=True)
         if column.to
-        for key in {row[place] for row in listing.data.rows}
+        for key in set(cells)
         if (name := listing.data.names.get(key))
     }
 
@@ -236,19 +241,18 @@ def _names(shown: Iterable[Listing]) -> dict[str, str]:
 def _statuses(shown: Iterable[Listing]) -> dict[str, tuple[str, str, str]]:
     """Return label, color and text of each status."""
     statuses = {
-        visible(plain(row[place]), _LONGEST)
+        visible(plain(value), _LONGEST)
         for listing in shown
-        for place, column in enumerate(listing.data.columns)
+        for column, cells in zip(listing.data.columns, listing.data.cells, strict=True)
         if column.kind == "status"
-        for row in listing.data.rows
-        if row[place] is not None
+        for value in set(cells)
+        if value is not None
     }
     return {status: (status_cell(status).text, look(status).tone, word(status)) for status in sorted(statuses)}
 
 
 def _currencies(shown: Iterable[Listing]) -> set[str]:
-    places = [(listing.data, [c.name for c in listing.data.columns]) for listing in shown]
-    return {str(row[names.index("currency")]) for data, names in places if "currency" in names for row in data.rows}
+    return {str(code) for listing in shown for code in set(listing.data.column("currency"))}
 
 
 def _static(listing: Listing, most: int) -> str:
@@ -256,23 +260,24 @@ def _static(listing: Listing, most: int) -> str:
     places = [(place, column) for place, column in enumerate(listing.data.columns) if column.kind != "hidden"]
     heads = "".join(f"<th>{isolated(column.label)}</th>" for _, column in places)
     rows = "".join(
-        "<tr>" + "".join(f"<td>{isolated(_text(listing, row, place))}</td>" for place, _ in places) + "</tr>"
-        for row in listing.rows[:most]
+        "<tr>" + "".join(f"<td>{isolated(_text(listing, number, place))}</td>" for place, _ in places) + "</tr>"
+        for number in listing.order[:most]
     )
+    count = f"{len(listing):,} row{'' if len(listing) == 1 else 's'}"
     rest = f", the first {most} are shown" if len(listing) > most else ""
     notes = "".join(f"<p>{isolated(visible(str(note), 400))}</p>" for note in listing.data.notes)
     return (
-        f"<h2>{isolated(sentence(listing.name))}</h2><p>{len(listing):,} rows{rest}</p>{notes}"
+        f"<h2>{isolated(sentence(listing.name))}</h2><p>{count}{rest}</p>{notes}"
         f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
     )
 
 
-def _text(listing: Listing, row: Sequence[Any], place: int) -> str:
+def _text(listing: Listing, number: int, place: int) -> str:
     """Return a cell as text."""
-    shown = listing.cell(row, place)
+    shown = listing.cell(number, place)
     if isinstance(shown, list):
         return str(shown[0])
     if isinstance(shown, dict):
         return str(shown["name"])
-    value = row[place]
+    value = listing.data.cells[place][number]
     return rendering.moment(value) if isinstance(value, datetime) else str(shown)

@@ -94,7 +94,7 @@ function guarded(text) {
 
 const number = (text) => { const value = String(text).replaceAll(",", ""); return value.trim() && Number.isFinite(Number(value)) ? Number(value) : null; };
 
-const BINS = 8, SAMPLE = 1000, MOST = 6, DIGITS = 6, PERIODS = [13, 10, 7, 4]; // periods of hours, days, months, years, by the length of their text
+const BINS = 8, MOST = 6, DIGITS = 6, PERIODS = [13, 10, 7, 4]; // periods of hours, days, months, years, by the length of their text
 
 /** The distribution of values of a column: what is counted, how often, and the filter that shows it. */
 function bars({ name, kind }, values, called) {
@@ -102,8 +102,8 @@ function bars({ name, kind }, values, called) {
   if (isNumber(kind)) {
     const digits = kind === "money" ? 2 : Math.min(DIGITS, values.reduce((most, one) => Math.max(most, (String(one).split(".")[1] || "").length), 0));
     const units = values.map((one) => (kind === "money" ? Number(one) : Math.trunc(Number((Number(one) * 10 ** digits).toFixed(3)))));
-    const sample = units.filter((_, at) => at % Math.max(1, Math.floor(units.length / SAMPLE)) === 0).sort((a, b) => a - b);
-    const low = units.reduce((a, b) => Math.min(a, b)), high = sample[Math.floor(sample.length * 19 / 20)], step = Math.max(1, Math.ceil((high - low + 1) / BINS));
+    const sorted = [...units].sort((a, b) => a - b); // the last bin has the rest, too
+    const low = sorted[0], high = sorted[Math.floor(sorted.length * 19 / 20)], step = Math.max(1, Math.ceil((high - low + 1) / BINS));
     const found = Array(BINS).fill(0), limit = (at) => (low + at * step) / 10 ** digits;
     for (const one of units) found[Math.min(BINS - 1, Math.floor((one - low) / step))] += 1;
     return found.map((count, at) => (at === BINS - 1 ? { label: `${limit(at)} and more`, count, filter: [`${name}>=${limit(at)}`] }
@@ -452,6 +452,7 @@ function render({ model, el }) {
         : h("span", { class: "mono", title: id }, text);
       return whole ? h("span", { class: "ref" }, shown, value.name ? h("span", { class: "mono quiet", title: id }, short(id)) : null, copier(id)) : shown;
     }
+    if (column.kind === "number" && /\.\d{5}/.test(value)) return h("span", { title: value }, Number(value).toFixed(4)); // a rate
     return String(value);
   }
 
@@ -578,7 +579,13 @@ function render({ model, el }) {
     drawRows();
   });
 
-  const columns = () => data.columns.map((one, place) => ({ ...one, place })).filter((one) => one.kind !== "hidden" && !hidden().has(one.name));
+  const pinned = () => kept().pinned?.[view.list];
+  /** The columns shown: the pinned one is the first, and does not scroll. */
+  function columns() {
+    const first = pinned(), not = hidden();
+    const shown = data.columns.map((one, place) => ({ ...one, place, look: `cell${isNumber(one.kind) ? " right" : ""}${one.name === first ? " pinned" : ""}` }));
+    return shown.filter((one) => one.kind !== "hidden" && !not.has(one.name)).sort((a, b) => (b.name === first) - (a.name === first));
+  }
   const hidden = () => new Set(kept().hidden?.[view.list] || []);
   const width = (column) => kept().widths?.[view.list]?.[column.name] || Math.max((zone() && CLOCKS[column.kind] ? 176 + 7 * (zone().length - 3) : WIDTHS[column.kind]) || WIDTHS.text, 8.8 * column.label.length + 40);
 
@@ -595,8 +602,7 @@ function render({ model, el }) {
     const shown = columns();
     show(heads, !shown.length ? null : h("div", { class: "row", role: "row", "aria-rowindex": 1 }, shown.map((one) => {
       const way = order.get(one.name);
-      const right = isNumber(one.kind);
-      return h("div", { class: right ? "cell right" : "cell", role: "columnheader", "aria-sort": way || "none" },
+      return h("div", { class: one.look, role: "columnheader", "aria-sort": way || "none" },
         button(`sort-${one.name}`, (event) => sort(one.name, event.shiftKey), one.label + (way ? (way === "ascending" ? " ▲" : " ▼") : ""), { title: `Sort by ${one.label}; with Shift as a further column. Shift and an arrow change its width.`, onkeydown: (event) => nudge(event, one) }),
         h("span", { class: "grip", "aria-hidden": "true", onpointerdown: (event) => drag(event, one) }));
     })));
@@ -606,9 +612,9 @@ function render({ model, el }) {
     grid.setAttribute("aria-rowcount", data.shown + 1);
     rows.style.height = `${data.shown * ROW}px`;
     show(notes, data.notes.map((one) => h("div", {}, one)));
-    const some = grouped(data.shown), all = grouped(data.all);
+    const some = grouped(data.shown), all = `${grouped(data.all)} row${data.all === 1 ? "" : "s"}`;
     const none = !data.shown && full(view);
-    show(foot, h("span", { class: "count" }, none ? "0 matches" : data.shown === data.all ? `${all} rows` : `${some} of ${all} rows`),
+    show(foot, h("span", { class: "count" }, none ? "0 matches" : data.shown === data.all ? all : `${some} of ${all}`),
       none ? button("edge clear", () => filter([], ""), "Clear filter") : null, sums(data.sums));
     drawSummary();
     drawRows();
@@ -628,7 +634,7 @@ function render({ model, el }) {
     const shown = columns();
     heads.append(h("div", { class: "row summary", role: "row" }, shown.map((one) => {
       const { missing, bars: found } = answer.columns[one.name], most = Math.max(1, ...found.map((bar) => bar.count));
-      return h("div", { class: "cell", role: "gridcell", title: missing ? `${grouped(missing)} without a value` : null }, found.map((bar) => {
+      return h("div", { class: one.look, role: "gridcell", title: missing ? `${grouped(missing)} without a value` : null }, found.map((bar) => {
         const text = `${bar.label}: ${grouped(bar.count)} rows`;
         const pressed = (event) => (event.shiftKey && !info.as_of ? explain({ list: view.list, filter: [full(view), ...bar.filter].join(" "), column: one.kind === "money" ? one.name : "" })
           : filter([...view.chips, ...bar.filter], view.text));
@@ -681,7 +687,7 @@ function render({ model, el }) {
       }
       const box = h("div", { class: `row${row.new ? " new" : ""}${place === active ? " active" : ""}${chosen.has(place) ? " chosen" : ""}`, role: "row", id: `${uid}-${place}`,
         "aria-rowindex": place + 2, "aria-selected": chosen.has(place) },
-        shown.map((one) => h("div", { class: isNumber(one.kind) ? "cell right" : "cell", role: "gridcell", title: one.kind === "text" ? row.cells[one.place] : one.kind === "status" ? row.cells[one.place][0] : null }, cell(row.cells[one.place], one))));
+        shown.map((one) => h("div", { class: one.look, role: "gridcell", title: one.kind === "text" ? row.cells[one.place] : one.kind === "status" ? row.cells[one.place][0] : null }, cell(row.cells[one.place], one))));
       box.style.top = `${place * ROW}px`;
       made.push(box);
     }
@@ -822,7 +828,8 @@ function render({ model, el }) {
         });
         drawTable();
       });
-      return h("label", {}, box, one.label);
+      const pin = () => { kept((held) => { (held.pinned ??= {})[view.list] = one.name === pinned() ? null : one.name; }); shut(); drawTable(); };
+      return h("div", {}, h("label", {}, box, one.label), button("copy", pin, one.name === pinned() ? "Unpin" : "Pin", { "aria-label": `Pin ${one.label}`, "aria-pressed": one.name === pinned() }));
     }), h("h3", {}, "Views"), ...Object.entries(data.views).map(([which, one]) => {
       const row = h("div", {}, h("button", { onclick: () => use(one) }, which));
       row.append(button("copy", () => forget(which, row), "Delete", { "aria-label": `Delete view ${which}` }));

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, time
 from functools import partial
 from pathlib import Path
@@ -104,7 +104,7 @@ class Rewards(Listing):
     def _read(self) -> Rows:
         user, filters = self.inputs["user"].strip(), {}
         if not user:
-            return Rows(columns=(), rows=(), things=(), ids=(), notes=("Choose a user to read rewards.",))
+            return Rows(columns=(), cells=(), things=(), ids=(), notes=("Choose a user to read rewards.",))
         refuse_private_key(user, "userId")
         for name in ("since", "until"):
             if text := self.inputs[name]:
@@ -254,13 +254,11 @@ class Panel(Displayed):
     def html(self) -> str:
         """The lists that were read, as static HTML."""
         parts = [headline("Workbench", self._api), "<div>What was read. Run the cell for a live panel.</div>"]
-        parts += [_static_table(listing) for listing in self.lists.values() if listing.is_read and listing.data.rows]
+        parts += [_static_table(listing) for listing in self.lists.values() if listing.is_read and listing.data.ids]
         return f'<div class="wb-read">{"".join(parts)}</div>'
 
     def __repr__(self) -> str:
-        read = ", ".join(
-            f"{name} {len(listing.data.rows):,}" for name, listing in self.lists.items() if listing.is_read
-        )
+        read = ", ".join(f"{name} {len(listing.data.ids):,}" for name, listing in self.lists.items() if listing.is_read)
         return f"<panel on {self._api.environment}: {read or 'nothing read yet'}>"
 
     # for the page
@@ -316,7 +314,7 @@ class Panel(Displayed):
         answer = {
             **window,
             "shown": len(listing),
-            "all": len(listing.data.rows),
+            "all": len(listing.data.ids),
             "notes": [visible(note, 400) for note in listing.notes],
             "columns": [_column(column) for column in listing.data.columns],
             "sums": listing.sums(),
@@ -344,12 +342,12 @@ class Panel(Displayed):
         if (name, key) != self.opened:
             self._close_form()
         self.opened = (name, key)
-        row, thing = listing.data.rows[number], listing.data.things[number]
+        thing = listing.data.things[number]
         explained = name not in (EXPLANATION, "health")
         facts = [
-            {**_column(column), "value": listing.cell(row, index), "explain": explained and column.kind == "money"}
+            {**_column(column), "value": listing.cell(number, index), "explain": explained and column.kind == "money"}
             for index, column in enumerate(listing.data.columns)
-            if row[index] is not None and column.kind != "hidden"
+            if listing.data.cells[index][number] is not None and column.kind != "hidden"
         ]
         actions = []
         for offer, _ in self._offered():
@@ -525,19 +523,19 @@ def _static_table(listing: Listing) -> str:
     """Return the first rows of a list as HTML."""
     columns = [(index, column) for index, column in enumerate(listing.data.columns) if column.kind != "hidden"]
     rows = tuple(
-        tuple(_static_cell(listing, row, index) for index, _ in columns) for row in listing.rows[:_STATIC_ROWS]
+        tuple(_static_cell(listing, number, index) for index, _ in columns) for number in listing.order[:_STATIC_ROWS]
     )
     title, heads = f"{sentence(listing.name)} · {len(listing):,} rows", tuple(column.label for _, column in columns)
     return markup.write(Grid(title=title, columns=heads, rows=rows, total=len(listing)))
 
 
-def _static_cell(listing: Listing, row: Any, index: int) -> Cell:
-    value, kind = row[index], listing.data.columns[index].kind
+def _static_cell(listing: Listing, number: int, index: int) -> Cell:
+    value, kind = listing.data.cells[index][number], listing.data.columns[index].kind
     if value is not None and kind == "status":
         return status_cell(str(value))
     if isinstance(value, datetime):
         return cell(value)
-    text = listing.cell(row, index)
+    text = listing.cell(number, index)
     return Cell((text if isinstance(text, str) else text["name"],), "number" if kind in ("money", "number") else "text")
 
 
@@ -573,40 +571,40 @@ _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
 def tiles(panel: Panel) -> Iterator[dict[str, str]]:
     """Yield the figures of the overview, each with the list and filter that it links to."""
 
-    def rows(name: str) -> list[dict[str, Any]]:
-        data = panel.lists[name].data
-        return [data.facts(number) for number in range(len(data.rows))]
+    def column(name: str, of: str) -> Sequence[Any]:
+        return panel.lists[name].data.column(of)
 
     def tile(label: str, figure: str, note: str, to: str, text: str = "", column: str = "") -> dict[str, str]:
         return {"label": label, "figure": figure, "note": note, "list": to, "filter": text, "column": column}
 
-    troubles = rows("health")
-    first = troubles[0]["what"] if troubles else "no trouble"
-    yield tile("Health", f"{len(troubles):,}", first[:120], "health")
+    troubles = column("health", "what")
+    yield tile("Health", f"{len(troubles):,}", (troubles[0] if troubles else "no trouble")[:120], "health")
     try:
-        backed = [row for row in rows("contracts") if row.get("credit_cents") is not None]
-        collateral, credit = (
-            rendering.money(sum(backed_token[name] for backed_token in backed))
-            for name in ("value_cents", "credit_cents")
-        )
+        backed = [cents for cents in column("contracts", "credit_cents") if cents is not None]
+        collateral = rendering.money(sum(filter(None, column("contracts", "value_cents"))))
         yield tile("Collateral", collateral, f"{len(backed):,} tokens of contracts", "contracts", column="value_cents")
-        yield tile("Credit capacity", credit, "collateral at its advance rates", "contracts", column="credit_cents")
+        credit, note = rendering.money(sum(backed)), "collateral at its advance rates"
+        yield tile("Credit capacity", credit, note, "contracts", column="credit_cents")
     except WorkbenchError as error:
         yield tile("Collateral", "–", rendering.plain(error).splitlines()[0][:120], "contracts")
-    to, listed = "transactions", rows("transactions")
-    held = [row["held_cents"] for row in listed if row.get("held_cents")]
+    to = "transactions"
+    held = [cents for cents in column(to, "held_cents") if cents]
     yield tile("Open holds", rendering.money(sum(held)), f"{len(held):,} authorized", to, "held>0", "held_cents")
     month = f"{things.now(panel._api):%Y-%m}"
-    posted = [row for row in listed if row.get("posted_at") and f"{row['posted_at']:%Y-%m}" == month]
-    total, count = rendering.money(sum(row.get("posted_cents") or 0 for row in posted)), f"{len(posted):,} transactions"
-    yield tile("Posted this month", total, f"{count}, before refunds", to, f"posted_at={month}", "posted_cents")
-    declined = sum(row.get("status") == "declined" for row in listed)
-    rate = f"{(len(listed) - declined) / len(listed):.0%}" if listed else "–"
-    yield tile("Approval rate", rate, f"{declined:,} of {len(listed):,} declined", to, "status:declined", APPROVED)
+    listing = Listing(to, lambda: panel.lists[to].data)
+    listing.filter(f"posted_at={month}")
+    amounts = column(to, "posted_cents")
+    posted = [amounts[number] or 0 for number in listing.order]
+    note = f"{len(posted):,} transactions, before refunds"
+    yield tile("Posted this month", rendering.money(sum(posted)), note, to, listing.text, "posted_cents")
+    statuses = column(to, "status")
+    declined, count = statuses.count("declined"), len(statuses)
+    rate = f"{(count - declined) / count:.0%}" if count else "–"
+    yield tile("Approval rate", rate, f"{declined:,} of {count:,} declined", to, "status:declined", APPROVED)
     yield tile("Points outstanding", *panel.rewards.outstanding, "rewards")
-    waiting = sum(row.get("application_status") == "manualReview" for row in rows("users"))
+    waiting = column("users", "application_status").count("manualReview")
     yield tile("Pending reviews", f"{waiting:,}", "users and owners in manual review", "users", '"manual review"')
-    to, failed = "deliveries", sum(row.get("state") not in ("delivered", "waiting") for row in rows("deliveries"))
-    yield tile("Failed deliveries", f"{failed:,}", "events that no endpoint accepted", to, "state:failed")
-    unknown = sum(row.get("outcome") == "unknown" for row in rows("requests"))
+    failed = sum(state not in ("delivered", "waiting") for state in column("deliveries", "state"))
+    yield tile("Failed deliveries", f"{failed:,}", "events that no endpoint accepted", "deliveries", "state:failed")
+    unknown = column("requests", "outcome").count("unknown")
     yield tile("Unknown outcomes", f"{unknown:,}", "calls to be resolved in the journal", "requests", "outcome:unknown")

@@ -91,13 +91,11 @@ def table(
     return text.write(describe(list(rows), reveal=reveal, columns=columns, rows=limit), width, paint)
 
 
-def html_table(
-    rows: Sequence[Any], columns: Sequence[str] | None = None, *, limit: int = MAX_ROWS, reveal: Collection[str] = ()
-) -> str:
+def html_table(rows: Sequence[Any], *, limit: int = MAX_ROWS) -> str:
     """Return records or mappings as an HTML table; rows beyond `limit` are counted."""
     from workbench.rendering import markup
 
-    return markup.write(describe(list(rows), reveal=reveal, columns=columns, rows=limit))
+    return markup.write(describe(list(rows), rows=limit))
 
 
 def curl(

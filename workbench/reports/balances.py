@@ -99,15 +99,14 @@ def _totals(values: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     return mark_report(totals, "contract_totals", values.attrs["notes"], trace=Trace(find))
 
 
-def record_balances(
-    api: Any, path: str | Path, *, at: datetime | None = None, symbols: Mapping[str, str] | None = None
-) -> pd.DataFrame:
+def record_balances(api: Any, path: str | Path, *, symbols: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Read the contracts, append the value of their tokens to a Parquet file, and return all its rows.
+
+    The time of the rows is the sandbox's, or the system time without one.
 
     Args:
         api: A session or a client.
         path: The file; the first call creates it.
-        at: The time to record; default the sandbox's time, or the system time without one.
         symbols: Further token symbols by address, in addition to `SYMBOLS`.
 
     Returns:
@@ -117,7 +116,7 @@ def record_balances(
     refuse_async(api, "reports.record_balances")
     path, sandbox = Path(path), sandbox_of(api)
     recorded = contract_values(api.list_contracts())
-    now = at or (datetime.now(UTC) if sandbox is None else sandbox.clock.now())
+    now = datetime.now(UTC) if sandbox is None else sandbox.clock.now()
     if not all(isinstance(text, str) for pair in (symbols or {}).items() for text in pair):
         raise UsageError([Problem("symbols", "type", "must map addresses to symbols")], of="reports.record_balances")
     known = {**SYMBOLS, **{address.lower(): symbol for address, symbol in (symbols or {}).items()}}

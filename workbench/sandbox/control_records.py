@@ -182,6 +182,7 @@ class DeliveryAttempt:
     error: str | None = about("Reason for a missing response", default=None)
     answer: str = about("Beginning of the response body", default="")
     fault: str | None = about("Kind of the fault rule that changed the delivery", default=None)
+    milliseconds: int | None = about("Time until the response, if it took 1,000 ms or more", default=None)
 
 
 @record

@@ -40,6 +40,7 @@ Post = Callable[[str, Mapping[str, str], bytes], PostResult]
 _BUSY_INTERVAL = 0.5  # seconds before a busy file is tried again
 _CLOSING = 0.5  # seconds that `close` waits for deliveries in flight
 _GONE = 410
+_SLOW = 1_000  # milliseconds; faster responses are not recorded, since they differ from run to run
 
 
 class WebhookDispatcher:
@@ -167,11 +168,14 @@ class WebhookDispatcher:
                 return True
         if fault is not None and fault.kind == "bad_signature":
             headers = {**headers, "signature": headers["signature"][::-1]}
+        begun = time.monotonic()
         result = self._send(row["url"], headers, body)
+        took = int((time.monotonic() - begun) * 1000)
         if fault is not None and fault.kind == "duplicate":
             result = self._send(row["url"], headers, body)
+        noted = {"fault": None if fault is None else fault.kind, "milliseconds": took if took >= _SLOW else None}
         with self._store:
-            self._record(row["id"], delivery, at, result, fault.kind if fault is not None else None)
+            self._record(row["id"], delivery, at, result, noted)
         return True
 
     def _due(self, row: Record) -> tuple[int, Record, Record] | None:
@@ -230,7 +234,7 @@ class WebhookDispatcher:
             return PostResult(status=None, error=f"not sent: {error}")
         return post(target, headers, body) if self._relay is None else self._relay(url, headers, body)
 
-    def _record(self, endpoint: str, delivery: Record, at: int, result: PostResult, fault: str | None) -> None:
+    def _record(self, endpoint: str, delivery: Record, at: int, result: PostResult, noted: Record) -> None:
         row = self._store.get("endpoint", endpoint)
         if row is None:
             return
@@ -241,7 +245,7 @@ class WebhookDispatcher:
             "status": result.status,
             "error": result.error,
             "answer": result.body if self._keeps_answers else "",
-            **({"fault": fault} if fault else {}),
+            **{name: value for name, value in noted.items() if value is not None},
         }
         attempts = [*delivery["attempts"], attempt]
         max_tries, first, factor, longest = settings["event_retries"]

@@ -15,6 +15,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
+from operator import itemgetter
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -186,7 +187,7 @@ class Store:
 
     def all(self, kind: str, *, newest: bool = False) -> Iterator[Any]:
         """Iterate over the values of a kind in the same order."""
-        return (value for _, value in self.items(kind, newest=newest))
+        return map(itemgetter(1), self.items(kind, newest=newest))
 
     def numbered(self, kind: str, after: int) -> Iterator[Any]:
         """Iterate in order over the values of a kind whose ids are numbers of its counter, after a given number."""

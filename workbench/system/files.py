@@ -124,7 +124,7 @@ def _is_running(process: int) -> bool:
     return True
 
 
-def check_place(path: Path, file_system: Callable[[Path], str] = file_system) -> None:
+def check_place(path: Path) -> None:
     """Check that a file can be created at a path, and warn about a shared file system. Nothing is created.
 
     Raises:

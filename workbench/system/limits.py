@@ -58,11 +58,11 @@ def too_large(limits: Limits) -> LimitExceeded:
     return LimitExceeded(f"unpacks to too many bytes (maximum max_size={limits.size:,})")
 
 
-def check_ratio(unpacked: int, packed: int, least: int = 50_000_000) -> None:
+def check_ratio(unpacked: int, packed: int) -> None:
     """Check that a stream does not unpack to far more than its packed size.
 
     Raises:
         LimitExceeded: The stream exceeds the ratio.
     """
-    if unpacked > max(least, MAX_RATIO * packed):
+    if unpacked > max(50_000_000, MAX_RATIO * packed):
         raise LimitExceeded(f"unpacks to more than {unpacked:,} bytes, over {MAX_RATIO} times its packed size")

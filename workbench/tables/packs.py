@@ -15,6 +15,7 @@ import attrs
 import pandas as pd
 
 from workbench.errors import UsageError, visible
+from workbench.rendering import design
 from workbench.rendering.text import minor_digits
 from workbench.tables.columns import AMOUNT
 from workbench.tables.rows import UNKNOWN, is_missing, without_unit
@@ -297,16 +298,17 @@ def _chart(book: "Workbook", page: "Worksheet", sheet: _Sheet) -> None:
 
 # -- HTML
 
-_STYLE = """
-:root{color-scheme:light dark;--ink:#1c2024;--paper:#fff;--line:#d5d9de;--soft:#f4f6f8}
-@media (prefers-color-scheme:dark){:root{--ink:#e6e8ea;--paper:#14171a;--line:#3a4047;--soft:#1e2226}}
-html{background:var(--paper);color:var(--ink);font:14px/1.45 system-ui,sans-serif}
-body{max-width:72rem;margin:2rem auto;padding:0 1rem}table{border-collapse:collapse;margin:.6rem 0 1rem}
-th,td{padding:.25rem .7rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
-th{background:var(--soft)}td.number,th.number{text-align:right;font-variant-numeric:tabular-nums}
-td:first-child{white-space:nowrap}tfoot td{font-weight:600;border-top:2px solid var(--ink)}.wide{overflow-x:auto}
-svg{width:100%;max-width:44rem;font:12px system-ui,sans-serif}svg text{fill:var(--ink)}
-svg rect{fill:#3b7dd8}svg rect.running{fill:none;stroke:#3b7dd8;stroke-dasharray:4 3}svg line{stroke:var(--ink)}
+_STYLE = f"""{design.variables("body", by_system=True)}
+html{{color-scheme:light dark}}body{{background:var(--wb-page);color:var(--wb-ink);max-width:72rem}}
+body{{font:var(--wb-text)/1.45 system-ui,sans-serif;margin:var(--wb-s6) auto;padding:0 var(--wb-s4)}}
+h1{{font-size:var(--wb-title)}}h2{{font-size:var(--wb-large)}}.wide{{overflow-x:auto}}
+table{{border-collapse:collapse;margin:var(--wb-s2) 0 var(--wb-s4)}}th{{background:var(--wb-raised)}}
+th,td{{padding:var(--wb-s1) var(--wb-s3);border-bottom:1px solid var(--wb-line);text-align:left;vertical-align:top}}
+td.number,th.number{{text-align:right;font-variant-numeric:tabular-nums}}td:first-child{{white-space:nowrap}}
+tfoot td{{font-weight:600;border-top:2px solid var(--wb-ink)}}
+svg{{width:100%;max-width:44rem;font:12px system-ui,sans-serif}}svg text{{fill:var(--wb-ink)}}
+svg rect{{fill:var(--wb-accent)}}svg rect.running{{fill:none;stroke:var(--wb-accent);stroke-dasharray:4 3}}
+svg line{{stroke:var(--wb-ink)}}
 """
 
 

@@ -230,8 +230,8 @@ class Deliveries(Life):
             return
         self._at(self.now + _RETRIES[delivery.attempts - 1], lambda: self._deliver(delivery))
 
-    def _break(self, invariant: str, breach: str, transaction: str = "") -> None:
-        self.breaches.append(Breach(invariant, breach, transaction))
+    def _break(self, invariant: str, breach: str) -> None:
+        self.breaches.append(Breach(invariant, breach, ""))
 
 
 def _delivery(name: str, text: str, event: Mapping[str, Any], keys: Iterable[str], kind: str = "event") -> Delivery:

@@ -1,9 +1,12 @@
 """Controls that read the state: events, requests, balances and stored records."""
 
-from typing import Annotated
+from itertools import compress
+from operator import itemgetter
+from typing import Annotated, Any
 
+from workbench.errors import Problem
 from workbench.interface.events import EVENT_KINDS
-from workbench.sandbox.context import not_found
+from workbench.sandbox.context import not_found, wrong_argument
 from workbench.sandbox.control_records import (
     CardBalance,
     RequestEntry,
@@ -123,3 +126,24 @@ class ReadingControls(ControlGroup):
         """
         records = self._theirs(self._engine.store.all(kind), api_key, all_tenants)
         return self._collect(StoredRecord({"kind": kind, **row}) for row in records)
+
+    @control(changes=False)
+    def _columns(self, kind: Annotated[str, RECORD_KINDS], names: str) -> list[Any]:
+        """Return members of all stored records of a kind that belong to the tenant, as a list each, oldest first.
+
+        Args:
+            kind: Kind of the records, as for `records`.
+            names: Names of members, separated by spaces.
+        """
+        read = itemgetter("tenant", *names.split())
+        try:
+            owners, *columns = map(list, zip(*map(read, self._engine.store.all(kind)), strict=True))
+        except KeyError as error:
+            raise wrong_argument(Problem("names", "unknown", f"{error} is not a member of each {kind}")) from None
+        except ValueError:  # no records
+            return [[] for _ in names.split()]
+        tenant = self._tenant_id()
+        if any(owner != tenant for owner in set(owners)):
+            theirs = [owner == tenant for owner in owners]
+            columns = [list(compress(column, theirs)) for column in columns]
+        return columns
