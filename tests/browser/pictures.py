@@ -8,11 +8,12 @@ others, every line of text is elsewhere, and nothing is compared.
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from html import escape
 from io import BytesIO
 from pathlib import Path
 
-from PIL import Image, ImageChops, ImageStat
+from PIL import Image, ImageChops, ImageDraw, ImageStat
 from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import Locator
 
@@ -60,6 +61,22 @@ def picture(shown: Locator, name: str, colors: int = 96) -> None:
             return
         page.wait_for_timeout(500)  # what a kernel adds may still be on its way
     raise AssertionError(f"{name} looks different: python -m tests.browser.pictures")
+
+
+def contact_sheet(shots: Mapping[str, bytes], name: str, columns: int = 5) -> None:
+    """Make one picture of several screens, each with its name, where the environment asks for pictures."""
+    if not os.environ.get(MAKE):
+        return
+    images = [Image.open(BytesIO(shot)).convert("RGB") for shot in shots.values()]
+    wide = 480 if images[0].width > 700 else 240
+    images = [image.resize((wide, image.height * wide // image.width), Image.Resampling.LANCZOS) for image in images]
+    high = max(image.height for image in images) + 24
+    sheet = Image.new("RGB", (columns * (wide + 8), -(-len(images) // columns) * high), "#80868f")
+    for number, (title, image) in enumerate(zip(shots, images, strict=True)):
+        left, top = number % columns * (wide + 8), number // columns * high
+        ImageDraw.Draw(sheet).text((left + 4, top + 4), title, fill="white", font_size=14)
+        sheet.paste(image, (left, top + 22))
+    sheet.quantize(200).save(IMAGES / f"{name}.png", optimize=True)
 
 
 def _taken(shown: Locator) -> Image.Image:

@@ -9,6 +9,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 import workbench as wb
 from tests.browser.conftest import Watch
+from tests.browser.looks import look_at
+from tests.browser.pictures import contact_sheet
 from tests.panel.test_page import HOSTILE
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -204,6 +206,67 @@ def test_it_can_be_read_without_javascript(context: BrowserContext, watch: Watch
         page.goto((files / f"{kind}.html").as_uri())
         expect(page.locator(".static table").last).to_contain_text(text)
     plain.close()
+
+
+SCREENS = (
+    "Overview", "Health", "Contracts", "Users", "Companies", "Cards", "Transactions", "Payment accounts", "Disputes", "Events",
+    "Sequences", "Requests", "Assumptions", "Details of a user", "Details of a transaction",
+)  # fmt: skip
+"""Screens of a panel; the dashboard, a report, a chart, a run and several reports on one page make twenty."""
+
+
+@pytest.fixture(scope="module")
+def screens(files: Path) -> Path:
+    """Write the panel of a session in which something happened, and a page of several reports."""
+    api = wb.connect(seed=7)
+    wb.sequences.run(api, wb.testing.traffic(seed=7, cards=3, days=40), progress=False)
+    with pytest.raises(wb.WorkbenchError):
+        api.update_user(user_id="0" * 8 + "-0000-4000-8000-" + "0" * 12, external_id="gold-1")
+    panel = wb.browse(api)
+    for name in panel.lists:
+        panel.open(name)
+    wb.to_file(panel, files / "lived.html")
+    transactions = wb.reports.transactions(api)
+    frames = {"Spend": wb.reports.spend(transactions), "Approvals": wb.reports.approvals(transactions, freq="month")}
+    wb.to_file(frames, files / "pack.html")
+    return files
+
+
+@pytest.mark.parametrize("theme,width", [("light", 1280), ("light", 390), ("dark", 1280), ("dark", 390)])
+def test_twenty_screens(page: Page, screens: Path, theme: str, width: int) -> None:
+    """No box overlaps another or is cut, and no color is too weak, in either theme, on a laptop and on a phone."""
+    page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    page.set_viewport_size({"width": width, "height": 844})
+    wrong: dict[str, list[str]] = {}
+    shots: dict[str, bytes] = {}
+
+    def look(name: str, place: str) -> None:
+        if found := look_at(page, place, rules=["color-contrast"]):
+            wrong[name] = found
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            wrong.setdefault(name, []).append("wider than the page")
+        shots[name] = page.screenshot(animations="disabled", caret="hide")
+
+    page.set_default_timeout(20_000)
+    opened(page, screens / "lived.html")
+    for name in SCREENS:
+        kind = {"Details of a user": "Users", "Details of a transaction": "Transactions"}.get(name, name)
+        page.get_by_role("navigation").get_by_role("button", name=kind, exact=True).click()
+        expect(page.locator(".tiles .tile, .rows .row").first).to_be_visible()
+        if kind != name:
+            page.locator(".rows .row").first.click()
+            expect(page.get_by_role("region", name="Details").locator(".facts")).to_be_visible()
+        look(name, ".wbp")
+        if kind != name:
+            page.get_by_role("button", name="Close details").click()
+    for name in ("dashboard", "report", "chart", "run", "pack"):
+        page.goto((screens / f"{name}.html").as_uri())
+        expect(page.locator(".rows .row, table").first).to_be_visible()
+        look(name.capitalize(), ".wbp" if name != "pack" else "body")
+
+    assert len(shots) == 20
+    contact_sheet(shots, f"screens-{theme}-{width}")
+    assert wrong == {}
 
 
 def test_a_pinned_column_stays_in_sight(browser: Browser, files: Path) -> None:

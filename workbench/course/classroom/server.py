@@ -35,6 +35,7 @@ from workbench.course.classroom.wheel_house import SETUP
 from workbench.course.learner import EXERCISES
 from workbench.errors import WorkbenchError
 from workbench.rendering import design
+from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.relay import RELAY_PATH
 from workbench.sandbox.server import FOREIGN, NOT_JSON, is_foreign, is_json, own_fingerprint, refused
 from workbench.schema import strict_json
@@ -163,7 +164,7 @@ class ClassServer(ClassState):
             return await self._class(place, request)
         if not self._local and f"/{rest}" in (RELAY_PATH, f"/production{RELAY_PATH}"):
             return refused(403, FOREIGN) if is_foreign(request, self.url) else await place.exchange_deliveries(request)
-        if self._paused and request.method != "GET" and not rest.endswith("_sandbox/drain"):
+        if self._paused and request.method != "GET" and not _only_reads(rest):
             return refused(403, "The class is paused by your trainer")
         return await place.handle(attrs.evolve(request, path=f"/{rest}"))
 
@@ -297,6 +298,12 @@ class ClassServer(ClassState):
             return refused(400, str(error))
         except (KeyError, TypeError):
             return refused(400, "an argument of the action is missing or has the wrong type")
+
+
+def _only_reads(path: str) -> bool:
+    """Return whether a path below a learner's code is a control that changes nothing, or fetches deliveries."""
+    _, _, name = path.partition("_sandbox/")
+    return name == "drain" or (name in CONTROLS and not CONTROLS[name].changes)
 
 
 def _detail(exercise: str, kind: str, said: Mapping[str, Any]) -> dict[str, Any]:
