@@ -232,7 +232,15 @@ def screens(files: Path) -> Path:
     return files
 
 
-@pytest.mark.parametrize("theme,width", [("light", 1280), ("light", 390), ("dark", 1280), ("dark", 390)])
+@pytest.mark.parametrize(
+    "theme,width",
+    [
+        pytest.param("light", 1280, marks=pytest.mark.soak),
+        ("light", 390),
+        ("dark", 1280),
+        pytest.param("dark", 390, marks=pytest.mark.soak),
+    ],
+)
 def test_twenty_screens(page: Page, screens: Path, theme: str, width: int) -> None:
     """No box overlaps another or is cut, and no color is too weak, in either theme, on a laptop and on a phone."""
     page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]

@@ -69,9 +69,9 @@ def dispute_one(api: Any, chance: random.Random, open_: list[str]) -> None:
 @pytest.mark.parametrize(
     "seed,tz",
     [
-        pytest.param(1, "UTC", marks=pytest.mark.slow),
+        pytest.param(1, "UTC", marks=pytest.mark.soak),
         (2, "America/New_York"),
-        pytest.param(3, "Asia/Tokyo", marks=pytest.mark.slow),
+        pytest.param(3, "Asia/Tokyo", marks=pytest.mark.soak),
     ],
 )
 def test_three_closes_in_a_row(seed: int, tz: str, tmp_path: Path) -> None:

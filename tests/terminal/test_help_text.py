@@ -107,7 +107,7 @@ def test_a_member_of_an_optional_object_is_required_with_it(wb):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("columns", ["80", "200"])
+@pytest.mark.parametrize("columns", ["80", pytest.param("200", marks=pytest.mark.soak)])
 def test_no_option_is_broken(wb, monkeypatch, columns):
     """In the help of every command, at two widths, options are whole, types are named and examples are complete."""
     monkeypatch.setenv("COLUMNS", columns)

@@ -18,7 +18,7 @@ from workbench.sandbox.server import CONTROL_PATH, NOT_JSON, App, is_json, refus
 from workbench.schema import strict_json
 from workbench.system.messages import Request, Response
 
-MAX_ENTRIES_A_MINUTE = 120  # of a learner
+MAX_ENTRIES_A_MINUTE = 180  # of a learner
 MAX_LEARNER_BYTES = 64 * 2**20  # of the files of a learner's sandboxes
 AT_ONCE = 4  # requests of a learner that wait for a file or a control
 _WAITING = 64  # further ones of a learner
