@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -414,6 +416,44 @@ def test_a_bad_answer_does_not_solve_a_drill(api: wb.Session, name: str, number:
     run = drill(api, name)
 
     assert not solved(api, run, ANSWERS[name][number])
+
+
+Judge = Callable[[bytes, str, list[bytes]], bool]
+UNVERIFIED: dict[str, Judge] = {
+    "all but the id of a forgery": lambda body, signature, flushed: b"00000000-0000-4000-8000-000000000000" not in body,
+    "all but a signature of zeros": lambda body, signature, flushed: signature != "0" * 64,
+    "all until the events are delivered": lambda body, signature, flushed: not flushed,
+    "events that were delivered before": lambda body, signature, flushed: not flushed or body in flushed,
+}
+
+
+@pytest.mark.parametrize("way", UNVERIFIED)
+def test_a_receiver_that_verifies_no_signature_does_not_solve_a_rotated_key(api: wb.Session, way: str) -> None:
+    run = drill(api, "rotated-key")
+    received: list[bytes] = []
+    flushed: list[bytes] = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            received.append(body)
+            self.send_response(204 if UNVERIFIED[way](body, self.headers["signature"], flushed) else 401)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Log nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", run.facts["port"]), Receiver) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        for event in api.sandbox.events(since=run.facts["after"]):
+            api.sandbox.resend(event.payload["id"], run.facts["endpoint"])
+        assert api.sandbox.flush(timeout=60).ok
+        flushed.extend(received)
+        missing = run.check().missing
+        server.shutdown()
+
+    assert len(flushed) >= 3
+    assert [text for text in missing if "forged" in text or "genuine" in text]
 
 
 @pytest.fixture

@@ -5,7 +5,9 @@ missing.
 """
 
 import contextlib
+import secrets
 import socket
+import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -116,15 +118,32 @@ def _missed(api: Session, bought: Sequence[str]) -> tuple[int, int]:
 
 
 def rotated_key(api: Session, facts: Facts) -> Iterator[str]:
-    yield from _undelivered(api, facts)
+    missing = tuple(_undelivered(api, facts))
+    yield from missing
     event = api.sandbox.events(since=facts["after"])[0].payload
-    body = strict_json.dumps({**event, "id": "00000000-0000-4000-8000-000000000000"})
-    url = check_url(f"http://127.0.0.1:{facts['port']}/webhooks")
-    forged = post(url, {"content-type": "application/json", "signature": "0" * 64}, body, seconds=2)
-    if forged.status is None:
-        yield "the endpoint does not answer: keep the receiver running while you check."
-    elif forged.accepted:
-        yield "the receiver accepted a forged delivery."
+    url = f"http://127.0.0.1:{facts['port']}/webhooks"
+    for forged in (event, {**event, "id": str(uuid.uuid4())}):
+        headers = {"content-type": "application/json", "signature": secrets.token_hex(32)}
+        result = post(check_url(url), headers, strict_json.dumps(forged), seconds=2)
+        if result.status is None:
+            yield "the endpoint does not answer: keep the receiver running while you check."
+            return
+        if result.accepted:
+            yield "the receiver accepted a forged delivery."
+            return
+    if not missing and not _redelivered(api, event["id"], url):
+        yield "the receiver refused a genuine delivery, signed with the current key."
+
+
+def _redelivered(api: Session, event: str, url: str) -> bool:
+    """Deliver an event again, and return whether the receiver at a URL accepted it."""
+    api.sandbox.resend(event)
+    api.sandbox.flush(timeout=5)
+    endpoints = {endpoint.id for endpoint in api.sandbox.endpoints() if endpoint.url == url}
+    return any(
+        delivery.event_id == event and delivery.endpoint in endpoints
+        for delivery in api.sandbox.deliveries(state="delivered")
+    )
 
 
 def _undelivered(api: Session, facts: Facts) -> Iterator[str]:
