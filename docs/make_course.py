@@ -202,7 +202,7 @@ PICTURES: Mapping[str, Picture] = {
             ("check", "run", "all right"),
             ("check", "problems", "a row is wrong"),
             ("run", "service", "call"),
-            ("run", "file", "recorded"),
+            ("run", "file", ""),
             ("file", "run", "-resume"),
         ),
     ),

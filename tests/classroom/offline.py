@@ -2,22 +2,29 @@
 
 It fetches the packages of this system (with internet, unless FOLDER is a class that was prepared), serves the class with a self-signed certificate, and
 runs the line of its page /setup in an empty folder and environment, in a network namespace that has the loopback interface only (Linux, `unshare`).
-The installed workbench then joins by the link, reads the sandbox of the class, and opens a notebook server; the figures are printed.
+The installed workbench then joins by the link and reads the sandbox of the class; the figures are printed.
+
+`--load FOLDER` measures calls of ten learners to a class server with TLS, alone and while ten laptops download at 10 MB/s each (with `curl`), and the
+memory of the server.
 """
 
 import html
 import json
 import os
 import re
+import signal
 import ssl
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
-from workbench.course.classroom import ClassServer
+import workbench as wb
+from workbench.course.classroom import ClassServer, Results
 from workbench.sandbox.server import self_signed
 
 CALLED = (
@@ -53,7 +60,6 @@ def trial(folder: Path) -> None:
         for command in (
             [programs / "workbench", "class", "join", server.results.link(server.learners[0]), "--no-lab"],
             [programs / "python", "-c", CALLED],
-            [programs / "jupyter", "lab", "--version"],
         ):
             print(
                 subprocess.run(
@@ -68,8 +74,67 @@ def trial(folder: Path) -> None:
     server.close()
 
 
+def calls(url: str, codes: list[str], certificate: Path, seconds: float) -> list[float]:
+    """Return the sorted times in milliseconds of calls that learners make five times a second."""
+    times: list[float] = []
+    until = time.monotonic() + seconds
+
+    def learner(code: str) -> None:
+        with wb.connect(f"{url}/{code}", ca_file=certificate) as api:
+            while time.monotonic() < until:
+                begun = time.monotonic()
+                api.list_contracts()
+                times.append(1000 * (time.monotonic() - begun))
+                time.sleep(0.2)
+
+    with ThreadPoolExecutor(len(codes)) as learners:
+        list(learners.map(learner, codes))
+    return sorted(times)
+
+
+def load(folder: Path, seconds: float = 15) -> None:
+    """Measure calls with and without downloads, three times in turn."""
+    largest = max((folder / "setup" / "wheels").iterdir(), key=lambda file: file.stat().st_size)
+    command = [
+        sys.executable,
+        "-m",
+        "workbench",
+        "class",
+        "serve",
+        "--folder",
+        str(folder),
+        "--learners",
+        "10",
+        "--self-signed",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
+        assert served.stdout is not None
+        url = served.stdout.readline().strip()
+        with closing(Results(folder / "class.db")) as results:
+            codes = [learner.code for learner in results.learners()][:10]
+        certificate = folder / "class-tls.crt"
+        calls(url, codes, certificate, 2)
+        for turn in range(6):
+            download = f"while :; do curl -sS --cacert '{certificate}' --limit-rate 10M -o /dev/null '{url}/setup/wheels/{largest.name}'; done"
+            laptops = [subprocess.Popen(["sh", "-c", download], start_new_session=True) for _ in range(10 * (turn % 2))]
+            times = calls(url, codes, certificate, seconds)
+            for each in laptops:
+                os.killpg(each.pid, signal.SIGTERM)
+                each.wait()
+            memory = int(re.findall(r"VmRSS:\s+(\d+)", Path(f"/proc/{served.pid}/status").read_text())[0]) / 1024
+            p50, p95 = times[len(times) // 2], times[int(len(times) * 0.95)]
+            print(
+                f"{len(laptops):2} downloads: {len(times)} calls, p50 {p50:.1f} ms, p95 {p95:.1f} ms; server {memory:.0f} MB",
+                flush=True,
+            )
+        served.send_signal(signal.SIGINT)
+
+
 def main() -> None:
-    """Prepare the folder, and run the trial without a network."""
+    """Prepare the folder, and run the trial without a network; or measure the load."""
+    if sys.argv[1:2] == ["--load"]:
+        load(Path(sys.argv[2]).resolve())
+        return
     if sys.argv[1:2] == ["--without-network"]:
         assert subprocess.run([sys.executable, "-c", REACHED], capture_output=True, check=False).returncode, (
             "there is a network"

@@ -81,7 +81,7 @@ _OF_THE_FIELD = {
     "05": ["000123456"],  # of the cell before the test planted its people
     "06": ["25"],  # percent of a company that makes an owner
     "08": ["100"],  # items of a page, at most
-    "11": ["1,000,000", "100", "2.5"],  # native units of a token, cents of a dollar; 2,500,000 native units
+    "11": ["1,000,000", "100"],  # native units of a token, cents of a dollar
 }
 
 

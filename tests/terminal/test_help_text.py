@@ -16,6 +16,7 @@ from workbench.terminal.where import example_values, kept_path
 NOT_RUN = {
     "agent serve": "serves until its input is closed",
     "class serve": "serves until it is stopped",
+    "class prepare": "fetches packages from the internet",
     "course lab": "opens JupyterLab",
     "events listen": "listens until it is stopped",
     "events resend": "needs an application behind a URL",

@@ -219,6 +219,7 @@ _EXAMPLES = {
     "course book": "workbench course book duplicate-bookings SETTLED-TRANSACTION-ID 1250",
     "course exam": "workbench course exam --drill unknown-refunds -- python agent.py",
     "class join": "workbench class join https://class.example.com:8700/olive-4f7m-qjxa",
+    "class prepare": "workbench class prepare --folder class --system windows --system linux",
     "class print": "workbench class print sheets --folder class",
     "sandbox create-key": "workbench sandbox create-key reporting",
     "sandbox create-payment-route": "workbench sandbox create-payment-route --user-id USER-ID",

@@ -128,12 +128,13 @@ class ReadingControls(ControlGroup):
         return self._collect(StoredRecord({"kind": kind, **row}) for row in records)
 
     @control(changes=False)
-    def _columns(self, kind: Annotated[str, RECORD_KINDS], names: str) -> list[Any]:
+    def _columns(self, kind: Annotated[str, RECORD_KINDS], names: str, api_key: str | None = None) -> list[Any]:
         """Return members of all stored records of a kind that belong to the tenant, as a list each, oldest first.
 
         Args:
             kind: Kind of the records, as for `records`.
             names: Names of members, separated by spaces.
+            api_key: A key of the tenant; default: the session's.
         """
         read = itemgetter("tenant", *names.split())
         try:
@@ -142,7 +143,7 @@ class ReadingControls(ControlGroup):
             raise wrong_argument(Problem("names", "unknown", f"{error} is not a member of each {kind}")) from None
         except ValueError:  # no records
             return [[] for _ in names.split()]
-        tenant = self._tenant_id()
+        tenant = self._tenant_id(api_key)
         if any(owner != tenant for owner in set(owners)):
             theirs = [owner == tenant for owner in owners]
             columns = [list(compress(column, theirs)) for column in columns]
