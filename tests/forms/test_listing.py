@@ -154,6 +154,58 @@ def test_a_window_is_what_a_page_shows() -> None:
     assert len(second["cells"][4]) < 600
 
 
+GROUPED = (
+    ("a", 1_000, "usd", "settled", datetime(2026, 1, 31, 15, tzinfo=UTC)),
+    ("b", 250, "jpy", "declined", datetime(2026, 2, 1, tzinfo=UTC)),
+    ("a", -(10**15), "eur", None, datetime(2026, 3, 1, tzinfo=UTC)),
+    ("a", 3_050, "usd", "settled", datetime(2026, 1, 1, tzinfo=UTC)),
+    (None, None, "usd", "settled", None),
+)
+GROUPED_COLUMNS = (
+    Column("name"), Column("cents", "money"), Column("currency", "hidden"), Column("status", "status"), Column("at", "time"),
+)  # fmt: skip
+
+
+def test_groups_have_counts_and_subtotals_by_currency() -> None:
+    """They are in the order of their first rows; filter, sort, sums, frame and selected lines are those of the rows."""
+    shown = listing(list(GROUPED), GROUPED_COLUMNS)
+    everything = shown.sums()
+
+    shown.group("name", ["a"])
+
+    rows = [(row.get("group"), row.get("count"), row.get("sums")) for row in shown.window(0, 10) if "group" in row]
+    total = {"cents": "-10,000,000,000,000.00 EUR + 40.50 USD"}
+    assert [("a", 3, total), ("b", 1, {"cents": "250 JPY"}), ("", 1, {})] == rows
+    assert [-1, 0, 2, 3, -2, -3] == shown.lines
+    assert [2, 1] == shown.numbers([0, 2, 4])  # an unfolded group is its rows, a folded one has them all
+    assert [1_000, -(10**15), 3_050, 250] == shown.frame()["cents"].tolist()[:4]
+    assert everything == shown.sums()
+    assert "rows.group('name')" in shown.python()
+    shown.filter("status:settled")
+    shown.sort("-cents")
+    assert ({"a": [3, 0], "": [4]}, 3) == (shown.groups, len(shown))
+    shown.sort("cents")  # of one currency: by the subtotals
+    assert ["", "a"] == list(shown.groups)
+    shown.group()
+    assert [0, 3, 4] == shown.lines
+    with pytest.raises(UsageError, match="the columns are"):
+        shown.group("nothing")
+
+
+def test_times_are_grouped_by_periods() -> None:
+    shown = listing(list(GROUPED), GROUPED_COLUMNS)
+
+    shown.group("at")
+
+    assert ["2026-01-31 15", "2026-02-01 00", "2026-03-01 00", "2026-01-01 00", ""] == list(shown.groups)
+    days: list[tuple[Any, ...]] = [
+        ("x", 1, "usd", "settled", datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=day)) for day in range(90)
+    ]
+    many = listing(days, GROUPED_COLUMNS)
+    many.group("at")
+    assert {"2026-01": 31, "2026-02": 28, "2026-03": 31} == {key: len(rows) for key, rows in many.groups.items()}
+
+
 @pytest.mark.slow
 def test_a_hundred_thousand_rows_turn_within_a_second() -> None:
     """Sorting and filtering 100,000 rows take less than a second a step."""
@@ -164,6 +216,7 @@ def test_a_hundred_thousand_rows_turn_within_a_second() -> None:
         "sort by time": lambda: shown.sort("posted_at"),
         "filter": lambda: shown.filter("merchant:77 amount>500"),
         "clear": lambda: shown.filter(""),
+        "group": lambda: [shown.group("merchant_name"), shown.window(0, 100), shown.group()],
         "last window": lambda: shown.window(99_900, 100),
     }
     took = {}

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property, lru_cache, partial
-from itertools import compress
+from itertools import chain, compress
 from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,6 +78,10 @@ class Listing:
         """The filter."""
         self.sorted: tuple[str, ...] = ()
         """The columns of the order; a "-" before a name descends."""
+        self.grouped = ""
+        """The column whose values group the rows; empty without groups."""
+        self.unfolded: frozenset[str] = frozenset()
+        """The groups whose rows are shown."""
         self.fresh: frozenset[str] = frozenset()
         """The ids that the last reading found for the first time."""
         self._load = load
@@ -103,10 +107,11 @@ class Listing:
         with self._reading:
             before, self._data = self._data, data
             self._prepared = False
-            for name in ("searched", "order", "_passing", "_coded"):
-                self.__dict__.pop(name, None)
+            self._forget("searched", "_coded", "_passing")
         self.fresh = frozenset() if before is None else frozenset(data.ids) - frozenset(before.ids)
         self._codes = data.column("currency")
+        if self.grouped not in [column.name for column in data.columns]:  # it has no values any more
+            self.group()
         return data
 
     def filter(self, text: str) -> None:
@@ -117,7 +122,11 @@ class Listing:
                 quote text with spaces. Money is compared in dollars, times by their ISO text.
         """
         self.text = text
-        for name in ("order", "_passing"):
+        self._forget("_passing")
+
+    def _forget(self, *names: str) -> None:
+        """Forget what was computed from the rows, the filter and the order."""
+        for name in (*names, "order", "groups", "lines"):
             self.__dict__.pop(name, None)
 
     @property
@@ -133,12 +142,35 @@ class Listing:
         Raises:
             UsageError: The column does not exist.
         """
+        self._check_columns(*columns)
+        self.sorted = columns
+        self._forget()
+
+    def group(self, column: str = "", unfolded: Iterable[str] = ()) -> None:
+        """Group the rows by a column, times by their hour, day, month or year. Without a column, remove the groups.
+
+        Groups are in the order of their first rows, or of their subtotals if the first column of the order has amounts
+        of one currency.
+
+        Args:
+            column: The column whose values make the groups.
+            unfolded: Keys of the groups whose rows are shown below them; each key is the text of the value.
+
+        Raises:
+            UsageError: The column does not exist.
+        """
+        if column:
+            self._check_columns(column)
+        if column != self.grouped:
+            self._forget()
+        self.grouped, self.unfolded = column, frozenset(unfolded)
+        self.__dict__.pop("lines", None)
+
+    def _check_columns(self, *columns: str) -> None:
         names = [column.name for column in self.data.columns]
         wrong = [column for column in columns if column.lstrip("-") not in names]
         if wrong:
             raise UsageError(f"{wrong[0].lstrip('-')}: the columns are {', '.join(names)}", of="sort")
-        self.sorted = columns
-        self.__dict__.pop("order", None)
 
     def __len__(self) -> int:
         return len(self.order)
@@ -154,13 +186,62 @@ class Listing:
 
     @cached_property
     def order(self) -> list[int]:
-        """Positions of the rows that pass the filter, in sort order."""
+        """Positions of the rows that pass the filter, in sort order; those of a group follow each other."""
+        return [*chain(*self.groups.values())] if self.grouped else self._ordered()
+
+    def _ordered(self) -> list[int]:
         passing = self._passing
         order = [number for number in self.data.order if passing[number]]
         for name in reversed(self.sorted):
             if (index := self._place(name.lstrip("-"))) is not None:
                 order = self._in_order(order, index, name.startswith("-"))
         return order
+
+    @cached_property
+    def groups(self) -> dict[str, list[int]]:
+        """Positions of the rows of each group that pass the filter, by the key of the group."""
+        groups: dict[str, list[int]] = {}
+        if (index := self._place(self.grouped)) is None:
+            return groups
+        cells: Sequence[Any] = self.data.cells[index]
+        if self.data.columns[index].kind in ("time", "wall"):
+            times = milliseconds(cells)
+            size = _period(at // _HOUR for at in set(compress(times, self._passing)) if at is not None)
+            keys = ["" if at is None else _hour(at // _HOUR)[:size] for at in times]
+        else:
+            texts = {value: plain(value) for value in set(cells)}
+            keys = [texts[value] for value in cells]
+        for number in self._ordered():
+            groups.setdefault(keys[number], []).append(number)
+        first = self.sorted[0] if self.sorted else ""
+        by = self._place(first.lstrip("-")) if first else None
+        one_currency = len(set(map(_code, set(compress(self._codes, self._passing))))) == 1
+        if by is not None and self.data.columns[by].kind == "money" and one_currency:
+            amounts = self.data.cells[by]
+            totals = {key: sum(_cents(amounts[number]) for number in numbers) for key, numbers in groups.items()}
+            groups = {key: groups[key] for key in sorted(groups, key=totals.__getitem__, reverse=first[0] == "-")}
+        return groups
+
+    @cached_property
+    def lines(self) -> list[int]:
+        """What the page shows from top to bottom: positions of rows, and for each group -1 minus its number."""
+        if not self.grouped:
+            return self.order
+        lines = []
+        for place, (key, numbers) in enumerate(self.groups.items()):
+            lines += [-1 - place, *(numbers if key in self.unfolded else ())]
+        return lines
+
+    def numbers(self, places: Iterable[int]) -> list[int]:
+        """Return the positions of the rows at some lines; a folded group has all of its rows."""
+        groups = [*self.groups.items()] if self.grouped else []
+        numbers = list[int]()
+        for line in (self.lines[place] for place in places):
+            if line >= 0:
+                numbers.append(line)
+            elif groups[-1 - line][0] not in self.unfolded:
+                numbers += groups[-1 - line][1]
+        return numbers
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:
@@ -280,15 +361,29 @@ class Listing:
 
     def window(self, first: int, count: int) -> list[dict[str, Any]]:
         """Return some rows as the page shows them: texts, with unprintable characters escaped."""
-        numbers = self.order[max(first, 0) : max(first, 0) + count]
+        numbers = self.lines[max(first, 0) : max(first, 0) + count]
+        groups = [*self.groups.items()] if self.grouped else []
         return [
             {
                 "id": self.data.ids[number],
                 "new": self.data.ids[number] in self.fresh,
                 "cells": [self.cell(number, index) for index in range(len(self.data.columns))],
             }
+            if number >= 0
+            else self._group_row(*groups[-1 - number])
             for number in numbers
         ]
+
+    def _group_row(self, key: str, numbers: list[int]) -> dict[str, Any]:
+        """Return a group as the page shows it: its value as a cell, the count and the subtotals by column."""
+        index = self._place(self.grouped) or 0
+        is_time = self.data.columns[index].kind in ("time", "wall")
+        return {
+            "group": key,
+            "value": key if is_time else self.cell(numbers[0], index),
+            "count": len(numbers),
+            "sums": {column.name: text for column, text in self._sums(numbers)},
+        }
 
     def cell(self, number: int, index: int) -> Any:
         """Return a cell as the page shows it: a text, a status with its color, or an id with its label."""
@@ -303,28 +398,34 @@ class Listing:
             return {"id": visible(value, _LONGEST), "name": visible(name, 80)}
         return visible(self._shown(value, self._codes[number], index), _LONGEST)
 
-    def frame(self, places: Sequence[int] | None = None) -> Any:
-        """Return the rows that pass the filter as a DataFrame, in sort order, or only those at some positions."""
+    def frame(self, numbers: Sequence[int] | None = None) -> Any:
+        """Return the rows that pass the filter as a DataFrame, in sort order, or only those with some positions."""
         import pandas as pd
 
-        numbers = self.order if places is None else [self.order[place] for place in places]
+        numbers = self.order if numbers is None else numbers
         if self.data.frame is not None:
             return self.data.frame.iloc[numbers]
         columns = zip(self.data.columns, self.data.cells, strict=True)
         return pd.DataFrame({column.name: [cells[number] for number in numbers] for column, cells in columns})
 
     def sums(self, places: Sequence[int] | None = None) -> list[list[str]]:
-        """Return label and sum by currency of each amount column, over the filtered rows or those at some positions."""
-        chosen = self._passing
-        if places is not None:
-            chosen = _marked([self.order[place] for place in places], len(chosen))
-        codes = list(compress(self._codes, chosen))
+        """Return label and sum by currency of each amount column, over the filtered rows or those at some lines."""
+        numbers = None if places is None else self.numbers(places)
+        return [[column.label, text] for column, text in self._sums(numbers)]
+
+    def _sums(self, numbers: Sequence[int] | None) -> Iterator[tuple[Column, str]]:
+        """Yield each column of amounts with the sum by currency of some rows, or of those that pass the filter."""
+
+        def chosen(cells: Sequence[Any]) -> list[Any]:
+            return list(compress(cells, self._passing)) if numbers is None else [cells[number] for number in numbers]
+
+        data = self.data  # read on first use
+        codes = chosen(self._codes)
         several = set(codes)
-        sums = []
-        for column, cells in zip(self.data.columns, self.data.cells, strict=True):
+        for column, cells in zip(data.columns, data.cells, strict=True):
             if column.kind != "money":
                 continue
-            amounts, totals = list(compress(cells, chosen)), Counter[str]()
+            amounts, totals = chosen(cells), Counter[str]()
             for code in several:
                 of = amounts
                 if len(several) > 1:
@@ -333,17 +434,14 @@ class Listing:
                 if known:
                     totals[_code(code)] += sum(known)
             if totals:
-                shown = (rendering.money(cents, code) for code, cents in sorted(totals.items()))
-                sums.append([column.label, " + ".join(shown)])
-        return sums
+                yield column, " + ".join(rendering.money(cents, code) for code, cents in sorted(totals.items()))
 
     def mean(self, places: Sequence[int]) -> str:
         """Return the mean of the first column of amounts of some rows; empty for several currencies or none."""
         amounts = next((at for at, column in enumerate(self.data.columns) if column.kind == "money"), None)
         if amounts is None:
             return ""
-        numbers = [self.order[place] for place in places]
-        known = [number for number in numbers if type(self.data.cells[amounts][number]) is int]
+        known = [number for number in self.numbers(places) if type(self.data.cells[amounts][number]) is int]
         codes = {_code(self._codes[number]) for number in known}
         if len(codes) != 1:
             return ""
@@ -391,7 +489,7 @@ class Listing:
                 return None
             return things.iso(cell) or (cell if type(cell) is int else visible(plain(cell), _LONGEST))
 
-        chosen = [self.order[place] for place in places]
+        chosen = self.numbers(places)
         return {
             "columns": [{"name": column.name, "label": column.label, "kind": column.kind} for _, column in shown],
             "rows": [[value(number, place, column.kind) for place, column in shown] for number in chosen],
@@ -415,11 +513,17 @@ class Listing:
             lines.append(f"rows.filter({self.text!r})")
         if self.sorted:
             lines.append(f"rows.sort({', '.join(map(repr, self.sorted))})")
+        if self.grouped:
+            lines.append(f"rows.group({self.grouped!r})")
         return "\n".join([*lines, "frame = rows.frame()"])
 
 
 def _code(code: str | None) -> str:
     return str(code or "USD").upper()
+
+
+def _cents(value: object) -> int:
+    return value if type(value) is int else 0
 
 
 def _marked(numbers: Sequence[int], count: int) -> bytearray:
@@ -519,11 +623,10 @@ def bars(column: Column, distinct: Sequence[Any], counts: Any, called: Callable[
         return []
     common = {distinct[place]: int(counts[place]) for place in present}
     if column.kind in ("time", "wall"):
-        periods = Counter({_hour(hour): count for hour, count in common.items()})
-        for size in _PERIODS:
-            periods = _shorter(periods, size)
-            if len(periods) <= _MOST_PERIODS:
-                break
+        size = _period(common)
+        periods = Counter[str]()
+        for hour, count in common.items():
+            periods[_hour(hour)[:size]] += count
         return [
             {"label": text, "count": periods[text], "filter": [f'{column.name}="{text}"']} for text in sorted(periods)
         ]
@@ -538,11 +641,10 @@ def bars(column: Column, distinct: Sequence[Any], counts: Any, called: Callable[
     ]
 
 
-def _shorter(counts: Counter[str], size: int) -> Counter[str]:
-    shorter: Counter[str] = Counter()
-    for text, count in counts.items():
-        shorter[text[:size]] += count
-    return shorter
+def _period(hours: Iterable[int]) -> int:
+    """Return the length of the text of the periods of some hours: hours, days or months if they are few, or years."""
+    texts = set(map(_hour, hours))
+    return next((size for size in _PERIODS if len({text[:size] for text in texts}) <= _MOST_PERIODS), _PERIODS[-1])
 
 
 def _bins(name: str, numbers: Sequence[int | Decimal], counts: Any, kind: str) -> list[dict[str, Any]]:

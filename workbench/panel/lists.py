@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cached_property
 from itertools import compress
 from operator import sub
 from typing import Any
@@ -81,12 +82,16 @@ class Rows:
     ids: Sequence[str] = attrs.field(repr=False)
     names: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     """Label shown for the id of a linked record: the digits of a card, a masked name."""
-    order: Sequence[int] = attrs.field(
-        default=attrs.Factory(lambda self: range(len(self.ids)), takes_self=True), repr=False
-    )
-    """Positions of the rows in the order in which they are shown."""
+    times: Sequence[int] = attrs.field(default=(), repr=False)
+    """Times of the rows, if they are not newest first."""
     frame: Any = attrs.field(default=None, repr=False)  # the typed frame, where the rows came from one
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def order(self) -> Sequence[int]:
+        """Positions of the rows in the order in which they are shown."""
+        rows = range(len(self.ids))
+        return sorted(rows, key=self.times.__getitem__)[::-1] if self.times else rows
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:
@@ -204,10 +209,8 @@ def names(api: object) -> dict[str, str]:
     labels = {key: f"•••• {digits}" for key, digits in zip(*sandbox._columns("card", "id last4"), strict=True)}
     for kind in ("owner", "user"):
         ids, *parts = sandbox._columns(kind, "id first_name last_name")
-        masked = [
-            {text: StoredRecord({name: text}).shown()[name] for text in set(column)}
-            for name, column in zip(("first_name", "last_name"), parts, strict=True)
-        ]
+        texts = {name: list(set(column)) for name, column in zip(("first_name", "last_name"), parts, strict=True)}
+        masked = [dict(zip(texts[name], shown, strict=True)) for name, shown in StoredRecord(texts).shown().items()]
         for key, first, last in zip(ids, *parts, strict=True):
             if name := f"{masked[0][first] or ''} {masked[1][last] or ''}".strip():
                 labels[key] = name
@@ -468,10 +471,9 @@ def _of_books(api: object, cells: dict[str, Any]) -> Rows:
     codes = {code: code.lower() for code in set(cells["currency"])}
     cells["currency"] = [codes[code] for code in cells["currency"]]
     times = cells["authorized_at"]
-    newest = sorted(range(len(times)), key=times.__getitem__)[::-1]
     cells |= {name: Times(cells[name]) for name in ("authorized_at", "posted_at")}
     rows = _of_cells(_TRANSACTION, cells, cells["id"], StoredRecords(sandbox_of(api), cells["id"]), names(api))
-    return attrs.evolve(rows, order=newest)
+    return attrs.evolve(rows, times=times)
 
 
 def payment_accounts(api: object) -> Rows:

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, time
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,7 @@ class Panel(Displayed):
         self.widget = PanelWidget()
         self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
         self._chosen: tuple[Listing, tuple[str, ...]] | None = None
+        self._beside: Listing | None = None  # the second of two views side by side, of the same rows
         self._explained: str | None = None  # the list of the number that is explained
         self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
         self._lock = threading.RLock()  # messages may arrive in several threads of the kernel
@@ -293,17 +295,21 @@ class Panel(Displayed):
 
     def _rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         name, listing = self._asked_list(asked)
-        self.selected = name
+        if not asked.get("beside"):
+            self.selected = name
         if listing is self.rewards and isinstance(inputs := asked.get("inputs"), Mapping):
             self.rewards.show(**{field: str(inputs.get(field, "")) for field in self.rewards.inputs})
         if asked.get("again") and listing.is_read:
             if name == EXPLANATION and self._explained:
                 self.lists[self._explained].read()
             listing.read()
-        if (text := str(asked.get("filter", ""))[:500]) != listing.text:
+        text, order, group, unfolded = _view(asked)
+        if text != listing.text:
             listing.filter(text)
-        if (order := tuple(str(key) for key in asked.get("sort", ()))) != listing.sorted:
+        if order != listing.sorted:
             listing.sort(*order)
+        if (group, unfolded) != (listing.grouped, listing.unfolded):
+            listing.group(group, unfolded)
         first = max(int(asked.get("first", 0)), 0)
         if name not in self._seen:
             self._seen.add(name)
@@ -314,6 +320,7 @@ class Panel(Displayed):
         answer = {
             **window,
             "shown": len(listing),
+            "lines": len(listing.lines),
             "all": len(listing.data.ids),
             "notes": [visible(note, 400) for note in listing.notes],
             "columns": [_column(column) for column in listing.data.columns],
@@ -322,14 +329,22 @@ class Panel(Displayed):
             "views": views().get(name, {}),
             **(self.rewards.asked() if listing is self.rewards else {}),
         }
-        listing.prepare()
+        if not asked.get("beside"):
+            listing.prepare()
         return answer
 
     def _asked_list(self, asked: Mapping[str, Any]) -> tuple[str, Listing]:
         name = str(asked.get("list"))
         if name not in self.lists:
             raise UsageError(f"there is no list {visible(name, 40)}", of="browse")
-        return name, self.lists[name]
+        listing = self.lists[name]
+        if not asked.get("beside"):
+            return name, listing
+        if self._beside is None or self._beside.name != name:
+            self._beside = Listing(name, lambda: self.lists[name].data)
+        if self._beside.data is not listing.data:  # which was read again
+            self._beside.read()
+        return name, self._beside
 
     def _number(self, name: str, key: str) -> int:
         """Return the position of a record's row."""
@@ -446,18 +461,19 @@ class Panel(Displayed):
         return {"text": str(listing.to_file(file, overwrite=bool(asked.get("overwrite"))))}
 
     def _shown_as(self, asked: Mapping[str, Any]) -> Listing:
-        """Return a list with the page's filter and order."""
+        """Return a list with the page's filter, order and groups."""
         name, listing = self._asked_list(asked)
-        if str(asked.get("filter", "")) != listing.text or tuple(map(str, asked.get("sort", ()))) != listing.sorted:
+        if _view(asked) != (listing.text, listing.sorted, listing.grouped, listing.unfolded):
             raise UsageError(f"{name} changed meanwhile", of="browse")
         return listing
 
     def _select(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Store the selected rows, and return their sums."""
         listing = self._shown_as(asked)
-        places = [place for place in map(int, asked.get("places", ())) if 0 <= place < len(listing)]
-        self._chosen = (listing, tuple(listing.ids[place] for place in places)) if places else None
-        return {"count": len(places), "sums": listing.sums(places), "mean": listing.mean(places)}
+        places = [place for place in map(int, asked.get("places", ())) if 0 <= place < len(listing.lines)]
+        chosen = tuple(listing.data.ids[number] for number in listing.numbers(places))
+        self._chosen = (listing, chosen) if chosen else None
+        return {"count": len(chosen), "sums": listing.sums(places), "mean": listing.mean(places)}
 
     @property
     def selection(self) -> Any:
@@ -465,8 +481,8 @@ class Panel(Displayed):
         if self._chosen is None:
             return self.rows.iloc[:0]
         listing, ids = self._chosen
-        places = {key: place for place, key in enumerate(listing.ids)}
-        return listing.frame([places[key] for key in ids if key in places])
+        numbers = {listing.data.ids[number]: number for number in listing.order}
+        return listing.frame([numbers[key] for key in ids if key in numbers])
 
     @property
     def rows(self) -> Any:
@@ -487,7 +503,7 @@ class Panel(Displayed):
         of_list.pop(str(asked.get("name")), None)
         if isinstance(view, Mapping):
             of_list[visible(str(asked.get("name")), 80)] = {
-                name: view[name] for name in ("chips", "text", "sort", "hidden")
+                name: view.get(name) for name in ("chips", "text", "sort", "hidden", "group")
             }
         write_file(state_folder() / _VIEWS, json.dumps(kept).encode())
         return {"views": of_list}
@@ -513,6 +529,12 @@ class Panel(Displayed):
             self.form.close()
             self.form = None
         return {}
+
+
+def _view(asked: Mapping[str, Any]) -> tuple[str, tuple[str, ...], str, frozenset[str]]:
+    """Return filter, order, column of the groups and unfolded groups of the page's view."""
+    order, unfolded = tuple(map(str, asked.get("sort", ()))), frozenset(map(str, asked.get("unfolded", ())))
+    return str(asked.get("filter", ""))[:500], order, str(asked.get("group") or ""), unfolded
 
 
 def _column(column: Column) -> dict[str, Any]:
@@ -593,13 +615,12 @@ def tiles(panel: Panel) -> Iterator[dict[str, str]]:
     month = f"{things.now(panel._api):%Y-%m}"
     listing = Listing(to, lambda: panel.lists[to].data)
     listing.filter(f"posted_at={month}")
-    amounts = column(to, "posted_cents")
-    posted = [amounts[number] or 0 for number in listing.order]
+    posted = [cents or 0 for cents in compress(column(to, "posted_cents"), listing._passing)]
     note = f"{len(posted):,} transactions, before refunds"
     yield tile("Posted this month", rendering.money(sum(posted)), note, to, listing.text, "posted_cents")
     statuses = column(to, "status")
     declined, count = statuses.count("declined"), len(statuses)
-    rate = f"{(count - declined) / count:.0%}" if count else "–"
+    rate = f"{(count - declined) / count:.1%}" if count else "–"
     yield tile("Approval rate", rate, f"{declined:,} of {count:,} declined", to, "status:declined", APPROVED)
     yield tile("Points outstanding", *panel.rewards.outstanding, "rewards")
     waiting = column("users", "application_status").count("manualReview")

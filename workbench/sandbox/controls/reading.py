@@ -1,6 +1,6 @@
 """Controls that read the state: events, requests, balances and stored records."""
 
-from itertools import compress
+from itertools import chain, compress
 from operator import itemgetter
 from typing import Annotated, Any
 
@@ -136,13 +136,12 @@ class ReadingControls(ControlGroup):
             names: Names of members, separated by spaces.
             api_key: A key of the tenant; default: the session's.
         """
-        read = itemgetter("tenant", *names.split())
+        members = ["tenant", *names.split()]
         try:
-            owners, *columns = map(list, zip(*map(read, self._engine.store.all(kind)), strict=True))
+            values = list(chain.from_iterable(map(itemgetter(*members), self._engine.store.all(kind))))
         except KeyError as error:
             raise wrong_argument(Problem("names", "unknown", f"{error} is not a member of each {kind}")) from None
-        except ValueError:  # no records
-            return [[] for _ in names.split()]
+        owners, *columns = (values[place :: len(members)] for place in range(len(members)))
         tenant = self._tenant_id(api_key)
         if any(owner != tenant for owner in set(owners)):
             theirs = [owner == tenant for owner in owners]
