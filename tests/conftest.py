@@ -3,6 +3,8 @@
 import asyncio
 import gc
 import os
+import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -23,6 +25,12 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 CORES = min(os.cpu_count() or 1, 4)  # each collects by itself, so more gain little
 
+OTHER_TIERS = re.compile(r"^pytestmark = .*\bmark\.(slow|browser|soak|notebook)\b", re.MULTILINE)
+
+MEMORY = Path("/dev/shm")
+ENOUGH_MEMORY = 4 << 30
+"""Files of tests are in memory if there is so much: on a disk, each database of the thousands waits for it."""
+
 RECURSION = sys.getrecursionlimit()
 
 # Where an image says that no bytecode is written, each of the tests' processes would compile all modules again.
@@ -36,13 +44,21 @@ settings.register_profile(
 )
 
 
+def _plain(config: pytest.Config) -> bool:
+    return str(config.option.markexpr).startswith("not slow")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Share the entire plain tier among the cores, file by file; `-n 0` keeps it in one process, as a part of it is."""
     if hasattr(config, "workerinput") or "PYTEST_XDIST_WORKER" in os.environ:
         return  # one of those processes, or one that a test started: it must not start more
+    if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_MEMORY:
+        files = tempfile.TemporaryDirectory(prefix="workbench-tests-", dir=MEMORY)
+        config.add_cleanup(files.cleanup)
+        os.environ["TMPDIR"] = tempfile.tempdir = files.name
     asked = config.option
-    plain = asked.markexpr.startswith("not slow") and not asked.keyword
+    plain = _plain(config) and not asked.keyword
     whole = [config.invocation_params.dir / one for one in config.args] == [HERE]
     watched = asked.usepdb or asked.collectonly or asked.capture == "no"
     if plain and whole and not watched and getattr(asked, "numprocesses", 0) is None and CORES > 1:
@@ -65,6 +81,13 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # children do not inherit a handler, so they end at a hangup
         signal.signal(signal.SIGHUP, lambda *_: None)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files whose tests are all of other tiers: each process would import them and collect their tests."""
+    if not _plain(config) or collection_path.suffix != ".py":
+        return None
+    return True if OTHER_TIERS.search(collection_path.read_text()) else None
 
 
 def pytest_collection_finish() -> None:

@@ -61,7 +61,7 @@ def test_reset_renews_a_file_of_version_0_1(wb):
 
     refused = wb("sandbox", "guide")
     assert refused.code != 0
-    assert "workbench sandbox reset" in refused.err
+    assert "workbench sandbox reset" in " ".join(refused.err.split())
     assert wb("sandbox", "reset").code == 0
     assert wb("sandbox", "guide").code == 0
 
