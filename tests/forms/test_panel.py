@@ -239,7 +239,13 @@ def test_a_dispute_shows_the_posted_amount(lived: Session, purchase: dict[str, A
 
 def test_views_are_kept_for_other_sessions(lived: Session) -> None:
     """A saved view is there in another panel, in a file of this user alone, until it is deleted."""
-    view = {"chips": ["status:settled"], "text": "corner", "sort": ["-amount_cents"], "hidden": ["currency"], "group": "status"}
+    view = {
+        "chips": ["status:settled"],
+        "text": "corner",
+        "sort": ["-amount_cents"],
+        "hidden": ["currency"],
+        "group": "status",
+    }
     answered(browse(lived), "view", list="transactions", name="Groceries", view=view)
     kept = answered(browse(lived), "rows", list="transactions")["views"]
     others = answered(browse(lived), "rows", list="cards")["views"]
