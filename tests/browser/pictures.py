@@ -165,7 +165,7 @@ def main() -> int:
         "-m",
         "browser",
         "-k",
-        "picture or screen or dashboard or board",
+        "picture or screen or side_by_side or dashboard or board",
         "tests/browser",
     ]
     return subprocess.run(words, env={**os.environ, MAKE: "1"}, cwd=IMAGES.parents[1], check=False).returncode

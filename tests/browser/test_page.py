@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 import workbench as wb
 from tests.browser.conftest import Watch
 from tests.browser.looks import look_at
-from tests.browser.pictures import contact_sheet
+from tests.browser.pictures import contact_sheet, picture
 from tests.panel.test_page import HOSTILE
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -298,3 +298,86 @@ def test_a_pinned_column_stays_in_sight(browser: Browser, files: Path) -> None:
     page.get_by_role("button", name="Pin Amount").click()
     expect(heads.first).to_have_text(first)
     page.close()
+
+
+def both_themes(page: Page, name: str) -> None:
+    """Compare the panel with its pictures, light and dark; the page is dark after that."""
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        picture(page.locator(".wbp"), name + "-dark" * (theme == "dark"))
+
+
+def save_view(page: Page, name: str, text: str) -> None:
+    page.locator(".search").fill(text)
+    page.locator(".search").press("Enter")
+    page.get_by_role("button", name="Columns and views").click()
+    page.get_by_label("Name of the view").fill(name)
+    page.get_by_role("button", name="Save view").click()
+    page.get_by_role("button", name=f"Remove filter {text}").click()
+
+
+def test_rows_are_grouped_and_two_views_are_side_by_side(page: Page, files: Path) -> None:
+    """By the keyboard: a group opens and closes, and its rows are selected. A click opens a row drawn again meanwhile."""
+    page.set_viewport_size({"width": 1280, "height": 844})
+    page.emulate_media(color_scheme="dark")
+    listed(page, files / "panel.html")
+    everything = page.locator(".foot").inner_text()
+    drawer, second = page.get_by_role("region", name="Details"), page.locator(".second")
+    assert page.locator(".rows .row:is(.opened, .chosen)").count() == 0
+    page.locator(".rows .row").nth(12).hover()
+    page.mouse.down()
+    page.locator(".grid").evaluate(
+        "grid => { grid.dispatchEvent(new Event('scroll')); return new Promise(done => setTimeout(done, 100)) }"
+    )
+    page.mouse.up()
+    expect(drawer.locator(".facts")).to_be_visible()
+    expect(page.locator(".rows .row").nth(12)).to_have_class(re.compile("opened"))
+    page.keyboard.press("Escape")
+
+    page.get_by_role("button", name="Columns and views").press("Enter")
+    page.get_by_label("Group by").select_option(label="Merchant name")
+    page.keyboard.press("Escape")
+    groups = page.locator(".rows [aria-expanded]")
+    expect(groups.first).to_contain_text(re.compile(r"[\d,]+ rows.*[\d,]+\.\d\d USD"))
+    assert page.locator(".foot").inner_text() == everything
+    page.locator(".heads .sort-amount_cents").click()
+    page.locator(".grid").focus()
+    count = int(groups.first.locator(".quiet").inner_text().split()[0])
+    for key, lines in (("Enter", count), ("ArrowLeft", 0), ("ArrowRight", count)):
+        page.keyboard.press(key)
+        expect(page.locator(".rows [aria-level='2']")).to_have_count(lines)
+    page.keyboard.press("Enter")
+    page.keyboard.press("Space")
+    expect(page.locator(".foot .chosen")).to_contain_text(f"{count} selected")
+    page.keyboard.press("Space")
+    assert look_at(page, ".wbp") == []
+    both_themes(page, "panel-groups")
+    page.get_by_role("button", name="Remove the groups").click()
+
+    for name in ("declined", "settled"):
+        save_view(page, name, f"status:{name}")
+    page.get_by_role("button", name="Columns and views").click()
+    page.get_by_role("button", name="declined", exact=True).click()
+    page.get_by_role("button", name="Columns and views").click()
+    page.get_by_role("button", name="Show view settled beside").click()
+    expect(second.locator(".rows .row").first).to_contain_text("settled")
+    expect(page.locator(".main-part .rows .row").first).to_contain_text("declined")
+    assert look_at(page, ".wbp") == []
+    both_themes(page, "panel-beside")
+    for width, axis in ((1280, "x"), (390, "y")):
+        page.set_viewport_size({"width": width, "height": 844})
+        left, right = page.locator(".main-part").first.bounding_box(), second.bounding_box()
+        assert left
+        assert right
+        extent = {"x": "width", "y": "height"}[axis]
+        assert right[axis] >= left[axis] + left[extent] - 1
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.set_viewport_size({"width": 1280, "height": 844})
+    second.locator(".heads .sort-amount_cents").click()
+    expect(second.get_by_role("columnheader", name="Amount")).to_have_attribute("aria-sort", "descending")
+    expect(page.get_by_role("columnheader", name="Amount").first).to_have_attribute("aria-sort", "ascending")
+    second.locator(".rows .row").nth(3).click()
+    expect(drawer.locator(".facts")).to_contain_text("settled")
+    page.get_by_role("button", name="Close details").click()
+    page.get_by_role("button", name="Close the second view").click()
+    expect(second).to_have_count(0)

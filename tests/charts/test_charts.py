@@ -177,7 +177,7 @@ def test_funnel_counts_people_not_events() -> None:
 
     assert names(axes) == ["pending ◔", "needs information ?", "approved ✓"]
     assert widths(axes) == [3, 1, 1, 0, 2, 2]
-    assert says(axes) == ["1 now (33 %), 3 ever", "none now, 1 ever", "2 now (67 %), 2 ever"]
+    assert says(axes) == ["1 now (33.3%), 3 ever", "none now, 1 ever", "2 now (66.7%), 2 ever"]
 
 
 def test_funnel_of_users_shows_where_they_are() -> None:
@@ -315,7 +315,7 @@ def test_declines_count_a_transaction_once() -> None:
 
     assert len(events) > 4
     assert widths(axes) == [2, 1]
-    assert says(axes) == ["2 (67 %)", "1 (33 %)"]
+    assert says(axes) == ["2 (66.7%)", "1 (33.3%)"]
     assert title(axes) == "Declines by reason: 3 of 4 authorizations"
     assert footnotes(axes) == ""
 

@@ -125,7 +125,7 @@ def test_a_change_is_seen_at_once(panel: Panel) -> None:
 
     assert "done" == panel.form.state, panel.form.view.error.value
     assert "update_user" in str([one.operation for one in panel._api.journal])
-    assert 1 == len(panel.answer({"do": "details", "list": "users", "id": panel.opened[1]})["requests"])
+    assert 1 == len(panel._details("users", panel.opened[1])["requests"])
     assert "done" == panel.form.state  # its answer stays
     assert shown == users.ids
 

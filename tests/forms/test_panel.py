@@ -1,6 +1,7 @@
 """The panel: every list reads, rows open to their details, and a page is sent no more than it asks for."""
 
 import json
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,14 @@ def test_a_row_shows_its_events_and_the_request_that_made_it(lived: Session) -> 
     assert [made.id] == [one["id"] for one in details["requests"]]
 
 
+def links(element: Any) -> Iterator[Any]:
+    """Yield the links among elements."""
+    for part in element if isinstance(element, list) else ():
+        if isinstance(part, list) and part[:1] == ["button"]:
+            yield part
+        yield from links(part)
+
+
 def test_a_transaction_has_its_timeline(lived: Session) -> None:
     """What happened to a transaction is listed in order, with amounts and the time of the sandbox."""
     transaction = browse(lived).open("transactions").ids[0]
@@ -79,6 +88,12 @@ def test_a_transaction_has_its_timeline(lived: Session) -> None:
         ("Authorization requested", "12.50 USD"), ("Authorized", "12.50 USD"), ("Posted", "12.50 USD"), ("Refunded", "-5.00 USD"),
     ] == [(one["title"].partition(" (")[0], one["amount"]) for one in details["timeline"]]  # fmt: skip
     assert all(one["at"].startswith("2026-01-15T15:00:00") for one in details["timeline"])
+    sections = answered(browse(lived), "details", list="transactions", id=transaction)["sections"]
+    titles = [heading for _, _, (tag, _, heading), *_ in sections[:-1] if tag == "h3"]
+    assert ["Timeline", "States", "Related", "Events (4)"] == [title for title in titles if "Requests" not in title]
+    assert ["time", {"datetime": details["timeline"][0]["at"]}] in [item[-1] for item in sections[0][3][2:]]
+    user = lived.sandbox.state(transaction)["user"]
+    assert ["button", {"class": "link mono", "data-id": user, "data-to": "any"}, user] in links(sections)
 
 
 def test_a_transaction_shows_its_states(lived: Session) -> None:
@@ -86,11 +101,11 @@ def test_a_transaction_shows_its_states(lived: Session) -> None:
     panel = browse(lived)
     row = answered(panel, "rows", list="transactions", count=1)["rows"][0]
 
-    drawn = answered(panel, "details", list="transactions", id=row["id"])["states"]
-    assert drawn["drawing"][0] == "svg"
-    assert drawn["drawing"][1]["aria-label"].endswith("Present state: authorized.")
+    drawn = panel.show("transactions", row["id"])["states"]
+    assert drawn[0] == "svg"
+    assert drawn[1]["aria-label"].endswith("Present state: authorized.")
     contract = answered(panel, "rows", list="contracts", count=1)["rows"][0]
-    assert answered(panel, "details", list="contracts", id=contract["id"])["states"] is None
+    assert panel.show("contracts", contract["id"])["states"] is None
 
 
 def test_things_are_called_by_their_names(lived: Session) -> None:

@@ -184,6 +184,66 @@ def test_sums_and_copies_are_those_of_the_rows_chosen(engine: Engine, rows: Any,
     assert (rendering.money(expected, "JPY") in str(listing.sums(places))) or not expected
 
 
+@settings(deadline=None)
+@given(rows=ROWS, terms=TERMS, order=ORDER, data=st.data())
+def test_the_script_groups_as_the_kernel(
+    engine: Engine, rows: Any, terms: list[str], order: Any, data: st.DataObject
+) -> None:
+    """Groups, counts, subtotals, lines and selected rows are the same, and sums and copies those of the rows."""
+    listing = listing_of(rows)
+    listing.filter(" ".join(terms))
+    listing.sort(*order)
+    everything = listing.sums()
+    column = data.draw(st.sampled_from(["merchant_name", "status", "created", "balance", "user_id", "currency"]))
+    listing.group(column)
+    unfolded = data.draw(st.lists(st.sampled_from([*listing.groups, "x"]), unique=True))
+    listing.group(column, unfolded)
+    places = data.draw(st.lists(st.integers(0, len(listing.lines) - 1), unique=True)) if listing.lines else []
+    view = {"list": "transactions", "filter": listing.text, "sort": order, "group": column, "unfolded": unfolded}
+    page = data_of(document("rows", [listing]))
+
+    shown = engine("answer", page, {"do": "rows", **view, "first": 0, "count": 100})
+
+    expected = listing.window(0, 100)
+    for row in expected:
+        row["cells"] = [cell.replace("+00:00", "Z") if type(cell) is str else cell for cell in row.get("cells", ())]
+    assert [{"cells": [], **row} for row in shown["rows"]] == expected
+    assert (shown["lines"], shown["shown"], shown["sums"]) == (len(listing.lines), len(listing), everything)
+    assert sum(row["count"] for row in shown["rows"] if "group" in row) == len(listing)
+    assert engine("select", page, {**view, "places": places}) == {
+        "count": len(listing.numbers(places)),
+        "sums": listing.sums(places),
+        "mean": listing.mean(places),
+    }
+
+
+def test_two_views_of_a_list_are_side_by_side() -> None:
+    """Each has its filter, order and groups; the selection is of the table where rows were selected last."""
+    api = wb.connect()
+    cards = api.sandbox.guide()["cards"]["active"]
+    for amount in (1_000, 2_000, 3_000):
+        api.simulate_authorization(
+            card_id=cards[0], amount=amount, currency="USD", merchant_name="Example Shop", merchant_category_code="5411"
+        )
+    panel = wb.browse(api)
+    left = {"list": "transactions", "filter": "example amount<=20", "sort": ["amount_cents"]}
+    right = {"list": "transactions", "filter": "example", "sort": [], "group": "merchant_name", "beside": True}
+    first = panel.answer({"do": "rows", **left})
+    second = panel.answer({"do": "rows", **right})
+
+    assert (first["shown"], second["shown"], second["lines"]) == (2, 3, 1)
+    assert panel.answer({"do": "select", **left, "places": [0]})["count"] == 1
+    assert panel.selection["amount_cents"].tolist() == [1_000]
+    assert panel.answer({"do": "select", **right, "places": [0]})["sums"][0] == ["Amount", "60.00 USD"]
+    assert sorted(panel.selection["amount_cents"]) == [1_000, 2_000, 3_000]
+    assert panel.rows["amount_cents"].tolist() == [1_000, 2_000]
+    api.simulate_authorization(
+        card_id=cards[0], amount=500, currency="USD", merchant_name="Example Shop", merchant_category_code="5411"
+    )
+    panel.answer({"do": "rows", **left, "again": True})
+    assert panel.answer({"do": "rows", **right})["shown"] == 4
+
+
 def test_rows_are_copied_for_a_spreadsheet_and_for_code(engine: Engine) -> None:
     listing = listing_of(
         [

@@ -163,7 +163,7 @@ def test_the_workbook_has_all_that_a_reader_needs(frames: Any, tmp_path: Path) -
     assert (sheet.freeze_panes, sheet.auto_filter.ref is not None) == ("B2", True)
     assert len(sheet._charts) == 1
     assert sheet[f"{heads['net (USD)']}2"].number_format == "#,##0.00"
-    for text in ("Time zone: UTC", "Currency: USD", "Data until: 2026-02-01", "Complete", "Signed off by"):
+    for text in ("Time zone: UTC", "Currency: USD", "Data until: 2026-02-01 00:00:00 UTC", "Complete", "Signed off by"):
         assert text in cover
     assert "net_cents divided by 100" in " ".join(str(row[1].value) for row in book["Definitions"].iter_rows(max_col=2))
     assert f"{merchants['net_cents'].sum() / 100:,.2f}" in page.read_text()

@@ -140,7 +140,7 @@ def signed(cents: int, currency: str = "USD") -> str:
 
 def percent(part: int, total: int) -> str:
     """Return a part of a total as a percentage."""
-    return f"{100 * part / total:.0f} %" if total else "–"
+    return f"{part / total:.1%}" if total else "–"
 
 
 def not_drawn(count: int, total: str) -> str:

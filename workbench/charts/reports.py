@@ -31,6 +31,7 @@ from workbench.charts.data import (
     label,
     not_drawn,
     number,
+    percent,
     signed,
     steps_of,
     sums,
@@ -82,12 +83,11 @@ def approvals_chart(
     rates = [Decimal(str(rate)) * 100 for rate in data["rate"]]
 
     def draw(on: Canvas) -> None:
-        line = LineSpec(rates, "approved", f"{rates[-1]:.0f} %", *_STYLES[0])
+        line = LineSpec(rates, "approved", f"{rates[-1]:.1f}%", *_STYLES[0])
         on.over_time(steps, [line], "approved, per cent of authorizations")
         on.axes.set_ylim(0, 105)
 
-    share = f"{100 * approved / max(authorizations, 1):.1f} %"
-    note = f"{approved:,} of {counted(authorizations, 'authorization')} approved, {share}."
+    note = f"{approved:,} of {counted(authorizations, 'authorization')} approved, {percent(approved, authorizations)}."
     return chart(
         data,
         draw if authorizations else None,

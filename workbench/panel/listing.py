@@ -209,7 +209,7 @@ class Listing:
             size = _period(at // _HOUR for at in set(compress(times, self._passing)) if at is not None)
             keys = ["" if at is None else _hour(at // _HOUR)[:size] for at in times]
         else:
-            texts = {value: plain(value) for value in set(cells)}
+            texts = {value: visible(plain(value), _LONGEST) for value in set(cells)}
             keys = [texts[value] for value in cells]
         for number in self._ordered():
             groups.setdefault(keys[number], []).append(number)

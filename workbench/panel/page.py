@@ -145,15 +145,16 @@ def document(
         "host": "",
         "key": "",
         "tenant": None,
-        "files": ["csv"],
+        "files": {"csv": "CSV"},
         "static": "none",
-        "overview": bool(tiles),
         "list": start.name if start is not None else "overview",
         "id": None,
         "filter": start.text if start is not None else "",
         "clock": moment.isoformat(timespec="seconds"),
         "as_of": True,
         "every": every,
+        "lists": [{"name": "overview", "label": "Overview"}] * bool(tiles)
+        + [{"name": listing.name, "label": sentence(listing.name)} for listing in shown],
         **(about or {}),
     }
     data = {
@@ -252,7 +253,7 @@ def _statuses(shown: Iterable[Listing]) -> dict[str, tuple[str, str, str]]:
 
 
 def _currencies(shown: Iterable[Listing]) -> set[str]:
-    return {str(code) for listing in shown for code in set(listing.data.column("currency"))}
+    return {str(code or "USD").upper() for listing in shown for code in set(listing.data.column("currency"))}
 
 
 def _static(listing: Listing, most: int) -> str:

@@ -40,7 +40,7 @@ from workbench.system.files import write_file
 
 _HERE = Path(__file__).parent
 _STATIC_ROWS = 20
-_FILES = ("csv", "xlsx", "parquet")
+_FILES = {"csv": "CSV", "xlsx": "Excel", "parquet": "Parquet"}
 EXPLANATION = "explanation"
 """The name of the list of what a number is made of."""
 ALL = "All known users"
@@ -140,10 +140,15 @@ class Rewards(Listing):
 
     def asked(self) -> dict[str, Any]:
         """Return the input fields of the page, with their values."""
+        kinds = [[str(kind), str(kind)] for kind in RewardType]
         return {
             "inputs": [
                 {"name": "user", "label": "User", "options": [ALL, *choices(self._api, "user_id")]},
-                {"name": "type", "label": "Type", "choices": ["", *(str(kind) for kind in RewardType)]},
+                {
+                    "name": "type",
+                    "label": "Type",
+                    "choices": [["", "Earned and redeemed"], *kinds],
+                },
                 {"name": "since", "label": "Since", "hint": "2026-01-31"},
                 {"name": "until", "label": "Until", "hint": "2026-02-28"},
             ],
@@ -284,12 +289,12 @@ class Panel(Displayed):
             "host": info["host"],
             "key": info["key_fingerprint"],
             "tenant": None if sandbox is None else visible(self._api.sandbox.guide()["tenant"]["name"], 80),
-            "lists": [{"name": name, "label": sentence(name)} for name in self.lists],
+            "lists": [{"name": name, "label": sentence(name)} for name in ("overview", *self.lists)],
             "list": self.selected,
             "id": self.opened[1] if self.opened else None,
             "filter": self.lists[self.selected].text if self.selected in self.lists else "",
             "static": static_class(self.widget),
-            "files": list(_FILES),
+            "files": _FILES,
             **self._tick(asked),
         }
 
@@ -383,6 +388,12 @@ class Panel(Displayed):
             ),
         }
 
+    def _drawn_details(self, name: str, key: str) -> dict[str, Any]:
+        """Return the details with the parts below the facts as elements that the page draws."""
+        shown = self._details(name, key)
+        facts = {part: shown[part] for part in ("list", "id", "facts", "actions", "private")}
+        return {**facts, "sections": list(details.sections(shown))}
+
     def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Show the private values of the open record, record that in the journal; the page hides them again."""
         if self.opened is None or self.opened != (asked.get("list"), asked.get("id")):
@@ -391,7 +402,7 @@ class Panel(Displayed):
         thing = self.lists[name].data.things[self._number(name, key)]
         what = f"{name} {visible(key, 80)}: {', '.join(sorted(private(thing)))}"
         context_of(self._api).note("revealed", f"{what} for {REVEAL_SECONDS:.0f} s")
-        return {"fields": details.fields(thing, reveal=True), "seconds": REVEAL_SECONDS}
+        return {"fields": details.element(details.fields(thing, reveal=True) or {}, key), "seconds": REVEAL_SECONDS}
 
     def _offered(self) -> list[tuple[Offer, dict[str, Any]]]:
         """Return the actions of the open record, with their arguments."""
@@ -574,7 +585,7 @@ _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
     "start": Panel._start,
     "overview": lambda panel, _: {"tiles": list(tiles(panel))},
     "rows": Panel._rows,
-    "details": lambda panel, asked: panel._details(panel._asked_list(asked)[0], str(asked.get("id"))),
+    "details": lambda panel, asked: panel._drawn_details(panel._asked_list(asked)[0], str(asked.get("id"))),
     "find": Panel._find,
     "explain": Panel._explain,
     "form": Panel._open_form,

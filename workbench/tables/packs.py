@@ -10,6 +10,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any, BinaryIO
+from zoneinfo import ZoneInfo
 
 import attrs
 import pandas as pd
@@ -101,15 +102,25 @@ def _sheet(name: str, frame: pd.DataFrame, tz: str) -> _Sheet:
     state = UNKNOWN if "kind" not in about else "not complete: rows are missing" if complete is False else "yes"
     if complete is None and "kind" in about:
         state = "as far as the notes say"
+    zone = str(about.get("tz") or tz)
     facts = {
-        "Data until": str(about.get("until") or about.get("at") or "not stated"),
-        "Time zone": str(about.get("tz") or tz),
+        "Data until": _moment(about.get("until") or about.get("at") or "not stated", zone),
+        "Time zone": zone,
         "Currency": str(about.get("currency") or _only(frame) or "").upper() or "not stated",
         "Complete": state,
     }
     lost = set(without_unit(frame))
     columns = [_column(frame, place, about.get("currency"), tz, lost) for place in range(frame.shape[1])]
     return _Sheet(name, columns, len(frame), facts, notes)
+
+
+def _moment(value: object, zone: str) -> str:
+    """Return a time as `2026-02-26 00:52:42 UTC`, in a zone; other text unchanged."""
+    try:
+        at = datetime.fromisoformat(str(value))
+    except ValueError:
+        return str(value)
+    return f"{at.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M:%S} {zone}" if at.tzinfo else str(value)
 
 
 def _column(frame: pd.DataFrame, place: int, currency: str | None, tz: str, lost: set[str]) -> _Column:
