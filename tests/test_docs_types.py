@@ -82,7 +82,7 @@ def check(written: Path, found: list[tuple[str, int, str]]) -> None:
 
 
 def test_mypy(written: Path) -> None:
-    """Strict, with the options of the package, so that mypy reads again what `make check` found out about it."""
+    """Strict, with the options of the package, so that mypy uses the cache of `make check`."""
     ended = subprocess.run(
         [sys.executable, "-m", "mypy", "--no-error-summary", *sorted(written.glob("*.py"))],
         capture_output=True, text=True, cwd=ROOT, check=False,
