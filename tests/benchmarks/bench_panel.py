@@ -103,6 +103,26 @@ def session(folder: Path) -> int:
             assert "columns" in heads
 
         rows.append((f"filter `{text}`, with distributions", least(change), CHANGE))
+
+    def regrouped() -> None:
+        panel.lists["transactions"].group()
+        assert panel.answer({"do": "rows", **asked, "group": "merchant_name"})["lines"] > 1
+
+    rows.append(("groups by merchant, with subtotals by currency", least(regrouped), CHANGE))
+    unfolded = {**asked, "group": "merchant_name", "unfolded": list(panel.lists["transactions"].groups)[:1]}
+    rows.append(
+        (
+            "a group opened",
+            least(
+                lambda: [
+                    panel.answer({"do": "rows", **asked, "group": "merchant_name"}),
+                    panel.answer({"do": "rows", **unfolded}),
+                ]
+            )
+            / 2,
+            CHANGE,
+        )
+    )
     columns = ["authorized", "held", "settled", "refunded"]
     counted = [name for name in frame.columns if name not in (*columns, "id", "authorized_at", "posted_at")]
 

@@ -4,13 +4,13 @@ import gc
 import re
 import threading
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property, lru_cache, partial
-from itertools import chain, compress
+from itertools import chain, compress, repeat
 from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,7 +107,7 @@ class Listing:
         with self._reading:
             before, self._data = self._data, data
             self._prepared = False
-            self._forget("searched", "_coded", "_passing")
+            self._forget("searched", "_coded", "_passing", "_only_currency", "_integers")
         self.fresh = frozenset() if before is None else frozenset(data.ids) - frozenset(before.ids)
         self._codes = data.column("currency")
         if self.grouped not in [column.name for column in data.columns]:  # it has no values any more
@@ -126,7 +126,7 @@ class Listing:
 
     def _forget(self, *names: str) -> None:
         """Forget what was computed from the rows, the filter and the order."""
-        for name in (*names, "order", "groups", "lines"):
+        for name in (*names, "order", "groups", "lines", "_subtotals"):
             self.__dict__.pop(name, None)
 
     @property
@@ -200,7 +200,7 @@ class Listing:
     @cached_property
     def groups(self) -> dict[str, list[int]]:
         """Positions of the rows of each group that pass the filter, by the key of the group."""
-        groups: dict[str, list[int]] = {}
+        groups = defaultdict[str, list[int]](list)
         if (index := self._place(self.grouped)) is None:
             return groups
         cells: Sequence[Any] = self.data.cells[index]
@@ -212,15 +212,17 @@ class Listing:
             texts = {value: visible(plain(value), _LONGEST) for value in set(cells)}
             keys = [texts[value] for value in cells]
         for number in self._ordered():
-            groups.setdefault(keys[number], []).append(number)
+            groups[keys[number]].append(number)
         first = self.sorted[0] if self.sorted else ""
         by = self._place(first.lstrip("-")) if first else None
-        one_currency = len(set(map(_code, set(compress(self._codes, self._passing))))) == 1
+        one_currency = (
+            self._only_currency or len({_code(code) for code in set(compress(self._codes, self._passing))}) == 1
+        )
         if by is not None and self.data.columns[by].kind == "money" and one_currency:
             amounts = self.data.cells[by]
             totals = {key: sum(_cents(amounts[number]) for number in numbers) for key, numbers in groups.items()}
-            groups = {key: groups[key] for key in sorted(groups, key=totals.__getitem__, reverse=first[0] == "-")}
-        return groups
+            return {key: groups[key] for key in sorted(groups, key=totals.__getitem__, reverse=first[0] == "-")}
+        return dict(groups)
 
     @cached_property
     def lines(self) -> list[int]:
@@ -378,12 +380,19 @@ class Listing:
         """Return a group as the page shows it: its value as a cell, the count and the subtotals by column."""
         index = self._place(self.grouped) or 0
         is_time = self.data.columns[index].kind in ("time", "wall")
+        if key not in self._subtotals:
+            self._subtotals[key] = {column.name: text for column, text in self._sums(numbers)}
         return {
             "group": key,
             "value": key if is_time else self.cell(numbers[0], index),
             "count": len(numbers),
-            "sums": {column.name: text for column, text in self._sums(numbers)},
+            "sums": self._subtotals[key],
         }
+
+    @cached_property
+    def _subtotals(self) -> dict[str, dict[str, str]]:
+        """The sums by column of the groups that were shown."""
+        return {}
 
     def cell(self, number: int, index: int) -> Any:
         """Return a cell as the page shows it: a text, a status with its color, or an id with its label."""
@@ -415,26 +424,43 @@ class Listing:
 
     def _sums(self, numbers: Sequence[int] | None) -> Iterator[tuple[Column, str]]:
         """Yield each column of amounts with the sum by currency of some rows, or of those that pass the filter."""
+        data, only = self.data, self._only_currency  # read on first use
 
-        def chosen(cells: Sequence[Any]) -> list[Any]:
-            return list(compress(cells, self._passing)) if numbers is None else [cells[number] for number in numbers]
+        def chosen(cells: Sequence[Any]) -> Iterator[Any]:
+            return compress(cells, self._passing) if numbers is None else map(cells.__getitem__, numbers)
 
-        data = self.data  # read on first use
-        codes = chosen(self._codes)
-        several = set(codes)
-        for column, cells in zip(data.columns, data.cells, strict=True):
+        if not (any(self._passing) if numbers is None else numbers):
+            return
+        codes = [] if only else list(chosen(self._codes))
+        for place, column in enumerate(data.columns):
             if column.kind != "money":
                 continue
-            amounts, totals = chosen(cells), Counter[str]()
-            for code in several:
-                of = amounts
-                if len(several) > 1:
-                    of = [cents for cents, its in zip(amounts, codes, strict=True) if its == code]
-                known = of if set(map(type, of)) == {int} else [cents for cents in of if type(cents) is int]
-                if known:
-                    totals[_code(code)] += sum(known)
+            totals = Counter[str]()
+            if only and place in self._integers:
+                totals[only] = sum(chosen(data.cells[place]))
+            else:
+                by_code = Counter[str | None]()
+                for code, cents in zip(codes or repeat(only), chosen(data.cells[place]), strict=False):
+                    if type(cents) is int:
+                        by_code[code] += cents
+                for code, cents in by_code.items():
+                    totals[_code(code)] += cents
             if totals:
                 yield column, " + ".join(rendering.money(cents, code) for code, cents in sorted(totals.items()))
+
+    @cached_property
+    def _only_currency(self) -> str:
+        """The currency of all rows; empty if there are several."""
+        codes = {_code(code) for code in set(self.data.column("currency"))}
+        return codes.pop() if len(codes) == 1 else ""
+
+    @cached_property
+    def _integers(self) -> frozenset[int]:
+        """Positions of the columns of amounts without a missing value."""
+        columns = enumerate(zip(self.data.columns, self.data.cells, strict=True))
+        return frozenset(
+            at for at, (column, cells) in columns if column.kind == "money" and set(map(type, cells)) == {int}
+        )
 
     def mean(self, places: Sequence[int]) -> str:
         """Return the mean of the first column of amounts of some rows; empty for several currencies or none."""
