@@ -28,8 +28,9 @@ endef
 
 # `tier,MARKERS,OPTIONS`: one tier of the tests. Exit status 5 says that it has no tests, which is not a failure.
 tier = $(PY) -m pytest -q -m "$(1)" $(2) || test $$? -eq 5
-# Three processes share the files of a tier, in their order on disk: on two cores one waits while two compute.
-SHARED := -n 3 --dist loadfile --no-loadscope-reorder
+# Three processes: two share the files of the quick and slow tiers, in their order on disk, and one has the browser, which
+# mostly waits. What that one prints follows at its end.
+SHARED := -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help
 help: ## List the commands
@@ -88,10 +89,15 @@ check_rest:
 	@$(VENV)/bin/lint-imports
 	@$(PY) -m deptry --no-ansi .
 
-.PHONY: test
+.PHONY: test test_browser test_rest
 test: check ## Run the checks and every test within ten minutes
+	@$(MAKE) --no-print-directory --jobs 2 test_browser test_rest
+test_browser:
+	@mkdir -p build
+	@ended=0; ($(call tier,browser and not soak,tests/browser)) >build/browser.log 2>&1 || ended=$$?; \
+		cat build/browser.log; exit $$ended
+test_rest:
 	@HYPOTHESIS_PROFILE=default $(call tier,not browser and not soak,$(SHARED))
-	@$(call tier,browser and not soak,-n 2 --dist loadfile tests/browser)
 
 .PHONY: soak
 soak: setup ## Run the same campaigns with the large counts

@@ -3,6 +3,7 @@
 Files of distributions are linked from the environment of the tests; the workbench is installed from a wheel.
 """
 
+import errno
 import os
 import re
 import subprocess
@@ -86,10 +87,19 @@ def make(folder: Path, distributions: Iterable[str]) -> Path:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 source = Path(str(file.locate()))
                 if source.exists() and not target.exists():
-                    os.link(source, target)
+                    _link(source, target)
             elif target.resolve().parent == (folder / "bin").resolve():
                 _copy_script(Path(str(file.locate())), target.resolve(), folder)
     return folder / "bin" / "python"
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        target.symlink_to(source)  # from another disk, or from memory
 
 
 def repack(name: str, folder: Path) -> Path:

@@ -13,7 +13,7 @@ from tests import environments
 
 RUNS = 9
 HTTPX = '`python -c "import httpx"`'
-LIBRARIES = '`python -c "import cattrs, cyclopts"`'  # with attrs: the floor of an operation
+LIBRARIES = '`python -c "import cattrs, cyclopts"`'  # with attrs: what an operation needs at least
 COMMANDS = (
     "--help", "transactions authorize --help", "contracts list", "contracts list -o json", "contracts list --fresh",
     "sandbox advance 1h", "events", "journal list", "docs user.updated", "docs skeleton create-user-application",
