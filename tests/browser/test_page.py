@@ -351,6 +351,7 @@ def test_rows_are_grouped_and_two_views_are_side_by_side(page: Page, files: Path
     expect(page.locator(".foot .chosen")).to_contain_text(f"{count} selected")
     page.keyboard.press("Space")
     assert look_at(page, ".wbp") == []
+    page.keyboard.press("Enter")
     both_themes(page, "panel-groups")
     page.get_by_role("button", name="Remove the groups").click()
 

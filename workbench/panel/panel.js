@@ -1,5 +1,5 @@
-// The page's side of a panel: it shows rows and details of the kernel, or of the data in a file (`Stored`). Every text is set
-// as text, nothing is fetched, and the browser keeps only what columns are hidden, pinned and wide, and how times are shown.
+// The page's side of a panel, which shows the rows of a kernel or of a file (`Stored`). Every text is set as text, nothing is
+// fetched, and the browser keeps only which columns are hidden and pinned, their widths, and how times are shown.
 
 const ROW = 32, CHUNK = 100, WAIT = 120, TICK = 3000, BUSY = 80, KEEP = "workbench-panel", PRINTED = 5000;
 const WIDTHS = { id: 96, address: 132, time: 112, wall: 112, money: 124, number: 88, status: 168, text: 130 };
@@ -42,7 +42,7 @@ const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 /** Write a time in full, in a time zone: `2026-11-21 07:42:10 UTC`. */
 function exact(text, zone = "UTC") {
   const at = new Date(text);
-  if (!Number.isFinite(at.getTime())) return text;
+  if (Number.isNaN(at.getTime())) return text;
   return `${at.toLocaleString("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "medium" })} ${zone}`;
 }
 const short = (text) => (text.length > 12 ? text.slice(0, 8) : text);
@@ -51,9 +51,9 @@ const middle = (text) => (text.length > 16 ? `${text.slice(0, 6)}…${text.slice
 /** Say how long ago a time was, seen from `now`; the date, if that is more than a month. */
 function ago(text, now) {
   const at = new Date(text), seconds = (now - at) / 1000, size = Math.abs(seconds);
-  if (!Number.isFinite(size)) return text;
+  if (Number.isNaN(size)) return text;
   if (size < 45) return "just now";
-  const words = size < 3600 ? `${Math.round(size / 60)} min` : size < 86400 ? `${Math.round(size / 3600)} h` : `${Math.round(size / 86400)} d`;
+  const [unit, name] = size < 3600 ? [60, "min"] : size < 86400 ? [3600, "h"] : [86400, "d"], words = `${Math.round(size / unit)} ${name}`;
   if (size < 30 * 86400) return seconds > 0 ? `${words} ago` : `in ${words}`;
   return at.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" });
 }
@@ -132,7 +132,7 @@ function written({ columns, rows }, form) {
     const text = (value) => {
       if (value === null) return "";
       if (Array.isArray(value)) return (value[0] / 10 ** value[1]).toFixed(value[1]);
-      return typeof value === "number" ? String(value) : (/^\s*[=+\-@]/.test(value) ? `'${value}` : value).replace(/[\t\r\n]+/g, " ");
+      return typeof value === "number" ? value : (/^\s*[=+\-@]/.test(value) ? `'${value}` : value).replace(/[\t\r\n]+/g, " ");
     };
     return [columns.map((one) => one.label), ...rows.map((row) => row.map(text))].map((row) => row.join("\t")).join("\n");
   }
@@ -383,13 +383,11 @@ function render({ model, el, of }) {
   let past = [], future = [], data = null, cache = new Map(), pending = new Set(), active = 0, opened = null, formView = null, clock = Date.now();
   const zone = () => ({ UTC: "UTC", here: HERE })[kept().times];
 
-  const hide = h("style");
-  const headline = div("head");
+  const hide = h("style"), headline = div("head");
   const line = h("div", { class: "say", role: "status", hidden: true });
   const nav = h("nav", "Lists");
   const search = h("input", { class: "search", type: "search", "aria-label": "Search or filter", placeholder: "Search, or status:declined amount>200   ( / )" });
-  const buttons = div("buttons"), tools = div("tools", search, buttons), chips = div("chips"), inputs = div("inputs");
-  const notes = div("notes quiet");
+  const buttons = div("buttons"), tools = div("tools", search, buttons), chips = div("chips"), inputs = div("inputs"), notes = div("notes quiet");
   const heads = h("div", { role: "rowgroup", class: "heads" }), rows = h("div", { role: "rowgroup", class: "rows" });
   const grid = h("div", { class: "grid", role: "grid", tabindex: 0 }, heads, rows);
   const foot = h("div", { class: "foot", role: "status" });
@@ -534,9 +532,8 @@ function render({ model, el, of }) {
       info.as_of ? button("edge theme", theme, "Light or dark") : button("edge refresh", () => refresh(true, true), "Refresh"));
   }
 
-  /** How times are shown: how long ago, in UTC, or in the time zone of the browser. */
   function times() {
-    const now = kept().times || "ago", ways = { ago: "Times: ago", UTC: "Times: UTC", ...(HERE === "UTC" ? {} : { here: `Times: ${HERE}` }) };
+    const now = kept().times || "ago", ways = { ago: "Times: ago", UTC: "Times: UTC", ...(HERE !== "UTC" && { here: `Times: ${HERE}` }) };
     return h("select", { class: "times", "aria-label": "How times are shown", onchange: (event) => { keep("times", event.target.value); drawHead(); refresh(true); } },
       Object.entries(ways).map((one) => option(one, now)));
   }
@@ -565,6 +562,8 @@ function render({ model, el, of }) {
   const full = (one) => [...one.chips, one.text.trim()].filter(Boolean).join(" ");
   const question = (first) => ({ list: view.list, filter: full(view), sort: view.sort, group: view.group, unfolded: view.unfolded, first, count: CHUNK });
 
+  const chunk = (place) => Math.floor(place / CHUNK) * CHUNK;
+
   /** Change what the table shows, and read it. */
   function change(next, how = {}) {
     view = { ...view, name: "", ...next };
@@ -574,7 +573,7 @@ function render({ model, el, of }) {
 
   const load = quietly(async ({ again, values, keep: stay }) => {
     const turn = ++turns, list = view.list;
-    const first = stay ? Math.floor(grid.scrollTop / ROW / CHUNK) * CHUNK : 0;
+    const first = stay ? chunk(grid.scrollTop / ROW) : 0;
     const answer = await ask("rows", { ...question(first), again, inputs: values });
     if (turn !== turns || list !== view.list) return;
     const fresh = !data || data.list !== list;
@@ -602,7 +601,7 @@ function render({ model, el, of }) {
   const setting = (what) => kept()[what]?.[view.list];
   const set = (what, value) => keep(what, { ...kept()[what], [view.list]: value });
   const pinned = () => setting("pinned");
-  /** The columns shown: the pinned one is the first, and does not scroll. */
+  /** The columns shown, the pinned one first. */
   function columns() {
     const first = pinned(), not = hidden();
     return data.columns.map((one, place) => ({ ...one, place, look: `cell${isNumber(one.kind) ? " right" : ""}${one.name === first ? " pinned" : ""}` }))
@@ -615,15 +614,14 @@ function render({ model, el, of }) {
   function layOut() {
     const shown = columns(), texts = shown.filter((one) => one.kind === "text" && !setting("widths")?.[one.name]);
     const spare = Math.max(0, grid.clientWidth - shown.reduce((sum, one) => sum + width(one), 0));
-    const share = texts.length ? Math.floor(spare / texts.length) : 0;
+    const share = Math.floor(spare / texts.length);
     root.style.setProperty("--wbp-columns", shown.map((one) => `${width(one) + (texts.includes(one) ? share : 0)}px`).join(" "));
   }
 
   function drawTable() {
-    const order = new Map(view.sort.map((one) => [bare(one), one.startsWith("-") ? "descending" : "ascending"]));
     const shown = columns();
     show(heads, !shown.length ? null : h("div", { class: "row", role: "row", "aria-rowindex": 1 }, shown.map((one) => {
-      const way = order.get(one.name);
+      const key = view.sort.find((each) => bare(each) === one.name), way = key && (key === one.name ? "ascending" : "descending");
       return h("div", { class: one.look, role: "columnheader", "aria-sort": way || "none" },
         button(`sort-${one.name}`, (event) => sort(one.name, event.shiftKey), one.label + (way ? (way === "ascending" ? " ▲" : " ▼") : ""), { title: `Sort by ${one.label}; with Shift as a further column. Shift and an arrow change its width.`, onkeydown: (event) => nudge(event, one) }),
         h("span", { class: "grip", "aria-hidden": "true", onpointerdown: (event) => drag(event, one) }));
@@ -644,7 +642,7 @@ function render({ model, el, of }) {
     drawRows();
   }
 
-  /** The sums of the amounts shown: of all columns on hover, of the first and the last in sight. */
+  /** The sums of the first and the last column of amounts, and of all on hover. */
   function sums(found) {
     const texts = found.map((one) => `Σ ${one.join(" ")}`), ends = new Set([texts[0], texts.at(-1)]);
     return h("span", { class: "sums quiet far", title: texts.join("\n") }, [...ends].join(" · "));
@@ -710,8 +708,7 @@ function render({ model, el, of }) {
     for (let place = first; place < last; place++) {
       const row = cache.get(place);
       if (!row) {
-        const chunk = Math.floor(place / CHUNK) * CHUNK;
-        if (!pending.has(chunk)) more(chunk);
+        if (!pending.has(chunk(place))) more(chunk(place));
         continue;
       }
       const open = row.group === undefined ? null : String(view.unfolded.includes(row.group));
@@ -810,7 +807,6 @@ function render({ model, el, of }) {
     widen(column, event.currentTarget.parentElement.offsetWidth + step);
   }
 
-  /** Close the open menu, and return it. */
   function shut() {
     const pop = tools.querySelector(".pop");
     pop?.remove();
@@ -818,9 +814,9 @@ function render({ model, el, of }) {
   }
 
   function toggle(button, build) {
-    const old = shut();
-    if (old?.ariaLabel === button.textContent) return;
-    const pop = h("div", { class: "pop", role: "group", "aria-label": button.textContent,
+    const name = button.textContent;
+    if (shut()?.ariaLabel === name) return;
+    const pop = h("div", { class: "pop", role: "group", "aria-label": name,
       onkeydown: (event) => { if (event.key === "Escape") { event.stopPropagation(); pop.remove(); button.focus(); } } }, build());
     tools.append(pop);
     pop.querySelector("button, input, select")?.focus();
@@ -904,6 +900,8 @@ function render({ model, el, of }) {
     show(drawer);
   }
 
+  const formed = () => drawer.querySelector(".formed");
+
   function dropForm() {
     formView?.remove();
     formView = null;
@@ -924,7 +922,7 @@ function render({ model, el, of }) {
     const answer = await ask("details", { list, id });
     if (list !== view.list || id !== view.id) return;
     opened = answer;
-    const held = keepForm ? drawer.querySelector(".formed") : null;
+    const held = keepForm ? formed() : null;
     drawer.hidden = false;
     const lost = drawer.contains(document.activeElement) && !held?.contains(document.activeElement); // what had the focus is replaced
     const name = answer.facts.find((one) => one.kind === "text" && one.value)?.value || answer.id;
@@ -976,7 +974,7 @@ function render({ model, el, of }) {
     formView = made;
     drawer.hidden = false;
     if (forList) show(drawer, header(one.label), h("section", { class: "formed" }));
-    const place = drawer.querySelector(".formed");
+    const place = formed();
     place.hidden = false;
     show(place, div("bar", title(forList ? "" : one.label), button("edge close-form", quietly(async () => {
       await ask("close form");
@@ -991,7 +989,7 @@ function render({ model, el, of }) {
 
   /** Ask for what a control of the sandbox takes, where it takes more than the id. */
   function askFor(one) {
-    const place = drawer.querySelector(".formed");
+    const place = formed();
     dropForm();
     place.hidden = false;
     const boxes = one.asks.map((each) => {
@@ -1058,7 +1056,7 @@ function render({ model, el, of }) {
     if (view.list === "overview") drawOverview();
     else load({ keep, again });
     second?.load({ keep });
-    if (view.id) openDetails(view.id, Boolean(formView) || !drawer.querySelector(".formed")?.hidden);
+    if (view.id) openDetails(view.id, Boolean(formView) || !formed()?.hidden);
   }
 
   let ticking = false;
@@ -1076,6 +1074,7 @@ function render({ model, el, of }) {
   if (of) {
     Object.assign(of, { load, draw: drawRows });
     view = of.view;
+    search.value = view.text;
     load({});
     return () => sized.disconnect();
   }
