@@ -1,6 +1,7 @@
 """What all tests share: the campaigns' sizes, and the samples."""
 
 import asyncio
+import functools
 import gc
 import os
 import re
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -22,6 +24,13 @@ RECORDED = SAMPLES / "recorded"
 
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 """jsonschema would build forty grammars of international addresses with it, for a second; nothing here has one."""
+
+_context = httpx._config.create_ssl_context
+_shared = functools.cache(_context)
+httpx._transports.default.create_ssl_context = (  # type: ignore[attr-defined]
+    lambda verify=True, cert=None, trust_env=True: (_shared if verify is True else _context)(verify, cert, trust_env)
+)
+"""Each `httpx.get` of a test would read the certificates of all authorities, for 20 ms."""
 
 CORES = min(os.cpu_count() or 1, 4)  # each collects by itself, so more gain little
 
@@ -36,6 +45,7 @@ RECURSION = sys.getrecursionlimit()
 # Where an image says that no bytecode is written, each of the tests' processes would compile all modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+os.environ.setdefault("PYTEST_ADDOPTS", "-p no:schemathesis")  # of tests that start pytest: see pyproject.toml
 
 settings.register_profile("fast", max_examples=5, deadline=None, derandomize=True)
 settings.register_profile("default", max_examples=10, deadline=None, derandomize=True)

@@ -153,6 +153,7 @@ REACH = {
         "client/transports.py",
         "sandbox/remote.py",
         "sandbox/transport.py",
+        "system/certificates.py",
         "testing/http_application.py",
     ),
     "httpcore": ("client/transports.py",),

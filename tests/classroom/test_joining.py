@@ -17,6 +17,7 @@ from workbench.course.classroom.exports import qr_path, sheets
 from workbench.course.joining import leave
 from workbench.course.learner import EXERCISES
 from workbench.sandbox.server import self_signed
+from workbench.system.certificates import trusted
 from workbench.system.process import HOSTED
 
 pytestmark = pytest.mark.slow  # each serves a class
@@ -199,3 +200,7 @@ def test_the_sheet_and_the_board_show_the_link_as_a_qr_code(server: ClassServer)
             httpx.get(f"{url}/board/link?learner=Bob", headers={"trainer-key": server.trainer_key}).status_code == 404
         )
         assert httpx.get(f"{url}/board/link?learner=Ann").status_code == 401
+
+
+def test_connections_share_the_default_certificates() -> None:
+    assert trusted(None) is trusted(None)

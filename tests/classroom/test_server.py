@@ -248,7 +248,8 @@ def test_an_exercise_that_only_a_journal_shows_is_reported(ann: Caller, trainer:
 
 def test_entries_of_a_learner_are_limited(server: ClassServer, ann: Caller, bob: Caller, trainer: Trainer) -> None:
     hint = {"kind": "hint", "exercise": "start-1", "number": 3}
-    statuses = [httpx.post(f"{ann.url}/_class", json=hint).status_code for _ in range(MAX_ENTRIES_A_MINUTE + 2)]
+    with httpx.Client() as client:
+        statuses = [client.post(f"{ann.url}/_class", json=hint).status_code for _ in range(MAX_ENTRIES_A_MINUTE + 2)]
 
     assert statuses == [200] * MAX_ENTRIES_A_MINUTE + [429] * 2
     assert server.results.count("Ann") == 1  # hints that were shown before are no entries

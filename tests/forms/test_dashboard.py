@@ -195,7 +195,8 @@ def test_figures_say_what_they_include(shown: Dashboard) -> None:
 
 
 def net_spend(shown: Dashboard) -> str:
-    (figure,) = re.findall("Net spend</span><b>(.*?)</b>", dict(shown.parts(live=False))["tiles"])
+    tiles = next(html for name, html in shown.parts(live=False) if name == "tiles")
+    (figure,) = re.findall("Net spend</span><b>(.*?)</b>", tiles)
     return figure
 
 
