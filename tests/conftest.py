@@ -64,7 +64,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if hasattr(config, "workerinput") or "PYTEST_XDIST_WORKER" in os.environ:
         return  # one of those processes, or one that a test started: it must not start more
     if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_MEMORY:
-        files = tempfile.TemporaryDirectory(prefix="workbench-tests-", dir=MEMORY)
+        files = tempfile.TemporaryDirectory(prefix="workbench-tests-", dir=MEMORY, ignore_cleanup_errors=True)
         config.add_cleanup(files.cleanup)
         os.environ["TMPDIR"] = tempfile.tempdir = files.name
     asked = config.option

@@ -153,6 +153,7 @@ REACH = {
         "client/transports.py",
         "sandbox/remote.py",
         "sandbox/transport.py",
+        "system/certificates.py",
         "testing/http_application.py",
     ),
     "httpcore": ("client/transports.py",),
@@ -347,7 +348,7 @@ def test_binder_steps(tmp_path: Path) -> None:
     The environment sees the packages installed here and no registry, so that the test needs no network.
     """
     fresh = tmp_path / "env"
-    run(sys.executable, "-m", "venv", fresh)
+    run(sys.executable, "-m", "venv", "--without-pip", fresh)
     (packages,) = fresh.glob("lib/python*/site-packages")
     (packages / "seen.pth").write_text(f"{Path(pytest.__file__).parent.parent}\n")
     environ = {"PATH": f"{fresh / 'bin'}:{os.environ['PATH']}", "HOME": str(tmp_path)}

@@ -194,7 +194,6 @@ def test_columns_views_and_exports(desk: Desk) -> None:
     group.click()
     expect(group).to_have_attribute("aria-expanded", "true")
     panel.get_by_role("button", name="Close the second view").click()
-    panel.get_by_role("button", name="Columns and views").click()
     panel.get_by_role("button", name="coats", exact=True).click()
     expect(panel.locator("[aria-expanded=true]")).to_have_count(0)
     panel.get_by_role("button", name="Export").click()

@@ -56,7 +56,7 @@ def test_a_bug_is_found_with_its_shortest_story(application: type[Shop]) -> None
 @pytest.mark.parametrize(
     "application",
     [
-        pytest.param(application, id=application.__name__, marks=pytest.mark.soak if number % 3 else pytest.mark.slow)
+        pytest.param(application, id=application.__name__, marks=pytest.mark.soak if number % 6 else pytest.mark.slow)
         for number, application in enumerate(PLANTED)
     ],
 )

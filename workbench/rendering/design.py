@@ -139,6 +139,7 @@ LIGHT: Mapping[str, str] = {
     "open": "#0b57b8",
     "other": "#5a5f66",
     "live": "#a3180b",
+    "on-live": "#ffffff",
 }
 DARK: Mapping[str, str] = {
     "page": "#111111",
@@ -158,14 +159,16 @@ DARK: Mapping[str, str] = {
     "open": "#8ab8ff",
     "other": "#b3b8bf",
     "live": "#c22a1c",
+    "on-live": "#ffffff",
 }
 """Text has a contrast of at least 4.5 to 1 with every background in both themes, marks 3 to 1. `live` is a background
 of white text.
 """
 
 SCALE: Mapping[str, str] = {
-    "small": "11px", "text": "13px", "large": "15px", "title": "18px", "figure": "20px",
-    "s1": "4px", "s2": "8px", "s3": "12px", "s4": "16px", "s6": "24px", "row": "32px", "round": "6px",
+    "small": "11px", "dense": "12px", "text": "13px", "large": "15px", "title": "18px", "figure": "20px",
+    "s1": "4px", "s2": "8px", "s3": "12px", "s4": "16px", "s6": "24px", "row": "32px",
+    "corner": "4px", "round": "6px", "pill": "10px",
     "mono": "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace",
     "sans": "var(--jp-ui-font-family, system-ui, sans-serif)",
 }  # fmt: skip

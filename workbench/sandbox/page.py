@@ -16,7 +16,8 @@ from workbench.schema.walk import described, members, record_of
 _STYLE = """
 body { margin: 0 auto; max-width: 60rem; padding: var(--wb-s4); color: var(--wb-ink); background: var(--wb-page);
   font: var(--wb-large)/1.5 system-ui, sans-serif; color-scheme: light dark }
-a { color: var(--wb-link) } section { border-top: 1px solid var(--wb-line); margin-top: var(--wb-s6) }
+a { color: var(--wb-link) } a, code, h2, td { overflow-wrap: anywhere }
+section { border-top: 1px solid var(--wb-line); margin-top: var(--wb-s6) }
 """
 
 

@@ -13,6 +13,7 @@ import attrs
 
 from workbench.errors import UsageError, visible
 from workbench.rendering import money
+from workbench.rendering.design import BAD, OPEN
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid
 from workbench.sandbox.control_records import SandboxEvent, to_json
@@ -96,8 +97,8 @@ class Timeline(Shown):
                     '<path d="M {} {} L {} {}" stroke="currentColor" opacity="0.4"/>'.format(*place[cause.key], x, y)
                 )
             said = escape(f"{entry.title}, {entry.status}")
-            mark = f'<path d="M {x - 5} {y - 5} l 10 10 m 0 -10 l -10 10" stroke="#c62828" stroke-width="3"/>'
-            mark = mark if entry.failed else f'<circle cx="{x}" cy="{y}" r="5" fill="#1976d2"/>'
+            mark = f'<path d="M {x - 5} {y - 5} l 10 10 m 0 -10 l -10 10" stroke="{BAD.color}" stroke-width="3"/>'
+            mark = mark if entry.failed else f'<circle cx="{x}" cy="{y}" r="5" fill="{OPEN.color}"/>'
             parts.append(f"<g><title>{said}</title>{mark}</g>")
             if step > 40:
                 label = escape(visible(entry.title)[:24])

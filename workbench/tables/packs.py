@@ -317,7 +317,7 @@ table{{border-collapse:collapse;margin:var(--wb-s2) 0 var(--wb-s4)}}th{{backgrou
 th,td{{padding:var(--wb-s1) var(--wb-s3);border-bottom:1px solid var(--wb-line);text-align:left;vertical-align:top}}
 td.number,th.number{{text-align:right;font-variant-numeric:tabular-nums}}td:first-child{{white-space:nowrap}}
 tfoot td{{font-weight:600;border-top:2px solid var(--wb-ink)}}
-svg{{width:100%;max-width:44rem;font:12px system-ui,sans-serif}}svg text{{fill:var(--wb-ink)}}
+svg{{width:100%;max-width:44rem;font:var(--wb-dense) system-ui,sans-serif}}svg text{{fill:var(--wb-ink)}}
 svg rect{{fill:var(--wb-accent)}}svg rect.running{{fill:none;stroke:var(--wb-accent);stroke-dasharray:4 3}}
 svg line{{stroke:var(--wb-ink)}}
 """

@@ -160,10 +160,11 @@ function drawer() {
 function draw() {
   const learners = board.learners, stuck = learners.filter((one) => one.stuck.length);
   const exercises = board.exercises.filter((one) => one.scored).length;
-  $("summary").textContent = `${learners.length} learners, ${learners.reduce((sum, one) => sum + one.done, 0)} of ${learners.length * exercises} exercises done`
+  $("summary").textContent = `${learners.length} learner${learners.length === 1 ? "" : "s"}, ${learners.reduce((sum, one) => sum + one.done, 0)} of ${learners.length * exercises} exercises done`
     + (stuck.length ? `. Stuck: ${$("projector").checked ? stuck.length : stuck.map((one) => one.learner).join(", ")}` : "")
     + (Object.keys(board.wrong_codes).length ? `. Wrong codes in the last minute: ${Object.entries(board.wrong_codes).map(([address, count]) => `${count} from ${address}`).join(", ")}` : "")
     + (board.paused ? ". PAUSED." : ".");
+  document.body.classList.toggle("paused", board.paused);
   const only = $("only-stuck").checked;
   const seen = (one) => one.seen === null ? 2 : one.seen > 60 ? 1 : 0;
   const text = JSON.stringify([only, chosen, looked, board.comments, board.exercises, learners.map((one) => [one.learner, one.results, one.stuck, one.locked, seen(one)])]);
@@ -198,11 +199,13 @@ async function refresh() {
     const answer = await ask("data" + (fresh ? `?after=${board.entry}` : ""));
     if (answer.status !== 204) board = await answer.json();
     if (!fresh) whole = Date.now();
+    document.body.classList.remove("gone");
     draw();
     $("sign-in").hidden = true;
     $("board").hidden = false;
   } catch (error) {
     if (error.status === 401) { $("sign-in").hidden = false; $("board").hidden = true; $("summary").textContent = key ? "This is not the trainer’s key." : ""; return; }
+    document.body.classList.add("gone");
     $("summary").textContent = "The class server does not answer; trying again.";
   }
   setTimeout(refresh, 500);

@@ -24,7 +24,8 @@ _COLUMNS = ("learner", *(field.name for field in attrs.fields(ExerciseResult)))
 _NBGRADER = ("assignment", "timestamp", "student_id", "raw_score", "late_submission_penalty", "score", "max_score")
 _PAGE = """<!doctype html>
 <html lang="en" data-theme="light">
-<head><meta charset="utf-8"><title>{title}</title>{style}</head><body class="printed">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{title}</title>{style}</head><body class="printed">
 {parts}
 </body></html>
 """
@@ -240,7 +241,9 @@ def _certificate(results: Results, name: str, row: _Row, written: str) -> str:
     content = {"learner": name, "done": sorted(result.exercise for result in done), "written": written}
     titles = {exercise.id: exercise.title for exercise in EXERCISES.values()}
     items = (
-        f"<li>{escape(titles.get(result.exercise, result.exercise))}: {result.tries} tries</li>" for result in done
+        f"<li>{escape(titles.get(result.exercise, result.exercise))}: "
+        f"{result.tries} {'try' if result.tries == 1 else 'tries'}</li>"
+        for result in done
     )
     return (
         f"<section class='certificate'><h1>{escape(visible(name))}</h1><p>{count} of {len(_SCORED)} exercises of the "
