@@ -65,6 +65,7 @@ class Service(httpx.BaseTransport):
         self.sandbox = BASE.fork()
         self.calls = 0
         self.reached = False
+        self._raised = threading.Event()  # whether the progress callback has raised
         self._inner = self.sandbox.transport()
         self._kind, self._at = kind, at
         self._lock = threading.Lock()
@@ -77,6 +78,8 @@ class Service(httpx.BaseTransport):
             self.calls += 1
             now = self.calls == self._at
         time.sleep(0.001)
+        if self.reached and self._kind == "progress callback":
+            self._raised.wait(10)  # its thread may get no processor before all rows are sent
         if now:
             self.reached = True
             if self._kind in SIGNALS:
@@ -87,6 +90,7 @@ class Service(httpx.BaseTransport):
 
     def progress(self, _: Progress) -> None:
         if self.reached and self._kind == "progress callback":
+            self._raised.set()
             raise ZeroDivisionError
 
     @property
