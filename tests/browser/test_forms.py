@@ -1,5 +1,7 @@
 """A form in JupyterLab: filled with a mistake, corrected, sent; hostile text, other themes, narrow pages, a dead kernel."""
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import expect
 
@@ -31,11 +33,15 @@ def test_a_form_is_filled_corrected_and_sent(desk: Desk) -> None:
     expect(card.locator(".wb-ok")).to_contain_text("-")
     amount = page.locator(".wb-form .wb-amount")
     amount.locator("input").fill("1250")
+    page.wait_for_timeout(300)
+    expect(amount.locator(".wb-problem")).to_have_count(0)
+    page.keyboard.press("Tab")
     expect(amount.locator(".wb-problem")).to_contain_text("write 1250.00, or 12.50 for 1,250 cents")
     page.locator("button.wb-send").click()
     expect(amount.locator("input")).to_be_focused()
     page.keyboard.press("Control+A")
     page.keyboard.type("12.50")
+    page.keyboard.press("Tab")
     expect(amount.locator(".wb-problem")).to_have_count(0)
     expect(amount.locator(".wb-ok")).to_contain_text("1,250 cents (12.50 USD)")
     page.locator("button.wb-send").dblclick()
@@ -106,6 +112,7 @@ def test_widgets_whose_kernel_is_gone_do_nothing(desk: Desk, watch: Watch) -> No
     """After the kernel restarted, clicks on an old form send nothing, and the panel says in a line how to go on."""
     page = desk.show(START, PURCHASE, PANEL)
     page.locator(".wb-form .wb-amount input").fill("12.50")
+    page.keyboard.press("Tab")
     expect(page.locator(".wb-form .wb-amount .wb-ok")).to_contain_text("12.50 USD")
     expect(page.locator(".wbp .rows .row").first).to_be_visible()
     desk.restart()
@@ -148,7 +155,6 @@ def test_a_form_is_used_by_the_keyboard_alone(desk: Desk) -> None:
     page = desk.show(START, PURCHASE, "print('sent', len(api.journal))")
     page.get_by_label("Amount", exact=True).focus()
     page.keyboard.type("12.50")
-    expect(page.locator(".wb-form .wb-amount .wb-ok")).to_contain_text("12.50 USD")
     reached = []
     for _ in range(25):
         page.keyboard.press("Tab")
@@ -157,6 +163,7 @@ def test_a_form_is_used_by_the_keyboard_alone(desk: Desk) -> None:
             break
 
     assert "wb-send" in reached[-1]
+    expect(page.locator(".wb-form .wb-amount .wb-ok")).to_contain_text("12.50 USD")
     page.keyboard.down("Enter")
     for _ in range(10):
         page.keyboard.down("Enter")  # as a key that is held repeats
@@ -171,12 +178,56 @@ def test_a_form_is_used_by_the_keyboard_alone(desk: Desk) -> None:
     expect(page.locator(".jp-OutputArea-output", has_text="sent 1")).to_be_visible()
 
 
+def test_an_application_is_filed_in_steps(desk: Desk, tmp_path: Path) -> None:
+    """A link leads to its input; a person fills the form in two presses, a file in two; what is private is not shown."""
+    page = desk.show(START, "wb.form(api.create_user_application)")
+    form = page.locator(".wb-form")
+    tabs = form.locator(".wb-step")
+    form.get_by_role("button", name="Annual salary").click()
+    expect(form.locator(".wb-annual-salary input")).to_be_focused()
+    expect(form.locator(".wb-step-title")).to_contain_text("Step 3 of 6: Occupation and spending")
+    page.keyboard.type("50000")
+    page.keyboard.press("Tab")
+    expect(tabs.nth(2)).to_have_text("3. Occupation and spending – 3 to do")
+    tabs.nth(0).focus()
+    page.keyboard.press("Enter")
+    form.locator(".wb-alternative select").select_option(index=3)
+    birth = form.locator(".wb-birth-date")
+    birth.locator("input").fill("1990-02-30")
+    page.wait_for_timeout(300)
+    expect(birth.locator(".wb-problem")).to_have_count(0)
+    page.keyboard.press("Tab")
+    expect(birth.locator(".wb-problem")).to_contain_text("is not a day of the calendar")
+    expect(form.get_by_role("button", name="✗ Birth date")).to_be_visible()
+
+    form.locator(".wb-people select").select_option(index=5)
+    expect(form.locator(".wb-filling .wb-message")).to_contain_text("Filled in from the sandbox.")
+    expect(form.locator(".wb-link")).to_have_text(["Is terms of service accepted"])
+    expect(birth.locator("input")).to_have_value("")
+    assert "filled in: •••" == birth.locator("input").get_attribute("placeholder")
+
+    (tmp_path / "person.json").write_text('{"firstName": "Kanarienvogel", "occupation": "teacher"}')
+    with page.expect_file_chooser() as chooser:
+        form.get_by_role("button", name="Fill in from a JSON file").click()
+    chooser.value.set_files(tmp_path / "person.json")
+    expect(form.locator(".wb-filling .wb-message")).to_contain_text("Filled in from person.json.")
+    assert "Kanarienvogel" not in page.content()
+    form.get_by_role("button", name="Is terms of service accepted").click()
+    terms = form.locator(".wb-is-terms-of-service-accepted select")
+    expect(terms).to_be_focused()
+    terms.select_option(label="Yes")
+    expect(form.locator(".wb-progress")).to_contain_text("6 of 6 steps complete, ready to send")
+    form.locator("button.wb-send").click()
+    expect(page.locator(".wb-answer-card")).to_contain_text("pending")
+
+
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
 def test_the_call_is_put_in_a_new_cell_at_once(desk: Desk, by: str) -> None:
     """The button makes a cell below the form's own, with the call as Python in it; running it makes the call."""
     hostile = PURCHASE.replace("Example Shop", "</button><img src=x onerror=alert(1)> a&b\\n\\'")
     page = desk.show(START, hostile, "print('last')")
     page.locator(".wb-form .wb-amount input").fill("12.50")
+    page.keyboard.press("Tab")
     expect(page.locator(".wb-form .wb-amount .wb-ok")).to_contain_text("12.50 USD")
     page.get_by_text("The same call in Python, terminal").click()
     expect(page.locator("button.wb-put")).to_be_hidden()
@@ -238,6 +289,7 @@ def test_every_form_is_in_order(desk: Desk, rules: str) -> None:
     page = desk.show(*SHOWN)
     expect(page.locator(".wb-work .wb-head")).to_be_visible()
     page.locator(".wb-form .wb-amount input").first.fill("1250")
+    page.keyboard.press("Tab")
     expect(page.locator(".wb-form .wb-amount .wb-problem")).to_have_count(1)
     found: dict[str, list[str]] = {}
     for theme in ("light", "dark"):

@@ -134,6 +134,7 @@ def test_a_thing_opens_beside_its_list_by_the_keyboard_alone(desk: Desk) -> None
 
 def test_a_user_is_changed_from_the_panel(desk: Desk) -> None:
     """A thing offers its change as a form in the drawer; sent, the answer stands there, and its request below."""
+    page = desk.page
     panel = panel_on(desk, START, LIVED)
     go(panel, "Users")
     panel.get_by_role("searchbox").fill("status:approved kind:user")
@@ -141,10 +142,13 @@ def test_a_user_is_changed_from_the_panel(desk: Desk) -> None:
     drawer = open_row(panel)
     drawer.get_by_role("button", name="Edit user", exact=True).click()
     form = drawer.locator(".wb-form-update-user")
+    form.locator(".wb-step", has_text="Contact").click()
     email = form.locator(".wb-email input")
     email.fill("nobody")
+    page.keyboard.press("Tab")
     expect(form.locator(".wb-email .wb-problem")).to_have_count(1)
     email.fill("ada@example.com")
+    page.keyboard.press("Tab")
     expect(form.locator(".wb-email .wb-problem")).to_have_count(0)
     expect(form.locator("button.wb-send")).to_be_in_viewport()
     form.locator("button.wb-send").click()

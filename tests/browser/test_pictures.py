@@ -51,6 +51,7 @@ def test_pictures_of_a_purchase(desk: Desk) -> None:
     form = shown(desk, PURCHASE)
     amount = form.locator(".wb-amount")
     amount.locator("input").fill("1250")
+    amount.locator("input").press("Tab")
     expect(amount.locator(".wb-problem")).to_have_count(1)
     form.locator(".wb-snippets .jupyter-widget-Collapse-header, .wb-snippets .widget-collapse-header").first.click()
     expect(form.locator(".wb-snippets")).to_contain_text('amount="1250"')

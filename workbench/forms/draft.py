@@ -171,6 +171,19 @@ class Draft:
                 self.chosen[alternative] = started[0]
 
     @hide_arguments
+    def replace(self, values: Mapping[str, Any]) -> None:
+        """Set values as `fill` does, and discard those of groups that the values do not choose."""
+        for alternative in self.alternatives:
+            named = [
+                number
+                for number, group in enumerate(alternative.rule.groups)
+                if not alternative.section and any(values.get(name) is not None for name in group)
+            ]
+            if named:
+                self.choose(alternative, named[0])
+        self.fill(values)
+
+    @hide_arguments
     def _check_no_key(self, path: str, value: object) -> None:
         if isinstance(value, str):
             leaf = self.leaves[path]
@@ -251,10 +264,21 @@ class Draft:
         section = path.rpartition(".")[0]
         return self._has(path) or ((not section or self.shown(section)) and all(self._asked(path)))
 
+    def optional(self, path: str) -> bool:
+        """Return whether an input or section is optional, whatever the other values are."""
+        member = (self.leaves.get(path) or self.sections[path]).member
+        return not (member is not None and member.required) and not self._asked(path)
+
     def required(self, path: str) -> bool:
         """Whether an input or section is required, given the current values."""
         member = (self.leaves.get(path) or self.sections[path]).member
         return (member is not None and member.required) or any(self._asked(path))
+
+    def missing(self, path: str) -> bool:
+        """Return whether an input is required, given the current values, and has none."""
+        section = path.rpartition(".")[0]
+        needed = not section or self.required(section) or self._has(section)
+        return path not in self.given and needed and self.shown(path) and self.required(path)
 
     def nested(self, shown: Callable[[str, Any], Any] | None = None) -> dict[str, Any]:
         """Return the values as arguments of the operation: nested mappings by attribute name.

@@ -7,6 +7,7 @@ from functools import partial
 from html import escape
 from typing import Any
 
+import attrs
 import ipywidgets
 
 from workbench import rendering
@@ -28,19 +29,20 @@ EMPTY = '""'
 """Input that sends empty text. An empty box is omitted."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Person": ("first_name", "last_name", "birth_date", "national_id", "country_of_issue"),
-    "Contact": ("email", "phone_country_code", "phone_number", "ip_address"),
+    "Identity": (
+        "first_name", "last_name", "birth_date", "national_id", "country_of_issue",
+        "persona_share_token", "sumsub_share_token", "sumsub_share_token_mode",
+    ),
+    "Contact": ("email", "phone_country_code", "phone_number", "ip_address", "address"),
     "Occupation and spending": ("occupation", "annual_salary", "account_purpose", "expected_monthly_volume"),
     "Wallets and collateral": (
         "wallet_address", "solana_address", "stellar_address", "chain_id", "contract_address",
     ),
     "References": ("id", "source_key", "external_id"),
-    "Terms and verification": (
-        "is_terms_of_service_accepted", "has_existing_documents", "sumsub_share_token", "sumsub_share_token_mode",
-    ),
+    "Terms": ("is_terms_of_service_accepted", "has_existing_documents"),
 }  # fmt: skip
-"""Headings of a request with many members, each with the members below it."""
-_MANY = 8  # members that need no headings
+"""Steps of a form with many inputs, each with the members on it; the first one has all others."""
+_MANY = 8  # inputs that need no steps
 
 
 def help_of(member: Member) -> str:
@@ -120,6 +122,16 @@ def explained(member: Member, value: object, record: Any) -> str:
     return f"{len(value):,} of {rule.max_length:,} characters" if counted else ""
 
 
+@attrs.define(eq=False)
+class Step:
+    """A part of a form: its title, its box, the paths of its fields, and its choosers."""
+
+    title: str
+    box: Any
+    paths: list[str]
+    choosers: list[Alternative]
+
+
 class Field(Quiet):
     """Widgets of one leaf. A private value set from code never enters them; it stays in the draft.
 
@@ -143,7 +155,11 @@ class Field(Quiet):
         self._required: bool | None = None
         self._changed = changed
         member = leaf.member
+        self.label = sentence(re.sub(r"(?<=[a-z])(?=[0-9])", " ", rendering.label(member.name)))  # `line1` is "Line 1"
+        """Its name for people."""
         self.input = _input(leaf, known)
+        if isinstance(self.input, ipywidgets.Text | ipywidgets.Textarea):
+            self.input.continuous_update = False  # a problem appears when the field is left
         if is_money(member):
             self.input.placeholder = "0.00"
         self.input.style.description_width = "initial"
@@ -188,7 +204,7 @@ class Field(Quiet):
             private = about.privacy is not OPEN and value is not None
             mask = about.mask(value) if private else ""
             if about.privacy is not OPEN:
-                self.input.placeholder = f"set in code: {visible(mask, 60)}" if private else ""
+                self.input.placeholder = f"filled in: {visible(mask, 60)}" if private else ""
             if self.full is not None:
                 self.full.value = value is FULL
             text = next((label for label, known in self.known.items() if known == value), None)
@@ -220,8 +236,7 @@ class Field(Quiet):
         if required is self._required:
             return
         self._required = required
-        name = re.sub(r"(?<=[a-z])(?=[0-9])", " ", rendering.label(self.leaf.member.name))  # `line1` is "Line 1"
-        self.input.description = sentence(name) + ("" if required else " (optional)")
+        self.input.description = self.label + ("" if required else " (optional)")
 
 
 class Inputs(Quiet):
@@ -245,33 +260,83 @@ class Inputs(Quiet):
         self._boxes: dict[str, Any] = {}
         self._titles: dict[str, Any] = {}
         self._notes: dict[str, Any] = {}
-        self.widget = self._section("")
+        self._optional: dict[str, Any] = {}  # the collapsed panel that contains a field
+        self.steps: list[Step] = []
+        """Parts of a form with many inputs; none for a short form."""
+        self.widget = self._section("") if len(self._leaves("")) <= _MANY else self._in_steps()
+
+    def _leaves(self, path: str) -> list[str]:
+        """Return the paths of the inputs directly in a section."""
+        return [leaf for leaf in self._draft.leaves if leaf.rpartition(".")[0] == path]
+
+    def _in_steps(self) -> Any:
+        """Return the note of the request; the inputs are in `steps`."""
+        draft = self._draft
+        first = sentence(rendering.label(draft.operation.name.partition("_")[2]))
+        place = {name: title for title, names in GROUPS.items() for name in names}
+        steps: dict[str, list[str]] = {first: [], **{title: [] for title in GROUPS}}
+        for member in walk.members(draft.operation.request):
+            steps[place.get(member.name, first)].append(member.name)
+        left = [alternative for alternative in draft.alternatives if not alternative.section]
+        for title, names in steps.items():
+            here = [choice for choice in left if {name for group in choice.rule.groups for name in group} & {*names}]
+            left = [choice for choice in left if choice not in here]
+            if names:
+                leaves = [name for name in names if name in draft.leaves]
+                box = ipywidgets.VBox([*map(self._chooser, here), *self._boxed(leaves)])
+                sections = [self._section(name) for name in names if name in draft.sections]
+                box.children = (*box.children, *sections)
+                paths = [path for path in self.fields if path.partition(".")[0] in names]
+                self.steps.append(Step(title, box, paths, here))
+        note = self._notes[""] = ipywidgets.HTML().add_class("wb-note")
+        return note
+
+    def _boxed(self, paths: Sequence[str]) -> list[Any]:
+        """Return boxes with the fields of a section, the optional ones in a collapsed panel if others are required."""
+        optional = [path for path in paths if self._draft.optional(path)]
+        if len(self._draft.leaves) <= _MANY or len(optional) == len(paths):
+            optional = []
+        boxes = [ipywidgets.Box([self._field(path) for path in paths if path not in optional]).add_class("wb-fields")]
+        if optional:
+            box = ipywidgets.Box([self._field(path) for path in optional]).add_class("wb-fields")
+            title = "Optional: " + ", ".join(self.fields[path].label.lower() for path in optional)
+            panel = ipywidgets.Accordion([box], titles=(title,), selected_index=None).add_class("wb-optional")
+            self._optional |= dict.fromkeys(optional, panel)
+            boxes.append(panel)
+        return boxes if paths else []
+
+    def labels(self, problems: Sequence[Problem]) -> list[str]:
+        """Return the labels of the inputs, sections and choices that problems name."""
+        known = {field.leaf.wire: field.label for field in self.fields.values()}
+        for section in self._draft.sections.values():
+            undecided = [choice.rule.doc for choice, group in self._draft.chosen.items() if group is None]
+            name = sentence(rendering.label(section.member.name)) if section.member else "the request"
+            known[section.wire] = name if section.member or not undecided else undecided[0]
+        return list(dict.fromkeys(known.get(problem.path, problem.path) for problem in problems))
+
+    def reveal(self, path: str) -> None:
+        """Open the collapsed panel that contains a field."""
+        if path in self._optional:
+            self._optional[path].selected_index = 0
 
     def _section(self, path: str) -> Any:
         section = self._draft.sections[path]
-        paths = {member.name: joined(path, member.name) for member in walk.members(section.cls)}
-        leaves = {name: self._draft.leaves[path] for name, path in paths.items() if path in self._draft.leaves}
-        groups = GROUPS if len(leaves) > _MANY else {}
-        named = {name for names in groups.values() for name in names}
         note = self._notes[path] = ipywidgets.HTML().add_class("wb-note")
+        inner = [joined(path, member.name) for member in walk.members(section.cls)]
         parts = [
             note,
             *(self._chooser(alternative) for alternative in self._draft.alternatives if alternative.section == path),
+            *self._boxed(self._leaves(path)),
+            *(self._section(name) for name in inner if name in self._draft.sections),
         ]
-        for heading, names in (("", [name for name in leaves if name not in named]), *groups.items()):
-            boxes = [self._field(leaves[name]) for name in names if name in leaves]
-            if boxes and heading:
-                parts.append(ipywidgets.HTML(f"<strong>{escape(heading)}</strong>").add_class("wb-heading"))
-            if boxes:
-                parts.append(ipywidgets.Box(boxes).add_class("wb-fields"))
-        parts += [self._section(path) for name, path in paths.items() if name not in leaves]
         if not path:
             return ipywidgets.VBox(parts)
         title = self._titles[path] = ipywidgets.HTML()
         box = self._boxes[path] = ipywidgets.VBox([title, *parts]).add_class("wb-section").add_class(css_name(path))
         return box
 
-    def _field(self, leaf: Leaf) -> Any:
+    def _field(self, path: str) -> Any:
+        leaf = self._draft.leaves[path]
         known = self._known(leaf.member.name) if leaf.member.about.privacy is OPEN else {}
         accepted = self._draft.accepted
         field = self.fields[leaf.path] = Field(
@@ -312,6 +377,8 @@ class Inputs(Quiet):
         """Show the values of the draft."""
         for path, field in self.fields.items():
             field.show(self._draft.given.get(path))
+            if path in self._draft.given:
+                self.reveal(path)
         with self.quietly():
             for alternative, chooser in self.choosers.items():
                 number = self._draft.chosen[alternative]

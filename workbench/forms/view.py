@@ -13,7 +13,9 @@ from workbench.errors import Problem, WorkbenchError
 from workbench.forms.answers import AnswerCard
 from workbench.forms.draft import TICKS, Draft, Review
 from workbench.forms.fields import EMPTY, Field, Inputs
+from workbench.forms.filling import Filling
 from workbench.forms.snippets import Script, SnippetPanel
+from workbench.forms.steps import Steps
 from workbench.forms.widgets import Quiet, button, close, close_soon, headline, line, root, row
 from workbench.rendering.markup import isolated
 from workbench.rendering.text import sentence
@@ -63,6 +65,11 @@ class FormView(Quiet):
         """Id of the last call in the journal."""
         self._api, self._send = api, send
         self.inputs = Inputs(draft, choices, self._edit)
+        stepped = bool(self.inputs.steps)
+        self._steps = Steps(draft, self.inputs, self._edit) if stepped else None
+        self._filling = (
+            Filling(draft, api, choices, lambda act: self._edit(lambda: self._fill(act))) if stepped else None
+        )
         self.snippets = SnippetPanel(draft, api, script, self.guard)
         head = headline(sentence(rendering.label(operation.name)), api)
         head += f"<div>{escape(operation.doc)}</div>{_ADVICE.get(operation.name, '')}"
@@ -78,7 +85,9 @@ class FormView(Quiet):
         self._body = ipywidgets.VBox(
             [
                 ipywidgets.HTML(line("quiet", _HINT)),
+                *([self._filling.widget] if self._filling else []),
                 self.inputs.widget,
+                *([self._steps.widget] if self._steps else []),
                 *self.ticks.values(),
                 *([self.arming] if self.arming else []),
                 self.summary,
@@ -137,11 +146,24 @@ class FormView(Quiet):
         """Arm the operation at the person's request."""
         self._edit(lambda: self._api.arm(operations={self._operation.name}, minutes=minutes, reason=reason))
 
-    def _edit(self, act: Callable[[], Any]) -> None:
+    def _fill(self, values: Callable[[], Mapping[str, Any]]) -> None:
+        def fill() -> None:
+            self.draft.replace(values())
+            self.inputs.show()
+
+        self._edit(fill)
+
+    def _edit(self, act: Callable[[], Any] = lambda: None) -> None:
         """Apply a change by a person, and show the result."""
+
+        def edit() -> None:
+            try:
+                act()
+            finally:
+                self.refresh()
+
         if self.state == "open":
-            self.guard(act)
-            self.guard(self.refresh)
+            self.guard(edit)
 
     def guard(self, act: Callable[[], Any]) -> None:
         """Run the action of a widget; show errors without private values."""
@@ -163,12 +185,14 @@ class FormView(Quiet):
     def focus_problem(self) -> None:
         """Focus the first input that prevents sending."""
         wrong = {problem.path for problem in self.draft.problems()}
-        choosers = [
-            (alternative.section, box)
+        if self._steps is not None:
+            self._steps.focus_first(wrong)
+            return
+        inputs = [
+            (self.draft.sections[alternative.section].wire, box)
             for alternative, box in self.inputs.choosers.items()
-            if self.draft.chosen[alternative] is None
+            if self.draft.chosen[alternative] is None and self.draft.shown(alternative.section)
         ]
-        inputs = [(self.draft.sections[section].wire, box) for section, box in choosers if self.draft.shown(section)]
         inputs += [
             (field.leaf.wire, field.input) for field in self.inputs.fields.values() if field.box.layout.display is None
         ]
@@ -193,6 +217,8 @@ class FormView(Quiet):
             field.require(self.draft.required(path))
             self._annotate(field, review.record, problems.get(field.leaf.wire, ()), advice.get(field.leaf.wire, ()))
         self.inputs.show_sections(review.problems, attempted=self.attempted)
+        if self._steps is not None:
+            self._steps.refresh(problems)
         self._show_ticks(review.problems)
         self._summarize(review)
         self.snippets.refresh()
@@ -237,10 +263,10 @@ class FormView(Quiet):
             general = [
                 line("problem", problem.message) for problem in review.problems if not problem.path and self.attempted
             ]
-            places = ", ".join(dict.fromkeys(problem.path or "request" for problem in review.problems[:8]))
-            count = len(review.problems)
-            missing = f"{count} problem{'' if count == 1 else 's'} to fix before sending: {places}"
-            text = "".join([*general, line("quiet", missing + (" …" if count > 8 else ""))])
+            named = self.inputs.labels(review.problems)
+            more = f" and {len(named) - 8} more" if len(named) > 8 else ""
+            to_do = f"To fill in or correct before sending: {', '.join(named[:8])}{more}"
+            text = "".join([*general, line("quiet", to_do)])
         else:
             effect = isolated(what(self._operation, review.record))
             text = f"<div>Will be sent to {self._api.environment.upper()}: {effect}</div>"

@@ -15,19 +15,20 @@ from typing import Any, TypeVar, get_args
 
 import cattrs
 
-from workbench.errors import MAX_PROBLEMS, Problem, first_problems
+from workbench.errors import MAX_PROBLEMS, InvalidRequest, Problem, first_problems, visible
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.table import Operation
-from workbench.schema import walk
+from workbench.schema import strict_json, walk
 from workbench.schema.fields import Answer
 from workbench.schema.readers import READERS, Reader, Unusual, array_reader, choice_reader, mismatch, write_time
 from workbench.schema.readers import Unreadable as Unreadable
 from workbench.schema.readers import read_time as read_time
 from workbench.schema.rules import FULL
-from workbench.schema.strict_json import JsonObject
 from workbench.schema.walk import Kind, Member, is_record, members, snake
 
 T = TypeVar("T")
+MAX_BODY = 4_000_000
+"""Maximum number of bytes of a file with a request."""
 Hook = Callable[..., Any]
 """Function that structures a value as a class; takes both."""
 Names = Mapping[str, str]
@@ -292,6 +293,30 @@ class Converter(cattrs.Converter):
             tuple(unknown[:MAX_PROBLEMS]),
         )
 
+    def read_file(self, operation: Operation[..., Any], data: bytes, name: str) -> tuple[Any, Mapping[str, Any]]:
+        """Return the request in a file of JSON, and the wire members that it has.
+
+        Args:
+            name: Name of the file, for messages.
+
+        Raises:
+            InvalidRequest: It is not JSON, has undocumented members, or members of another type.
+        """
+        try:
+            raw = strict_json.loads(data)
+        except strict_json.NotJson as error:
+            raise InvalidRequest(f"{visible(name, 200)} is not JSON: {error}", of=operation.name) from None
+        in_path = placeholders(operation.path)
+        path = {member: raw[member] for member in in_path if isinstance(raw, Mapping) and member in raw}
+        request, problems, unknown = self.read_request(operation, raw, path)
+        undocumented = [member for member in unknown if member not in in_path]
+        problems += tuple(
+            Problem(visible(member, 100), "unknown", "is not a member of this operation") for member in undocumented
+        )
+        if problems:
+            raise InvalidRequest(problems, of=operation.name)
+        return request, raw
+
     def _from_query(self, cls: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
         """Convert the texts of a query to JSON values; unconvertible text stays and breaks a rule."""
         parsed = dict(raw)
@@ -328,7 +353,7 @@ _USUAL: Mapping[type[Kind], type[Any]] = {
     walk.Text: str,
     walk.Integer: int,
     walk.Boolean: bool,
-    walk.Untyped: JsonObject,
+    walk.Untyped: strict_json.JsonObject,
 }
 """Class of the usual values of each kind, which need no conversion."""
 _SCALARS: Mapping[Any, Kind] = {

@@ -13,11 +13,10 @@ from cyclopts import Group, Parameter
 from workbench.client.base import context_of
 from workbench.client.request_checks import request_problems
 from workbench.commands import command_of
-from workbench.errors import InvalidRequest, Problem, visible
-from workbench.interface.convert import placeholders
+from workbench.errors import InvalidRequest, visible
+from workbench.interface.convert import MAX_BODY, placeholders
 from workbench.interface.table import OPERATIONS, Operation, Operations
 from workbench.rendering.show import curl
-from workbench.schema import strict_json
 from workbench.schema.readers import value_of
 from workbench.schema.walk import (
     Choice,
@@ -37,7 +36,6 @@ from workbench.terminal.where import Where, complete_member, session
 
 _REQUEST = Group("Request", sort_key=1)
 _CALL = Group("Call", sort_key=7)
-_MAX_BODY = 4_000_000
 
 
 Allowed = Literal["partial-address", "masked-value", "unusual-text", "unverified-address", "resend"]
@@ -256,22 +254,12 @@ def _read_body(operation: Operation[..., Any], place: str, converter: Any) -> di
     if place == "-":
         if sys.stdin is None or sys.stdin.isatty():
             raise usage_error("--from - reads the body from stdin, but stdin is a terminal.")
-        data = sys.stdin.buffer.read(_MAX_BODY + 1)
+        data = sys.stdin.buffer.read(MAX_BODY + 1)
     else:
         data = Path(place).read_bytes()
-    if len(data) > _MAX_BODY:
-        raise usage_error(f"{visible(place, 200)} is larger than {_MAX_BODY:,} bytes.")
-    try:
-        raw = strict_json.loads(data)
-    except strict_json.NotJson as error:
-        raise InvalidRequest(f"{visible(place, 200)} is not JSON: {error}", of=operation.name) from None
-    in_path = set(placeholders(operation.path))
-    path = {name: raw[name] for name in in_path if isinstance(raw, Mapping) and name in raw}
-    request, mistyped, unknown = converter.read_request(operation, raw, path)
-    not_known = [Problem(visible(name, 100), "unknown", "is not a member of this operation") for name in unknown]
-    problems = [*mistyped, *(problem for problem in not_known if problem.path not in in_path)]
-    if problems:
-        raise InvalidRequest(problems, of=operation.name)
+    if len(data) > MAX_BODY:
+        raise usage_error(f"{visible(place, 200)} is larger than {MAX_BODY:,} bytes.")
+    request, raw = converter.read_file(operation, data, place)
     return {
         path: value
         for path, member in option_members(operation.request)

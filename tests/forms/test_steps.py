@@ -1,0 +1,222 @@
+"""Forms in steps: what is missing is linked at the top, a person or a file fills them, and nothing private stays."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.forms.conftest import PERSON, SECRETS, state
+from workbench.errors import InvalidRequest
+from workbench.panel.panel import form
+from workbench.session import Session, connect
+
+WIRE = {
+    "firstName": "Kanarienvogel", "lastName": "Example", "birthDate": "1987-06-05", "nationalId": "000456789",
+    "countryOfIssue": "US", "email": "kanarienvogel@example.com",
+    "address": {"line1": "1 Kanarienvogel Way", "city": "Springfield", "region": "NY", "postalCode": "10001",
+                "countryCode": "US"},
+    "ipAddress": "203.0.113.7", "occupation": "Kanarienvogel keeper", "annualSalary": "400009752081",
+    "accountPurpose": "everyday spending", "expectedMonthlyVolume": "500", "isTermsOfServiceAccepted": True,
+}  # fmt: skip
+
+
+def upload(made: Any, data: bytes, name: str = "person.json") -> None:
+    """Choose a file, as the widget in a page does."""
+    file = {"name": name, "type": "application/json", "size": len(data), "content": memoryview(data)}
+    made.view._filling.file.value = ({**file, "last_modified": datetime(2026, 1, 1, tzinfo=UTC)},)
+
+
+def tabs(made: Any) -> list[str]:
+    """Return the text of each step."""
+    return [tab.description for tab in made.view._steps._tabs]
+
+
+def links(made: Any) -> list[str]:
+    """Return the text of each link to a field."""
+    return [link.description for box in made.view._steps._lists for link in box.children]
+
+
+def press(made: Any, label: str) -> None:
+    """Press the button of a step, a link, Next or Back."""
+    steps = made.view._steps
+    buttons = [*steps._tabs, *(link for box in steps._lists for link in box.children), steps._back, steps._next]
+    next(button for button in buttons if button.description.lstrip("✗ ") == label).click()
+
+
+def title(made: Any) -> str:
+    """Return the title of the step that is shown, which is the only one."""
+    shown = [step.title for step in made.view.inputs.steps if step.box.layout.display is None]
+    assert 1 == len(shown)
+    assert shown[0] in made.view._steps._title.value
+    return shown[0]
+
+
+def test_what_is_missing_is_named_at_the_top(api: Session) -> None:
+    """Each step says how much is to do, and links each input; what depends on a choice follows it."""
+    made = form(api.create_user_application)
+    assert [
+        "1. Identity – 1 to do", "2. Contact – 1 to do", "3. Occupation and spending – 4 to do",
+        "4. Wallets and collateral – optional", "5. References – optional", "6. Terms – 1 to do",
+    ] == tabs(made)  # fmt: skip
+    assert ["Identity is verified through one share token, or by personal information", "IP address"] == links(made)[:2]
+
+    made.view.inputs.choosers[made.draft.alternatives[0]].value = 2
+
+    assert ["First name", "Last name", "Birth date", "National ID", "Country of issue", "Email"] == links(made)[:6]
+    assert {"Line 1", "City", "Region", "Postal code", "Country code"} < set(links(made))
+    assert "0 of 6" not in made.view._steps._progress.value
+    assert "2 of 6 steps complete, 17 fields to fill in or correct" in made.view._steps._progress.value
+
+
+@pytest.mark.parametrize("name, titles", [
+    ("create_user_application", 6), ("update_user", 5), ("update_ubo", 0),
+    ("create_payment_account", 0), ("simulate_refund", 0),
+])  # fmt: skip
+def test_forms_with_many_inputs_have_steps(api: Session, name: str, titles: int) -> None:
+    """Each input is on one step, and all of them are."""
+    made = form(getattr(api, name))
+
+    steps = made.view.inputs.steps
+    assert titles == len(steps)
+    assert sorted(made.draft.leaves) == sorted(path for step in steps for path in step.paths) or not steps
+
+
+def test_a_link_shows_its_step_and_input(api: Session) -> None:
+    """Also an input in a collapsed panel; Next and Back go through the steps and end at the last and first."""
+    made = form(api.create_user_application, phone_number="not a number", is_terms_of_service_accepted=True)
+    assert "Identity" == title(made)
+
+    press(made, "Phone number")
+    assert "Contact" == title(made)
+    assert 0 == made.view.inputs._optional["phone_number"].selected_index
+
+    press(made, "Next")
+    assert "Occupation and spending" == title(made)
+    for _ in range(9):
+        made.view._steps.go(made.view._steps.current + 1)
+    assert "Terms" == title(made)
+    assert made.view._steps._next.disabled
+    for _ in range(9):
+        made.view._steps.go(made.view._steps.current - 1)
+    assert "Identity" == title(made)
+    assert made.view._steps._back.disabled
+
+
+def test_a_step_that_was_left_shows_what_it_lacks(api: Session) -> None:
+    """Fields that nobody has reached show no problem."""
+    made = form(api.create_user_application)
+    notes = {path: field.note for path, field in made.view.inputs.fields.items()}
+    press(made, "3. Occupation and spending – 4 to do")
+    assert "is missing" not in notes["occupation"].value
+
+    press(made, "Next")
+
+    assert "is missing" in notes["occupation"].value
+    assert "is missing" not in notes["ip_address"].value
+
+
+def test_a_press_that_sends_nothing_shows_the_first_step_with_a_problem(api: Session) -> None:
+    """A complete form that lacks one value shows its step."""
+    made = form(api.create_user_application, **{**PERSON, "annual_salary": None})
+
+    made.view.button.click()
+
+    assert "Occupation and spending" == title(made)
+    assert ["Annual salary"] == links(made)
+    assert "open" == made.state
+
+
+def test_optional_inputs_are_in_a_collapsed_panel(api: Session) -> None:
+    """It opens when one of them has a value."""
+    made = form(api.create_user_application)
+    panel = made.view.inputs._optional["address.line2"]
+    assert ("Optional: line 2, country",) == panel.titles
+    assert panel.selected_index is None
+
+    made.fill(address={"line2": "Apt 4"})
+
+    assert 0 == panel.selected_index
+
+
+def test_a_person_of_the_sandbox_fills_the_form(api: Session) -> None:
+    """One choice; only the terms stay open, since no value is preselected. The message names the examples."""
+    made = form(api.create_user_application)
+    user = api.sandbox.guide()["users"]["approved"][0]
+
+    made.view._filling.people.value = user
+
+    assert ["Is terms of service accepted"] == links(made)
+    assert "It does not store Birth date, National ID" in made.view._filling.message.value
+    assert "" == made.view._filling.people.value
+    made.fill(is_terms_of_service_accepted=True)
+    stored = api.sandbox.state(made.submit().id)
+    for name in ("first_name", "last_name", "email", "address"):
+        assert api.sandbox.state(user)[name] == stored[name]
+
+
+def test_a_person_replaces_a_share_token(api: Session) -> None:
+    """What belonged to the other choice is discarded, as when a person chooses."""
+    made = form(api.create_user_application, persona_share_token="token")
+
+    made.view._filling.people.value = api.sandbox.guide()["users"]["approved"][0]
+
+    assert "persona_share_token" not in made.draft.given
+    assert "Identity" not in " ".join(links(made))
+
+
+def test_a_file_fills_the_form(api: Session) -> None:
+    """A request as JSON, as the command reads it. The file stays in no widget, nor do its private values."""
+    made = form(api.create_user_application)
+
+    upload(made, json.dumps(WIRE).encode())
+
+    assert () == made.problems
+    assert () == made.view._filling.file.value
+    assert "Filled in from person.json." in made.view._filling.message.value
+    held = json.dumps(state(made.widget), default=str).lower()
+    assert [] == [secret for secret in SECRETS if secret.lower() in held]
+    made.submit()
+
+
+@pytest.mark.parametrize("data, said", [
+    (b"{", "is not JSON"), (b"", "is not JSON"), (b"\xff\xfe\x00", "is not JSON"), (b"[]", "must be an object"),
+    (b'{"address": 5}', "address"), (b'{"shoeSize": 45}', "shoeSize"),
+    (b" " * 4_000_001, "is larger than 4,000,000 bytes"),
+])  # fmt: skip
+def test_a_file_that_cannot_fill_it_changes_nothing(api: Session, data: bytes, said: str) -> None:
+    """One error names what is wrong; values entered before stay."""
+    made = form(api.create_user_application, occupation="teacher")
+
+    upload(made, data)
+
+    assert said in made.view.error.value
+    assert {"occupation": "teacher"} == made.draft.given
+    assert () == made.view._filling.file.value
+
+
+def test_a_value_that_breaks_a_rule_is_filled_in_and_linked(api: Session) -> None:
+    """It is corrected in the form, as one that was typed."""
+    made = form(api.create_user_application)
+
+    upload(made, json.dumps({**WIRE, "birthDate": "1990-02-30", "firstName": 5}).encode())
+
+    assert ["✗ First name", "✗ Birth date"] == links(made)
+
+
+def test_the_name_of_a_file_is_text(api: Session) -> None:
+    """It is escaped, whether the file was read or not."""
+    made = form(api.create_user_application)
+    for data in (b"{", b'{"occupation": "teacher"}'):
+        upload(made, data, name="<img src=x onerror=alert(1)>.json")
+
+        assert "<img" not in made.view.error.value + made.view._filling.message.value
+
+
+def test_people_are_offered_only_in_a_sandbox(api: Session) -> None:
+    """A file fills any form in steps. An update has no menu: it sends what changes."""
+    live = form(connect(seed=7, environment="production").create_user_application)
+    assert not hasattr(live.view._filling, "people")
+    assert live.view._filling.file.tooltip == "Fill in from a JSON file"
+    with pytest.raises(InvalidRequest):
+        live.submit()
