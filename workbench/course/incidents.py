@@ -153,7 +153,8 @@ def _buy_again(api: Session, facts: Facts) -> Mapping[str, Any]:
         merchant_category_code="5814",
     )
     facts["live"].append(str(bought.transaction_id))
-    return api.sandbox.events(since=after)[0].payload
+    event: Mapping[str, Any] = api.sandbox.events(since=after)[0].payload
+    return event
 
 
 def _delivered(api: Session, event: str, url: str) -> bool:
