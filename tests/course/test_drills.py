@@ -418,26 +418,30 @@ def test_a_bad_answer_does_not_solve_a_drill(api: wb.Session, name: str, number:
     assert not solved(api, run, ANSWERS[name][number])
 
 
-Judge = Callable[[bytes, str, list[bytes]], bool]
+Judge = Callable[[bytes, str, list[tuple[bytes, str]]], bool]
 UNVERIFIED: dict[str, Judge] = {
     "all but the id of a forgery": lambda body, signature, flushed: b"00000000-0000-4000-8000-000000000000" not in body,
     "all but a signature of zeros": lambda body, signature, flushed: signature != "0" * 64,
     "all until the events are delivered": lambda body, signature, flushed: not flushed,
-    "events that were delivered before": lambda body, signature, flushed: not flushed or body in flushed,
+    "events that were delivered before": lambda body, signature, flushed: not flushed or body in dict(flushed),
+    "deliveries that were made before": lambda body, signature, flushed: not flushed or (body, signature) in flushed,
+    "new deliveries, and those that were made before": lambda body, signature, flushed: (
+        (body, signature) in flushed or body not in dict(flushed)
+    ),
 }
 
 
 @pytest.mark.parametrize("way", UNVERIFIED)
 def test_a_receiver_that_verifies_no_signature_does_not_solve_a_rotated_key(api: wb.Session, way: str) -> None:
     run = drill(api, "rotated-key")
-    received: list[bytes] = []
-    flushed: list[bytes] = []
+    received: list[tuple[bytes, str]] = []
+    flushed: list[tuple[bytes, str]] = []
 
     class Receiver(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            received.append(body)
-            self.send_response(204 if UNVERIFIED[way](body, self.headers["signature"], flushed) else 401)
+            body, signature = self.rfile.read(int(self.headers["content-length"])), self.headers["signature"]
+            received.append((body, signature))
+            self.send_response(204 if UNVERIFIED[way](body, signature, flushed) else 401)
             self.end_headers()
 
         def log_message(self, *_: object) -> None:

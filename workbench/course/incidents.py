@@ -9,7 +9,7 @@ import secrets
 import socket
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -122,21 +122,43 @@ def rotated_key(api: Session, facts: Facts) -> Iterator[str]:
     yield from missing
     event = api.sandbox.events(since=facts["after"])[0].payload
     url = f"http://127.0.0.1:{facts['port']}/webhooks"
-    for forged in (event, {**event, "id": str(uuid.uuid4())}):
-        headers = {"content-type": "application/json", "signature": secrets.token_hex(32)}
-        result = post(check_url(url), headers, strict_json.dumps(forged), seconds=2)
-        if result.status is None:
-            yield "the endpoint does not answer: keep the receiver running while you check."
-            return
-        if result.accepted:
+    accepted = [_accepts_forged(url, forged) for forged in (event, {**event, "id": str(uuid.uuid4())})]
+    if None in accepted:
+        yield "the endpoint does not answer: keep the receiver running while you check."
+    elif any(accepted):
+        yield "the receiver accepted a forged delivery."
+    elif not missing:
+        new = _buy_again(api, facts)
+        if not (_delivered(api, event["id"], url) and _delivered(api, new["id"], url)):
+            yield "the receiver refused a genuine delivery, signed with the current key."
+        elif _accepts_forged(url, new):
             yield "the receiver accepted a forged delivery."
-            return
-    if not missing and not _redelivered(api, event["id"], url):
-        yield "the receiver refused a genuine delivery, signed with the current key."
 
 
-def _redelivered(api: Session, event: str, url: str) -> bool:
-    """Deliver an event again, and return whether the receiver at a URL accepted it."""
+def _accepts_forged(url: str, event: Mapping[str, Any]) -> bool | None:
+    """Deliver an event with a random signature, and return whether it was accepted; None without an answer."""
+    headers = {"content-type": "application/json", "signature": secrets.token_hex(32)}
+    result = post(check_url(url), headers, strict_json.dumps(event), seconds=2)
+    return None if result.status is None else result.accepted
+
+
+def _buy_again(api: Session, facts: Facts) -> Mapping[str, Any]:
+    """Make one more purchase of the live traffic, and return its event, which no receiver can have recorded."""
+    after = api.sandbox._last_event()
+    bought = api.allowing(again=True).simulate_authorization(
+        card_id=api.sandbox.guide()["cards"]["active"][0],
+        amount=100,
+        currency="USD",
+        merchant_name="Example Coffee",
+        merchant_category_code="5814",
+    )
+    facts["live"].append(str(bought.transaction_id))
+    event: Mapping[str, Any] = api.sandbox.events(since=after)[0].payload
+    return event
+
+
+def _delivered(api: Session, event: str, url: str) -> bool:
+    """Deliver an event, and return whether the receiver at a URL accepted it."""
     api.sandbox.resend(event)
     api.sandbox.flush(timeout=5)
     endpoints = {endpoint.id for endpoint in api.sandbox.endpoints() if endpoint.url == url}
