@@ -1,5 +1,9 @@
-"""Draw docs/images/architecture.svg, the layers of the packages as pyproject.toml states them: `python docs/make_architecture.py`."""
+"""Draw docs/images/architecture.svg, the layers that pyproject.toml states, and write the counts of docs/architecture.md.
 
+Run: python docs/make_architecture.py
+"""
+
+import ast
 import re
 import tomllib
 from collections.abc import Iterator
@@ -9,6 +13,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "images" / "architecture.svg"
+PAGE = ROOT / "docs" / "architecture.md"
+TARGET = 230_000
 
 PURPOSES = {
     "events": "read events",
@@ -109,5 +115,78 @@ def picture() -> str:
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
+FEATURES: dict[str, tuple[str, str]] = {
+    "a class on one server, board, exam, grading, offline setup": ("34", "course/classroom/* course/joining course/membership course/trainer"),
+    "simulated universes of an application, behind HTTP too; replay of a log on two versions": (
+        "31",
+        "testing/decisions testing/deliveries testing/evidence_files testing/exploring testing/http_application testing/life testing/loop testing/process testing/regression testing/universe",
+    ),
+    "listing, explanations and the HTML file of the panel": ("35", "panel/details panel/explanation panel/listing panel/lists panel/page"),
+    "learning from traffic": ("32", "testing/learning testing/observations"),
+    "postings, reconciliation, explanations, checks of data, close of a month, workbooks": (
+        "33",
+        "reports/closing reports/data_checks reports/explanations reports/posting_rows reports/reconciliation reports/scope reports/traces tables/packs",
+    ),
+    "exercises, quizzes": ("34", "course/checks course/learner course/quiz_view"),
+    "drills": ("27, 34", "course/debrief course/drill_run course/drills course/incidents"),
+    "the strict and the fast reader of event logs": ("27", "reports/event_logs reports/log_lines"),
+    "tools for agents": ("29, 30, 34", "testing/agent_tools testing/skill"),
+    "cleaning of refused answers, health": ("29, 30, 35", "client/cleaning health"),
+    "comparing sandboxes": ("27", "testing/comparing"),
+    "four exports": ("27", "testing/exports"),
+    "flipped assumptions, strategies for Hypothesis": ("31", "testing/flips testing/strategies"),
+    "a world from a log or frame": ("32", "reports/worlds"),
+    "generated traffic": ("27", "testing/generated"),
+    "the screen of `events watch`": ("–", "terminal/watch"),
+    "forms in steps, filled from a person or a file": ("35", "forms/filling forms/steps"),
+    "reads on a cluster": ("27", "rewards/cluster"),
+}  # fmt: skip
+"""Modules that serve one feature, and the issue that asks for it or says that it stays."""
+
+
+def nodes(pattern: str) -> int:
+    """Return the nodes of the syntax trees of modules, without `Load`, `Store` and `Del`."""
+    files = sorted((ROOT / "workbench").glob(f"{pattern}.py"))
+    if not files:
+        raise SystemExit(f"no module {pattern}")
+    trees = (ast.walk(ast.parse(file.read_bytes())) for file in files)
+    return sum(not isinstance(node, ast.Load | ast.Store | ast.Del) for tree in trees for node in tree)
+
+
+def features() -> Iterator[str]:
+    """Yield the table of what each feature costs, and what the target would take of them."""
+    costs = {feature: sum(map(nodes, modules.split())) for feature, (_, modules) in FEATURES.items()}
+    excess, total = nodes("**/*") - TARGET, sum(costs.values())
+    yield "| Feature | Issue | Nodes |\n|---|---|---:|"
+    for feature, count in sorted(costs.items(), key=lambda cost: -cost[1]):
+        yield f"| {feature} | {FEATURES[feature][0]} | {count:,} |"
+    yield f"| all of them | | {total:,} |\n"
+    yield f"The target of {TARGET:,} is {excess:,} nodes fewer: {100 * excess / total:.0f} % of what all these features have."
+
+
+def counted(page: str) -> str:
+    """Return the page with the present numbers of nodes and files: features, packages and the sum."""
+    before, start, rest = page.partition("<!-- features: python docs/make_architecture.py writes this table -->\n")
+    _, end, after = rest.partition("\n<!-- features: end -->")
+    page = before + start + "\n".join(features()) + end + after
+    folders = {
+        f"`{path.relative_to(ROOT / 'workbench')}`": path for path in (ROOT / "workbench").rglob("*") if path.is_dir()
+    }
+    for name, path in {**folders, "modules of the top folder": ROOT / "workbench"}.items():
+        deep = path.name not in {"workbench", "course"}
+        pattern = str((path / ("**/*" if deep else "*")).relative_to(ROOT / "workbench"))
+        files = len(list((ROOT / "workbench").glob(f"{pattern}.py")))
+        if files:
+            page = re.sub(
+                rf"(?m)^(\| {re.escape(name)} \|[^|]*\d[^|]*\||\| {re.escape(name)} \| – \|) [\d,]+, \d+ \|$",
+                rf"\g<1> {nodes(pattern):,}, {files} |",
+                page,
+            )
+    page = re.sub(r"(?m)^(\| nodes \| [\d,]+ \|) [\d,]+", rf"\g<1> {nodes('**/*'):,}", page)
+    files = len(list((ROOT / "workbench").rglob("*.py")))
+    return re.sub(r"(?m)^(\| files \| [\d,]+ \|) [\d,]+", rf"\g<1> {files}", page)
+
+
 if __name__ == "__main__":
     PICTURE.write_text(picture(), encoding="utf-8")
+    PAGE.write_text(counted(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -9,8 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "workbench"
 CORE = (
-    "errors.py", "session.py", "schema", "system", "interface", "rendering", "chains", "webhooks", "client", "sandbox",
-    "withdrawals",
+    "errors.py", "session.py", "health.py", "extras.py", "lazy.py", "schema", "system", "interface", "rendering", "chains",
+    "webhooks", "client", "sandbox", "withdrawals",
 )  # fmt: skip
 UPPER = re.compile(
     r"class_?(?:room|url|server)|in_class|learner|lesson|trainer|exercise|dashboard|panel|chart", re.IGNORECASE

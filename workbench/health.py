@@ -282,7 +282,7 @@ def _of_endpoints(session: Examined) -> Iterator[Trouble]:
     for rule in sandbox.list_faults():
         of = f" of {rule.of}" if rule.of else ""
         what, number = f"Fault rule {rule.id} ({rule.kind}{of}) is active.", (str(rule.id), None)
-        yield _trouble("active fault", what, "Clear the fault rules when the exercise is over.", [number])
+        yield _trouble("active fault", what, "Clear the fault rules when they are no longer needed.", [number])
 
 
 def _requests(session: Examined) -> Iterator[_Failed]:

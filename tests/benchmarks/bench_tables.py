@@ -355,7 +355,7 @@ def same_file(source: str, path: str) -> str:
     """Return the SQL that writes what `to_parquet` writes: the same columns, types, masks and compression."""
     from workbench.interface.events import EVENT_KINDS
     from workbench.schema.walk import Boolean, DateTime, DecimalNumber, Integer
-    from workbench.tables.event_frames import COMPUTED, events_plan
+    from workbench.tables.event_frames import COMPUTED, events_layout
 
     types: dict[type[Any], str] = {
         Integer: "BIGINT", Boolean: "BOOLEAN", DateTime: "TIMESTAMPTZ", DecimalNumber: "DECIMAL(37, 18)",
@@ -366,7 +366,7 @@ def same_file(source: str, path: str) -> str:
     }
     members: dict[str, Any] = {}
     chosen = []
-    for column in events_plan(EVENT_KINDS).columns:
+    for column in events_layout(EVENT_KINDS).columns:
         if column.name in COMPUTED:
             continue
         *parents, last = column.wire.split(".")

@@ -15,7 +15,7 @@ import workbench
 from tests.forms.conftest import below
 from workbench.forms.widgets import css
 from workbench.interface.table import OPERATIONS
-from workbench.panel.background import Work, bulk_panel
+from workbench.panel.background import BackgroundTask, bulk_panel
 from workbench.panel.panel import browse, form
 from workbench.rendering import design
 from workbench.schema import walk
@@ -227,7 +227,7 @@ def test_everything_names_where_it_works(where: str, tmp_path: Path) -> None:
     with connect(seed=7, environment=where) as api:
         work = bulk_panel(api.update_user, [], path=tmp_path / "run")
         work.wait(30)
-        gauge = Work("read", "Read rewards", api, lambda *_: None, resumable=bool)
+        gauge = BackgroundTask("read", "Read rewards", api, lambda *_: None, resumable=bool)
         one = form(api.update_user)
         rendering = {
             "form": (one.widget, one.html), "bulk": (work.widget, work._repr_mimebundle_()["text/html"]), "read": (gauge.widget, gauge.head),

@@ -9,7 +9,7 @@ import pytest
 import workbench as wb
 from tests.forms.conftest import PERSON, SECRETS, state
 from workbench.errors import UsageError
-from workbench.panel.background import Work, bulk_panel
+from workbench.panel.background import BackgroundTask, bulk_panel
 from workbench.sequences import Sequence
 from workbench.sequences import run as run_sequence
 from workbench.sequences.sequence import Step
@@ -41,7 +41,7 @@ def test_stopped_work_resumes_without_sending_twice(
     monkeypatch.chdir(tmp_path)
     ready, never, send = threading.Event(), threading.Event(), api.send
     sent: list[str] = []
-    made: list[Work] = []
+    made: list[BackgroundTask] = []
 
     def held(request: Any) -> Any:
         ready.wait(WAIT)
@@ -105,7 +105,7 @@ def long_story(api: Session, many: int) -> Sequence:
 def test_a_stopped_sequence_resumes_without_repeating_a_step(api: Session, tmp_path: Path) -> None:
     """Stop ends it after the running step; Resume runs the rest, with the result of a run that was never stopped."""
     story = long_story(api, 12)
-    made: list[Work] = []
+    made: list[BackgroundTask] = []
     clicked: list[bool] = []
     ready = threading.Event()
 
@@ -120,7 +120,7 @@ def test_a_stopped_sequence_resumes_without_repeating_a_step(api: Session, tmp_p
         return run_sequence(api, story, path=path, progress=report)
 
     path = tmp_path / "run"
-    work = Work("sequence", "Run", api, run, resumable=lambda _: path.exists())
+    work = BackgroundTask("sequence", "Run", api, run, resumable=lambda _: path.exists())
     made.append(work)
     ready.set()
     assert work.wait(WAIT)

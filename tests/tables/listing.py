@@ -7,8 +7,8 @@ import pandas as pd
 from workbench import reports
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
-from workbench.tables.columns import plan
-from workbench.tables.event_frames import events_plan
+from workbench.tables.columns import layout_of
+from workbench.tables.event_frames import events_layout
 from workbench.tables.frames import to_frame
 
 DOC = Path(__file__).parents[2] / "docs" / "tables.md"
@@ -28,11 +28,11 @@ def listing() -> list[str]:
     lines = ["| Frame of | `attrs['kind']` | Columns: dtype (• masked unless revealed) |", "|---|---|---|"]
     for name, row in OPERATIONS.items():
         frame = to_frame([], of=name)
-        of = plan(row.answer) if frame.attrs["kind"] != "rewards_item" else None
+        of = layout_of(row.answer) if frame.attrs["kind"] != "rewards_item" else None
         private = frozenset(c.name for c in of.columns if c.private) if of else frozenset()
         lines.append(f"| `api.{name}(…)` | `{frame.attrs['kind']}` | {_columns(frame, private)} |")
     for kind in EVENT_KINDS:
-        private = frozenset(c.name for c in events_plan({kind}).columns if c.private)
+        private = frozenset(c.name for c in events_layout({kind}).columns if c.private)
         lines.append(f"| events of kind `{kind}` | `event` | {_columns(to_frame([], of=kind), private)} |")
     derived = {
         "contract_values(contracts)": reports.contract_values([]),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pandas as pd
 import pytest
 
-from workbench.client.client import Bodies, Client
+from workbench.client.client import Client, RawReader
 from workbench.errors import InvalidRequest, NotSent, Unauthorized, UsageError
 from workbench.interface.contracts import SignWithdrawal
 from workbench.interface.transactions import ListRewardsActivity, SimulateRefund
@@ -63,11 +63,11 @@ def test_nobody_there(url: str) -> None:
 def test_calls_with_an_effect_are_never_made_this_way(request_: object) -> None:
     """Neither a refund nor a withdrawal signature, though that is a GET."""
     with connect(seed=1) as api, pytest.raises(UsageError, match="only reads"):
-        asyncio.run(Bodies(api).fetch(request_))
+        asyncio.run(RawReader(api).fetch(request_))
 
 
 def test_rules_are_checked_before_anything_leaves() -> None:
     """P5: a limit of 101 is refused here."""
     wrong = build(ListRewardsActivity, {"user_id": "00000000-0000-4000-8000-000000000001", "limit": 101})
     with connect(seed=1) as api, pytest.raises(InvalidRequest, match="limit must be at most 100"):
-        asyncio.run(Bodies(api).fetch(wrong))
+        asyncio.run(RawReader(api).fetch(wrong))

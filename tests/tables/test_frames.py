@@ -25,7 +25,7 @@ from workbench.schema.rules import FULL
 from workbench.schema.strict_json import loads
 from workbench.schema.walk import build, is_record, members
 from workbench.session import connect
-from workbench.tables.columns import EXTRA, json_text, plan
+from workbench.tables.columns import EXTRA, json_text, layout_of
 from workbench.tables.frames import to_frame
 
 MODULES = (contracts, events, people, transactions)
@@ -49,13 +49,13 @@ def held(frame: pd.DataFrame) -> str:
     ids=lambda cls: cls.__name__,
 )
 def test_every_record_has_columns(cls: type[Any]) -> None:
-    """Every record class makes an empty table whose columns are those of its plan, none of dtype object."""
+    """Every record class makes an empty table whose columns are those of its layout, none of dtype object."""
     frame = to_frame([], of=cls)
 
     assert list(frame.columns) == (
         [*frame.columns]
         if cls is events.Event
-        else [*(column.name for column in plan(cls).columns), *([EXTRA] if plan(cls).has_extra else [])]
+        else [*(column.name for column in layout_of(cls).columns), *([EXTRA] if layout_of(cls).has_extra else [])]
     )
     assert "object" not in set(frame.dtypes.astype(str))
     assert ("extra" in frame.columns) == issubclass(cls, Answer)

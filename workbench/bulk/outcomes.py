@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import attrs
 
 from workbench import rendering
-from workbench.bulk.plan import Plan, PlannedRow, listed
+from workbench.bulk.plan import BulkPlan, PlannedRow, listed
 from workbench.client.base import journal_of
 from workbench.client.effects import Outcome, next_step
 from workbench.errors import CannotRecord, Problem, UnusableFile, UsageError, WorkbenchError
@@ -88,7 +88,7 @@ class RunRecord:
         rows = self._file.run("SELECT operation FROM run")
         return rows[0][0] if rows else None
 
-    def start(self, plan: Plan, target: Mapping[str, str], *, accept_changes: bool = False) -> None:
+    def start(self, plan: BulkPlan, target: Mapping[str, str], *, accept_changes: bool = False) -> None:
         """Start a run with a plan, or continue the one in the file.
 
         Args:
@@ -272,7 +272,7 @@ class BulkResult:
 
     row_type: ClassVar = RowResult
 
-    plan: Plan
+    plan: BulkPlan
     _results: list[RowResult]
     stopped: str | None
     path: Path | None

@@ -236,7 +236,7 @@ class AmountSum:
 
 
 @attrs.frozen(kw_only=True)
-class Plan:
+class BulkPlan:
     """The calls that a bulk run will make, checked and counted before anything is sent."""
 
     name: str  # of the operation
@@ -289,7 +289,7 @@ def plan_of(
     implausible: bool = False,
     key: str | None = None,
     rejects: bool = False,
-) -> Plan:
+) -> BulkPlan:
     """Check all rows and return the plan. Arguments not listed are those of `run`.
 
     Args:
@@ -347,7 +347,7 @@ def plan_of(
         over or (wrong and not rejects) or any(problem.rule == PRIVATE_KEY for problem in wrong)
     ):  # those go into no file
         raise InvalidRows([*wrong, *over], of=operation.name)
-    return Plan(name=operation.name, rows=tuple(planned), sums=sums, partial=partial)
+    return BulkPlan(name=operation.name, rows=tuple(planned), sums=sums, partial=partial)
 
 
 def _digest(secret: bytes, operation: Operation[..., Any], request: object) -> str:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from workbench.bulk.outcomes import PLANNED, BulkResult, RowResult, RunRecord
-from workbench.bulk.plan import Plan, PlannedRow, check_rejects, operation_of, plan_of, write_rejects
+from workbench.bulk.plan import BulkPlan, PlannedRow, check_rejects, operation_of, plan_of, write_rejects
 from workbench.client.base import allowed_by, context_of, journal_of, stoppable
 from workbench.client.client import refuse_async
 from workbench.client.effects import Outcome
@@ -232,7 +232,7 @@ def _world_of(api: Any) -> str:
         return ""
 
 
-def _write_rejects(path: Path, plan: Plan, results: list[RowResult]) -> None:
+def _write_rejects(path: Path, plan: BulkPlan, results: list[RowResult]) -> None:
     reasons = {
         result.row: result.message or ""
         for result in results
@@ -262,7 +262,7 @@ class _Sender:
     """Send the rows of a run from several threads and record the outcome of each."""
 
     def __init__(
-        self, api: Any, plan: Plan, record: RunRecord, workers: int, stop_at_unknown: bool, show: ProgressCallback
+        self, api: Any, plan: BulkPlan, record: RunRecord, workers: int, stop_at_unknown: bool, show: ProgressCallback
     ) -> None:
         self.stopped: str | None = None
         self._record = record

@@ -32,10 +32,10 @@ _MAX_MARKS = 2  # combining marks on one letter; more would cover the neighbors
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def label(text: object, limit: int = MAX_LABEL, *, none: str = "(none)") -> str:
+def label(text: object, limit: int = MAX_LABEL) -> str:
     """Return external text as a label: one line, no hidden characters, no formula, at most `limit` characters."""
     if text is None or text != text:
-        return none
+        return "(none)"
     shown = visible(str(text)[:_MAX_READ].strip())
     if len(shown) > limit or len(str(text)) > _MAX_READ:
         shown = shown[: limit - 1].rstrip() + "…"
@@ -62,14 +62,12 @@ def _fonts(families: tuple[str, ...]) -> tuple[Any, ...]:
     return tuple(font_manager.get_font(path) for path in dict.fromkeys(paths))
 
 
-def wrapped(text: str, width: int, lines: int = 3) -> str:
-    """Wrap sanitized text to at most `lines` lines of at most `width` characters."""
-    lines_of_text = textwrap.wrap(visible(re.sub(r"[ \t\r\n]+", " ", text[: width * (lines + 1)])), max(width, 12)) or [
-        ""
-    ]
-    if len(lines_of_text) > lines:
-        lines_of_text = [*lines_of_text[: lines - 1], lines_of_text[lines - 1][: width - 1] + "…"]
-    return "\n".join(plain(line) for line in lines_of_text)
+def wrapped(text: str, width: int) -> str:
+    """Wrap sanitized text to at most three lines of at most `width` characters."""
+    lines = textwrap.wrap(visible(re.sub(r"[ \t\r\n]+", " ", text[: width * 4])), max(width, 12)) or [""]
+    if len(lines) > 3:
+        lines = [*lines[:2], lines[2][: width - 1] + "…"]
+    return "\n".join(plain(line) for line in lines)
 
 
 Number = Decimal | int | float

@@ -241,7 +241,7 @@ class AsyncClient(_Calls, Async):
 _READS = frozenset(row.request for row in OPERATIONS.values() if not row.effect)
 
 
-class Bodies(AsyncClient):
+class RawReader(AsyncClient):
     """Concurrent reads that return raw bodies, for parsers that handle batches of them.
 
     It shares key, rate limits, pauses and retry budget with its client. Calls are checked, limited and retried as

@@ -102,11 +102,9 @@ def hiding(widget: object) -> Any:
 
 
 @cache
-def css(name: str, below: str, *, by_system: bool = False) -> str:
+def css(name: str, below: str) -> str:
     """Return a style sheet of this package by name, with the design tokens, scoped to a selector."""
-    return variables(below, by_system=by_system) + (Path(__file__).parents[1] / name).with_suffix(".css").read_text(
-        encoding="utf-8"
-    )
+    return variables(below) + (Path(__file__).parents[1] / name).with_suffix(".css").read_text(encoding="utf-8")
 
 
 def style_sheet() -> Any:

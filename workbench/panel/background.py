@@ -34,7 +34,7 @@ State = Literal["running", "stopping", "stopped", "ended", "failed"]
 STOPPED = "Stopped by its button; everything done so far is kept."
 
 
-class Work(Displayed):
+class BackgroundTask(Displayed):
     """A background task in a thread. From code: `wait()`, `stop()`, `resume()`, `state`, `result`, `error`.
 
     Args:
@@ -210,7 +210,7 @@ def countdown(withdrawal: Withdrawal) -> Countdown:
     return Countdown(withdrawal)
 
 
-def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **options: Any) -> Work:
+def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **options: Any) -> BackgroundTask:
     """Run `bulk.run` in the background, with a progress bar and buttons to stop and resume.
 
     Args:
@@ -232,10 +232,12 @@ def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **options:
         return bulk.run(call, rows, path=kept, progress=progress, **options)
 
     title = f"{sentence(rendering.label(name))}, in bulk"
-    return Work(f"bulk {name}", title, call.client, run, resumable=lambda _: kept.exists())
+    return BackgroundTask(f"bulk {name}", title, call.client, run, resumable=lambda _: kept.exists())
 
 
-def sequence_panel(api: Any, sequence: sequences.Sequence, *, path: str | os.PathLike[str], **values: Any) -> Work:
+def sequence_panel(
+    api: Any, sequence: sequences.Sequence, *, path: str | os.PathLike[str], **values: Any
+) -> BackgroundTask:
     """Run a sequence in the background, with a progress bar and buttons to stop and resume.
 
     Args:
@@ -249,10 +251,10 @@ def sequence_panel(api: Any, sequence: sequences.Sequence, *, path: str | os.Pat
     def run(progress: ProgressCallback, _: object) -> Any:
         return sequences.run(api, sequence, path=file, progress=progress, **values)
 
-    return Work(f"sequence {name}", f"Run {name}", api, run, resumable=lambda _: file.exists())
+    return BackgroundTask(f"sequence {name}", f"Run {name}", api, run, resumable=lambda _: file.exists())
 
 
-def rewards_panel(api: Any, users: Any, **options: Any) -> Work:
+def rewards_panel(api: Any, users: Any, **options: Any) -> BackgroundTask:
     """Read rewards in the background, with a progress bar and buttons to stop and resume.
 
     `wait()` waits for the read, and `result` holds its rows.
@@ -281,7 +283,7 @@ def rewards_panel(api: Any, users: Any, **options: Any) -> Work:
         rest = "Resume reads the rest." if rewards.unfinished else ""
         return "".join(line("quiet", note) for note in (complete, *rewards.notes[:8], rest) if note)
 
-    return Work(
+    return BackgroundTask(
         "rewards",
         "Read rewards",
         api,

@@ -27,8 +27,8 @@ from workbench.interface.events import EVENT_KINDS, Event
 from workbench.reports.log_lines import BlockReader, Kinds, duckdb, log_blocks, log_engine, read_strictly
 from workbench.system.files import write_file
 from workbench.system.progress import INTERVAL, Progress, ProgressCallback, progress_callback
-from workbench.tables.columns import EXTRA, Plan
-from workbench.tables.event_frames import events_plan, kinds_of
+from workbench.tables.columns import EXTRA, FrameLayout
+from workbench.tables.event_frames import events_layout, kinds_of
 from workbench.tables.rows import TEXT, WIDTHS, Table, arrow_table, mark_report, table_frame
 
 WORKERS = 2
@@ -77,14 +77,14 @@ class Events:
             UsageError: `of` is not a kind of event, or a line is not an event; the message names file and line.
         """
         kinds = kinds_of(of)
-        plan = events_plan(kinds or EVENT_KINDS)
-        shown = plan.shown(reveal)
-        tables = list(self._tables(plan, kinds, shown, progress))
+        layout = events_layout(kinds or EVENT_KINDS)
+        shown = layout.shown(reveal)
+        tables = list(self._tables(layout, kinds, shown, progress))
         if of is None:  # the columns of the kinds that occur
-            plan = events_plan({kind for table in tables for kind in pc.unique(table.columns["kind"]).to_pylist()})
-            names = [*(column.name for column in plan.columns), EXTRA]
+            layout = events_layout({kind for table in tables for kind in pc.unique(table.columns["kind"]).to_pylist()})
+            names = [*(column.name for column in layout.columns), EXTRA]
             tables = [Table({name: table.columns[name] for name in names}, table.notes) for table in tables]
-        return table_frame(plan, tables, shown & {*(c.name for c in plan.columns), EXTRA})
+        return table_frame(layout, tables, shown & {*(c.name for c in layout.columns), EXTRA})
 
     def to_parquet(
         self,
@@ -110,15 +110,15 @@ class Events:
         if path.exists():
             raise FileExistsError(f"{path} exists")
         kinds = kinds_of(of)
-        plan = events_plan(kinds or EVENT_KINDS)
-        shown = plan.shown(reveal)
-        types = {name: values.type for name, values in arrow_table(plan, [], shown).columns.items()}
+        layout = events_layout(kinds or EVENT_KINDS)
+        shown = layout.shown(reveal)
+        types = {name: values.type for name, values in arrow_table(layout, [], shown).columns.items()}
         schema = pa.schema([(n, WIDTHS[1] if pa.types.is_decimal(kind) else kind) for n, kind in types.items()])
 
         def write(file: Any) -> None:
             # zstd without dictionaries compresses texts better and faster: each part would repeat the dictionary.
             with pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer:
-                for table in self._tables(plan, kinds, shown, progress):
+                for table in self._tables(layout, kinds, shown, progress):
                     writer.write_table(pa.table(table.columns).cast(schema))
 
         write_file(path, write, private=bool(shown))
@@ -163,11 +163,11 @@ class Events:
         return mark_report(frame, "event_summary", [_REPEATS])
 
     def _tables(
-        self, plan: Plan, kinds: Kinds, shown: Collection[str], progress: bool | ProgressCallback
+        self, layout: FrameLayout, kinds: Kinds, shown: Collection[str], progress: bool | ProgressCallback
     ) -> Iterator[Table]:
         """Yield the events of each block as columns, in line order."""
         with self._progress(progress) as advance, log_engine() as engine, ThreadPoolExecutor(WORKERS) as pool:
-            reader = BlockReader(engine, plan, kinds, shown, self._converter, exact=self._own_names)
+            reader = BlockReader(engine, layout, kinds, shown, self._converter, exact=self._own_names)
             for path in self.paths:
                 ahead: deque[Future[tuple[int, str, Table | None]]] = (
                     deque()

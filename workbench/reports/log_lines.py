@@ -22,8 +22,8 @@ from workbench.schema import strict_json
 from workbench.schema.fields import DOTS
 from workbench.schema.walk import Boolean, Choice, DateTime, DecimalNumber, Integer
 from workbench.system.limits import LimitExceeded, check_ratio
-from workbench.tables.columns import EXTRA, Column, Plan, form
-from workbench.tables.event_frames import COMPUTED, events_plan, with_times
+from workbench.tables.columns import EXTRA, Column, FrameLayout, form
+from workbench.tables.event_frames import COMPUTED, events_layout, with_times
 from workbench.tables.rows import WIDTHS, Notes, Table, arrow_table, merged
 
 BLOCK = 8_000_000
@@ -109,7 +109,7 @@ class BlockReader:
 
     Args:
         engine: DuckDB.
-        plan: The columns.
+        layout: The columns.
         kinds: Kinds of events to return.
         shown: The masked columns to show.
         converter: Parses an event strictly.
@@ -117,21 +117,28 @@ class BlockReader:
     """
 
     def __init__(
-        self, engine: Any, plan: Plan, kinds: Kinds, shown: Collection[str], converter: Converter, *, exact: bool
+        self,
+        engine: Any,
+        layout: FrameLayout,
+        kinds: Kinds,
+        shown: Collection[str],
+        converter: Converter,
+        *,
+        exact: bool,
     ) -> None:
-        self._engine, self._plan, self._kinds, self._shown = engine, plan, kinds, shown
+        self._engine, self._layout, self._kinds, self._shown = engine, layout, kinds, shown
         self._converter, self._exact = converter, exact
-        self._columns = tuple(column for column in plan.columns if column.name not in COMPUTED)
+        self._columns = tuple(column for column in layout.columns if column.name not in COMPUTED)
         self._usual: tuple[Column, ...] = ()  # members that occur in the first lines
         self._names = sorted(kinds or EVENT_KINDS)
         # Masking function of each column; None if all texts become dots. Cached: people occur repeatedly.
-        masks = {c.name: c.about.masker for c in plan.columns if c.private and c.name not in shown}
+        masks = {c.name: c.about.masker for c in layout.columns if c.private and c.name not in shown}
         self._masks = {name: mask and lru_cache(100_000)(mask) for name, mask in masks.items()}
         self._words = pa.array([*map(_quoted, self._names)], pa.large_string())
         # By wire path of a member or an object: which kinds have it, and at last none.
         self._has: dict[str, Any] = {}
         for place, kind in enumerate(self._names):
-            for path in _all_paths(events_plan({kind}).columns):
+            for path in _all_paths(events_layout({kind}).columns):
                 self._has.setdefault(path, np.zeros(len(self._names) + 1, bool))[place] = True
 
     def read(self, block: Block) -> tuple[int, str, Table | None]:
@@ -167,7 +174,7 @@ class BlockReader:
                 events.append(event)
                 places.append(place)
         if events or not tables:
-            table = arrow_table(self._plan, events, self._shown)
+            table = arrow_table(self._layout, events, self._shown)
             tables.append(Table({**table.columns, "": pa.array(places, pa.int64())}, table.notes))
         return size, "", with_times(_in_lines(tables))
 
@@ -225,13 +232,13 @@ class BlockReader:
         return self._table(columns, kind, place, regular), place[~regular]
 
     def _table(self, columns: Mapping[str, Any], kind: Any, place: Any, regular: Any) -> Table:
-        """Return the columns of the plan for regular lines; columns of absent members are empty."""
+        """Return the columns of the layout for regular lines; columns of absent members are empty."""
         rows = int(regular.sum())
         filtered = (
             dict(columns) if rows == len(regular) else {n: v.filter(pa.array(regular)) for n, v in columns.items()}
         )
         filtered["kind"] = pa.array([*self._names, None], pa.large_string()).take(pa.array(kind[regular]))
-        for column in self._plan.columns:
+        for column in self._layout.columns:
             hidden = column.name in self._masks
             if column.name not in filtered:
                 is_text = hidden or column.name == "at_source"
@@ -241,7 +248,7 @@ class BlockReader:
             elif hidden:
                 filtered[column.name] = _masked(self._masks[column.name], filtered[column.name])
         filtered |= {EXTRA: pa.nulls(rows, pa.large_string()), "": pa.array(place[regular])}
-        return Table({name: filtered[name] for name in (*(c.name for c in self._plan.columns), EXTRA, "")}, Notes())
+        return Table({name: filtered[name] for name in (*(c.name for c in self._layout.columns), EXTRA, "")}, Notes())
 
     def _query(self, query: str, lines: Any) -> Any:
         with self._engine.cursor() as cursor:

@@ -22,14 +22,14 @@ from workbench.errors import UsageError
 from workbench.interface.transactions import RewardsItem
 from workbench.rewards.pages import PageCursor
 from workbench.system.files import remove_temporary, write_file
-from workbench.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, plan
+from workbench.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, layout_of
 from workbench.tables.parquet import parquet_table
 from workbench.tables.rows import WIDTHS
 
 KEY = b"workbench"
 PART = "part-*.parquet"
 POINTS = WIDTHS[1]
-_TYPES = {column.name: form(column).arrow or POINTS for column in plan(RewardsItem).columns}
+_TYPES = {column.name: form(column).arrow or POINTS for column in layout_of(RewardsItem).columns}
 SCHEMA = pa.schema([("user_id", pa.large_string()), *_TYPES.items(), (EXTRA, pa.large_string())])
 
 

@@ -28,7 +28,7 @@ from workbench.interface.convert import Names, Unreadable, converter
 from workbench.interface.transactions import MAX_LIMIT, MAX_OFFSET, RewardsActivity, RewardsItem
 from workbench.schema import masks, strict_json
 from workbench.schema.walk import DateTime, DecimalNumber, member
-from workbench.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, plan
+from workbench.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, layout_of
 from workbench.tables.rows import CHUNK, WIDTHS, Notes, Table, arrow_table, merged, table_frame
 
 BATCH = 32
@@ -228,19 +228,19 @@ class PageReader:
     """
 
     def __init__(self, names: Names = _NO_NAMES, reveal: Collection[str] = ()) -> None:
-        self.plan = plan(RewardsItem)
-        self.shown = self.plan.shown(reveal)
+        self.layout = layout_of(RewardsItem)
+        self.shown = self.layout.shown(reveal)
         self._converter = converter(names)
         self._items = self._converter.wire_name(RewardsActivity, member(RewardsActivity, "items"))
         self._wire = {
-            c.name: self._converter.wire_name(RewardsItem, member(RewardsItem, c.name)) for c in self.plan.columns
+            c.name: self._converter.wire_name(RewardsItem, member(RewardsItem, c.name)) for c in self.layout.columns
         }
         self._conversions = {
             c.name: cast if isinstance(c.kind, DecimalNumber) else times
-            for c in self.plan.columns
+            for c in self.layout.columns
             if isinstance(c.kind, DecimalNumber | DateTime)
         }
-        types = [pa.large_string() if c.name in self._conversions else form(c).arrow for c in self.plan.columns]
+        types = [pa.large_string() if c.name in self._conversions else form(c).arrow for c in self.layout.columns]
         self._item = pa.struct(list(zip(self._wire.values(), types, strict=True)))
         self._numbers = [
             wire for wire, kind in zip(self._wire.values(), types, strict=True) if pa.types.is_integer(kind)
@@ -327,7 +327,7 @@ class PageReader:
         except Unreadable as error:
             problem, problems = "", error.problems
         else:
-            table = arrow_table(self.plan, page.items, self.shown)
+            table = arrow_table(self.layout, page.items, self.shown)
             table.notes.pages.update(name for name, value in page.extra.items() if value is not None)
             return Part(table, (len(page.items),), fast=False)
         raise UnexpectedAnswer(f"page {number} is not a page of rewards activity: {problem}", problems=problems)
@@ -437,6 +437,6 @@ def rewards_from_pages(
     if users is not None and len(users) != done:
         raise UsageError(f"{len(users):,} users for {done:,} pages")
     if not tables:
-        empty = arrow_table(reader.plan, [], reader.shown)
+        empty = arrow_table(reader.layout, [], reader.shown)
         tables.append(empty if users is None else with_users(empty, (), ()))
-    return table_frame(reader.plan, tables, reader.shown, routes=routes)
+    return table_frame(reader.layout, tables, reader.shown, routes=routes)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.client.base import context_of
-from workbench.client.client import Bodies
+from workbench.client.client import RawReader
 from workbench.errors import Forbidden, RateLimited, Unauthorized, WorkbenchError
 from workbench.interface.transactions import ListRewardsActivity
 from workbench.interface.vocabulary import RewardType
@@ -147,7 +147,7 @@ class Reading:
         self.failure: WorkbenchError | None = None
         self.any_read = False  # whether a user was read to the end
         self._gate = Gate(concurrency)
-        self._bodies = Bodies(api, on_rate_limit=self._gate.slower)
+        self._bodies = RawReader(api, on_rate_limit=self._gate.slower)
         self._users, self._wanted, self._report, self._folder = users, wanted, report, folder
         self._progress = Progress(total=len(users), unit="users")
         self._unwritten: list[str] = []

@@ -198,13 +198,13 @@ class Rewards(ReadResult):
 
     def frame(self) -> pd.DataFrame:
         """Return the rows as one typed frame, users in the order requested; `attrs` holds `complete` and `notes`."""
-        plan, shown, routes = self.reader.plan, self.reader.shown, {"routes": self.routes}
+        layout, shown, routes = self.reader.layout, self.reader.shown, {"routes": self.routes}
         if self.path is not None:
             tables, routes = [self._from_folder(self.path)], {}
         else:
             tables = [Table(dict(t.columns), t.notes) for user in self.users for t in self.tables.get(user, ())]
-            tables = tables or [with_users(arrow_table(plan, [], shown), (), ())]
-        frame = table_frame(plan, tables, shown, **routes)
+            tables = tables or [with_users(arrow_table(layout, [], shown), (), ())]
+        frame = table_frame(layout, tables, shown, **routes)
         notes = self.notes
         frame.attrs.update(
             filters=dict(self.filters),

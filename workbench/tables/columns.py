@@ -69,7 +69,7 @@ class Column:
 
 
 @attrs.frozen(kw_only=True)
-class Plan:
+class FrameLayout:
     """The columns of a record class, and its list that is expanded into rows, if any."""
 
     of: type[Any]
@@ -101,7 +101,7 @@ class Plan:
 
 
 @cache
-def plan(cls: type[Any]) -> Plan:
+def layout_of(cls: type[Any]) -> FrameLayout:
     """Return the columns of a record class, or of any attrs class with plain annotations.
 
     Raises:
@@ -141,7 +141,7 @@ def plan(cls: type[Any]) -> Plan:
         raise UsageError(
             f"{cls.__name__} has lists of records ({', '.join(opened)}); only one, outside nested records, can be rows"
         )
-    return Plan(
+    return FrameLayout(
         of=cls,
         kind=snake(cls.__name__),
         columns=tuple(columns),

@@ -16,7 +16,7 @@ from workbench.interface.events import EVENT_KINDS, Event
 from workbench.sandbox.control_records import SandboxEvent
 from workbench.schema.walk import DateTime, Text, snake
 from workbench.session import sandbox_times
-from workbench.tables.columns import MOMENT_TYPE, OPEN, Column, Plan, plan
+from workbench.tables.columns import MOMENT_TYPE, OPEN, Column, FrameLayout, layout_of
 from workbench.tables.rows import Table, arrow_table, table_frame
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.store import StoredEvent
@@ -111,7 +111,7 @@ def events_frame(x: object, of: str | None = None, reveal: Collection[str] = ())
     kinds = kinds_of(of)
     given = zip(*delivered_events(x), strict=True)
     kept = [(event, at) for event, at in given if of is None or fnmatchcase(event.kind or "", of)]
-    columns = events_plan({event.kind for event, _ in kept} if kinds is None else kinds)
+    columns = events_layout({event.kind for event, _ in kept} if kinds is None else kinds)
     shown = columns.shown(reveal)
     table = arrow_table(columns, [event for event, _ in kept], shown)
     return table_frame(columns, [with_times(table, pa.array([at for _, at in kept], MOMENT_TYPE))], shown)
@@ -137,9 +137,9 @@ def with_times(table: Table, delivered: object = None) -> Table:
     return Table({**columns, "at": pc.coalesce(*known.values()), "at_source": pc.coalesce(*names)}, table.notes)
 
 
-def events_plan(kinds: Collection[str]) -> Plan:
+def events_layout(kinds: Collection[str]) -> FrameLayout:
     """Return the columns of events of these kinds, in the order of the interface."""
-    envelope = plan(Event)
+    envelope = layout_of(Event)
     columns = [column for column in envelope.columns if column.name != "body"]
     for name in COMPUTED:
         kind = DateTime() if name == "at" else Text()
@@ -147,10 +147,10 @@ def events_plan(kinds: Collection[str]) -> Plan:
     answers = [*envelope.answers, ("body.", "body.")]
     for row in EVENT_KINDS.values():
         if row.name in kinds:
-            body = plan(row.body)  # type: ignore[arg-type]  # records are compared by value, their classes are not
+            body = layout_of(row.body)  # type: ignore[arg-type]  # records are compared by value, their classes are not
             columns += [attrs.evolve(c, name=f"body.{c.name}", wire=f"body.{c.wire}") for c in body.columns]
             answers += [(f"body.{path}", f"body.{wire}") for path, wire in body.answers]
-    return Plan(
+    return FrameLayout(
         of=Event,
         kind=snake("Event"),
         columns=tuple({column.name: column for column in columns}.values()),

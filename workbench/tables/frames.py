@@ -31,7 +31,7 @@ from workbench.rendering.text import FORMULA
 from workbench.schema.walk import is_record
 from workbench.system.files import write_file
 from workbench.system.limits import FRAMES, limits
-from workbench.tables.columns import AMOUNT, json_text, plan
+from workbench.tables.columns import AMOUNT, json_text, layout_of
 from workbench.tables.event_frames import events_frame, has_events
 from workbench.tables.packs import write_page, write_workbook
 from workbench.tables.parquet import parquet_table
@@ -119,7 +119,7 @@ def _of_records(x: Any, of: object, reveal: Reveal) -> pd.DataFrame:
     others = [c.__name__ for c in classes if c is not cls]
     if others:
         raise UsageError(f"cannot convert rows of several kinds to one DataFrame: {', '.join([cls.__name__, *others])}")
-    return records_frame(plan(cls), items, reveal)
+    return records_frame(layout_of(cls), items, reveal)
 
 
 def _of_mappings(items: list[Any]) -> pd.DataFrame:
@@ -164,7 +164,7 @@ _ROUTES: tuple[tuple[Applies, Build], ...] = (
     (lambda x, _: callable(getattr(x, "frame", None)), lambda x, *_: x.frame()),
     (
         lambda x, _: hasattr(x, "rows") and hasattr(x, "row_type"),
-        lambda x, _, reveal: records_frame(plan(x.row_type), x.rows(), reveal),
+        lambda x, _, reveal: records_frame(layout_of(x.row_type), x.rows(), reveal),
     ),
     (lambda x, _: isinstance(x, Mapping) and "base_url" in x, lambda x, *_: _of_mappings(guide_rows(x))),
     (lambda x, _: isinstance(x, pd.Series), lambda x, *_: x.to_frame()),
@@ -172,7 +172,7 @@ _ROUTES: tuple[tuple[Applies, Build], ...] = (
         lambda x, _: isinstance(x, list | tuple) and bool(x) and all(hasattr(item, "row_type") for item in x),
         lambda x, *_: pd.concat([to_frame(run).assign(run=i) for i, run in enumerate(x)], ignore_index=True),
     ),
-    (lambda x, _: isinstance(x, Journal), lambda x, _, reveal: records_frame(plan(Entry), x, reveal)),
+    (lambda x, _: isinstance(x, Journal), lambda x, _, reveal: records_frame(layout_of(Entry), x, reveal)),
     (
         lambda x, of: of is Event or (isinstance(of, str) and "." in of) or has_events(x),
         lambda x, of, reveal: events_frame(x, of if isinstance(of, str) else None, reveal),

@@ -22,7 +22,18 @@ import pyarrow.compute as pc
 from workbench.errors import Problem, UsageError
 from workbench.schema import masks
 from workbench.schema.walk import Choice, DecimalNumber, Numeric
-from workbench.tables.columns import AMOUNT, EXTRA, UNFIT, Column, Plan, encodable, form, joined, json_text, masked
+from workbench.tables.columns import (
+    AMOUNT,
+    EXTRA,
+    UNFIT,
+    Column,
+    FrameLayout,
+    encodable,
+    form,
+    joined,
+    json_text,
+    masked,
+)
 
 WIDTHS = (pa.decimal128(18, 6), pa.decimal256(37, 18), pa.decimal256(75, 18))
 """Types of decimal columns, narrowest first."""
@@ -218,19 +229,19 @@ def _is_amount(column: object) -> bool:
     return isinstance(column, pd.Series) and pd.api.types.is_numeric_dtype(column.dtype) and column.dtype != bool
 
 
-def records_frame(plan: Plan, records: Iterable[Any], reveal: Collection[str] = ()) -> pd.DataFrame:
+def records_frame(layout: FrameLayout, records: Iterable[Any], reveal: Collection[str] = ()) -> pd.DataFrame:
     """Return a frame of records, or of mappings with the same names, with the columns of their class."""
-    shown = plan.shown(reveal)
-    return table_frame(plan, [arrow_table(plan, records, shown)], shown)
+    shown = layout.shown(reveal)
+    return table_frame(layout, [arrow_table(layout, records, shown)], shown)
 
 
-def table_frame(plan: Plan, tables: list[Table], shown: Collection[str], **more: object) -> pd.DataFrame:
-    """Return a frame of tables with the columns of a plan. The tables are emptied to save memory."""
-    tables = tables or [arrow_table(plan, [], shown)]
+def table_frame(layout: FrameLayout, tables: list[Table], shown: Collection[str], **more: object) -> pd.DataFrame:
+    """Return a frame of tables with the columns of a layout. The tables are emptied to save memory."""
+    tables = tables or [arrow_table(layout, [], shown)]
     notes = Notes()
     for table in tables:
         notes.add(table.notes)
-    visible = {column.name: column for column in plan.columns if not column.private or column.name in shown}
+    visible = {column.name: column for column in layout.columns if not column.private or column.name in shown}
     arrays: dict[str, Any] = {}
     for name in list(tables[0].columns):
         values = joined_chunks([table.columns.pop(name) for table in tables])
@@ -240,7 +251,7 @@ def table_frame(plan: Plan, tables: list[Table], shown: Collection[str], **more:
         arrays[name] = to_pandas(values, column)
     frame = pd.DataFrame(arrays, copy=False)
     marks = {"notes": notes.sentences(), "unknown": dict(notes.unknown_members), "revealed": sorted(shown)}
-    frame.attrs.update(kind=plan.kind, **marks, **more)
+    frame.attrs.update(kind=layout.kind, **marks, **more)
     return displayed(frame)
 
 
@@ -302,20 +313,20 @@ def to_pandas(values: Any, column: Column | None = None) -> Any:
 Row = tuple[Any, Any]  # the record, and the item of its list that makes this row
 
 
-def arrow_table(plan: Plan, records: Iterable[Any], shown: Collection[str]) -> Table:
+def arrow_table(layout: FrameLayout, records: Iterable[Any], shown: Collection[str]) -> Table:
     """Return the Arrow columns of records. Private columns are masked unless `shown` contains their names."""
     rows: list[Row] = []
     for record in records:
-        items = _attribute(record, plan.rows_of) if plan.rows_of else None
+        items = _attribute(record, layout.rows_of) if layout.rows_of else None
         rows += ((record, item) for item in items or (None,))
     notes = Notes()
-    extras: list[dict[str, Any]] = [{} for _ in rows] if plan.has_extra else []
+    extras: list[dict[str, Any]] = [{} for _ in rows] if layout.has_extra else []
     columns = {}
-    for column in plan.columns:
-        values = list(map(_getter(column.name, plan.rows_of), rows))
+    for column in layout.columns:
+        values = list(map(_getter(column.name, layout.rows_of), rows))
         columns[column.name] = _array(column, values, column.name in shown, extras, notes)
-    if plan.has_extra:
-        columns[EXTRA] = _extra(plan, rows, extras, EXTRA in shown, notes)
+    if layout.has_extra:
+        columns[EXTRA] = _extra(layout, rows, extras, EXTRA in shown, notes)
     for record, item in rows:
         for reader in (record, item):
             for mark in getattr(reader, "marks", ()):
@@ -377,8 +388,8 @@ def _texts(values: list[str | None]) -> Any:
         return pa.array([v if v is None else encodable(v) for v in values], type=pa.large_string())
 
 
-def _extra(plan: Plan, rows: list[Row], extras: list[dict[str, Any]], reveal: bool, notes: Notes) -> Any:
-    getters = [(_getter(path.rstrip("."), plan.rows_of), wire) for path, wire in plan.answers]
+def _extra(layout: FrameLayout, rows: list[Row], extras: list[dict[str, Any]], reveal: bool, notes: Notes) -> Any:
+    getters = [(_getter(path.rstrip("."), layout.rows_of), wire) for path, wire in layout.answers]
     texts = []
     for row, kept in zip(rows, extras, strict=True):
         for get, wire in getters:
