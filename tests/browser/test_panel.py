@@ -449,7 +449,7 @@ def test_six_jobs_of_a_person_who_does_not_code(desk: Desk) -> None:
     page = desk.page
     panel = panel_on(desk, START, LIVED)
     counted = {}
-    for job, (presses, said, most) in JOBS.items():
+    for job, (presses, said, _) in JOBS.items():
         panel.get_by_role("navigation").get_by_role("button", name="Overview", exact=True).click()
         expect(panel.locator(".tile").first).to_be_visible()
         count = 0
