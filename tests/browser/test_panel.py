@@ -432,3 +432,49 @@ def test_two_hundred_hostile_strings_do_nothing_in_the_panel(desk: Desk) -> None
 
     assert page.evaluate(FOREIGN, ADD) == []
     assert page.locator(".jp-OutputArea-output a[href^=javascript]").count() == 0
+
+
+JOBS = {
+    "buy": (["Transactions", "Simulate purchase", "SEND"], "Simulate authorization: done.", 3),
+    "decline": (["Transactions", "Simulate decline", "SEND"], "Simulate authorization: done.", 3),
+    "settle": (["Transactions", "ROW authorized", "Settle", "RUN"], "Settle: done.", 4),
+    "refund": (["Transactions", "ROW settled", "Refund", "SEND"], "Simulate refund: done.", 4),
+    "dispute": (["Transactions", "ROW settled", "Dispute", "RUN"], "Dispute: done.", 4),
+    "approve a user": (["TILE Pending reviews", "ROW manual review", "Review", "RUN"], "Review: done.", 4),
+}
+
+
+def test_six_jobs_of_a_person_who_does_not_code(desk: Desk) -> None:
+    """Each takes at most four presses from the overview, and one more undoes it; the month takes one."""
+    page = desk.page
+    panel = panel_on(desk, START, LIVED)
+    counted = {}
+    for job, (presses, said, _) in JOBS.items():
+        panel.get_by_role("navigation").get_by_role("button", name="Overview", exact=True).click()
+        expect(panel.locator(".tile").first).to_be_visible()
+        count = 0
+        for press in presses:
+            how, _, what = press.partition(" ")
+            if how == "ROW":
+                target = panel.locator(".rows .row", has_text=what).first
+            elif how == "TILE":
+                target = panel.locator(".tile", has_text=what)
+            elif how in ("SEND", "RUN"):
+                target = panel.locator("button.wb-send" if how == "SEND" else ".ask .run")
+            else:
+                target = panel.get_by_role("button", name=press, exact=True).first
+            target.click()
+            count += 1
+        expect(panel.locator(".say")).to_contain_text(said)
+        counted[job] = count
+        if job == "refund":
+            picture(panel, "panel-done")
+        panel.get_by_role("button", name="Undo", exact=True).click()
+        expect(panel.locator(".say")).to_contain_text(f"Undo {said}")
+        expect(panel.get_by_role("button", name="Undo", exact=True)).to_have_count(0)
+    panel.get_by_role("navigation").get_by_role("button", name="Overview", exact=True).click()
+    panel.locator(".tile", has_text="Posted this month").click()
+    expect(panel.locator(".rows .row").first).to_be_visible()
+
+    assert counted == {job: most for job, (_, _, most) in JOBS.items()}
+    assert page.locator(".wb-form").count() == 0

@@ -213,8 +213,20 @@ def test_the_name_of_a_file_is_text(api: Session) -> None:
         assert "<img" not in made.view.error.value + made.view._filling.message.value
 
 
+def test_an_update_of_nothing_is_not_ready(api: Session) -> None:
+    """All of its fields are optional, but one must be given; the steps say so, and offer no other person's values."""
+    made = form(api.update_user, user_id=api.sandbox.guide()["users"]["approved"][0])
+    assert "5 of 5 steps complete. Nothing to change: fill in at least one field." in made.view._steps._progress.value
+    assert ["1. User ✓", "2. Identity – optional", "3. Contact – optional"] == tabs(made)[:3]
+    assert not hasattr(made.view._filling, "people")
+
+    made.fill(email="ada@example.com")
+
+    assert "ready to send" in made.view._steps._progress.value
+
+
 def test_people_are_offered_only_in_a_sandbox(api: Session) -> None:
-    """A file fills any form in steps. An update has no menu: it sends what changes."""
+    """A file fills the form in production, too."""
     live = form(connect(seed=7, environment="production").create_user_application)
     assert not hasattr(live.view._filling, "people")
     assert live.view._filling.file.tooltip == "Fill in from a JSON file"

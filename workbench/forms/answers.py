@@ -90,10 +90,12 @@ class AnswerCard:
         def use() -> None:
             """Call a control of the sandbox once, then show its events and next steps."""
             step_button.disabled = True
+            form.before_sending()
             answer = perform(api.sandbox, offer.do, {**arguments, **offer.extra})
             self.check_events()
             steps = [step for step in after_call(offer.do, None, answer, api) if not step[0].opens]
             self._actions.children = (*(self._step(*step) for step in steps), *self._actions.children)
+            form.when_done(offer.label)
 
         act, name, tooltip = (use, "wb-control", "A control of the sandbox") if offer.control else (show, "", "")
         step_button = button(offer.label, lambda: form.view.guard(act), name, tooltip)

@@ -274,11 +274,11 @@ class Draft:
         member = (self.leaves.get(path) or self.sections[path]).member
         return (member is not None and member.required) or any(self._asked(path))
 
-    def missing(self, path: str) -> bool:
-        """Return whether an input is required, given the current values, and has none."""
+    def needed(self, path: str) -> bool:
+        """Return whether an input must be decided, given the current values."""
         section = path.rpartition(".")[0]
-        needed = not section or self.required(section) or self._has(section)
-        return path not in self.given and needed and self.shown(path) and self.required(path)
+        inside = not section or self.required(section) or self._has(section)
+        return self.leaves[path].acknowledged or (inside and self.shown(path) and self.required(path))
 
     def nested(self, shown: Callable[[str, Any], Any] | None = None) -> dict[str, Any]:
         """Return the values as arguments of the operation: nested mappings by attribute name.

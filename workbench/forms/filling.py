@@ -39,7 +39,11 @@ class Filling(Quiet):
         self.file = ipywidgets.FileUpload(accept=".json", description="", tooltip=_FROM_FILE).add_class("wb-file")
         self.on_change(self.file, self._file_chosen)
         parts = [self.file]
-        people = choices("user_id") if "first_name" in draft.leaves and api.environment == "sandbox" else {}
+        people = (
+            choices("user_id")
+            if draft.operation.name == "create_user_application" and api.environment == "sandbox"
+            else {}
+        )
         self._sandbox: Any = sandbox_of(api)
         if people and self._sandbox is not None:
             options = [("Select a person of the sandbox …", NOTHING), *people.items()]

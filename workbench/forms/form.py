@@ -32,6 +32,7 @@ from workbench.forms.widgets import Displayed, line
 from workbench.interface.table import Call
 from workbench.remedies import worded_for
 from workbench.renamed import former_members
+from workbench.rendering.text import sentence
 from workbench.schema import walk
 
 _CLOSED = {
@@ -74,8 +75,10 @@ class Form(Displayed):
         self.draft = Draft(call.operation)
         self.answer: Any = None
         self.error: WorkbenchError | None = None
-        self.when_done: Callable[[], None] | None = None
-        """Called after an answer, such as by a panel that shows the current state."""
+        self.before_sending: Callable[[], None] = lambda: None
+        """Called before the request is sent, such as by a panel that can undo it."""
+        self.when_done: Callable[[str], None] = lambda _: None
+        """Called with what was done after an answer, such as by a panel that shows the current state."""
         self.opened: list[Any] = []
         """Forms and panels that were opened from the answer."""
         self.show_thing: Callable[[str, str], Any] = lambda *_: None
@@ -176,6 +179,7 @@ class Form(Displayed):
         inbox, before = getattr(self.api, "inbox", None), self._last_entry()
         mark = None if inbox is None else inbox._mark()
         api = self.api.allowing(**dict.fromkeys(self.draft.ticks, True)) if self.draft.ticks else self.api
+        self.before_sending()
         try:
             answer = api.send(review.record)
         except BaseException as error:
@@ -248,8 +252,7 @@ class Form(Displayed):
         self.view.show_card(AnswerCard(self, request, answer, mark=mark, entry=entry))
         self.update_static()
         self._make_earlier_static()
-        if self.when_done is not None:
-            self.when_done()
+        self.when_done(sentence(rendering.label(self.operation.name)))
 
     def _make_earlier_static(self) -> None:
         """Replace the widgets of the oldest submitted form by static HTML, unless a form below it is still open."""
@@ -267,7 +270,7 @@ class Form(Displayed):
         form = Form(getattr(self.api, name), script=self.script, choices=self._choices)
         if values:
             form.fill(**values)
-        form.when_done, form.show_thing = self.when_done, self.show_thing
+        form.before_sending, form.when_done, form.show_thing = self.before_sending, self.when_done, self.show_thing
         self.opened.append(form)
         return form.view.widget
 

@@ -8,6 +8,7 @@ import attrs
 from workbench.commands import command_of
 from workbench.interface.table import OPERATIONS
 from workbench.interface.vocabulary import EventApplicationStatus
+from workbench.schema.rules import FULL
 from workbench.schema.walk import members
 from workbench.session import sandbox_of
 
@@ -32,6 +33,8 @@ class Offer:
             allowed.
         extra: Further arguments of a control.
         asks: Further arguments of a control, each with its choices, or "money" or "text", which may be left empty.
+        fills: Values that its form begins with in a sandbox.
+        card: Status of the example card that its form begins with in a sandbox.
     """
 
     do: str
@@ -41,6 +44,8 @@ class Offer:
     extra: Mapping[str, str] = attrs.field(factory=dict)
     asks: Mapping[str, list[str] | str] = attrs.field(factory=dict)
     opens: bool = False
+    fills: Mapping[str, Any] = attrs.field(factory=dict)
+    card: str = ""
 
     @property
     def control(self) -> bool:
@@ -53,6 +58,9 @@ class Offer:
         fits = all(facts.get(fact) is None or str(facts[fact]) in values for fact, values in self.only.items())
         return given if fits and None not in given.values() else None
 
+
+_PURCHASE = {"amount": 1250, "currency": "USD", "merchant_name": "Example Books", "merchant_category_code": "5942"}
+_TOO_MUCH = 100_000_000  # cents, above the limit of every example card
 
 _ADD_ACCOUNT = "Add payment account"
 
@@ -74,7 +82,8 @@ OF_TABS: Mapping[str, tuple[Offer, ...]] = {
     ),
     "disputes": (Offer("update_dispute", "Edit dispute by ID"),),
     "transactions": (
-        Offer("simulate_authorization", "Simulate purchase"),
+        Offer("simulate_authorization", "Simulate purchase", fills=_PURCHASE, card="active"),
+        Offer("simulate_authorization", "Simulate decline", fills={**_PURCHASE, "amount": _TOO_MUCH}, card="active"),
         Offer("simulate_reversal", "Reverse by ID"),
         Offer("simulate_refund", "Refund by ID"),
     ),
@@ -96,7 +105,7 @@ OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
     ),
     "companies": (Offer("create_payment_account", _ADD_ACCOUNT, "company_id=id"), _REVIEW),
     "cards": (
-        Offer("simulate_authorization", "Simulate purchase", "card_id=id", "status=active"),
+        Offer("simulate_authorization", "Simulate purchase", "card_id=id", "status=active", fills=_PURCHASE),
         Offer("activate_card", "Activate card", "card_id=id", "status=notActivated"),
         Offer("lock_card", "Lock card", "card_id=id", "status=active"),
         Offer("unlock_card", "Unlock card", "card_id=id", "status=locked"),
@@ -112,7 +121,7 @@ OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
     "transactions": (
         Offer("simulate_reversal", "Reverse", "transaction_id=id", "status=authorized"),
         Offer("settle", "Settle", "transaction_id=id", "status=authorized", asks={"amount": "money"}),
-        Offer("simulate_refund", "Refund", "transaction_id=id", "status=settled"),
+        Offer("simulate_refund", "Refund", "transaction_id=id", "status=settled", fills={"amount": FULL}),
         Offer("open_dispute", "Dispute", "transaction_id=id", "status=settled", asks={"text_evidence": "text"}),
     ),
     "events": (Offer("resend", "Redeliver", "event_id=id"),),
@@ -159,6 +168,15 @@ def of_tab(name: str, api: object) -> list[Offer]:
     """Return the actions of a tab."""
     declared = (offer for of, offer, _ in _BY_DECLARATION if of == name)
     return [offer for offer in (*OF_TABS.get(name, ()), *declared) if _available(offer, api)]
+
+
+def prefilled(offer: Offer, api: Any) -> dict[str, Any]:
+    """Return the values that a form begins with, besides those of its row; none for a real service."""
+    sandbox = sandbox_of(api) if offer.fills and api.environment == "sandbox" else None
+    if sandbox is None:
+        return {}
+    cards = sandbox.guide()["cards"].get(offer.card, ()) if offer.card else ()
+    return {**offer.fills, **({"card_id": cards[0]} if cards else {})}
 
 
 def of_row(name: str, facts: Mapping[str, Any], api: object) -> list[tuple[Offer, dict[str, Any]]]:

@@ -1,11 +1,12 @@
 """Steps of a form with many inputs: one part at a time, with links to what is missing or wrong in all of them."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import ipywidgets
 
+from workbench.errors import Problem
 from workbench.forms.draft import Alternative, Draft
 from workbench.forms.fields import Field, Inputs, Step
 from workbench.forms.widgets import button, line, row
@@ -62,11 +63,11 @@ class Steps:
     def _input(self, target: str | Alternative) -> Any:
         return self._inputs.fields[target].input if isinstance(target, str) else self._inputs.choosers[target]
 
-    def refresh(self, problems: Collection[str]) -> None:
+    def refresh(self, problems: Mapping[str, Sequence[Problem]]) -> None:
         """Show the current step, and link the fields of each step that prevent sending.
 
         Args:
-            problems: Wire paths with a problem.
+            problems: Problems by wire path.
         """
         counts = []
         for number, step in enumerate(self._inputs.steps):
@@ -76,8 +77,12 @@ class Steps:
             self._show_tab(number, len(links))
         done = sum(count == 0 for count in counts)
         total = sum(counts)
-        left = f"{total} field{'' if total == 1 else 's'} to fill in or correct" if total else "ready to send"
-        self._progress.value = line("ok" if not total else "quiet", f"{done} of {len(counts)} steps complete, {left}")
+        text = f"{done} of {len(counts)} steps complete"
+        if total:
+            text += f", {total} field{'' if total == 1 else 's'} to fill in or correct"
+        else:
+            text += f". {problems[''][0].message}" if "" in problems else ", ready to send"
+        self._progress.value = line("quiet" if problems else "ok", text)
         self._title.value = (
             f"<strong>Step {self.current + 1} of {len(counts)}: {self._inputs.steps[self.current].title}</strong>"
         )
@@ -90,12 +95,13 @@ class Steps:
         """Return the choosers and fields of a step that prevent sending."""
         draft, fields = self._draft, self._inputs.fields
         undecided = [choice for choice in step.choosers if draft.chosen[choice] is None and "" in problems]
-        wrong = [path for path in step.paths if draft.missing(path) or fields[path].leaf.wire in problems]
+        missing = {path for path in step.paths if draft.needed(path) and path not in {*draft.given, *draft.accepted}}
+        wrong = [path for path in step.paths if path in missing or fields[path].leaf.wire in problems]
         return [*undecided, *wrong]
 
     def _show_tab(self, number: int, count: int) -> None:
         tab, step = self._tabs[number], self._inputs.steps[number]
-        optional = all(self._draft.optional(path) for path in step.paths)
+        optional = not any(map(self._draft.needed, step.paths))
         state = f" – {count} to do" if count else " – optional" if optional else " ✓"
         tab.description = tab.tooltip = f"{number + 1}. {step.title}{state}"
         (tab.add_class if number == self.current else tab.remove_class)("wb-current")

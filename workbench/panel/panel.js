@@ -431,7 +431,7 @@ function render({ model, el, of }) {
 
   const heard = (message) => drawLater(() => answered(message));
   function answered(message) {
-    if (message.event === "changed") { stamp = message.stamp; refresh(true); }
+    if (message.event === "changed") { stamp = message.stamp; say(message.text, false, message.undo); refresh(true); }
     if (message.event === "go" && info) go({ list: message.list, ...PLAIN, id: message.id || null, chips: terms(message.filter || "") });
     const waiter = waiting.get(message.answer);
     if (!waiter) return;
@@ -460,11 +460,13 @@ function render({ model, el, of }) {
     }, "Run the cell again"));
   }
 
-  function say(text, wrong = false) {
+  const undo = quietly(async () => { await ask("undo"); go({ ...view, id: null }); });
+
+  function say(text, wrong = false, undone = false) {
     if (of) return of.say(text, wrong);
     line.hidden = !text;
     line.className = wrong ? "say wrong" : "say";
-    return show(line, h("span", {}, text), button("edge", () => say(""), "×", "Dismiss message"));
+    return show(line, span("", text), undone && button("edge undo", undo, "Undo"), button("edge", () => say(""), "×", "Dismiss message"));
   }
 
   function cell(value, column, whole = false) {
@@ -966,7 +968,7 @@ function render({ model, el, of }) {
   const act = quietly(async (one, forList) => {
     if (one.control) return askFor(one);
     if (forList) { view = { ...view, id: null }; opened = null; }
-    const answer = await ask("form", { do_what: one.do, for_list: forList });
+    const answer = await ask("form", { do_what: one.do, label: one.label, for_list: forList });
     if (answer.list) return go({ list: answer.list, ...PLAIN });
     const child = await model.widget_manager.get_model(answer.model);
     const made = await child.widget_manager.create_view(child);
@@ -1004,10 +1006,9 @@ function render({ model, el, of }) {
     });
     const run = quietly(async () => {
       const values = Object.fromEntries(boxes.map(([each, box]) => [each.name, box.value]));
-      const answer = await ask("control", { do_what: one.do, values });
+      await ask("control", { do_what: one.do, values });
       show(place);
       place.hidden = true;
-      say(answer.text);
     });
     show(place, title(`${one.label} in the sandbox`), div("ask",
       boxes.map(([each, ...parts]) => h("label", {}, each.label, parts)), button("main run", run, one.label)));

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, time
 from functools import partial
 from itertools import compress
@@ -186,6 +187,9 @@ class Panel(Displayed):
         self._beside: Listing | None = None  # the second of two views side by side, of the same rows
         self._explained: str | None = None  # the list of the number that is explained
         self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
+        self._saved: int | None = None  # savepoint of an action that has not ended
+        self._savepoint: int | None = None  # of the last action, if it can be undone
+        self._done = ""  # the label of the last action
         self._lock = threading.RLock()  # messages may arrive in several threads of the kernel
 
     @property
@@ -238,7 +242,8 @@ class Panel(Displayed):
         known = {offer.do: arguments for offer, arguments in self._offered()}
         self._close_form()
         self.form = form(getattr(self._api, do), script=self.script, **{**known.get(do, {}), **values})
-        self.form.when_done, self.form.show_thing = self._changed, self._show_beside
+        self.form.before_sending, self.form.when_done = self._save, self._changed
+        self.form.show_thing = self._show_beside
         return self.form
 
     def _show_beside(self, name: str, key: str) -> None:
@@ -440,12 +445,11 @@ class Panel(Displayed):
             return {"list": "rewards"}
         if asked.get("for_list"):
             self.opened = None
-        offered = [offer.do for offer, _ in self._offered()] + [
-            offer.do for offer in offers.of_tab(self.selected, self._api)
-        ]
-        if do not in offered:
-            raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
-        return {"model": self.act(do).widget.model_id}
+        offered = [offer for offer, _ in self._offered()] + offers.of_tab(self.selected, self._api)
+        for offer in offered:
+            if offer.do == do and offer.label == asked.get("label", offer.label):
+                return {"model": self.act(do, **offers.prefilled(offer, self._api)).widget.model_id}
+        raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
 
     def _control(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Call a control of the sandbox that is offered for the open record."""
@@ -458,9 +462,10 @@ class Panel(Displayed):
                         arguments[name] = cents_of(text) if wants == "money" else text
                         if arguments[name] is None:
                             raise InvalidRequest([Problem(name, "cents", no_amount(text))], of="browse")
+                self._save()
                 perform(self.sandbox, do, arguments)
-                self._changed()
-                return {"text": f"{offer.label}: done."}
+                self._changed(offer.label)
+                return {}
         raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
 
     def _export(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -527,13 +532,33 @@ class Panel(Displayed):
     def _stamp(self) -> str:
         return repr(things.stamp(self._api))
 
-    def _changed(self) -> None:
+    def _save(self) -> None:
+        """Save the state of the sandbox before an action, so that it can be undone."""
+        self._savepoint = self._saved = None
+        if self.sandbox is not None:
+            with suppress(WorkbenchError):  # the action says it, if it fails for the same reason
+                self._saved = self.sandbox._savepoint()
+
+    def _undo(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        """Restore the state before the last action, unless something else changed in the sandbox since."""
+        if self._savepoint is None:
+            raise UsageError("there is nothing to undo", of="browse")
+        self.sandbox._undo(savepoint=self._savepoint)
+        self._close_form()
+        context_of(self._api).note("undone", f"{self._done}: the sandbox has the state before it again")
+        self._changed(f"Undo {self._done}", undo=False)
+        return {}
+
+    def _changed(self, done: str, *, undo: bool = True) -> None:
         """Read again what an action may have changed; filter, order, details and the form's answer are unchanged."""
+        self._done = done
+        undoable = undo and self._saved is not None and self.sandbox._changes() == self._saved + 1
+        self._savepoint, self._saved = self._saved if undoable else None, None
         for name, listing in self.lists.items():
             if listing.is_read and name not in ("rewards", "sequences", "assumptions"):
                 listing.read()
         self.update_static()
-        self._tell("changed", stamp=self._stamp())
+        self._tell("changed", stamp=self._stamp(), text=f"{done}: done.", undo=undoable)
 
     def _close_form(self, _: Mapping[str, Any] | None = None) -> dict[str, Any]:
         if self.form is not None:
@@ -591,6 +616,7 @@ _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
     "form": Panel._open_form,
     "close form": Panel._close_form,
     "control": Panel._control,
+    "undo": Panel._undo,
     "export": Panel._export,
     "tick": Panel._tick,
     "reveal": Panel._reveal,

@@ -101,6 +101,8 @@ class Store:
     """Whether other processes may change the state."""
     version = 0
     """Number that changes when another process changes the state."""
+    changes = 0
+    """Number of transactions that changed the world, those of other processes included."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, dict[str, Any]] = {}
@@ -164,6 +166,7 @@ class Store:
                     values[at] = before
             del self._undo[begun:]
         if not self._begun:
+            self.changes += any(in_world(kind) for kind, *_ in self._undo)
             self._undo.clear()
 
     def get(self, kind: str, key: str) -> Any:
@@ -340,8 +343,10 @@ class FileStore(Store):
             self._last = self._placed = placed
             self._unplaced, self._recent, self._kinds = {}, {}, {}
             self._kinds = {kind: dict(self._scan(kind)) for kind in _WHOLE}
+            self.changes += 1
         for n, data in self._run("SELECT n, data FROM log WHERE n > ? ORDER BY n", (self._last,)):
             self._last = n
+            self.changes += 1
             for kind, key, value in self._read(data, orjson.loads) or ():
                 self._unplaced[kind, key] = self._kinds.setdefault(kind, {})[key] = value
                 if value is None and kind in _WHOLE:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from workbench.errors import Problem
-from workbench.sandbox.context import not_found, wrong_argument
+from workbench.sandbox.context import not_found, usage_error, wrong_argument
 from workbench.sandbox.control_records import (
     SandboxTime,
     Snapshots,
@@ -45,6 +45,41 @@ class StateControls(ControlGroup):
     @control(changes=True)
     def snapshot(self, name: str) -> Snapshots:
         """Save the state under a name."""
+        store = self._engine.store
+        self._save(name)
+        store.put("snapshot", name, True)
+        return Snapshots(names=tuple(known for known, _ in store.items("snapshot")))
+
+    @control(changes=True)
+    def restore(self, name: str) -> SandboxTime:
+        """Restore the state saved under a name."""
+        if self._engine.store.get("snapshot", name) is None:
+            raise not_found("Snapshot")
+        return self._load(name)
+
+    @control(changes=True)
+    def _savepoint(self) -> int:
+        """Save the state before an action that may be undone, and return the number of changes until then."""
+        self._save(_BEFORE)
+        return self._engine.store.changes
+
+    @control(changes=False)
+    def _changes(self) -> int:
+        """Return the number of changes of the state in this process."""
+        return self._engine.store.changes
+
+    @control(changes=True)
+    def _undo(self, savepoint: int) -> SandboxTime:
+        """Restore the state of a savepoint, if it is the last one and one change was made since.
+
+        Args:
+            savepoint: Number that `_savepoint` returned.
+        """
+        if self._engine.store.changes != savepoint + 1:
+            raise usage_error("Something else changed in the sandbox since: undo would discard that, too")
+        return self._load(_BEFORE)
+
+    def _save(self, name: str) -> None:
         store, prefix = self._engine.store, _prefix(name)
         for kind in store.kinds():
             if kind.startswith(prefix):
@@ -52,15 +87,9 @@ class StateControls(ControlGroup):
         for kind in store.kinds():
             if in_world(kind):
                 store.copy_kind(kind, prefix + kind)
-        store.put("snapshot", name, True)
-        return Snapshots(names=tuple(known for known, _ in store.items("snapshot")))
 
-    @control(changes=True)
-    def restore(self, name: str) -> SandboxTime:
-        """Restore the state saved under a name."""
+    def _load(self, name: str) -> SandboxTime:
         store, prefix = self._engine.store, _prefix(name)
-        if store.get("snapshot", name) is None:
-            raise not_found("Snapshot")
         saved = [kind for kind in store.kinds() if kind.startswith(prefix)]
         with self._replacing():
             for kind in saved:
@@ -81,6 +110,9 @@ class StateControls(ControlGroup):
         for name, number in counters.items():
             if number is not None:
                 store.put("counter", name, number)
+
+
+_BEFORE = ""  # name of the savepoint; snapshots have longer ones
 
 
 def _prefix(name: str) -> str:
