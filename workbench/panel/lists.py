@@ -195,7 +195,7 @@ def received(api: object) -> list[Any]:
 
 def _seen(api: object, *sources: Iterable[Found]) -> list[Found]:
     """Return what the journal and events say of records; nothing of a sandbox, which knows after a reset or an undo."""
-    return [] if sandbox_of(api) is not None else [found for source in sources for found in source]
+    return [] if sandbox_of(api) is not None else [fact for source in sources for fact in source]
 
 
 def entries(api: Any, *operations: str) -> list[Any]:
@@ -492,9 +492,9 @@ def payment_accounts(api: object) -> Rows:
     note = "The service has no list of payment accounts: only known accounts are shown."
     if sandbox_of(api) is not None:  # a reset or an undo removes accounts, and brings deleted ones back
         held = {key for key, *_ in stored}
-        gone = [found for found in gone if found[0] not in held]
+        gone = [fact for fact in gone if fact[0] not in held]
         held |= {key for key, *_ in gone}
-        created = [found for found in created if found[0] in held]
+        created = [fact for fact in created if fact[0] in held]
     return _rows(columns, _merged(stored, created, gone), note, names=names(api))
 
 
