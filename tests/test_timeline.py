@@ -227,3 +227,13 @@ def test_the_screen_ends_at_a_signal_and_restores_the_terminal(
     assert "Traceback" not in watching.before
     with wb.connect(path=tmp_path / "sandbox.db") as api:
         buy(api)
+
+
+def test_a_request_is_about_the_record_of_its_answer(api: wb.Session) -> None:
+    """A purchase by its transaction, another record by its id."""
+    bought = buy(api)
+    user = api.update_user(user_id=api.sandbox.guide()["users"]["approved"][0], first_name="Grace")
+    subjects = {one.title: one.subject for one in api.sandbox.timeline() if one.lane == "request"}
+
+    assert subjects["simulate_authorization"] == bought
+    assert subjects["update_user"] == user.id

@@ -10,15 +10,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, FakeClock, Service, client_on
-from workbench.client.effects import Outcome
+from workbench.client.effects import Outcome, may_be_evidence
 from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import installation_secret
 from workbench.errors import (
@@ -34,7 +35,9 @@ from workbench.errors import (
     UsageError,
 )
 from workbench.interface.table import OPERATIONS
+from workbench.schema.masks import masked
 from workbench.schema.rules import FULL
+from workbench.webhooks.verify import sample
 
 NATIONAL_ID = "900113344"
 ACCOUNT = "000998877665544"
@@ -634,3 +637,26 @@ def test_an_entry_says_what_is_changed_in_a_dispute(changes: dict[str, Any], sai
     client.update_dispute(dispute_id=CARD, **changes)
 
     assert [entry.what for entry in client.journal] == [f"PATCH dispute {CARD} ({said})"]
+
+
+def test_an_event_is_evidence_by_id_amount_or_person() -> None:
+    """Of the same user; of the same card and amount; of a person with the same email and names, as far as they are shown."""
+    earliest = datetime(2020, 1, 1, tzinfo=UTC)
+
+    def may(operation: str, request: dict[str, object], event: object) -> bool:
+        entry: Any = SimpleNamespace(operation=operation, request=request)
+        return may_be_evidence(entry, event, earliest)
+
+    user = sample("user.updated", email="ada@example.com", first_name="Ada", last_name="Sample").event
+    person = {name: masked(user.body)[name] for name in ("email", "firstName", "lastName")}
+    spend = sample("transaction.created").event
+    purchase = {"cardId": spend.body.spend.card_id, "amount": spend.body.spend.local_amount}
+
+    assert may("update_user", {"userId": user.body.id}, user)
+    assert not may("update_user", {"userId": "00000000-0000-4000-8000-000000000000"}, user)
+    assert may("create_user_application", person, user)
+    assert not may("create_user_application", {**person, "lastName": "Other"}, user)
+    assert not may("create_user_application", {"lastName": person["lastName"]}, user)
+    assert may("simulate_authorization", purchase, spend)
+    assert not may("simulate_authorization", {**purchase, "amount": purchase["amount"] + 1}, spend)
+    assert not may("simulate_authorization", {**purchase, "cardId": "00000000-0000-4000-8000-000000000000"}, spend)

@@ -193,3 +193,19 @@ def test_each_try_is_a_span(monkeypatch: pytest.MonkeyPatch) -> None:
         "workbench.environment": "sandbox", "workbench.attempt": next(iter(client.journal)).id,
     }  # fmt: skip
     assert "Canary" not in span.to_json()
+
+
+def test_hooks_of_the_asynchronous_client_see_responses() -> None:
+    """As those of the other client do."""
+    statuses: list[int] = []
+
+    async def call() -> object:
+        async with AsyncClient(
+            base_url="https://api.example.com", api_key=KEY,
+            transport=httpx.MockTransport(lambda _: httpx.Response(200, json=[])),
+            http={"on_response": lambda response: statuses.append(response.status_code)},
+        ) as client:  # fmt: skip
+            return await client.list_contracts()
+
+    assert asyncio.run(call()) == []
+    assert statuses == [200]

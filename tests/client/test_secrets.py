@@ -24,9 +24,15 @@ from hypothesis import strategies as st
 import workbench as wb
 from tests.client.doubles import CARD, URL, FakeClock, Service, client_on
 from tests.ports import free_port
+from workbench.client.cleaning import Cleaner
 from workbench.client.client import AsyncClient, Client
 from workbench.client.keys import Key, key_problem
 from workbench.errors import AdviceWarning, UsageError, WorkbenchError
+from workbench.interface.examples import example
+from workbench.interface.people import CreateUserApplication
+from workbench.interface.table import OPERATIONS
+from workbench.schema.masks import DOTS
+from workbench.schema.walk import change
 
 KEY = "canary-KEY-5521"
 PRIVATE = {
@@ -306,3 +312,13 @@ def test_advice_points_at_the_caller() -> None:
         client_on(Service({"id": CARD})).update_ubo(company_id=CARD, ubo_id=CARD, country_of_issue="us")
 
     assert warned[0].filename == __file__
+
+
+def test_a_number_that_is_a_private_value_is_masked_too() -> None:
+    """As in a text; other numbers stay."""
+    request = change(example(CreateUserApplication), national_id="900123456")
+    cleaned = Cleaner(OPERATIONS["create_user_application"], request, lambda: b"key")(
+        {"message": "no 900123456", "code": 900123456, "count": 5}
+    )
+
+    assert dict(cleaned) == {"message": f"no {DOTS}", "code": DOTS, "count": 5}

@@ -3,7 +3,10 @@
 import pytest
 
 from tests.sandbox.driver import Api
+from workbench.interface.convert import converter
+from workbench.interface.table import OPERATIONS
 from workbench.sandbox import Sandbox
+from workbench.sandbox.page import page
 
 
 @pytest.mark.parametrize(
@@ -53,3 +56,13 @@ def test_observed_posts_a_settlement_above_the_hold(observed):
     assert money.limit == money.available + money.held + money.posted - money.refunded
     strict = Api(Sandbox())
     assert strict.settle(strict.authorized(1_000), amount=1_200).status == 400
+
+
+def test_the_page_of_the_service_has_examples_to_copy():
+    """With the values of the example; none is masked."""
+    text = page(OPERATIONS.values(), "http://127.0.0.1:8080/v1", converter())
+
+    assert "curl" in text
+    assert "firstName" in text
+    assert "•" not in text
+    assert "&bull;" not in text

@@ -13,7 +13,9 @@ def on(behavior: str) -> Api:
 
 def test_users_show_their_terms():
     """The document's table has no such member, live answers have."""
-    assert on("observed").apply().body["isTermsOfServiceAccepted"] is True
+    shown = on("observed").apply()
+    assert shown.body["isTermsOfServiceAccepted"] is True
+    assert "user_terms_shown" in shown.assumed
     assert on("observed").apply(isTermsOfServiceAccepted=False).body["isTermsOfServiceAccepted"] is False
     assert "isTermsOfServiceAccepted" not in on("documented").apply().body
 
@@ -43,3 +45,25 @@ def test_one_signature_for_a_contract():
 def test_the_life_of_a_signature(behavior: str, lifetime: int):
     """Live signatures were seen to end sooner."""
     assert settings(behavior)["withdrawal_lifetime"] == lifetime
+
+
+def test_an_inactive_card_declines_where_it_is_set():
+    """The answer names the assumption, as the refusal does."""
+    declining = Api(Sandbox(seed=7, behavior={"card_not_active": "declined"}))
+    locked = declining.guide["cards"]["locked"][0]
+    declined, refused = declining.authorize(locked), on("documented").authorize(locked)
+
+    assert (declined.status, declined.body["status"]) == (200, "declined")
+    assert refused.status == 400
+    assert "card_not_active" in declined.assumed & refused.assumed
+
+
+def test_lists_of_objects_are_reversed_where_it_is_set():
+    """A rehearsal of an order that nothing promises."""
+    usual, reversed_ = (
+        Api(Sandbox(behavior=behavior)).call("GET", "/issuing/tenants/contracts").body
+        for behavior in ("documented", {"reversed_lists": True})
+    )
+
+    assert len(usual) > 1
+    assert [contract["id"] for contract in reversed_] == [contract["id"] for contract in usual][::-1]

@@ -409,3 +409,17 @@ def test_events_keep_their_names_when_an_initiated_application_is_filed():
 
         (event,) = api.sandbox.events("transaction.created")
         assert event.payload["body"]["spend"]["userFirstName"] == "Before"
+
+
+def test_an_owner_under_review_can_be_changed_again():
+    """Each change is another submission, with an event where owners have events."""
+    api = Api(Sandbox(behavior={"owner_events": True}))
+    company = api.guide["companies"][0]
+    path = f"/issuing/applications/company/{company['id']}/ubo/{company['owners'][0]['id']}"
+    sent = []
+    for name in ("Grace", "Hedy"):
+        before = len(api.sandbox.events())
+        assert api.call("PATCH", path, {"firstName": name}).status == 200
+        sent.append(len(api.sandbox.events()) - before)
+
+    assert sent == [1, 1]

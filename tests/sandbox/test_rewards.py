@@ -193,3 +193,17 @@ def test_the_guide_counts_what_a_complete_read_has(world):
 
     assert {one["id"]: one["rows"] for one in users} == {one["id"]: len(everything(api, one["id"])) for one in users}
     assert users[0]["hidden"] > 0
+
+
+def test_the_guide_counts_what_is_listed_and_what_is_hidden(api):
+    """Of each user with rows, and of no other."""
+    for user in api.guide["rewards_users"]:
+        if not user["beyond_paging"]:
+            assert user["rows"] == len(everything(api, user["id"]))
+            assert user["hidden"] >= 0
+    total = sum(user["hidden"] for user in api.guide["rewards_users"])
+    rows = sum(user["rows"] for user in api.guide["rewards_users"])
+    assert 0 < total < rows / 10
+
+    new = api.sandbox.create.user().id
+    assert new not in {user["id"] for user in api.sandbox.guide()["rewards_users"]}

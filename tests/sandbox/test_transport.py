@@ -56,3 +56,15 @@ def test_making_a_sandbox_loads_no_http_library():
 
     assert done.stdout.strip() == "[]" or done.stdout.strip() == "['socket']"
     assert Sandbox().base_url.endswith("/v1")
+
+
+def test_a_cut_answer_is_half_of_it():
+    """Then the connection ends."""
+    sandbox, received = Sandbox(), []
+    sandbox.add_fault("cut", of="list_contracts")
+    url = sandbox.guide()["base_url"] + "/issuing/tenants/contracts"
+    answer = sandbox.transport().handle_request(httpx.Request("GET", url, headers={"Api-Key": sandbox.full_key}))
+    with pytest.raises(httpx.RemoteProtocolError, match="closed connection"):
+        received.extend(answer.stream)
+
+    assert len(b"".join(received)) == int(answer.headers["content-length"]) // 2

@@ -21,7 +21,7 @@ from tests.tables.listing import DOC
 from workbench import tables
 from workbench.rewards.pages import cast
 from workbench.tables.frames import to_frame
-from workbench.tables.rows import EXACT, decimal_series, decimals, packed
+from workbench.tables.rows import EXACT, decimal_series, decimals, joined_chunks, packed
 
 USUAL = pd.ArrowDtype(pa.decimal128(18, 6))
 WIDE = pd.ArrowDtype(pa.decimal256(37, 18))
@@ -276,3 +276,11 @@ def test_sums_in_integers_are_those_in_decimals() -> None:
         assert tables.cumsum(column).tolist() == tables.cumsum(same).tolist()
         assert tables.cumsum(column, by=keys).tolist() == tables.cumsum(same, by=keys).tolist()
     assert tables.cumsum(decimal_series([Decimal(999_999_999_999), Decimal(1)])).tolist()[-1] == Decimal(10**12)
+
+
+def test_chunks_of_several_types_become_one_column_with_their_gaps() -> None:
+    """Of a type that holds the longest of them."""
+    short = pa.array([Decimal("1.5"), None], type=pa.decimal128(18, 6))
+    long = pa.array([None, Decimal("0.000000000000000001")], type=pa.decimal256(37, 18))
+
+    assert joined_chunks([short, long]).to_pylist() == [Decimal("1.5"), None, None, Decimal("0.000000000000000001")]

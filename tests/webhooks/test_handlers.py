@@ -665,3 +665,21 @@ def test_a_registered_function_stays_a_function() -> None:
         return "called"
 
     assert inbox.on("user.*")(handler) is handler
+
+
+def test_a_block_ends_when_its_handlers_have_ended() -> None:
+    """A run that has begun is finished first; a second block has threads again."""
+    inbox, seen, begun = Inbox(accept_unsigned=True), [], threading.Event()
+
+    @inbox.on("*")
+    def slowly(event: Event) -> None:
+        begun.set()
+        time.sleep(0.2)
+        seen.append(event.id)
+
+    for _ in range(2):
+        with inbox.running():
+            last = put(inbox)
+            assert begun.wait(10)
+        begun.clear()
+        assert seen[-1:] == [last]

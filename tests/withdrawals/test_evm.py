@@ -199,6 +199,7 @@ def test_version_1_carries_no_half(api):
     half = message.accept(api.sandbox.wallet(admin).sign(message))
 
     assert admin == withdrawal.transaction()["from"]
+    assert "the service's signature; the contract's owner sends it" in str(withdrawal.explain(withdrawal.transaction()))
     with pytest.raises(UsageError, match="whose call takes no admin"):
         withdrawal.transaction(half)
 

@@ -1,0 +1,16 @@
+"""Times that a caller gives, and the zone in which they are read."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from workbench.errors import UsageError
+from workbench.tables.periods import moment
+
+
+def test_a_time_without_a_zone_is_read_in_the_zone_of_the_report() -> None:
+    """Without such a zone it is refused, since it could mean any."""
+    assert moment("2025-12-01T10:00", "since", "Europe/Berlin") == datetime(2025, 12, 1, 9, tzinfo=UTC)
+    assert moment("2025-12-01T10:00+02:00", "since") == datetime(2025, 12, 1, 8, tzinfo=UTC)
+    with pytest.raises(UsageError, match="since must have a time zone"):
+        moment("2025-12-01T10:00", "since")
