@@ -236,7 +236,7 @@ def test_assumptions_have_a_table():
 
 def test_empty_things_say_so():
     """An empty list is shown too."""
-    assert rendering.plain([]) == "nothing"
+    assert rendering.plain([]) == "No rows"
 
 
 HOSTILE = ["\x1b[31m", "\x1b]52;c;aGk=\x07", "\r\n", "a\u202eb", "\x9b0m", "\u200b", "\ud800", "[/bold]", "\u2028"]

@@ -201,3 +201,13 @@ def test_a_reference_of_0_2_to_the_guide_is_named() -> None:
     with pytest.raises(InvalidSequence, match=r'it is now { ref = "guide.cards.active" }'):
         from_toml(text)
     assert "is taken" in str(wrong(GOOD.replace('name = "buy"', 'name = "guide"')))
+
+
+def test_a_file_with_thousands_of_unknown_members_has_a_short_message() -> None:
+    """The first hundred are listed, and the others counted; `problems` has all."""
+    with pytest.raises(InvalidSequence) as caught:
+        from_toml('name = "x"\n' + "".join(f"k{number} = 1\n" for number in range(2_000)))
+
+    assert len(str(caught.value).splitlines()) == 103
+    assert "and 1,900 more" in str(caught.value)
+    assert len(caught.value.problems) == 2_000

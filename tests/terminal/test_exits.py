@@ -36,3 +36,18 @@ def test_the_code_of_a_command_that_nobody_reads(monkeypatch, command: Callable[
         assert run_to_exit(command) == code
         assert sys.stdout is stream
         monkeypatch.undo()
+
+
+@pytest.mark.parametrize("data", [None, b"", b"\x00\xff\x80 no traffic", "folder"])
+def test_a_file_that_is_no_traffic_is_wrong_input(wb, tmp_path, data: bytes | str | None) -> None:
+    """`learn` names the file and ends with 2, as other commands do for a file they cannot read."""
+    file = tmp_path / "traffic.har"
+    if isinstance(data, bytes):
+        file.write_bytes(data)
+    elif data is not None:
+        file.mkdir()
+
+    ended = wb("learn", str(file))
+
+    assert ended.code == 2
+    assert "traffic.har" in ended.err

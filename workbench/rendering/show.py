@@ -137,7 +137,7 @@ def describe(x: object, *, reveal: Reveal = (), columns: Sequence[str] | None = 
     if isinstance(x, Problem | Assumption):
         x = [x]
     if isinstance(x, list | tuple):
-        return _many(x, reveal, columns, rows) if x else Cell(("nothing",), "muted")
+        return _many(x, reveal, columns, rows) if x else Cell(("No rows",), "muted")
     return cell(x)
 
 

@@ -120,8 +120,9 @@ class App:
                     return self._engine.answer(request)
             return await asyncio.to_thread(self._engine.answer, request)  # does not block the event loop
         except UnusableFile as error:
-            busy = isinstance(error, FileBusy)
-            return refused(503, "The sandbox's file is busy" if busy else "The sandbox's file cannot be used")
+            if isinstance(error, FileBusy):
+                return refused(503, "Another program holds the sandbox's file; nothing changed. Send the request again")
+            return refused(503, "The sandbox's file cannot be used; nothing changed")
 
     def _with_own_key(self, header: str) -> str:
         """Replace the key of this address in a header by the sandbox's key."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import attrs
 
 from workbench import rendering
-from workbench.errors import Problem, UsageError, WorkbenchError, hide_arguments_of_methods, visible
+from workbench.errors import Problem, UsageError, WorkbenchError, first_problems, hide_arguments_of_methods, visible
 from workbench.interface.table import OPERATIONS
 from workbench.schema import masks, walk
 from workbench.schema.fields import Privacy
@@ -22,7 +22,7 @@ class InvalidSequence(WorkbenchError, ValueError):
 
     def __init__(self, problems: tuple[Problem, ...], name: str = "") -> None:
         self.problems = problems
-        listed = "".join(f"\n  - {problem}" for problem in problems)
+        listed = "".join(f"\n  - {problem}" for problem in first_problems(problems))
         count = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}"
         super().__init__(f"the sequence {name + ' ' if name else ''}has {count}:{listed}\nNothing was sent.")
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.errors import visible
+from workbench.errors import UnusableFile, visible
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Name, Setting
@@ -34,7 +34,10 @@ def learn(
     pairs = [text.partition("=") for text in name]
     if wrong := [text for text, (_, equals, _) in zip(name, pairs, strict=True) if not equals]:
         raise usage_error(f"--name {visible(wrong[0], 60)}: expected MEMBER=NAME, such as status=http.status_code.")
-    learned = learn(files, against=check, names={member: path for member, _, path in pairs})
+    try:
+        learned = learn(files, against=check, names={member: path for member, _, path in pairs})
+    except UnusableFile as error:
+        raise usage_error(f"{error}.") from None
     report(learned, how, out, check)
     return PARTLY if check is not None and not learned.ok else DONE
 
