@@ -126,14 +126,23 @@ def test_an_action_that_changed_nothing_is_not_offered(panel: Panel, told: list[
 
 
 def test_deliveries_do_not_count_as_changes(panel: Panel, told: list[dict[str, Any]]) -> None:
-    """An endpoint that is told of the action keeps what it was told; undo works."""
+    """An endpoint that is told of the action keeps what it was told; undo works, and drops what was not delivered yet."""
     panel.sandbox.register_endpoint("http://127.0.0.1:9/hooks")
     card = act(panel, "cards", "lock_card", state="active")
     panel.sandbox.flush(timeout=1)
 
     assert told[-1]["undo"]
+    before = [delivery.id for delivery in panel.sandbox.deliveries()]
+    panel.show("transactions", panel.open("transactions", "status=settled").ids[0])
+    assert "error" not in ask(panel, "form", do_what="simulate_refund", label="Refund")
+    panel.form.submit()  # type: ignore[union-attr]
+    panel.sandbox.flush(timeout=1)
+    assert len(before) < len(panel.sandbox.deliveries())
     assert "error" not in ask(panel, "undo")
-    assert "active" == panel.sandbox.state(card)["status"]
+    panel.sandbox.advance(hours=2)
+    panel.sandbox.flush(timeout=1)
+    assert before == [delivery.id for delivery in panel.sandbox.deliveries()]
+    assert "locked" == panel.sandbox.state(card)["status"]
 
 
 def test_a_next_step_of_an_answer_is_undone(panel: Panel, told: list[dict[str, Any]]) -> None:
