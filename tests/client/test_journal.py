@@ -15,12 +15,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import attrs
 import httpx
 import pytest
 
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, FakeClock, Service, client_on
 from workbench.client.effects import Outcome, may_be_evidence
-from workbench.client.journal import Journal, recorder_of
+from workbench.client.journal import Journal, recorder_of, what
 from workbench.client.keys import installation_secret
 from workbench.errors import (
     AdviceWarning,
@@ -34,7 +35,9 @@ from workbench.errors import (
     UnusableFile,
     UsageError,
 )
+from workbench.interface.formats import ID
 from workbench.interface.table import OPERATIONS
+from workbench.schema.fields import SECRET, about, record
 from workbench.schema.masks import masked
 from workbench.schema.rules import FULL
 from workbench.webhooks.verify import sample
@@ -660,3 +663,19 @@ def test_an_event_is_evidence_by_id_amount_or_person() -> None:
     assert may("simulate_authorization", purchase, spend)
     assert not may("simulate_authorization", {**purchase, "amount": purchase["amount"] + 1}, spend)
     assert not may("simulate_authorization", {**purchase, "cardId": "00000000-0000-4000-8000-000000000000"}, spend)
+
+
+def test_a_call_without_words_is_described_by_its_path_and_ids() -> None:
+    """An operation that is added later: nothing else of its body is in the journal's line."""
+
+    @record
+    class MoveCard:
+        card_id: str = about("Card", ID)
+        user_id: str = about("User who gets it", ID)
+        pin: str = about("New PIN", privacy=SECRET)
+        note: str | None = about("Note", default=None)
+
+    moving: Any = attrs.evolve(OPERATIONS["update_dispute"], name="move_card", path="/cards/{cardId}", takes=MoveCard)
+    user = "00000000-0000-4000-8000-000000000001"
+
+    assert what(moving, MoveCard(card_id=CARD, user_id=user, pin="9876")) == f"PATCH /cards/{CARD}, userId {user}"

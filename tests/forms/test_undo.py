@@ -8,15 +8,20 @@ import pytest
 
 import workbench as wb
 from tests.forms.conftest import PERSON
+from workbench.course.classroom import ClassServer
 from workbench.panel.panel import Panel, browse
 from workbench.sandbox import Sandbox
 from workbench.session import Session, connect
 
 
-@pytest.fixture(params=["in memory", "in a file", "served"])
+@pytest.fixture(params=["in memory", "in a file", "served", "of a learner"])
 def panel(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Panel]:
     """Yield a panel on each kind of sandbox."""
-    if request.param == "served":
+    if request.param == "of a learner":
+        server = ClassServer(["Ada"])
+        with server.serve() as url, connect(f"{url}/{server.learners[0].code}") as session:
+            yield browse(session)
+    elif request.param == "served":
         with Sandbox(seed=7).serve() as url, connect(url) as session:
             yield browse(session)
     else:
@@ -57,7 +62,8 @@ def test_an_action_is_undone(panel: Panel, told: list[dict[str, Any]]) -> None:
 
     assert "active" == sandbox.state(card)["status"]
     assert card in panel.open("cards", "status=active").ids
-    assert ("Undo Lock card: done.", False) == (told[-2]["text"], told[-2]["undo"])
+    assert told[-2]["text"] == "Undo Lock card: done. Webhooks already delivered are not undone."
+    assert not told[-2]["undo"]
     panel.open("transactions", "")
     before = sandbox.records("transaction")
     assert "model" in ask(panel, "form", do_what="simulate_authorization", label="Simulate purchase", for_list=True)
@@ -87,7 +93,7 @@ def test_what_changed_since_is_not_lost(panel: Panel, told: list[dict[str, Any]]
     other = panel.sandbox.guide()["cards"]["active"][-1]
     panel.sandbox.cards.lock(other)
 
-    assert "Something else changed in the sandbox since" in ask(panel, "undo")["error"]
+    assert "Something else changed in the sandbox since; nothing was undone" in ask(panel, "undo")["error"]
 
     assert ["locked", "locked"] == [panel.sandbox.state(key)["status"] for key in (card, other)]
 
@@ -120,14 +126,23 @@ def test_an_action_that_changed_nothing_is_not_offered(panel: Panel, told: list[
 
 
 def test_deliveries_do_not_count_as_changes(panel: Panel, told: list[dict[str, Any]]) -> None:
-    """An endpoint that is told of the action keeps what it was told; undo works."""
+    """An endpoint that is told of the action keeps what it was told; undo works, and drops what was not delivered yet."""
     panel.sandbox.register_endpoint("http://127.0.0.1:9/hooks")
     card = act(panel, "cards", "lock_card", state="active")
     panel.sandbox.flush(timeout=1)
 
     assert told[-1]["undo"]
+    before = [delivery.id for delivery in panel.sandbox.deliveries()]
+    panel.show("transactions", panel.open("transactions", "status=settled").ids[0])
+    assert "error" not in ask(panel, "form", do_what="simulate_refund", label="Refund")
+    panel.form.submit()  # type: ignore[union-attr]
+    panel.sandbox.flush(timeout=1)
+    assert len(before) < len(panel.sandbox.deliveries())
     assert "error" not in ask(panel, "undo")
-    assert "active" == panel.sandbox.state(card)["status"]
+    panel.sandbox.advance(hours=2)
+    panel.sandbox.flush(timeout=1)
+    assert before == [delivery.id for delivery in panel.sandbox.deliveries()]
+    assert "locked" == panel.sandbox.state(card)["status"]
 
 
 def test_a_next_step_of_an_answer_is_undone(panel: Panel, told: list[dict[str, Any]]) -> None:
@@ -170,3 +185,87 @@ def test_forms_of_the_panel_begin_with_values(api: Session) -> None:
     assert ["authorized", "declined"] == outcomes
     assert () == panel.form.problems  # type: ignore[union-attr]
     assert {} == wb.form(api.simulate_authorization).draft.given
+
+
+def rows(panel: Panel) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the rows of the lists of records, as a new panel shows them."""
+    lists = browse(panel._api).lists
+    names = ("users", "cards", "transactions", "payment accounts", "disputes")
+    return {name: [*zip(*lists[name].data.cells, strict=True)] for name in names}
+
+
+@pytest.mark.parametrize("job", ["application", "purchase", "deleted account"])
+def test_lists_show_the_former_state(panel: Panel, told: list[dict[str, Any]], job: str) -> None:
+    """What the journal and the events still say of an undone action is not in the lists."""
+    before = rows(panel)
+    if job == "application":
+        panel.open("users")
+        panel.act("create_user_application", **PERSON).submit()
+    elif job == "purchase":
+        panel.open("transactions")
+        ask(panel, "form", do_what="simulate_authorization", label="Simulate purchase", for_list=True)
+        panel.form.submit()  # type: ignore[union-attr]
+    else:
+        panel.show("payment accounts", panel.open("payment accounts").ids[0])
+        panel.act("delete_payment_account").submit()
+    assert told[-1]["undo"]
+    assert rows(panel) != before
+
+    assert "error" not in ask(panel, "undo")
+
+    assert rows(panel) == before
+
+
+def test_a_refused_action_in_another_panel_keeps_nothing_to_undo(panel: Panel, told: list[dict[str, Any]]) -> None:
+    """It saved the state after the first action, which is not the state before it."""
+    card = act(panel, "cards", "lock_card", state="active")
+    second = browse(panel._api)
+    second.show("cards", second.open("cards", "status=active").ids[0])
+    second._save()  # and its action is refused
+
+    assert "Something else" in ask(panel, "undo")["error"]
+    assert "locked" == panel.sandbox.state(card)["status"]
+
+
+def test_ids_of_what_was_undone_are_not_used_again(panel: Panel, told: list[dict[str, Any]]) -> None:
+    """The next purchase is another one for receivers that heard of the first."""
+    ids = []
+    for _ in range(2):
+        panel.open("transactions")
+        ask(panel, "form", do_what="simulate_authorization", label="Simulate purchase", for_list=True)
+        ids.append(panel.form.submit().transaction_id)  # type: ignore[union-attr]
+        assert "error" not in ask(panel, "undo")
+
+    assert ids[0] != ids[1]
+
+
+def test_other_panels_notice_an_undo(panel: Panel, told: list[dict[str, Any]]) -> None:
+    """Their next look finds that the sandbox changed, although there is no new event."""
+    act(panel, "cards", "lock_card", state="active")
+    stamp = ask(panel, "tick")["stamp"]
+    other = browse(panel._api)
+    assert not ask(other, "tick", stamp=stamp)["changed"]
+    panel.sandbox._undo(savepoint=panel._savepoint)
+
+    assert ask(other, "tick", stamp=stamp)["changed"]
+
+
+def test_faults_and_reads_do_not_count_as_changes(panel: Panel, told: list[dict[str, Any]]) -> None:
+    """They are not part of the state that undo restores."""
+    act(panel, "cards", "lock_card", state="active")
+    panel.sandbox.add_fault("lost", of="update_user")
+    panel._api.list_contracts()
+
+    assert "error" not in ask(panel, "undo")
+
+
+def test_changes_are_counted_after_a_restart(tmp_path: Path) -> None:
+    """Another process on the file, or the next one, goes on counting: undo never discards what it did not see."""
+    with connect(seed=7, path=tmp_path / "sandbox.db") as session:
+        savepoint = session.sandbox._savepoint()
+        session.sandbox.create.user()
+    with connect(path=tmp_path / "sandbox.db") as session:
+        assert session.sandbox._changes() == savepoint + 1
+        for _ in range(700):  # more than the file's log holds
+            session.sandbox.redeem(user_id=session.sandbox.guide()["rewards_users"][0]["id"], points=1)
+        assert session.sandbox._changes() == savepoint + 701

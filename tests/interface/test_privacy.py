@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.interface.test_table import RECORDS
 from workbench.interface import contracts, events, people, table, transactions
 from workbench.interface.convert import converter
+from workbench.interface.examples import example
 from workbench.schema import strict_json
 from workbench.schema.fields import OPEN, PERSONAL, SECRET, Privacy
 from workbench.schema.masks import MaskedDict, masked
@@ -203,3 +204,10 @@ def test_repr_shows_what_is_open() -> None:
         "SimulateAuthorization(card_id='3f2a0b1c-1111-4222-8333-444455556666', amount=1250, currency='USD', "
         "merchant_name='Example\\u202eBooks', merchant_category_code='5411', decline_reason='card_locked')"
     )
+
+
+def test_times_are_shown_as_they_are_sent() -> None:
+    """A masked record has plain values alone, as JSON does."""
+    account = example(people.PaymentAccount)
+
+    assert masked(account)["createdAt"] == account.created_at.isoformat()

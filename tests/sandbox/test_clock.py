@@ -3,12 +3,15 @@
 import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import workbench as wb
 from tests.sandbox.driver import Api
 from workbench.sandbox import Sandbox
+from workbench.sandbox.remote import RemoteClock
 
 
 def until(done, seconds=10):
@@ -109,3 +112,19 @@ def test_a_file_keeps_its_clock(tmp_path):
     stopped = Sandbox(path=path, clock="fixed")
     assert not stopped.clock.runs
     stopped.close()
+
+
+def test_the_clock_of_a_served_sandbox_moves_by_what_is_given():
+    """A timedelta and the other arguments add up; what is not given is nothing."""
+    asked: list[dict[str, float]] = []
+
+    def advance(**by: float) -> Any:
+        asked.append(by)
+        return SimpleNamespace(now=datetime(2026, 1, 15, 17, tzinfo=UTC))
+
+    served: Any = SimpleNamespace(advance=advance)
+
+    assert RemoteClock(served).advance(timedelta(seconds=5), hours=2, seconds=1) == datetime(
+        2026, 1, 15, 17, tzinfo=UTC
+    )
+    assert asked == [{"days": 0, "hours": 2, "minutes": 0, "seconds": 6}]

@@ -68,3 +68,14 @@ def test_a_cut_answer_is_half_of_it():
         received.extend(answer.stream)
 
     assert len(b"".join(received)) == int(answer.headers["content-length"]) // 2
+
+
+def test_a_shared_sandbox_is_served_until_it_is_closed():
+    """Then nothing answers at its URL."""
+    sandbox = Sandbox()
+    url = sandbox.share()
+    assert httpx.get(f"{url}/openapi.json").status_code == 200
+
+    sandbox.close()
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{url}/openapi.json")

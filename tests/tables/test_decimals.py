@@ -256,9 +256,10 @@ def test_other_libraries_take_a_frame(tmp_path: Path) -> None:
     assert frame.convert_dtypes(dtype_backend="pyarrow")["points"].sum() == frame["points"].sum()
 
 
-def test_a_running_sum_keeps_index_and_name() -> None:
+@pytest.mark.parametrize("dtype", [USUAL, WIDE])
+def test_a_running_sum_keeps_index_and_name(dtype: pd.ArrowDtype) -> None:
     """It can be put beside the column it was made of."""
-    column = pd.Series([Decimal(1), Decimal(2)], index=["b", "a"], name="points", dtype=USUAL)
+    column = pd.Series([Decimal(1), Decimal(2)], index=["b", "a"], name="points", dtype=dtype)
     sums = tables.cumsum(column)
 
     assert (list(sums.index), sums.name, sums.loc["a"]) == (["b", "a"], "points", 3)

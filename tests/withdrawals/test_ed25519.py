@@ -124,6 +124,7 @@ def test_a_key_that_has_to_be_given(api):
     with pytest.raises(UsageError, match="32 are needed"):
         solana.verify(b"short", nonce=0)
     assert not evm.verify(evm.plan.admin, nonce=0)
+    assert evm.verify(api.sandbox.guide()["contracts"][0]["signer"], nonce=0) is True
 
 
 @FAMILIES

@@ -193,6 +193,11 @@ def received(api: object) -> list[Any]:
     return [attrs.evolve(event, arrived=times.get(event.event.id, event.arrived)) for event in stored]
 
 
+def _seen(api: object, *sources: Iterable[Found]) -> list[Found]:
+    """Return what the journal and events say of records; nothing of a sandbox, which knows after a reset or an undo."""
+    return [] if sandbox_of(api) is not None else [fact for source in sources for fact in source]
+
+
 def entries(api: Any, *operations: str) -> list[Any]:
     """Return the journal's calls with an effect, oldest first; for given operations only those carried out."""
     calls = list(journal_of(api) or ())
@@ -253,8 +258,8 @@ def now(api: object) -> datetime:
 def stamp(api: object) -> tuple[Any, ...]:
     """Return a value that changes whenever the sandbox, the inbox or the journal changes, but not on reads."""
     sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
-    last = None if sandbox is None else sandbox._last_event()
-    return len(entries(api)), None if inbox is None else inbox._mark(), last
+    changes = None if sandbox is None else sandbox._changes()
+    return len(entries(api)), None if inbox is None else inbox._mark(), changes
 
 
 def _known(objects: Iterable[Any], members: str, thing: str = "", **more: object) -> list[Found]:
@@ -397,7 +402,7 @@ def users(api: object) -> Rows:
     members = "id=event.body.id application_status=event.body.application_status updated=arrived"
     reported = _known(events, members, "event.body", kind="user")
     columns = "name:label id:id kind application_status:status external_id company_id:id>companies updated:time"
-    return _rows(columns, _merged(called, reported, stored), names=names(api))
+    return _rows(columns, _merged(_seen(api, called, reported), stored), names=names(api))
 
 
 def companies(api: object) -> Rows:
@@ -424,7 +429,7 @@ def cards(api: object) -> Rows:
         "card:label id:id status:status user_id:id>users limit_cents:money available_cents:money held_cents:money "
         "posted_cents:money"
     )
-    return _rows(columns, _merged(seen, stored), names=names(api))
+    return _rows(columns, _merged(_seen(api, seen), stored), names=names(api))
 
 
 _TRANSACTION = (
@@ -438,7 +443,7 @@ def transactions(api: object) -> Rows:
     """Return the sandbox's stored transactions; for a real service those known from events."""
     sandbox = sandbox_of(api)
     columns: list[list[Any]] = [] if sandbox is None else sandbox._columns("transaction", " ".join(_STORED))
-    if columns and columns[0]:
+    if columns:
         return _of_books(api, dict(zip(_STORED.values(), columns, strict=True)))
     from workbench.reports.transaction_rows import transactions as frame_of
 
@@ -485,6 +490,11 @@ def payment_accounts(api: object) -> Rows:
     gone = _known(entries(api, "delete_payment_account"), "id=request.paymentAccountId deleted=started", "answer")
     columns = "nickname id:id type user_id:id>users created:time deleted:time"
     note = "The service has no list of payment accounts: only known accounts are shown."
+    if sandbox_of(api) is not None:  # a reset or an undo removes accounts, and brings deleted ones back
+        held = {key for key, *_ in stored}
+        gone = [fact for fact in gone if fact[0] not in held]
+        held |= {key for key, *_ in gone}
+        created = [fact for fact in created if fact[0] in held]
     return _rows(columns, _merged(stored, created, gone), note, names=names(api))
 
 
@@ -502,7 +512,7 @@ def disputes(api: object) -> Rows:
         "currency:hidden"
     )
     merchants = {key: record["merchant_name"] for key, record in disputed.items()}
-    return _rows(columns, _merged(called, stored), names=merchants)
+    return _rows(columns, _merged(_seen(api, called), stored), names=merchants)
 
 
 _KINDS = {

@@ -558,7 +558,8 @@ class Panel(Displayed):
             if listing.is_read and name not in ("rewards", "sequences", "assumptions"):
                 listing.read()
         self.update_static()
-        self._tell("changed", stamp=self._stamp(), text=f"{done}: done.", undo=undoable)
+        text = f"{done}: done." if undo else f"{done}: done. Webhooks already delivered are not undone."
+        self._tell("changed", stamp=self._stamp(), text=text, undo=undoable)
 
     def _close_form(self, _: Mapping[str, Any] | None = None) -> dict[str, Any]:
         if self.form is not None:

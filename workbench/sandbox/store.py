@@ -35,9 +35,11 @@ PRIMARY KEY(kind, o), UNIQUE(kind, id)) WITHOUT ROWID;
 CREATE TABLE request(n INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE head(placed INTEGER NOT NULL);
 INSERT INTO head VALUES (0)"""
-APART = frozenset({"snapshot", "endpoint", "delivery", "waiting", "held", "fault"})
+APART = frozenset({"snapshot", "endpoint", "delivery", "waiting", "held", "fault", "changes"})
 """Kinds that are not part of the world and survive a reset."""
-_WHOLE = frozenset({"meta", "counter", "key", "tenant", "endpoint", "fault"})
+COUNTERS_APART = ("event", "request", "endpoint", "fault")
+"""Counters that survive a reset, so that their numbers are never reused."""
+_WHOLE = frozenset({"meta", "counter", "key", "tenant", "endpoint", "fault", "changes"})
 """Kinds with few values, all held in memory."""
 _PUT = "INSERT INTO value VALUES (?, ?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SET data = excluded.data"
 _DELETE = "DELETE FROM value WHERE kind = ? AND id = ?"
@@ -101,8 +103,6 @@ class Store:
     """Whether other processes may change the state."""
     version = 0
     """Number that changes when another process changes the state."""
-    changes = 0
-    """Number of transactions that changed the world, those of other processes included."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, dict[str, Any]] = {}
@@ -110,6 +110,7 @@ class Store:
             tuple[str, str | None, Any]
         ] = []  # kind, id and previous value; without an id, all values of the kind
         self._lock = RLock()
+        self._replaced = False  # whether the transaction changed the world in a way that is not in the undo list
         self._begun: list[int] = []  # for each open transaction, the length of the undo list at its start
 
     def lease(self, work: str) -> bool:
@@ -147,10 +148,23 @@ class Store:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         try:
+            if kind is None and len(self._begun) == 1 and (self._replaced or self._in_world()):
+                self.put("changes", "world", self.changes + 1)
             self._end(keep=kind is None)
         finally:
+            self._replaced = self._replaced and bool(self._begun)
             self._lock.release()
             uninterrupted.__exit__()
+
+    def _in_world(self) -> bool:
+        """Whether the transaction changed the world, as far as it can be undone."""
+        changed = ((kind, key) for kind, key, _ in self._undo if in_world(kind))
+        return any(kind != "counter" or key not in COUNTERS_APART for kind, key in changed)
+
+    @property
+    def changes(self) -> int:
+        """Number of transactions that changed the world."""
+        return self.get("changes", "world") or 0
 
     def _begin(self, wait: bool, asked: float) -> None:
         self._begun.append(len(self._undo))
@@ -166,7 +180,6 @@ class Store:
                     values[at] = before
             del self._undo[begun:]
         if not self._begun:
-            self.changes += any(in_world(kind) for kind, *_ in self._undo)
             self._undo.clear()
 
     def get(self, kind: str, key: str) -> Any:
@@ -343,10 +356,8 @@ class FileStore(Store):
             self._last = self._placed = placed
             self._unplaced, self._recent, self._kinds = {}, {}, {}
             self._kinds = {kind: dict(self._scan(kind)) for kind in _WHOLE}
-            self.changes += 1
         for n, data in self._run("SELECT n, data FROM log WHERE n > ? ORDER BY n", (self._last,)):
             self._last = n
-            self.changes += 1
             for kind, key, value in self._read(data, orjson.loads) or ():
                 self._unplaced[kind, key] = self._kinds.setdefault(kind, {})[key] = value
                 if value is None and kind in _WHOLE:
@@ -373,6 +384,7 @@ class FileStore(Store):
         self._run("DELETE FROM log")
         self._run("UPDATE head SET placed = ?", (self._placed,))
         self._unplaced = {}
+        self._replaced = self._replaced or self._in_world()
         self._undo.clear()  # if the transaction fails, everything is read again
         self._kinds = {kind: held for kind, held in self._kinds.items() if kind in _WHOLE}
 
@@ -520,6 +532,7 @@ class FileStore(Store):
                 self.delete(kind, key)
             return
         self._place()
+        self._replaced = self._replaced or in_world(kind)
         self._run("DELETE FROM value WHERE kind = ?", (self._number(kind),))
         self._kinds.pop(kind, None)
         self._recent = {}

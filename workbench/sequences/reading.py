@@ -236,7 +236,19 @@ OWN_STEPS = {"advance": ("by",), "wait": ("kind", "timeout", "where")}
 """Steps that are neither operations nor controls, with their arguments."""
 SCRIPTED = {name: operation for name, operation in OPERATIONS.items() if operation is not Operations.sign_withdrawal}
 """Operations that a step may call: all except the signing of withdrawals."""
-_NOT_SCRIPTED = frozenset({"advance", "reset", "snapshot", "restore", "add_fault", "clear_faults", "register_endpoint"})
+_NOT_SCRIPTED = frozenset(
+    {
+        "advance",
+        "reset",
+        "snapshot",
+        "restore",
+        "savepoint",
+        "undo",
+        "add_fault",
+        "clear_faults",
+        "register_endpoint",
+    }
+)
 CONTROLLED = {name: row for name, row in CONTROLS.items() if row.changes and name not in _NOT_SCRIPTED}
 """Sandbox controls that a step may call: those that change records, not the sandbox itself."""
 

@@ -366,6 +366,6 @@ app.command(
     group=_SERVE,
 )
 for _name, _control in CONTROLS.items():
-    if _name not in ("reset", "advance", "columns"):  # the last is for the panel
+    if _name not in ("reset", "advance", "columns", "changes", "savepoint", "undo"):  # the last four: for the panel
         _line = _control.summary
         app.command(f"{__name__}:{_name}", name=kebab(_name), help=_line, group=_CONTROLS)

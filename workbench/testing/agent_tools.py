@@ -43,7 +43,8 @@ _ASSUMPTION_MEMBERS = ("id", "reason", "confidence", "change")
 _KEY_CONTROLS = frozenset(
     {"wallet_sign", "execute", "update_endpoint", "create_key"}
 )  # they take or return keys or signatures
-_CONTROLS = {name: row for name, row in CONTROLS.items() if name not in _KEY_CONTROLS}
+_PANEL_CONTROLS = frozenset({"changes", "savepoint", "undo"})
+_CONTROLS = {name: row for name, row in CONTROLS.items() if name not in _KEY_CONTROLS | _PANEL_CONTROLS}
 _WITHHELD = frozenset(
     {"self", "api_key", "signing_key", "reveal", "all_tenants"}
 )  # arguments that an agent cannot pass

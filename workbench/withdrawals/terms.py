@@ -356,6 +356,6 @@ def _amount(terms: Terms) -> Iterator[Finding]:
             yield "overridable", Problem("amount", "balance", text)
     worth, units = dollars_of(amount, decimals, rate), units_of(amount, decimals, rate)
     if worth is not None and worth * 100 < 1:
-        yield _warning("the amount is worth less than a cent: did you mean cents instead of native units?")
+        yield _warning("the amount is worth less than a cent: check that native units are meant, not cents")
     if units is not None and units < 1:
         yield _warning("the amount is less than one native unit of the token")

@@ -100,7 +100,7 @@ class LearnerSandboxes:
             headers = {**headers, "api-key": app.sandbox.full_key}
         # the code in the path is what a connection from this machine is elsewhere
         answer = await app.handle(attrs.evolve(request, path=path, headers=headers, local=True))
-        if answer.status == 200 and control in ("drain", "reset", "restore", "undo") and not prefix:
+        if answer.status == 200 and control in ("drain", "reset", "restore") and not prefix:
             self.drained = strict_json.loads(answer.body)["last"] if control == "drain" else 0
         return answer
 

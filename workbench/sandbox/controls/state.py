@@ -11,7 +11,7 @@ from workbench.sandbox.control_records import (
     Snapshots,
 )
 from workbench.sandbox.controls.declaration import ControlGroup, control
-from workbench.sandbox.store import in_world
+from workbench.sandbox.store import COUNTERS_APART, in_world
 from workbench.sandbox.world import new_world, world
 
 
@@ -60,24 +60,31 @@ class StateControls(ControlGroup):
     @control(changes=True)
     def _savepoint(self) -> int:
         """Save the state before an action that may be undone, and return the number of changes until then."""
+        store = self._engine.store
         self._save(_BEFORE)
-        return self._engine.store.changes
+        store.put("snapshot/savepoint", "changes", store.changes)
+        return store.changes
 
     @control(changes=False)
     def _changes(self) -> int:
-        """Return the number of changes of the state in this process."""
+        """Return the number of changes of the state so far."""
         return self._engine.store.changes
 
     @control(changes=True)
     def _undo(self, savepoint: int) -> SandboxTime:
-        """Restore the state of a savepoint, if it is the last one and one change was made since.
+        """Restore the state of a savepoint, if it is the last one and one change was made since. Ids are not reused.
 
         Args:
             savepoint: Number that `_savepoint` returned.
         """
-        if self._engine.store.changes != savepoint + 1:
-            raise usage_error("Something else changed in the sandbox since: undo would discard that, too")
-        return self._load(_BEFORE)
+        store = self._engine.store
+        if store.get("snapshot/savepoint", "changes") != savepoint or store.changes != savepoint + 1:
+            raise usage_error("Something else changed in the sandbox since; nothing was undone")
+        counters = tuple(store.items("counter"))
+        self._load(_BEFORE)
+        for name, number in counters:
+            store.put("counter", name, number)
+        return SandboxTime(now=self._engine.clock.now())
 
     def _save(self, name: str) -> None:
         store, prefix = self._engine.store, _prefix(name)
@@ -101,7 +108,7 @@ class StateControls(ControlGroup):
         """Replace the state, but keep the settings; event and request numbers are never reused."""
         store = self._engine.store
         settings = {**store.get("meta", "made"), **settings, "world": new_world()}
-        counters = {name: store.get("counter", name) for name in ("event", "request", "endpoint", "fault")}
+        counters = {name: store.get("counter", name) for name in COUNTERS_APART}
         for kind in store.kinds():
             if in_world(kind):
                 store.fill(kind, {})
