@@ -138,7 +138,7 @@ def test_the_document_is_a_page(door: Plain) -> None:
     assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
     for path, methods in described["paths"].items():
         for method, row in methods.items():
-            assert f"<h2>{method.upper()} {path}</h2>" in text
+            assert f"<code>{method.upper()} {path}</code>" in text
             assert f'id="{row["operationId"]}"' in text
     assert f"curl -X POST {door.url}/v1/simulate/transactions/authorize" in text
     assert re.findall(r"<script|<link rel=\"(?!icon)|src=", text) == []

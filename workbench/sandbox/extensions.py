@@ -65,7 +65,7 @@ _ALL: tuple[Operation[..., Any], ...] = (
     *(
         Operation(
             name=name,
-            doc="List payment routes: an empty list.",
+            doc=f"List payment routes{where}: an empty list.",
             method="GET",
             path=path,
             takes=ListPaymentRoutes,
@@ -75,7 +75,10 @@ _ALL: tuple[Operation[..., Any], ...] = (
             source="Versioning",
             assumed=ROUTES_REASON,
         )
-        for name, path in (("list_payment_routes", "/payment-routes"), ("list_automations", "/automations"))
+        for name, path, where in (
+            ("list_payment_routes", "/payment-routes", ""),
+            ("list_automations", "/automations", ", at their former path"),
+        )
     ),
 )
 
