@@ -1,6 +1,7 @@
 """What all tests share: the campaigns' sizes, and the samples."""
 
 import asyncio
+import atexit
 import functools
 import gc
 import os
@@ -65,7 +66,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         return  # one of those processes, or one that a test started: it must not start more
     if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_MEMORY:
         files = tempfile.TemporaryDirectory(prefix="workbench-tests-", dir=MEMORY, ignore_cleanup_errors=True)
-        config.add_cleanup(files.cleanup)
+        atexit.register(files.cleanup)  # after the folder that multiprocessing has in it
         os.environ["TMPDIR"] = tempfile.tempdir = files.name
     asked = config.option
     plain = _plain(config) and not asked.keyword
