@@ -323,11 +323,12 @@ def set_up_charged_twice(api: Session, bought: Sequence[str]) -> Facts:
 
 
 def charged_twice(api: Session, facts: Facts) -> Iterator[str]:
-    for name, transactions in facts["pairs"].items():
+    paid_once = []
+    for transactions in facts["pairs"].values():
         given_back = sum(api.sandbox.state(transaction)["refunded"] for transaction in transactions)
-        due = _PRICE * (len(transactions) - 1)
-        if given_back != due:
-            yield f"{name}: {given_back} cents were given back, not {due}."
+        paid_once.append(given_back == _PRICE * (len(transactions) - 1))
+    if not all(paid_once):  # without their names, which are the answer
+        yield f"{sum(paid_once)} of {len(paid_once)} customers have paid for one book in the end."
 
 
 # a burst of fraud on one card

@@ -85,6 +85,7 @@ class QuizView(Displayed):
 
     def _field(self, allowed: str) -> list[Any]:
         field = ipywidgets.Text(description="Answer", placeholder=allowed, continuous_update=False)
+        field.layout.width = "min(34em, 100%)"
         button = ipywidgets.Button(description="Check")
         field.observe(lambda change: self.answer(change["new"]), "value")
         button.on_click(lambda _: self.answer(field.value))
