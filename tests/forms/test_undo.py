@@ -31,8 +31,8 @@ def panel(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Panel]:
 
 
 @pytest.fixture
-def told(panel: Panel, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Return what the page is told."""
+def messages(panel: Panel, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Return the messages to the page."""
     events: list[dict[str, Any]] = []
     monkeypatch.setattr(panel.widget, "send", events.append)
     return events
@@ -51,25 +51,25 @@ def act(panel: Panel, name: str, do: str, *, state: str, **values: str) -> str:
     return key
 
 
-def test_an_action_is_undone(panel: Panel, told: list[dict[str, Any]]) -> None:
+def test_an_action_is_undone(panel: Panel, messages: list[dict[str, Any]]) -> None:
     """A lock and a purchase by the form: lists show the former state, and the journal notes it."""
     sandbox = panel.sandbox
     card = act(panel, "cards", "lock_card", state="active")
-    assert ("Lock card: done.", True) == (told[-1]["text"], told[-1]["undo"])
+    assert ("Lock card: done.", True) == (messages[-1]["text"], messages[-1]["undo"])
     assert "locked" == sandbox.state(card)["status"]
 
     assert "error" not in ask(panel, "undo")
 
     assert "active" == sandbox.state(card)["status"]
     assert card in panel.open("cards", "status=active").ids
-    assert told[-2]["text"] == "Undo Lock card: done. Webhooks already delivered are not undone."
-    assert not told[-2]["undo"]
+    assert messages[-2]["text"] == "Undo Lock card: done. Webhooks already delivered are not undone."
+    assert not messages[-2]["undo"]
     panel.open("transactions", "")
     before = sandbox.records("transaction")
     assert "model" in ask(panel, "form", do_what="simulate_authorization", label="Simulate purchase", for_list=True)
     panel.form.view.button.click()  # type: ignore[union-attr]
     assert len(before) + 1 == len(sandbox.records("transaction"))
-    assert ("Simulate authorization: done.", True) == (told[-1]["text"], told[-1]["undo"])
+    assert ("Simulate authorization: done.", True) == (messages[-1]["text"], messages[-1]["undo"])
 
     assert "error" not in ask(panel, "undo")
 
@@ -78,7 +78,7 @@ def test_an_action_is_undone(panel: Panel, told: list[dict[str, Any]]) -> None:
     assert ["undone", "undone"] == [note.kind for note in panel._api.journal.notes if note.kind == "undone"]
 
 
-def test_nothing_is_undone_twice(panel: Panel, told: list[dict[str, Any]]) -> None:
+def test_nothing_is_undone_twice(panel: Panel, messages: list[dict[str, Any]]) -> None:
     """A second press says that there is nothing to undo."""
     assert "there is nothing to undo" in ask(panel, "undo")["error"]
     act(panel, "cards", "lock_card", state="active")
@@ -87,7 +87,7 @@ def test_nothing_is_undone_twice(panel: Panel, told: list[dict[str, Any]]) -> No
     assert "there is nothing to undo" in ask(panel, "undo")["error"]
 
 
-def test_what_changed_since_is_not_lost(panel: Panel, told: list[dict[str, Any]]) -> None:
+def test_what_changed_since_is_not_lost(panel: Panel, messages: list[dict[str, Any]]) -> None:
     """A change by code after the action: undo says so and changes nothing."""
     card = act(panel, "cards", "lock_card", state="active")
     other = panel.sandbox.guide()["cards"]["active"][-1]
@@ -98,7 +98,7 @@ def test_what_changed_since_is_not_lost(panel: Panel, told: list[dict[str, Any]]
     assert ["locked", "locked"] == [panel.sandbox.state(key)["status"] for key in (card, other)]
 
 
-def test_two_panels_undo_only_the_last_action(panel: Panel, told: list[dict[str, Any]]) -> None:
+def test_two_panels_undo_only_the_last_action(panel: Panel, messages: list[dict[str, Any]]) -> None:
     """The savepoint of the first panel is gone after an action in the second."""
     second = browse(panel._api)
     card = act(panel, "cards", "lock_card", state="active")
@@ -111,27 +111,27 @@ def test_two_panels_undo_only_the_last_action(panel: Panel, told: list[dict[str,
     assert ["locked", "active"] == [panel.sandbox.state(key)["status"] for key in (card, other)]
 
 
-def test_an_action_that_changed_nothing_is_not_offered(panel: Panel, told: list[dict[str, Any]]) -> None:
+def test_an_action_that_changed_nothing_is_not_offered(panel: Panel, messages: list[dict[str, Any]]) -> None:
     """A refused action: the one before can no longer be undone either, since its state is not saved any more."""
     act(panel, "cards", "lock_card", state="active")
     card = panel.open("cards", "status=active").ids[0]
     panel.show("cards", card)
     panel.sandbox.cards.cancel(card)
-    told.clear()
+    messages.clear()
     refused = ask(panel, "control", do_what="lock_card")
 
     assert "error" in refused
-    assert [] == [event for event in told if event.get("undo")]
+    assert [] == [event for event in messages if event.get("undo")]
     assert "there is nothing to undo" in ask(panel, "undo")["error"]
 
 
-def test_deliveries_do_not_count_as_changes(panel: Panel, told: list[dict[str, Any]]) -> None:
-    """An endpoint that is told of the action keeps what it was told; undo works, and drops what was not delivered yet."""
+def test_deliveries_do_not_count_as_changes(panel: Panel, messages: list[dict[str, Any]]) -> None:
+    """An endpoint keeps the delivery of the action; undo works, and drops what was not delivered yet."""
     panel.sandbox.register_endpoint("http://127.0.0.1:9/hooks")
     card = act(panel, "cards", "lock_card", state="active")
     panel.sandbox.flush(timeout=1)
 
-    assert told[-1]["undo"]
+    assert messages[-1]["undo"]
     before = [delivery.id for delivery in panel.sandbox.deliveries()]
     panel.show("transactions", panel.open("transactions", "status=settled").ids[0])
     assert "error" not in ask(panel, "form", do_what="simulate_refund", label="Refund")
@@ -145,7 +145,7 @@ def test_deliveries_do_not_count_as_changes(panel: Panel, told: list[dict[str, A
     assert "locked" == panel.sandbox.state(card)["status"]
 
 
-def test_a_next_step_of_an_answer_is_undone(panel: Panel, told: list[dict[str, Any]]) -> None:
+def test_a_next_step_of_an_answer_is_undone(panel: Panel, messages: list[dict[str, Any]]) -> None:
     """Approve in the sandbox, below an application that was filed: the application stays."""
     panel.open("users")
     form = panel.act("create_user_application", **PERSON)
@@ -195,7 +195,7 @@ def rows(panel: Panel) -> dict[str, list[tuple[Any, ...]]]:
 
 
 @pytest.mark.parametrize("job", ["application", "purchase", "deleted account"])
-def test_lists_show_the_former_state(panel: Panel, told: list[dict[str, Any]], job: str) -> None:
+def test_lists_show_the_former_state(panel: Panel, messages: list[dict[str, Any]], job: str) -> None:
     """What the journal and the events still say of an undone action is not in the lists."""
     before = rows(panel)
     if job == "application":
@@ -208,7 +208,7 @@ def test_lists_show_the_former_state(panel: Panel, told: list[dict[str, Any]], j
     else:
         panel.show("payment accounts", panel.open("payment accounts").ids[0])
         panel.act("delete_payment_account").submit()
-    assert told[-1]["undo"]
+    assert messages[-1]["undo"]
     assert rows(panel) != before
 
     assert "error" not in ask(panel, "undo")
@@ -216,7 +216,7 @@ def test_lists_show_the_former_state(panel: Panel, told: list[dict[str, Any]], j
     assert rows(panel) == before
 
 
-def test_a_refused_action_in_another_panel_keeps_nothing_to_undo(panel: Panel, told: list[dict[str, Any]]) -> None:
+def test_a_refused_action_in_another_panel_keeps_nothing_to_undo(panel: Panel, messages: list[dict[str, Any]]) -> None:
     """It saved the state after the first action, which is not the state before it."""
     card = act(panel, "cards", "lock_card", state="active")
     second = browse(panel._api)
@@ -227,7 +227,7 @@ def test_a_refused_action_in_another_panel_keeps_nothing_to_undo(panel: Panel, t
     assert "locked" == panel.sandbox.state(card)["status"]
 
 
-def test_ids_of_what_was_undone_are_not_used_again(panel: Panel, told: list[dict[str, Any]]) -> None:
+def test_ids_of_what_was_undone_are_not_used_again(panel: Panel, messages: list[dict[str, Any]]) -> None:
     """The next purchase is another one for receivers that heard of the first."""
     ids = []
     for _ in range(2):
@@ -239,7 +239,7 @@ def test_ids_of_what_was_undone_are_not_used_again(panel: Panel, told: list[dict
     assert ids[0] != ids[1]
 
 
-def test_other_panels_notice_an_undo(panel: Panel, told: list[dict[str, Any]]) -> None:
+def test_other_panels_notice_an_undo(panel: Panel, messages: list[dict[str, Any]]) -> None:
     """Their next look finds that the sandbox changed, although there is no new event."""
     act(panel, "cards", "lock_card", state="active")
     stamp = ask(panel, "tick")["stamp"]
@@ -250,7 +250,7 @@ def test_other_panels_notice_an_undo(panel: Panel, told: list[dict[str, Any]]) -
     assert ask(other, "tick", stamp=stamp)["changed"]
 
 
-def test_faults_and_reads_do_not_count_as_changes(panel: Panel, told: list[dict[str, Any]]) -> None:
+def test_faults_and_reads_do_not_count_as_changes(panel: Panel, messages: list[dict[str, Any]]) -> None:
     """They are not part of the state that undo restores."""
     act(panel, "cards", "lock_card", state="active")
     panel.sandbox.add_fault("lost", of="update_user")

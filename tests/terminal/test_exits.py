@@ -39,7 +39,7 @@ def test_the_code_of_a_command_that_nobody_reads(monkeypatch, command: Callable[
 
 
 @pytest.mark.parametrize("data", [None, b"", b"\x00\xff\x80 no traffic", "folder"])
-def test_a_file_that_is_no_traffic_is_wrong_input(wb, tmp_path, data: bytes | str | None) -> None:
+def test_a_file_without_traffic_is_wrong_input(wb, tmp_path, data: bytes | str | None) -> None:
     """`learn` names the file and ends with 2, as other commands do for a file they cannot read."""
     file = tmp_path / "traffic.har"
     if isinstance(data, bytes):
