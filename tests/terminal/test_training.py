@@ -191,6 +191,23 @@ def test_a_folder_without_a_class_is_refused(wb, tmp_path: Path):
     assert wb("class", "serve", "--folder", str(tmp_path / "new")).code == 2
 
 
+def test_a_class_is_not_served_from_a_file(wb, tmp_path: Path):
+    (tmp_path / "class.csv").write_text("Ann\n", encoding="utf-8")
+
+    ended = wb("class", "serve", "--folder", str(tmp_path / "class.csv"), "--learners", "2")
+
+    assert ended.code == 2
+    assert "class.csv is not a folder" in ended.err
+
+
+def test_an_exam_names_a_program_that_is_missing(wb):
+    ended = wb("course", "exam", "--drill", "rotated-key", "--", "no-such-program")
+
+    assert ended.code == 2
+    assert "no-such-program" in ended.err
+    assert "Errno" not in ended.err
+
+
 def test_commands_of_a_learner_act_in_the_class(wb, monkeypatch: pytest.MonkeyPatch):
     """WORKBENCH_CLASS leads a command to the sandbox that the learner's notebooks use."""
     server = ClassServer(["Ann"])

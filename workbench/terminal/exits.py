@@ -73,7 +73,7 @@ def _run_to_exit(command: Callable[[], int]) -> int:
             from workbench.errors import visible
 
             file = f": {visible(str(error.filename), 300)}" if error.filename else ""
-            say(f"{error.strerror or type(error).__name__}{file}", error=True)
+            say(f"{error.strerror or visible(str(error), 300) or type(error).__name__}{file}", error=True)
             code = WRONG_INPUT
     except Exception as error:  # noqa: BLE001 - reported as a message; what is not ours is a bug
         code = _failed(error)

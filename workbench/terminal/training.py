@@ -38,6 +38,8 @@ def serve(
         learners: CSV file with names in its first column, or a number of learners.
         notebook_seed: Random seed of all sandboxes; default: 7, as in the notebooks.
     """
+    if folder.exists() and not folder.is_dir():
+        raise usage_error(f"--folder: {visible(str(folder), 200)} is not a folder.")
 
     def make() -> Any:
         from workbench.course.classroom.class_results import read_roster

@@ -79,7 +79,8 @@ def _examine(drill: Drill, program: Sequence[str], seconds: float) -> ExamResult
         try:
             code = run_alone(program, url, folder, seconds, ended=look, WORKBENCH_DRILL=drill.name)
         except OSError as error:
-            raise UsageError(f"program: {visible(str(error), 200)}", of="course.exam") from None
+            reason = error.strerror or type(error).__name__
+            raise UsageError(f"program: {visible(str(program[0]), 200)}: {reason}", of="course.exam") from None
         took = round(time.monotonic() - began, 1)
         late = (f"the program was still running after {seconds:g} seconds.",) if code is None else ()
         api.sandbox.flush(timeout=5)
