@@ -111,8 +111,11 @@ def test_a_reader_that_has_gone_is_not_an_error(words, unbuffered):
     assert (done.stderr, done.returncode) == ("", 0)
 
 
+OF_THE_PANEL = ("columns", "changes", "savepoint", "undo")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in CONTROLS if name not in ("reset", "columns")])
+@pytest.mark.parametrize("name", [name for name in CONTROLS if name not in ("reset", *OF_THE_PANEL)])
 def test_a_control_has_an_option_for_each_argument(wb, name):
     """Each control of a person is a command that says what each argument is; keys come from the environment."""
     ended = wb("sandbox", name.replace("_", "-"), "--help")
