@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import workbench as wb
-from workbench.interface.table import OPERATIONS
+from workbench.service.interface.table import OPERATIONS
 
 PAGE = Path(__file__).parent / "reference.md"
 MARK = "<!-- names: python docs/make_api.py writes this part -->\n"

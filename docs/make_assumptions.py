@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from docs.make_interface import table
-from workbench.interface.assumptions import ANY, BEHAVIORS, STATUS, Assumption, Behavior, assumptions
-from workbench.interface.table import OPERATIONS
-from workbench.schema.fields import Confidence
+from workbench.base.schema.fields import Confidence
+from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS, Assumption, Behavior, assumptions
+from workbench.service.interface.table import OPERATIONS
 
 PAGE = Path(__file__).parent / "assumptions.md"
 MEANINGS = {

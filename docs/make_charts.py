@@ -17,7 +17,7 @@ import pandas as pd
 
 import workbench as wb
 from workbench import charts, reports, sequences, testing
-from workbench.interface.transactions import RewardsItem
+from workbench.service.interface.transactions import RewardsItem
 
 FOLDER = Path(__file__).parent / "images" / "charts"
 PATHS = (

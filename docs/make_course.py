@@ -10,7 +10,7 @@ from pathlib import Path
 
 import attrs
 
-from workbench.rendering.design import LIGHT
+from workbench.service.rendering.design import LIGHT
 
 FOLDER = Path(__file__).parent.parent / "notebooks" / "images"
 COLUMN, ROW, WIDE, HIGH, EDGE = 208, 108, 146, 56, 24  # pixels

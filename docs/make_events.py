@@ -1,12 +1,12 @@
-"""Write docs/events.md from the declarations of workbench/interface/events.py: `python docs/make_events.py`."""
+"""Write docs/events.md from the declarations of workbench/service/interface/events.py: `python docs/make_events.py`."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from docs.make_interface import kind_words, table
-from workbench.interface.events import EVENT_KINDS, ORDER, Event, EventKind
-from workbench.schema.fields import OPEN
-from workbench.schema.walk import Member, Nested, leaves, members, rule_words
+from workbench.base.schema.fields import OPEN
+from workbench.base.schema.walk import Member, Nested, leaves, members, rule_words
+from workbench.service.interface.events import EVENT_KINDS, ORDER, Event, EventKind
 
 PAGE = Path(__file__).parent / "events.md"
 INTRODUCTION = """# Events

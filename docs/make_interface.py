@@ -1,4 +1,4 @@
-"""Write docs/interface.md from the declarations of workbench/interface: `python docs/make_interface.py`.
+"""Write docs/interface.md from the declarations of workbench/service/interface: `python docs/make_interface.py`.
 
 Sections have the names that docstrings, help and notebooks cite ("Endpoints 3", "Limits"), so that `anchors` can turn each
 citation into links. What the declarations do not hold (transitions, keys, versions, notes) is written here.
@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from workbench.interface import formats, transitions, vocabulary
-from workbench.interface.assumptions import BEHAVIORS
-from workbench.interface.events import EVENT_KINDS, MINIMUM_DEPOSIT, Event
-from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX, VERSION, Failure, Operation
-from workbench.schema import walk
-from workbench.schema.fields import Reason
+from workbench.base.schema import walk
+from workbench.base.schema.fields import Reason
+from workbench.service.interface import formats, transitions, vocabulary
+from workbench.service.interface.assumptions import BEHAVIORS
+from workbench.service.interface.events import EVENT_KINDS, MINIMUM_DEPOSIT, Event
+from workbench.service.interface.table import KEY_HEADER, OPERATIONS, PREFIX, VERSION, Failure, Operation
 
 PAGE = Path(__file__).parent / "interface.md"
 SECTIONS = (

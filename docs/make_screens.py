@@ -8,7 +8,7 @@ from rich.console import Console
 
 import workbench as wb
 from workbench import testing
-from workbench.rendering import text
+from workbench.service.rendering import text
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.testing.applications import ChecksThenActs

@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import workbench as wb
-from workbench.interface.events import Event
+from workbench.service.interface.events import Event
 
 PATH = os.environ.get("INBOX", "events.db")
 inbox = wb.Inbox(PATH, keys=[os.environ["WORKBENCH_WEBHOOK_KEY"]])

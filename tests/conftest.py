@@ -110,7 +110,7 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_setup() -> None:
     """Put back what a user has at first: the recursion limit, which py_ecc of eth-account raises for good, and no class."""
     sys.setrecursionlimit(RECURSION)
-    if process := sys.modules.get("workbench.system.process"):
+    if process := sys.modules.get("workbench.base.system.process"):
         process.HOSTED.clear()  # otherwise nothing that follows could reach a service
 
 
@@ -134,8 +134,8 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     async def asleep(clock: object, seconds: float) -> None:
         await asyncio.sleep(seconds / 100)
 
-    monkeypatch.setattr("workbench.client.pace.Clock.sleep", lambda clock, seconds: time.sleep(seconds / 100))
-    monkeypatch.setattr("workbench.client.pace.Clock.asleep", asleep)
+    monkeypatch.setattr("workbench.client.calls.pace.Clock.sleep", lambda clock, seconds: time.sleep(seconds / 100))
+    monkeypatch.setattr("workbench.client.calls.pace.Clock.asleep", asleep)
 
 
 @pytest.fixture(scope="session")

@@ -25,14 +25,14 @@ from cryptography import x509
 import workbench as wb
 from tests.client.doubles import CARD, KEY, URL
 from tests.disk import Disk
-from workbench.bulk.outcomes import RunRecord
-from workbench.bulk.plan import write_rejects
-from workbench.client.client import Client
-from workbench.client.journal import Journal
-from workbench.client.keys import installation_secret, pin
+from workbench.base.errors import AdviceWarning, DuplicateSuspected, UnusableFile, WorkbenchError
+from workbench.client.calls.client import Client
+from workbench.client.calls.journal import Journal
+from workbench.client.calls.keys import installation_secret, pin
 from workbench.course.classroom.class_results import Results
 from workbench.course.learner import read_stored, write_stored
-from workbench.errors import AdviceWarning, DuplicateSuspected, UnusableFile, WorkbenchError
+from workbench.runs.bulk.outcomes import RunRecord
+from workbench.runs.bulk.plan import write_rejects
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.server import self_signed
 from workbench.testing.exports import record

@@ -35,15 +35,16 @@ import attrs
 import httpx
 
 from tests.client.doubles import CARD, client_on
-from workbench import bulk, events, rendering, sequences
-from workbench.bulk.plan import plan_of
-from workbench.errors import InvalidRequest, UsageError, WorkbenchError
-from workbench.interface.convert import converter, placeholders
-from workbench.interface.table import OPERATIONS
-from workbench.schema import strict_json
-from workbench.sequences import reading
-from workbench.sequences.reading import problems
-from workbench.tables.frames import to_frame
+from workbench import bulk, events, sequences
+from workbench.analysis.tables.frames import to_frame
+from workbench.base.errors import InvalidRequest, UsageError, WorkbenchError
+from workbench.base.schema import strict_json
+from workbench.runs.bulk.plan import plan_of
+from workbench.runs.sequences import reading
+from workbench.runs.sequences.reading import problems
+from workbench.service import rendering
+from workbench.service.interface.convert import converter, placeholders
+from workbench.service.interface.table import OPERATIONS
 
 SECOND = 1.0  # of processor time: longer is a hang
 SAMPLES = Path(__file__).parent / "samples"

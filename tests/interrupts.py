@@ -25,7 +25,7 @@ from typing import Any
 import httpx
 
 import workbench as wb
-from workbench.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError
 
 SENDER = """
 import os, signal, sys, time
@@ -154,7 +154,7 @@ def bulk(folder: Path) -> Scenario:
 def _person() -> dict[str, Any]:
     api = wb.connect()
     request = api.from_wire("create_user_application", PERSON)
-    from workbench.schema.walk import given
+    from workbench.base.schema.walk import given
 
     return dict(given(request))
 

@@ -6,9 +6,8 @@ from typing import Any
 import attrs
 from hypothesis import strategies as st
 
-from workbench.interface.table import Operation
-from workbench.schema.fields import Rule
-from workbench.schema.walk import (
+from workbench.base.schema.fields import Rule
+from workbench.base.schema.walk import (
     Boolean,
     Choice,
     Date,
@@ -18,6 +17,7 @@ from workbench.schema.walk import (
     Text,
     members,
 )
+from workbench.service.interface.table import Operation
 from workbench.testing.strategies import ANY_TEXT as ANY_TEXT
 from workbench.testing.strategies import JSON as JSON
 from workbench.testing.strategies import answers as answers

@@ -11,7 +11,7 @@ import pytest
 
 import workbench as wb
 from docs import make_api
-from workbench.bulk.outcomes import BulkResult
+from workbench.runs.bulk.outcomes import BulkResult
 
 ROOT = Path(__file__).parent.parent
 

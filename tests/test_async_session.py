@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from workbench.errors import InvalidArguments, UsageError
-from workbench.interface.table import OPERATIONS
+from workbench.base.errors import InvalidArguments, UsageError
+from workbench.service.interface.table import OPERATIONS
 
 PERSON: dict[str, Any] = {
     "first_name": "Ada", "last_name": "testingApproved", "email": "ada@example.com", "birth_date": "1990-02-01",

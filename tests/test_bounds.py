@@ -22,11 +22,11 @@ import httpx
 import pytest
 
 import workbench as wb
-from workbench.schema import strict_json
-from workbench.system import database, http_server
-from workbench.system.database import Database
-from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.verify import sample
+from workbench.base.schema import strict_json
+from workbench.base.system import database, http_server
+from workbench.base.system.database import Database
+from workbench.client.webhooks.inbox import Inbox
+from workbench.client.webhooks.verify import sample
 
 CONTRACTS = "/v1/issuing/tenants/contracts"
 KILOBYTE = 1024

@@ -9,7 +9,7 @@ import jedi
 import pytest
 
 import workbench as wb
-from workbench.interface.table import OPERATIONS
+from workbench.service.interface.table import OPERATIONS
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from workbench.errors import AdviceWarning, CannotRecord, UnusableFile
+from workbench.base.errors import AdviceWarning, CannotRecord, UnusableFile
 
 pytestmark = pytest.mark.slow  # many files are damaged and read
 

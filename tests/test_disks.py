@@ -17,8 +17,8 @@ import pytest
 
 from tests.disk import Disk
 from tests.durable import FILES, Files, InboxOf, JournalOf, ResultsOf, RunOf, SandboxOf, SequenceOf
-from workbench.errors import WorkbenchError
-from workbench.system.database import Database
+from workbench.base.errors import WorkbenchError
+from workbench.base.system.database import Database
 
 pytestmark = pytest.mark.filterwarnings(  # archives that are given up try to end their file as they are collected
     "ignore::pytest.PytestUnraisableExceptionWarning"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from docs import make_agents, make_architecture, make_assumptions, make_events, make_interface
-from workbench.interface.table import OPERATIONS
+from docs import make_agents, make_assumptions, make_events, make_interface
+from workbench.service.interface.table import OPERATIONS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -110,37 +110,3 @@ def test_every_term_is_linked() -> None:
     terms = set(re.findall(r"^### +(.+?) *$", text(glossary), re.MULTILINE))
 
     assert {term for term in terms if make_interface.slug(term) not in linked} == set()
-
-
-def test_picture_shows_the_layers() -> None:
-    """`python docs/make_architecture.py` draws docs/images/architecture.svg anew from the layers of pyproject.toml."""
-    assert make_architecture.PICTURE.read_text(encoding="utf-8") == make_architecture.picture()
-
-
-def test_the_counts_of_the_page_are_about_those_of_the_code() -> None:
-    """`python docs/make_architecture.py` writes them; between two runs they differ by less than 2 %."""
-    page = make_architecture.PAGE.read_text(encoding="utf-8")
-    total = make_architecture.nodes("**/*")
-    shown = re.search(r"(?m)^\| nodes \| [\d,]+ \| ([\d,]+) \|", page)
-    costs = [
-        re.search(r"(?m)^\| all of them \| \| ([\d,]+) \|", each)
-        for each in (page, "\n".join(make_architecture.features()))
-    ]
-
-    assert shown is not None
-    assert abs(int(shown[1].replace(",", "")) / total - 1) < 0.02
-    old, new = (int(cost[1].replace(",", "")) for cost in costs if cost is not None)
-    assert abs(old / new - 1) < 0.02
-
-
-def test_every_package_has_a_row() -> None:
-    """The page names every package, except those that only group public names."""
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    packages = {name for layer in make_architecture.layers() for name in layer} - {
-        "lazy",
-        "renamed",
-        "rewards",
-        "events",
-    }
-
-    assert {name for name in packages if f"`{name}`" not in page} == set()

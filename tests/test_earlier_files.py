@@ -14,9 +14,9 @@ import httpx
 import pytest
 
 import workbench as wb
-from workbench.client.client import Client
-from workbench.client.journal import Journal
-from workbench.errors import UnusableFile
+from workbench.base.errors import UnusableFile
+from workbench.client.calls.client import Client
+from workbench.client.calls.journal import Journal
 
 EARLIER = Path(__file__).parent / "earlier"
 CARD = "9b26cf74-10af-42ce-bea3-5d52ed4a93c6"

@@ -10,9 +10,9 @@ from unittest import mock
 import pytest
 
 import workbench as wb
-from workbench.errors import InvalidWebhook, WorkbenchError
+from workbench.base.errors import InvalidWebhook, WorkbenchError
+from workbench.base.system.http_post import PostResult
 from workbench.sandbox import delivery
-from workbench.system.http_post import PostResult
 
 NOBODY = "3f2a0b1c-0000-4000-8000-000000000000"
 SPEND = {"currency": "USD", "merchant_name": "Corner Shop", "merchant_category_code": "5411"}

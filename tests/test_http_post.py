@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
+from workbench.base.system.http_post import THIS_MACHINE, ForbiddenUrl, check_url, post
 from workbench.sandbox import Sandbox
-from workbench.system.http_post import THIS_MACHINE, ForbiddenUrl, check_url, post
 
 NAMES = {
     "public.example": ["93.184.215.14"],

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from workbench.system import http_server
-from workbench.system.http_server import PortTaken
-from workbench.system.messages import Request, Response
+from workbench.base.system import http_server
+from workbench.base.system.http_server import PortTaken
+from workbench.base.system.messages import Request, Response
 
 pytestmark = pytest.mark.slow  # each serves over HTTP
 

@@ -21,17 +21,17 @@ import pytest
 import workbench as wb
 from tests import interrupts
 from tests.client.doubles import AUTHORIZED, PURCHASE, URL
-from workbench.client import client as client_module
-from workbench.client import exchange
-from workbench.client import journal as journal_module
-from workbench.client.base import BaseClient
-from workbench.client.client import AsyncClient, Client
-from workbench.client.journal import Journal
-from workbench.rewards import read_job
-from workbench.system import database, locks
-from workbench.system import files as system_files
-from workbench.system import interrupts as signals
-from workbench.system.database import Database
+from workbench.analysis.rewards import read_job
+from workbench.base.system import database, locks
+from workbench.base.system import files as system_files
+from workbench.base.system import interrupts as signals
+from workbench.base.system.database import Database
+from workbench.client.calls import client as client_module
+from workbench.client.calls import exchange
+from workbench.client.calls import journal as journal_module
+from workbench.client.calls.base import BaseClient
+from workbench.client.calls.client import AsyncClient, Client
+from workbench.client.calls.journal import Journal
 
 SCHEMA = "CREATE TABLE things (name TEXT NOT NULL) STRICT"
 

@@ -16,7 +16,7 @@ import mcp.types as types
 import pytest
 
 import workbench as wb
-from workbench.interface.table import OPERATIONS
+from workbench.service.interface.table import OPERATIONS
 from workbench.testing.agent_tools import make_server
 
 PURCHASE = {"amount": 420, "currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
@@ -250,7 +250,7 @@ def production(sent: list[httpx.Request]) -> wb.Session:
         api_key="k" * 20,
         environment="production",
         transport=httpx.MockTransport(answer),
-        journal=wb.client.journal.Journal(),
+        journal=wb.Journal(),
     )
 
 

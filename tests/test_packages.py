@@ -11,24 +11,42 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.bulk.outcomes import RowResult
-from workbench.client.effects import Entry
+from workbench.analysis.rewards.read_result import Rewards
+from workbench.base.errors import UsageError
+from workbench.base.renamed import replacements
+from workbench.client.calls.effects import Entry
+from workbench.client.withdrawals.planning import Plan
+from workbench.client.withdrawals.wallet import AdminMessage, Explanation
+from workbench.client.withdrawals.withdrawal import Withdrawal
 from workbench.course.learner import CheckResult
-from workbench.errors import UsageError
-from workbench.forms.form import Form
-from workbench.panel.dashboard import Dashboard
-from workbench.panel.listing import Listing
-from workbench.renamed import replacements
-from workbench.rewards.read_result import Rewards
+from workbench.runs.bulk.outcomes import RowResult
+from workbench.screens.forms.form import Form
+from workbench.screens.panel.dashboard import Dashboard
+from workbench.screens.panel.listing import Listing
 from workbench.testing.comparing import Comparison
 from workbench.testing.exploring import Failure
-from workbench.withdrawals.planning import Plan
-from workbench.withdrawals.wallet import AdminMessage, Explanation
-from workbench.withdrawals.withdrawal import Withdrawal
 
 PACKAGES = {
-    "workbench.chains": ("coincurve", "Crypto", "nacl", "eth_account", "pandas", "httpx", "matplotlib", "ipywidgets"),
-    "workbench.withdrawals": ("coincurve", "Crypto", "nacl", "httpx", "pandas", "matplotlib", "ipywidgets", "IPython"),
+    "workbench.service.chains": (
+        "coincurve",
+        "Crypto",
+        "nacl",
+        "eth_account",
+        "pandas",
+        "httpx",
+        "matplotlib",
+        "ipywidgets",
+    ),
+    "workbench.client.withdrawals": (
+        "coincurve",
+        "Crypto",
+        "nacl",
+        "httpx",
+        "pandas",
+        "matplotlib",
+        "ipywidgets",
+        "IPython",
+    ),
 }
 NAMES = [(package, name) for package in PACKAGES for name in importlib.import_module(package).__all__]
 
@@ -60,7 +78,7 @@ module = importlib.import_module({package!r})
 for name in set(module.__all__) - {{"countdown"}}:
     getattr(module, name)
 print([name for name in {libraries!r} if name in sys.modules])
-from workbench import chains
+from workbench.service import chains
 chains.address_problems("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
 print("Crypto" in sys.modules)
 """

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from workbench.system import progress as module
-from workbench.system.progress import Progress, ProgressLine, clock, progress_callback
+from workbench.base.system import progress as module
+from workbench.base.system.progress import Progress, ProgressLine, clock, progress_callback
 
 
 class Terminal(io.StringIO):

@@ -106,7 +106,7 @@ for name in ("anywidget", "ipywidgets", "jupyterlab", "ipykernel", "dask", "dist
     sys.modules[name] = None
 import workbench
 for module in pkgutil.walk_packages(workbench.__path__, "workbench.", onerror=lambda name: None):
-    above = module.name.startswith(("workbench.forms", "workbench.panel"))
+    above = module.name.startswith(("workbench.screens.forms", "workbench.screens.panel"))
     if not above and not module.name.endswith(("__main__", "quiz_view")):
         importlib.import_module(module.name)
 """
@@ -142,40 +142,40 @@ def test_requirements_fit_the_bounds() -> None:
 
 # Library to the places that may name it, as prefixes of paths inside workbench/.
 FROM_TABLES = (
-    "tables/", "rewards/", "bulk/", "reports/", "sequences/", "charts/", "testing/", "panel/", "course/", "terminal/",
+    "analysis/tables/", "analysis/rewards/", "runs/bulk/", "analysis/reports/", "runs/sequences/", "analysis/charts/", "testing/", "screens/panel/", "course/", "terminal/",
 )  # fmt: skip
 REACH = {
     "httpx": (
         "course/trainer.py",
         "course/joining.py",
         "course/classroom/",
-        "client/client.py",
-        "client/transports.py",
+        "client/calls/client.py",
+        "client/calls/transports.py",
         "sandbox/remote.py",
         "sandbox/transport.py",
-        "system/certificates.py",
+        "base/system/certificates.py",
         "testing/http_application.py",
     ),
-    "httpcore": ("client/transports.py",),
+    "httpcore": ("client/calls/transports.py",),
     "pandas": FROM_TABLES,
     "numpy": FROM_TABLES,
     "pyarrow": FROM_TABLES,
-    "dask": ("rewards/",),
-    "distributed": ("rewards/",),
-    "matplotlib": ("charts/", "panel/", "terminal/"),
-    "anywidget": ("panel/",),
-    "ipywidgets": ("forms/", "panel/", "course/quiz_view.py"),
-    "IPython": ("forms/", "panel/", "course/", "terminal/shell.py"),
+    "dask": ("analysis/rewards/",),
+    "distributed": ("analysis/rewards/",),
+    "matplotlib": ("analysis/charts/", "screens/panel/", "terminal/"),
+    "anywidget": ("screens/panel/",),
+    "ipywidgets": ("screens/forms/", "screens/panel/", "course/quiz_view.py"),
+    "IPython": ("screens/forms/", "screens/panel/", "course/", "terminal/shell.py"),
     "cyclopts": ("terminal/",),
     "rich": ("terminal/"),
-    "uvicorn": ("system/http_server.py",),
-    "httptools": ("system/http_server.py",),
-    "duckdb": ("reports/",),
-    "filelock": ("system/locks.py",),
+    "uvicorn": ("base/system/http_server.py",),
+    "httptools": ("base/system/http_server.py",),
+    "duckdb": ("analysis/reports/",),
+    "filelock": ("base/system/locks.py",),
     "packaging": ("course/classroom/wheel_house.py",),
-    "coincurve": ("chains/",),
-    "nacl": ("chains/",),
-    "Crypto": ("chains/",),
+    "coincurve": ("service/chains/",),
+    "nacl": ("service/chains/",),
+    "Crypto": ("service/chains/",),
 }
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from workbench.interface.assumptions import assumptions, settings
-from workbench.interface.table import OPERATIONS
-from workbench.schema.fields import Confidence
+from workbench.base.schema.fields import Confidence
+from workbench.service.interface.assumptions import assumptions, settings
+from workbench.service.interface.table import OPERATIONS
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -129,7 +129,7 @@ def test_three_commands_lead_to_a_verified_webhook():
 @pytest.mark.parametrize("block", blocks("toml"))
 def test_profiles_are_valid(block, tmp_path, monkeypatch):
     """The example profiles can be opened as they stand."""
-    from workbench.client.profiles import open_profile, profile_names
+    from workbench.client.calls.profiles import open_profile, profile_names
 
     (tmp_path / "profiles.toml").write_text(block)
     monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))

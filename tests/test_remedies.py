@@ -10,8 +10,8 @@ import pytest
 
 import workbench
 import workbench as wb
-from workbench.errors import Problem
-from workbench.remedies import WORDINGS, Interface, Remedy, worded_for
+from workbench.base.errors import Problem
+from workbench.base.remedies import WORDINGS, Interface, Remedy, worded_for
 
 INTERFACES = get_args(Interface)
 PYTHON = re.compile(r"(?<![\w-])[A-Za-z_][\w.]*\((?=[^)]*[=\"'…]|\))|\b(?:api|wb|sandbox)\.[a-z]")
@@ -63,7 +63,7 @@ def test_a_problem_says_its_remedy_in_the_words_of_the_interface() -> None:
 
 def test_threads_of_a_command_word_remedies_as_it_does() -> None:
     """A bulk run sends in threads."""
-    from workbench.system.thread_pool import ThreadPool
+    from workbench.base.system.thread_pool import ThreadPool
 
     said: list[str] = []
     with worded_for("terminal"):

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from workbench.errors import UsageError, WrongEnvironment
-from workbench.session import latest
+from workbench.base.errors import UsageError, WrongEnvironment
+from workbench.client.session import latest
 
 
 @pytest.mark.parametrize("name", wb.__all__)
@@ -141,7 +141,7 @@ def test_a_place_is_text(where: Any) -> None:
 
 def test_every_error_is_public() -> None:
     """Whatever the workbench raises can be caught by its public name, or by that of its base."""
-    errors = importlib.import_module("workbench.errors")
+    errors = importlib.import_module("workbench.base.errors")
     raised = {
         name for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, errors.WorkbenchError)
     }

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from workbench.errors import AdviceWarning, FileBusy, UnusableFile
-from workbench.system.database import Database
-from workbench.system.files import file_system
-from workbench.system.locks import FileLock
+from workbench.base.errors import AdviceWarning, FileBusy, UnusableFile
+from workbench.base.system.database import Database
+from workbench.base.system.files import file_system
+from workbench.base.system.locks import FileLock
 
 OURS = 0x57425454
 SCHEMA = "CREATE TABLE things(name TEXT PRIMARY KEY, number INTEGER)"
@@ -217,8 +217,8 @@ def test_processes_at_once(path: Path) -> None:
 HOLD = """
 import sys
 from pathlib import Path
-from workbench.system.database import Database
-from workbench.system.locks import FileLock
+from workbench.base.system.database import Database
+from workbench.base.system.locks import FileLock
 path = Path(sys.argv[1])
 file = Database(path, application=0x57425454, schema=sys.argv[2])
 with FileLock(path):

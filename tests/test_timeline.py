@@ -16,7 +16,7 @@ import pexpect
 import pytest
 
 import workbench as wb
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
 from workbench.terminal.watch import screen
 from workbench.testing import session
 from workbench.testing.exports import call_as

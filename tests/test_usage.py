@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 import workbench as wb
-from workbench import chains
-from workbench.errors import InvalidArguments, UsageError, WorkbenchError
+from workbench.base.errors import InvalidArguments, UsageError, WorkbenchError
+from workbench.service import chains
 
 NAMESPACES = (
     "bulk",
@@ -42,7 +42,7 @@ def _functions() -> Iterator[Any]:
         if isinstance(loaded, FunctionType) and name not in NOT_CALLED:
             yield pytest.param(loaded, id=f"wb.{name}")
     for space in NAMESPACES:
-        module = __import__(f"workbench.{space}", fromlist=["_"])
+        module = getattr(wb, space)
         for name in dir(module):
             with suppress(wb.errors.MissingExtra):
                 loaded = getattr(module, name)

@@ -8,7 +8,7 @@ import pytest
 import workbench as wb
 from tests.benchmarks.bench_walks import modules, walks
 from tests.client.doubles import KEY, URL
-from workbench.schema import checks
+from workbench.base.schema import checks
 
 MOST = {
     "a refund's amount to the wire": 7,

@@ -1,6 +1,6 @@
 """The words a reader meets: standard English in names, docstrings, messages, help, pages and notebooks.
 
-`python tests/test_words.py workbench/client docs` lists what a package or folder has to change, with its reason.
+`python tests/test_words.py workbench/client/calls docs` lists what a package or folder has to change, with its reason.
 """
 
 import ast
@@ -222,7 +222,7 @@ def findings(path: Path) -> list[Finding]:
 
 
 def group(path: Path) -> str:
-    """Return the package or folder a file belongs to: `workbench/client`, `tests/forms`, `docs`, `README.md`."""
+    """Return the package or folder a file belongs to: `workbench/client/calls`, `tests/forms`, `docs`, `README.md`."""
     name = path.relative_to(ROOT).parts
     if name[0] in {"workbench", "tests"}:
         return "/".join(name[:2]) if len(name) > 2 else name[0]

@@ -9,9 +9,8 @@ import sqlite3
 from typing import assert_type
 
 import workbench as wb
-from workbench.client.probe import Finding
-from workbench.interface.people import Address, Deletion
-from workbench.interface.transactions import RewardsItem
+from workbench.analysis.rewards import Rewards
+from workbench.client.calls.probe import Finding
 from workbench.records import (
     AnyEvent,
     CompanyApplication,
@@ -29,7 +28,8 @@ from workbench.records import (
     UserUpdated,
     WithdrawalSignature,
 )
-from workbench.rewards import Rewards
+from workbench.service.interface.people import Address, Deletion
+from workbench.service.interface.transactions import RewardsItem
 
 
 def sync(api: wb.Client) -> None:

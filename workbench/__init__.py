@@ -10,101 +10,101 @@
 
 from typing import TYPE_CHECKING
 
+from workbench.base.extras import install_finder
+from workbench.base.lazy import public_names
 from workbench.course import membership
-from workbench.extras import install_finder
-from workbench.lazy import public_names
 
 __version__ = "0.3.0"
 
 if TYPE_CHECKING:
-    from workbench import bulk as bulk
-    from workbench import charts as charts
     from workbench import course as course
-    from workbench import errors as errors
     from workbench import events as events
-    from workbench import panel as panel
     from workbench import records as records
-    from workbench import reports as reports
-    from workbench import rewards as rewards
-    from workbench import sequences as sequences
-    from workbench import tables as tables
     from workbench import testing as testing
-    from workbench import withdrawals as withdrawals
-    from workbench.client.client import AsyncClient as AsyncClient
-    from workbench.client.client import Client as Client
-    from workbench.client.guards import Limits as Limits
-    from workbench.client.journal import Journal as Journal
-    from workbench.errors import ApiError as ApiError
-    from workbench.errors import InvalidRequest as InvalidRequest
-    from workbench.errors import NotFound as NotFound
-    from workbench.errors import NotSent as NotSent
-    from workbench.errors import OutcomeUnknown as OutcomeUnknown
-    from workbench.errors import WorkbenchError as WorkbenchError
-    from workbench.interface.assumptions import assumptions as assumptions
-    from workbench.panel.dashboard import dashboard as dashboard
-    from workbench.panel.page import to_file as to_file
-    from workbench.panel.panel import browse as browse
-    from workbench.panel.panel import form as form
-    from workbench.reports.queries import sql as sql
-    from workbench.reports.worlds import world_from as world_from
+    from workbench.analysis import charts as charts
+    from workbench.analysis import reports as reports
+    from workbench.analysis import rewards as rewards
+    from workbench.analysis import tables as tables
+    from workbench.analysis.reports.queries import sql as sql
+    from workbench.analysis.reports.worlds import world_from as world_from
+    from workbench.analysis.tables.frames import to_frame as to_frame
+    from workbench.base import errors as errors
+    from workbench.base.errors import ApiError as ApiError
+    from workbench.base.errors import InvalidRequest as InvalidRequest
+    from workbench.base.errors import NotFound as NotFound
+    from workbench.base.errors import NotSent as NotSent
+    from workbench.base.errors import OutcomeUnknown as OutcomeUnknown
+    from workbench.base.errors import WorkbenchError as WorkbenchError
+    from workbench.base.schema.rules import FULL as FULL
+    from workbench.client import withdrawals as withdrawals
+    from workbench.client.calls.client import AsyncClient as AsyncClient
+    from workbench.client.calls.client import Client as Client
+    from workbench.client.calls.guards import Limits as Limits
+    from workbench.client.calls.journal import Journal as Journal
+    from workbench.client.session import AsyncSession as AsyncSession
+    from workbench.client.session import Session as Session
+    from workbench.client.session import connect as connect
+    from workbench.client.session import connect_async as connect_async
+    from workbench.client.webhooks.inbox import Inbox as Inbox
+    from workbench.runs import bulk as bulk
+    from workbench.runs import sequences as sequences
     from workbench.sandbox import Sandbox as Sandbox
-    from workbench.schema.rules import FULL as FULL
-    from workbench.session import AsyncSession as AsyncSession
-    from workbench.session import Session as Session
-    from workbench.session import connect as connect
-    from workbench.session import connect_async as connect_async
-    from workbench.tables.frames import to_frame as to_frame
+    from workbench.screens import panel as panel
+    from workbench.screens.panel.dashboard import dashboard as dashboard
+    from workbench.screens.panel.page import to_file as to_file
+    from workbench.screens.panel.panel import browse as browse
+    from workbench.screens.panel.panel import form as form
+    from workbench.service.interface.assumptions import assumptions as assumptions
     from workbench.terminal.shell import load_ipython_extension as load_ipython_extension
     from workbench.terminal.shell import unload_ipython_extension as unload_ipython_extension
     from workbench.testing.comparing import compare_behavior as compare_behavior
     from workbench.testing.comparing import compare_records as compare_records
     from workbench.testing.learning import learn as learn
-    from workbench.webhooks.inbox import Inbox as Inbox
 
 _NAMES = {
-    "ApiError": "workbench.errors",
-    "AsyncClient": "workbench.client.client",
-    "AsyncSession": "workbench.session",
-    "Client": "workbench.client.client",
-    "FULL": "workbench.schema.rules",
-    "Inbox": "workbench.webhooks.inbox",
-    "InvalidRequest": "workbench.errors",
-    "Journal": "workbench.client.journal",
-    "Limits": "workbench.client.guards",
-    "NotFound": "workbench.errors",
-    "NotSent": "workbench.errors",
-    "OutcomeUnknown": "workbench.errors",
+    "ApiError": "workbench.base.errors",
+    "AsyncClient": "workbench.client.calls.client",
+    "AsyncSession": "workbench.client.session",
+    "Client": "workbench.client.calls.client",
+    "FULL": "workbench.base.schema.rules",
+    "Inbox": "workbench.client.webhooks.inbox",
+    "InvalidRequest": "workbench.base.errors",
+    "Journal": "workbench.client.calls.journal",
+    "Limits": "workbench.client.calls.guards",
+    "NotFound": "workbench.base.errors",
+    "NotSent": "workbench.base.errors",
+    "OutcomeUnknown": "workbench.base.errors",
     "Sandbox": "workbench.sandbox",
-    "Session": "workbench.session",
-    "WorkbenchError": "workbench.errors",
-    "assumptions": "workbench.interface.assumptions",
-    "browse": "workbench.panel.panel",
-    "bulk": "workbench.bulk",
-    "charts": "workbench.charts",
+    "Session": "workbench.client.session",
+    "WorkbenchError": "workbench.base.errors",
+    "assumptions": "workbench.service.interface.assumptions",
+    "browse": "workbench.screens.panel.panel",
+    "bulk": "workbench.runs.bulk:",
+    "charts": "workbench.analysis.charts:",
     "compare_behavior": "workbench.testing.comparing",
     "compare_records": "workbench.testing.comparing",
-    "connect": "workbench.session",
-    "connect_async": "workbench.session",
-    "course": "workbench.course",
-    "dashboard": "workbench.panel.dashboard",
-    "errors": "workbench.errors",
-    "events": "workbench.events",
-    "to_file": "workbench.panel.page",
-    "form": "workbench.panel.panel",
+    "connect": "workbench.client.session",
+    "connect_async": "workbench.client.session",
+    "course": "workbench.course:",
+    "dashboard": "workbench.screens.panel.dashboard",
+    "errors": "workbench.base.errors:",
+    "events": "workbench.events:",
+    "to_file": "workbench.screens.panel.page",
+    "form": "workbench.screens.panel.panel",
     "learn": "workbench.testing.learning",
     "load_ipython_extension": "workbench.terminal.shell",
-    "panel": "workbench.panel",
-    "records": "workbench.records",
-    "reports": "workbench.reports",
-    "rewards": "workbench.rewards",
-    "sequences": "workbench.sequences",
-    "sql": "workbench.reports.queries",
-    "tables": "workbench.tables",
-    "testing": "workbench.testing",
-    "to_frame": "workbench.tables.frames",
+    "panel": "workbench.screens.panel:",
+    "records": "workbench.records:",
+    "reports": "workbench.analysis.reports:",
+    "rewards": "workbench.analysis.rewards:",
+    "sequences": "workbench.runs.sequences:",
+    "sql": "workbench.analysis.reports.queries",
+    "tables": "workbench.analysis.tables:",
+    "testing": "workbench.testing:",
+    "to_frame": "workbench.analysis.tables.frames",
     "unload_ipython_extension": "workbench.terminal.shell",
-    "withdrawals": "workbench.withdrawals",
-    "world_from": "workbench.reports.worlds",
+    "withdrawals": "workbench.client.withdrawals:",
+    "world_from": "workbench.analysis.reports.worlds",
 }
 
 install_finder()

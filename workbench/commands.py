@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from workbench.interface.table import Operation
+from workbench.service.interface.table import Operation
 
 _OWN_NAMES = {
     "simulate_authorization": ("transactions", "authorize"),

@@ -6,15 +6,15 @@ wb.events.sample("user.updated", application_status="approved")
 
 from typing import TYPE_CHECKING
 
-from workbench.lazy import public_names
+from workbench.base.lazy import public_names
 
 if TYPE_CHECKING:
-    from workbench.reports.event_logs import read_log as read_log
-    from workbench.webhooks.verify import sample as sample
+    from workbench.analysis.reports.event_logs import read_log as read_log
+    from workbench.client.webhooks.verify import sample as sample
 
 _NAMES = {
-    "read_log": "workbench.reports.event_logs",
-    "sample": "workbench.webhooks.verify",
+    "read_log": "workbench.analysis.reports.event_logs",
+    "sample": "workbench.client.webhooks.verify",
 }
 
 if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`

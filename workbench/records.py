@@ -8,16 +8,16 @@ Names come from `__all__` of the interface modules.
 
 from typing import TYPE_CHECKING
 
-from workbench.lazy import public_names
+from workbench.base.lazy import public_names
 
 if TYPE_CHECKING:
-    from workbench.interface.contracts import *  # noqa: F403
-    from workbench.interface.events import *  # noqa: F403
-    from workbench.interface.people import *  # noqa: F403
-    from workbench.interface.transactions import *  # noqa: F403
-    from workbench.interface.vocabulary import *  # noqa: F403
+    from workbench.service.interface.contracts import *  # noqa: F403
+    from workbench.service.interface.events import *  # noqa: F403
+    from workbench.service.interface.people import *  # noqa: F403
+    from workbench.service.interface.transactions import *  # noqa: F403
+    from workbench.service.interface.vocabulary import *  # noqa: F403
 else:  # a type checker would take any name from `__getattr__`
-    from workbench.interface import contracts, events, people, transactions, vocabulary
+    from workbench.service.interface import contracts, events, people, transactions, vocabulary
 
     _NAMES = {
         name: module.__name__

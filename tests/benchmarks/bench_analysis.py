@@ -20,9 +20,9 @@ import pandas as pd
 import pyarrow as pa
 
 from workbench import reports, tables
-from workbench.tables.event_frames import events_frame
-from workbench.tables.frames import to_file
-from workbench.tables.rows import to_pandas
+from workbench.analysis.tables.event_frames import events_frame
+from workbench.analysis.tables.frames import to_file
+from workbench.analysis.tables.rows import to_pandas
 
 SIZE = 1_000_000
 TARGET = 3.0

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from tests.chains.cases import chance
-from workbench.chains import digest, public_address, recover, sign, withdraw_typed_data
+from workbench.service.chains import digest, public_address, recover, sign, withdraw_typed_data
 
 _ROUNDS = 40
 _PER_ROUND = 25
@@ -63,10 +63,10 @@ def main() -> None:
     """Print the figures."""
     ours, theirs = verification()
     print(f"verify one EVM signature: ours {ours:.0f} µs, eth-account {theirs:.0f} µs, ratio {ours / theirs:.2f}")
-    everything = "import workbench.chains as c; [getattr(c, name) for name in c.__all__]"
+    everything = "import workbench.service.chains as c; [getattr(c, name) for name in c.__all__]"
     used = f"{everything}; c.recover; import coincurve, Crypto.Hash.keccak, nacl.signing"
     for what, statement in {
-        "the package": "import workbench.chains",
+        "the package": "import workbench.service.chains",
         "the package and all it names": everything,
         "and the libraries behind it": used,
         "eth-account": "import eth_account",

@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 
 import workbench as wb
-from workbench.client.client import Client
-from workbench.client.journal import Journal
+from workbench.client.calls.client import Client
+from workbench.client.calls.journal import Journal
 
 _ROUNDS = 15
 _CALL = {"currency": "USD", "merchant_name": "Corner Grocery", "merchant_category_code": "5411", "amount": 1}
@@ -90,9 +90,9 @@ def journal_file() -> float:
 def connecting() -> tuple[float, float]:
     """Return seconds of the first `connect()` in a process beyond its imports, and of a later one."""
     code = (
-        "import time, workbench.session, workbench.sandbox.embedded, workbench.sandbox.transport\n"
-        "start = time.perf_counter(); workbench.session.connect(); first = time.perf_counter() - start\n"
-        "start = time.perf_counter(); workbench.session.connect(); print(first, time.perf_counter() - start)"
+        "import time, workbench.client.session, workbench.sandbox.embedded, workbench.sandbox.transport\n"
+        "start = time.perf_counter(); workbench.client.session.connect(); first = time.perf_counter() - start\n"
+        "start = time.perf_counter(); workbench.client.session.connect(); print(first, time.perf_counter() - start)"
     )
     runs = [subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True) for _ in range(5)]
     firsts, seconds = zip(*(map(float, run.stdout.split()) for run in runs), strict=True)

@@ -22,8 +22,8 @@ from lithic._models import BaseModel, FinalRequestOptions, construct_type
 from pydantic import Field
 
 from tests.conftest import SAMPLES
-from workbench.interface import convert, table
-from workbench.schema import checks, strict_json, walk
+from workbench.base.schema import checks, strict_json, walk
+from workbench.service.interface import convert, table
 
 _ROUNDS = 60
 _PER_ROUND = 200

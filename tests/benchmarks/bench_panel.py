@@ -17,7 +17,7 @@ from playwright.sync_api import Page, sync_playwright
 import workbench
 from tests.browser.lab import CHROMIUM, FLAGS, SLOW, jupyter_lab
 from tests.browser.test_panel import MANY, shown_panel
-from workbench.panel.listing import Listing
+from workbench.screens.panel.listing import Listing
 
 BARS = {"first rows": 300, "sort": 150, "search": 150 + 120, "scroll to the end": 150}
 """Milliseconds, at most. A search waits 120 ms for further keys."""
@@ -155,7 +155,7 @@ def main() -> int:
     print("| Step | ms | bar, ms |\n|---|---|---|")
     for name, bar in BARS.items():
         print(f"| {name} | {found[name]:.0f} | {bar} |")
-    size = (Path(workbench.__file__).parent / "panel" / "panel.js").stat().st_size
+    size = (Path(workbench.__file__).parent / "screens" / "panel" / "panel.js").stat().st_size
     print(f"\n{size / 1000:.1f} kB of JavaScript")
     return int(any(found[name] > bar for name, bar in BARS.items()) or missed > 0)
 

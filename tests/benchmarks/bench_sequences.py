@@ -11,11 +11,11 @@ from typing import Any
 
 import httpx
 
-from workbench.client.client import Client
+from workbench.analysis.tables.frames import to_frame
+from workbench.client.calls.client import Client
+from workbench.runs.sequences import Sequence, param, ref, run, run_many, step
+from workbench.runs.sequences.sequence import Parameter
 from workbench.sandbox import Sandbox
-from workbench.sequences import Sequence, param, ref, run, run_many, step
-from workbench.sequences.sequence import Parameter
-from workbench.tables.frames import to_frame
 from workbench.testing import traffic
 
 SCRIPT = Sequence(

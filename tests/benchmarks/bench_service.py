@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import workbench as wb
-from workbench.interface.openapi import document
 from workbench.sandbox import Sandbox
+from workbench.service.interface.openapi import document
 
 ROUNDS = 7
 SECONDS = 2.0

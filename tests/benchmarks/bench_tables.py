@@ -64,7 +64,7 @@ def bodies(rows: int) -> list[bytes]:
 
 def fast(size: int) -> Figures:
     """Page bodies to the full typed frame."""
-    from workbench.rewards.pages import rewards_from_pages
+    from workbench.analysis.rewards.pages import rewards_from_pages
 
     given = bodies(size)
     rewards_from_pages(given[:64])
@@ -137,7 +137,7 @@ def sdk(size: int) -> Figures:
 
 def odd(size: int) -> Figures:
     """The same with one irregular page, and with a new member on every row."""
-    from workbench.rewards.pages import rewards_from_pages
+    from workbench.analysis.rewards.pages import rewards_from_pages
 
     usual = bodies(size)
     odd_ones = {}
@@ -171,7 +171,7 @@ def served(delay: float) -> Iterator[str]:
 
 
 def client(url: str) -> Any:
-    from workbench.client.client import Client
+    from workbench.client.calls.client import Client
 
     return Client(base_url=url, api_key="benchmark", journal=False, timeout=60)
 
@@ -196,10 +196,10 @@ def flight(size: int) -> Figures:
     """Pages a second with 8 and 64 in flight, and a stock AsyncClient with 64, of a service without delay."""
     import httpx
 
-    from workbench.client.client import Bodies
-    from workbench.interface.transactions import ListRewardsActivity
-    from workbench.rewards.read_job import Gate
-    from workbench.schema.walk import build
+    from workbench.analysis.rewards.read_job import Gate
+    from workbench.base.schema.walk import build
+    from workbench.client.calls.client import Bodies
+    from workbench.service.interface.transactions import ListRewardsActivity
 
     async def ours(url: str, many: int) -> float:
         made, gate = Bodies(client(url)), Gate(many)  # as a read has them
@@ -246,10 +246,10 @@ def flight(size: int) -> Figures:
 
 def latency(size: int) -> Figures:
     """Users of three pages each, every answer after 50 ms, read from plain synchronous code; and fetching alone."""
-    from workbench.client.client import Bodies
-    from workbench.interface.transactions import ListRewardsActivity
-    from workbench.rewards.reading import fetch
-    from workbench.schema.walk import build
+    from workbench.analysis.rewards.reading import fetch
+    from workbench.base.schema.walk import build
+    from workbench.client.calls.client import Bodies
+    from workbench.service.interface.transactions import ListRewardsActivity
 
     async def fetching(url: str) -> float:
         made = Bodies(client(url))
@@ -287,7 +287,7 @@ def cluster(size: int) -> Figures:
     import distributed
 
     from tests.benchmarks import bench_tables
-    from workbench.rewards.reading import fetch
+    from workbench.analysis.rewards.reading import fetch
 
     users, found = [user(n) for n in range(size)], Figures()
     with served(0.02) as url:
@@ -307,7 +307,7 @@ def cluster(size: int) -> Figures:
 
 def events(size: int) -> Figures:
     """A log of this many bytes, summed up by day, kind and status."""
-    from workbench.reports.event_logs import read_log
+    from workbench.analysis.reports.event_logs import read_log
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.ndjson"
@@ -323,7 +323,7 @@ def log_job(name: str, path: str) -> Figures:
     import duckdb
     import pandas as pd  # noqa: F401 - both make frames
 
-    from workbench.reports.event_logs import read_log
+    from workbench.analysis.reports.event_logs import read_log
 
     columns = "id, resource, action, version, eventReceivedAt, unnest(body, recursive := true)"
     summed = "date_trunc('day', eventReceivedAt), resource, action, coalesce(body.applicationStatus, body.spend.status)"
@@ -353,9 +353,9 @@ LOG_JOBS = (
 
 def same_file(source: str, path: str) -> str:
     """Return the SQL that writes what `to_parquet` writes: the same columns, types, masks and compression."""
-    from workbench.interface.events import EVENT_KINDS
-    from workbench.schema.walk import Boolean, DateTime, DecimalNumber, Integer
-    from workbench.tables.event_frames import COMPUTED, events_layout
+    from workbench.analysis.tables.event_frames import COMPUTED, events_layout
+    from workbench.base.schema.walk import Boolean, DateTime, DecimalNumber, Integer
+    from workbench.service.interface.events import EVENT_KINDS
 
     types: dict[type[Any], str] = {
         Integer: "BIGINT", Boolean: "BOOLEAN", DateTime: "TIMESTAMPTZ", DecimalNumber: "DECIMAL(37, 18)",

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import workbench as wb
 from tests.benchmarks.bench_chains import import_cost
 from tests.withdrawals.lessons import Service, answered
-from workbench import chains
-from workbench.chains.values import derive_secret
+from workbench.service import chains
+from workbench.service.chains.values import derive_secret
 
 _ROUNDS = 200
 
@@ -46,8 +46,8 @@ def main() -> None:
         "explain it": lambda: withdrawal.explain(transaction),
     }.items():
         print(f"{what}: {_timed(work):.0f} µs")
-    print(f"import the package: {import_cost('import workbench.withdrawals'):.0f} ms")
-    everything = "import workbench.withdrawals as w; [getattr(w, name) for name in w.__all__]"
+    print(f"import the package: {import_cost('import workbench.client.withdrawals'):.0f} ms")
+    everything = "import workbench.client.withdrawals as w; [getattr(w, name) for name in w.__all__]"
     print(f"import the package and all it names: {import_cost(everything):.0f} ms")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.sandbox.driver import PERSON
 from workbench import reports
-from workbench.errors import BadRequest
+from workbench.base.errors import BadRequest
 from workbench.sandbox import Request, Sandbox
 
 PEOPLE = 500

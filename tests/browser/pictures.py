@@ -19,9 +19,10 @@ from playwright.sync_api import Locator
 
 import workbench as wb
 from tests.charts import samples
-from workbench import charts, rendering
-from workbench.rendering import design, markup
-from workbench.rendering.design import LOOKS, word
+from workbench import charts
+from workbench.service import rendering
+from workbench.service.rendering import design, markup
+from workbench.service.rendering.design import LOOKS, word
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 TOLERANCE = 0.02
@@ -142,7 +143,7 @@ def specimen() -> str:
         "Chart": charts.points_chart(samples.rewards(), freq="month")._repr_html_(),
         "Compact chart": charts.categories_chart(samples.rewards(), size="compact")._repr_html_(),
     }  # fmt: skip
-    css = (Path(wb.__file__).parent / "panel" / "dashboard.css").read_text(encoding="utf-8")
+    css = (Path(wb.__file__).parent / "screens" / "panel" / "dashboard.css").read_text(encoding="utf-8")
     own = (
         "body{margin:0;color-scheme:light dark} .wbd{columns:2;column-gap:24px;max-width:none} section{break-inside:avoid;margin:0 0 16px}"
         " h2{font-size:15px;margin:0 0 4px;border-bottom:1px solid var(--wb-line)} .colors{columns:3} .colors span{display:inline-block;width:40px;"

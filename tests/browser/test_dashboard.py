@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.lab import SLOW, Desk, change_theme, environment
 from tests.browser.pictures import picture
-from workbench.panel.dashboard import PARTS
+from workbench.screens.panel.dashboard import PARTS
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 BOXES = """root => {

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.browser
 MANY = """
 import random
 import workbench as wb
-from workbench.panel import listing
-from workbench.panel import lists as things
+from workbench.screens.panel import listing
+from workbench.screens.panel import lists as things
 api = wb.connect(seed=7)
 chance = random.Random(1)
 ids = [f"{n:06d}" for n in range(100_000)]
@@ -314,10 +314,10 @@ HOSTILE = r"""
 import workbench as wb
 from html import escape
 from decimal import Decimal
-from workbench import rendering
-from workbench.panel import listing
-from workbench.panel import lists as things
-from workbench.forms.widgets import style_sheet
+from workbench.service import rendering
+from workbench.screens.panel import listing
+from workbench.screens.panel import lists as things
+from workbench.screens.forms.widgets import style_sheet
 import ipywidgets
 texts = [
     '<img src=x onerror=alert(1)>', '<svg onload=alert(1)>', '"><script>alert(1)</script>', '</style><script>alert(1)</script>',

@@ -4,9 +4,9 @@ import json
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from workbench.bulk import resume, run
-from workbench.client.client import Client
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
+from workbench.client.calls.client import Client
+from workbench.runs.bulk import resume, run
 
 
 def send_all(url: str, key: str, path: Path, workers: int, ready: Connection) -> None:

@@ -14,11 +14,11 @@ import pytest
 
 from tests.bulk.bulk_child import send_all
 from tests.processes import PROCESSES
-from workbench.bulk import resume, run
-from workbench.bulk.outcomes import RunRecord
-from workbench.errors import UnusableFile
+from workbench.base.errors import UnusableFile
+from workbench.client.session import connect
+from workbench.runs.bulk import resume, run
+from workbench.runs.bulk.outcomes import RunRecord
 from workbench.sandbox import Sandbox
-from workbench.session import connect
 
 ADDRESS = {
     "address_line1": "1 Example Street", "city": "New York", "region": "NY", "postal_code": "10001", "country_code": "US",
@@ -55,7 +55,7 @@ def made(sandbox: Sandbox) -> Counter[str]:
 
 def finished(sandbox: Sandbox, run: Path, rows: list[dict[str, Any]], url: str, key: str) -> Any:
     """Resolve what is unknown by looking, and send the rest."""
-    from workbench.client.client import Client
+    from workbench.client.calls.client import Client
 
     there = made(sandbox)
     air = in_flight(run)

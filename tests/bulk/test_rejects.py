@@ -16,15 +16,15 @@ import pandas as pd
 import pytest
 
 from tests.bulk.test_runs import api_of, filed, people
-from workbench.bulk import InvalidRows, RunChanged, investigate, read_rows, resume, run
-from workbench.bulk.plan import write_rejects
-from workbench.errors import InvalidRequest, UsageError
+from workbench.analysis.tables.frames import to_frame
+from workbench.base.errors import InvalidRequest, UsageError
+from workbench.base.schema.masks import DOTS
+from workbench.base.schema.rules import FULL
+from workbench.base.system.progress import Progress
+from workbench.client.session import connect
+from workbench.runs.bulk import InvalidRows, RunChanged, investigate, read_rows, resume, run
+from workbench.runs.bulk.plan import write_rejects
 from workbench.sandbox import Sandbox
-from workbench.schema.masks import DOTS
-from workbench.schema.rules import FULL
-from workbench.session import connect
-from workbench.system.progress import Progress
-from workbench.tables.frames import to_frame
 
 MISTYPED = "0x8ba1f109551bD432803012645Ac136ddd64DBA7A"  # the checksum of another address
 
@@ -82,7 +82,7 @@ def test_all_problems_are_a_frame_sorted_by_row(sandbox: Sandbox, tmp_path: Path
     assert "canary" not in frame.to_csv()
 
 
-@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_implausible_rows_are_sent_on_request(sandbox: Sandbox) -> None:
     """A birth date in the future breaks no rule."""
     rows = [{**people(1)[0], "birth_date": "2030-01-01"}]
@@ -92,7 +92,7 @@ def test_implausible_rows_are_sent_on_request(sandbox: Sandbox) -> None:
     assert run(api_of(sandbox).create_user_application, rows, implausible=True, progress=False).ok
 
 
-@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_mistyped_addresses_are_sent_only_where_that_is_allowed(sandbox: Sandbox, tmp_path: Path) -> None:
     """By a view of the client, for a run and for its resumption."""
     rows = [{**people(1)[0], "wallet_address": MISTYPED}]
@@ -210,7 +210,7 @@ def test_evidence_for_unknown_rows_is_looked_up_and_nothing_decided(tmp_path: Pa
 
     calls: list[httpx.Request] = []
     inner = api.sandbox.transport()
-    from workbench.client.client import Client
+    from workbench.client.calls.client import Client
 
     other = Client(
         base_url=api.sandbox.base_url, api_key=api.sandbox.full_key, transport=httpx.MockTransport(handle),

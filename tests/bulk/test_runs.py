@@ -11,19 +11,19 @@ import httpx
 import pandas as pd
 import pytest
 
-from workbench.bulk import Interrupted, RunChanged, resume
-from workbench.bulk.outcomes import BulkResult
-from workbench.bulk.sending import run
-from workbench.client.client import AsyncClient, Client
-from workbench.client.guards import Limits
-from workbench.client.journal import Journal, recorder_of
-from workbench.errors import CannotRecord, FileBusy, InvalidRequest, NotArmed, UsageError, WrongEnvironment
+from workbench.analysis.tables.frames import to_frame
+from workbench.base.errors import CannotRecord, FileBusy, InvalidRequest, NotArmed, UsageError, WrongEnvironment
+from workbench.base.schema.rules import FULL
+from workbench.base.system.locks import FileLock
+from workbench.base.system.progress import Progress
+from workbench.client.calls.client import AsyncClient, Client
+from workbench.client.calls.guards import Limits
+from workbench.client.calls.journal import Journal, recorder_of
+from workbench.runs.bulk import Interrupted, RunChanged, resume
+from workbench.runs.bulk.outcomes import BulkResult
+from workbench.runs.bulk.sending import run
+from workbench.runs.sequences import catalogue
 from workbench.sandbox import Sandbox
-from workbench.schema.rules import FULL
-from workbench.sequences import catalogue
-from workbench.system.locks import FileLock
-from workbench.system.progress import Progress
-from workbench.tables.frames import to_frame
 
 NOBODY = "00000000-0000-4000-8000-000000000001"
 PERSON = catalogue["application-approved"]["apply"].arguments
@@ -364,7 +364,7 @@ def test_only_the_owner_can_read_the_file_of_a_run(sandbox: Sandbox, tmp_path: P
     assert {file.stat().st_mode & 0o077 for file in tmp_path.iterdir()} == {0}
 
 
-@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_production_requires_the_phrase_of_the_plan(sandbox: Sandbox) -> None:
     """The number of rows and their sum; the client has to be armed as well."""
     live = Sandbox(seed=3, environment="production")
@@ -385,7 +385,7 @@ def test_production_requires_the_phrase_of_the_plan(sandbox: Sandbox) -> None:
     assert run(api.create_user_application, people(2), implausible=True, confirm="2 rows", progress=False).ok
 
 
-@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_resolving_a_row_resolves_its_call_in_the_journal(tmp_path: Path) -> None:
     """So the row can be sent again where the same write twice is refused."""
     live, path, rows = Sandbox(seed=3, environment="production"), tmp_path / "run", people(2)
@@ -490,7 +490,7 @@ class _Quick:
     """A clock that does not wait."""
 
     def __new__(cls) -> Any:
-        from workbench.client.pace import Clock
+        from workbench.client.calls.pace import Clock
 
         class Quick(Clock):
             def sleep(self, seconds: float) -> None:
@@ -500,7 +500,7 @@ class _Quick:
 
 
 def _memory() -> Any:
-    from workbench.client.journal import Journal
+    from workbench.client.calls.journal import Journal
 
     return Journal()
 

@@ -11,12 +11,12 @@ from typing import Any
 import httpx
 import pytest
 
-from workbench.bulk import Interrupted, resume, run
-from workbench.client.client import Client
+from workbench.base.system.progress import Progress
+from workbench.client.calls.client import Client
+from workbench.runs.bulk import Interrupted, resume, run
+from workbench.runs.sequences import Sequence, Stepper, param, run_many, step
+from workbench.runs.sequences.sequence import Parameter
 from workbench.sandbox import Sandbox
-from workbench.sequences import Sequence, Stepper, param, run_many, step
-from workbench.sequences.sequence import Parameter
-from workbench.system.progress import Progress
 
 pytestmark = pytest.mark.slow  # each is stopped while it waits
 

@@ -16,8 +16,8 @@ import pytest
 import workbench as wb
 from tests.canaries.planted import ACCOUNT, BUSINESS, CHANGES, LINK, OWNER, PERSON, PLANTED
 from tests.client.doubles import Service, client_on
-from workbench.sequences import run
-from workbench.session import Session
+from workbench.client.session import Session
+from workbench.runs.sequences import run
 from workbench.testing import from_journal, to_text
 
 RECIPIENT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"

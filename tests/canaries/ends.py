@@ -12,11 +12,11 @@ import httpx
 import workbench as wb
 from tests.canaries.planted import ACCOUNT, CHANGES, LINK, OWNER, PERSON, PHRASE, PLANTED
 from tests.client.doubles import CARD, URL, FakeClock, Service, client_on
-from workbench import chains
-from workbench.chains.values import refuse_private_key
-from workbench.sequences import InvalidSequence, read_toml, run, run_many
-from workbench.webhooks.verify import SignatureRefused
-from workbench.withdrawals.withdrawal import Withdrawal
+from workbench.client.webhooks.verify import SignatureRefused
+from workbench.client.withdrawals.withdrawal import Withdrawal
+from workbench.runs.sequences import InvalidSequence, read_toml, run, run_many
+from workbench.service import chains
+from workbench.service.chains.values import refuse_private_key
 
 KEY = PLANTED["api key"]
 PRIVATE_KEY = "0x" + PLANTED["private key"]
@@ -52,7 +52,7 @@ def _awaited(answer: Any, **arguments: Any) -> None:
 
 
 def _record(**changes: Any) -> None:
-    from workbench.interface.transactions import SimulateAuthorization
+    from workbench.service.interface.transactions import SimulateAuthorization
 
     with client_on(Service({}), api_key=KEY) as api:
         api.send(SimulateAuthorization(**{**SALE, **changes}))

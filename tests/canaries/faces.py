@@ -15,13 +15,13 @@ from tests.canaries.places import Place, command, widgets
 from tests.canaries.planted import ACCOUNT, BUSINESS, CHANGES, OWNER, PERSON
 from tests.client.doubles import client_on
 from workbench import testing
-from workbench.client.client import Client
+from workbench.analysis.reports.queries import SESSION
+from workbench.client.calls.client import Client
 from workbench.course.classroom import ClassServer
 from workbench.course.classroom.exports import FORMS
 from workbench.course.drill_run import drill
 from workbench.course.drills import DRILLS
 from workbench.course.learner import EXERCISES
-from workbench.reports.queries import SESSION
 from workbench.terminal.watch import screen
 from workbench.testing.agent_tools import make_server
 from workbench.testing.exports import call_as

@@ -20,10 +20,10 @@ from rich.pretty import pretty_repr
 import workbench as wb
 from tests.canaries.conftest import Life
 from tests.canaries.planted import ACCOUNT, BUSINESS, CHANGES, OWNER, PERSON
-from workbench import rendering
-from workbench.forms.answers import Reveal
-from workbench.interface.table import OPERATIONS
-from workbench.sequences.sequence import dumps
+from workbench.runs.sequences.sequence import dumps
+from workbench.screens.forms.answers import Reveal
+from workbench.service import rendering
+from workbench.service.interface.table import OPERATIONS
 from workbench.terminal import main
 
 Texts = Iterable[str | bytes]

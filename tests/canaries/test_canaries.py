@@ -33,7 +33,7 @@ def test_each_value_was_sent_or_received(life: Life) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 @pytest.mark.parametrize(
     "place",
     [pytest.param(one, id=name, marks=pytest.mark.slow if one.slow else ()) for name, one in (PLACES | FACES).items()],

@@ -16,9 +16,9 @@ import pytest
 
 import workbench as wb
 from workbench import testing
-from workbench.interface.table import OPERATIONS
-from workbench.schema.fields import OPEN
-from workbench.schema.walk import build, values
+from workbench.base.schema.fields import OPEN
+from workbench.base.schema.walk import build, values
+from workbench.service.interface.table import OPERATIONS
 
 USER = "9b26cf74-10af-42ce-bea3-5d52ed4a93c6"
 ADDRESS = {"region": "Qregion{n}", "country_code": "US"}
@@ -200,7 +200,7 @@ def test_nothing_that_an_error_repeats_is_written(
         )
     )
     api = wb.Session(
-        base_url="https://api.example.com/v1", api_key="k" * 20, transport=transport, check=False, journal=wb.client.journal.Journal()
+        base_url="https://api.example.com/v1", api_key="k" * 20, transport=transport, check=False, journal=wb.Journal()
     )  # fmt: skip
     caplog.set_level(logging.DEBUG)
 

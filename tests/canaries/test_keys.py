@@ -19,14 +19,14 @@ from rich.pretty import pretty_repr
 import workbench as wb
 from tests.canaries.planted import OWNER, PERSON, PLANTED, found
 from tests.client.doubles import URL, Service, client_on
-from workbench.client.key_sources import find_key
-from workbench.client.keys import Key
-from workbench.client.profiles import client_settings, open_profile
-from workbench.sequences import Sequence
-from workbench.sequences import run as run_sequence
+from workbench.client.calls.key_sources import find_key
+from workbench.client.calls.keys import Key
+from workbench.client.calls.profiles import client_settings, open_profile
+from workbench.runs.sequences import Sequence
+from workbench.runs.sequences import run as run_sequence
 from workbench.testing import from_journal
 
-pytestmark = pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 KEY, SIGNING = PLANTED["api key"], PLANTED["webhook key"]
 PROFILE = f'[profiles.acme]\nbase_url = "{URL}"\n'
 

@@ -70,7 +70,7 @@ def _history(shell: Any) -> tuple[list[str], bytes]:
     return inputs, b"".join(one.read_bytes() for one in path.parent.glob("history.sqlite*"))
 
 
-@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_the_history_holds_what_was_typed_and_no_more(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """Calls, forms, magics and failures put nothing planted into the history, `In`, `Out` or what the shell printed."""
     asked: list[str] = []
@@ -117,7 +117,7 @@ def test_a_call_put_into_a_cell_is_masked(shell: Any, monkeypatch: pytest.Monkey
     assert [] == found(given + repr(asked))
 
 
-@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_what_a_person_types_is_theirs_but_for_keys(shell: Any) -> None:
     """A value written into a cell stands in the history as it was typed; a cell with a key does not."""
     undo = load(shell)

@@ -12,10 +12,10 @@ import workbench as wb
 from tests.canaries.conftest import RECIPIENT, Life
 from tests.canaries.places import command, options, widgets
 from tests.canaries.planted import PERSON, PLANTED, found
-from workbench.client.pace import Clock
-from workbench.errors import UsageError
-from workbench.forms.answers import Reveal
-from workbench.withdrawals.wallet import SHOWN_FOR, Revealed
+from workbench.base.errors import UsageError
+from workbench.client.calls.pace import Clock
+from workbench.client.withdrawals.wallet import SHOWN_FOR, Revealed
+from workbench.screens.forms.answers import Reveal
 
 
 def test_a_table_reveals_what_is_named(life: Life, tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_what_the_sandbox_tells_is_plain_by_name(life: Life) -> None:
     assert found(b"".join(body for _, _, body in life.things["drained"][0])) != []
 
 
-@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_a_served_sandbox_tells_the_same() -> None:
     """Over HTTP too, what controls tell prints masked and holds plain values."""
     from workbench.sandbox.remote import RemoteSandbox
@@ -54,7 +54,7 @@ def test_a_served_sandbox_tells_the_same() -> None:
     assert found(f"{state!r} {events!r} {drained!r} {pretty_repr([state, events, drained])}") == []
 
 
-@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_a_command_shows_what_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--reveal` shows private values, of records and of what controls tell; without it none is shown."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
@@ -105,7 +105,7 @@ def test_a_revealed_signature_is_a_view_that_passes() -> None:
         assert found(pretty_repr(shown) + repr([getattr(shown, name) for name in shown.__slots__]), (data, salt)) == []
 
 
-@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_a_revealed_answer_passes_from_the_screen() -> None:
     """What a form shows for a minute is a widget, counted in the journal, and out of the widgets' state when it is hidden."""
     later: list[Any] = []

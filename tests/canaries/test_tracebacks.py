@@ -18,7 +18,7 @@ from traitlets.config import Config
 import workbench as wb
 from tests.canaries.ends import ENDS, End
 from tests.canaries.planted import found
-from workbench import rendering
+from workbench.service import rendering
 
 
 class Act:
@@ -92,7 +92,7 @@ def _locals(error: BaseException) -> Iterator[str]:
             yield f"{frame.f_code.co_filename}:{frame.f_lineno} {name} = {value!r} {pretty_repr(value)}"
 
 
-@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
 def test_no_traceback_holds_one(end: End, tmp_path: Path) -> None:
     """Neither the error's words, its attributes and face, nor the locals of a frame that is not the caller's hold one."""
@@ -102,7 +102,7 @@ def test_no_traceback_holds_one(end: End, tmp_path: Path) -> None:
     assert {name: those for name, those in leaked.items() if those} == {}
 
 
-@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "mode", ["Minimal", "Verbose", *(pytest.param(mode, marks=pytest.mark.soak) for mode in ("Plain", "Context"))]
@@ -121,7 +121,7 @@ def test_no_mode_of_ipython_shows_one(mode: str, shell: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_a_cell_that_fails_shows_none(shell: Any, tmp_path: Path) -> None:
     """With our faces on, in the most talkative mode, what a failing cell prints holds none."""
     shell.InteractiveTB.set_mode(mode="Verbose")

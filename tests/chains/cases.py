@@ -4,8 +4,8 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.chains import eip55
-from workbench.chains.values import derive_secret
+from workbench.service.chains import eip55
+from workbench.service.chains.values import derive_secret
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
@@ -41,7 +41,7 @@ class Chance:
         }
 
     def call(self, version: int) -> dict[str, Any]:
-        from workbench.chains import sign
+        from workbench.service.chains import sign
 
         def signature() -> bytes:
             return sign(self.source.randbytes(32), self.secret())

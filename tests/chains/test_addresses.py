@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.chains import (
+from workbench.base.errors import UsageError
+from workbench.service.chains import (
     Family,
     address_problems,
     checksum_note,
@@ -15,9 +16,8 @@ from workbench.chains import (
     same_address,
     similar_addresses,
 )
-from workbench.chains.addresses import chain_of, family_of_address
-from workbench.chains.values import base58_encode, strkey_encode
-from workbench.errors import UsageError
+from workbench.service.chains.addresses import chain_of, family_of_address
+from workbench.service.chains.values import base58_encode, strkey_encode
 
 EIP_55 = (
     "0x52908400098527886E0F7030069857D2E4169EE7",

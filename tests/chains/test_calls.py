@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chains.cases import chance
-from workbench.chains import WithdrawCall, read_call_data, withdraw_call_data
-from workbench.chains.calls import abi_decode, abi_encode, function_signature, selector
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
+from workbench.service.chains import WithdrawCall, read_call_data, withdraw_call_data
+from workbench.service.chains.calls import abi_decode, abi_encode, function_signature, selector
 
 ONE = chance(1).call(1)
 TWO = chance(2).call(2)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.chains import keccak256, read_bytes
-from workbench.chains.values import base58_decode, base58_encode, strkey_decode, strkey_encode
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
+from workbench.service.chains import keccak256, read_bytes
+from workbench.service.chains.values import base58_decode, base58_encode, strkey_decode, strkey_encode
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.chains.cases import chance
-from workbench.chains import address_problems, coordinator_typed_data, digest, withdraw_typed_data
-from workbench.chains.messages import encode_type
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
+from workbench.service.chains import address_problems, coordinator_typed_data, digest, withdraw_typed_data
+from workbench.service.chains.messages import encode_type
 
 CASE = chance(712).withdrawal() | {"chain_id": 84532, "amount": 25_000_000, "nonce": 0}
 

@@ -6,7 +6,8 @@ import pytest
 
 from tests.chains.cases import chance
 from tests.conftest import RECORDED
-from workbench.chains import (
+from workbench.base.errors import UsageError
+from workbench.service.chains import (
     Family,
     read_parameters,
     read_signature,
@@ -19,9 +20,8 @@ from workbench.chains import (
     write_salt,
     write_signature,
 )
-from workbench.chains.addresses import family_of
-from workbench.chains.values import base58_encode, derive_secret, ed25519_public_key, strkey_encode
-from workbench.errors import UsageError
+from workbench.service.chains.addresses import family_of
+from workbench.service.chains.values import base58_encode, derive_secret, ed25519_public_key, strkey_encode
 
 SECRET = derive_secret(b"tests", "parameters")
 PUBLIC = ed25519_public_key(SECRET)

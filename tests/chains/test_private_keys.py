@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.chains import address_problems, eip55, read_bytes, read_call_data, recover, withdraw_typed_data
-from workbench.chains.values import (
+from workbench.base.errors import UsageError
+from workbench.service.chains import address_problems, eip55, read_bytes, read_call_data, recover, withdraw_typed_data
+from workbench.service.chains.values import (
     base58_encode,
     derive_secret,
     ed25519_public_key,
@@ -15,7 +16,6 @@ from workbench.chains.values import (
     refuse_private_key,
     strkey_encode,
 )
-from workbench.errors import UsageError
 
 HEX = derive_secret(b"never use me", "hex").hex()
 SEED = derive_secret(b"never use me", "seed")

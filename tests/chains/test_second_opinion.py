@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.chains.cases import Chance, chance
-from workbench.chains import (
+from workbench.service.chains import (
     address_problems,
     coordinator_typed_data,
     digest,
@@ -24,7 +24,13 @@ from workbench.chains import (
     withdraw_call_data,
     withdraw_typed_data,
 )
-from workbench.chains.values import base58_decode, base58_encode, ed25519_public_key, strkey_decode, strkey_encode
+from workbench.service.chains.values import (
+    base58_decode,
+    base58_encode,
+    ed25519_public_key,
+    strkey_decode,
+    strkey_encode,
+)
 
 pytestmark = pytest.mark.skipif(find_spec("eth_account") is None, reason="eth-account is not installed")
 
@@ -154,7 +160,7 @@ def test_call_data(version, count):
     from eth_abi import decode, encode
     from eth_utils import function_signature_to_4byte_selector
 
-    from workbench.chains.calls import function_signature
+    from workbench.service.chains.calls import function_signature
 
     signature = function_signature(version)
     kinds = signature.partition("(")[2].rstrip(")").split(",")

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chains.cases import ORDER, chance
-from workbench.chains import public_address, recover, sign, sign_ed25519, verify_ed25519
-from workbench.chains.values import derive_secret, ed25519_public_key
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
+from workbench.service.chains import public_address, recover, sign, sign_ed25519, verify_ed25519
+from workbench.service.chains.values import derive_secret, ed25519_public_key
 
 SECRET = derive_secret(b"tests", "signatures")
 HASH = bytes(range(32))

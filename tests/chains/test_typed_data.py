@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from workbench.chains import digest, keccak256, public_address, recover, sign
-from workbench.chains.messages import encode_type
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
+from workbench.service.chains import digest, keccak256, public_address, recover, sign
+from workbench.service.chains.messages import encode_type
 
 MAIL = {
     "types": {

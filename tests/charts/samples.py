@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 import workbench as wb
-from workbench.interface.transactions import RewardsItem
+from workbench.service.interface.transactions import RewardsItem
 
 EXACT = Context(prec=1000)
 JANUARY = datetime(2026, 1, 10, 12, tzinfo=UTC)

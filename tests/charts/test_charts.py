@@ -18,9 +18,9 @@ import workbench as wb
 from tests.charts import samples
 from tests.forms.test_looks import contrast
 from workbench import charts, reports
-from workbench.rendering.design import DARK, LIGHT, LOOKS
-from workbench.rewards.read_result import HIDDEN
-from workbench.tables.frames import to_frame
+from workbench.analysis.rewards.read_result import HIDDEN
+from workbench.analysis.tables.frames import to_frame
+from workbench.service.rendering.design import DARK, LIGHT, LOOKS
 
 pytestmark = pytest.mark.slow  # each draws
 

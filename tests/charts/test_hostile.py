@@ -21,8 +21,8 @@ from matplotlib.figure import Figure
 
 from tests.charts import samples
 from workbench import charts
-from workbench.charts.data import MAX_LABEL, label, number, scale_of, wrapped
-from workbench.errors import hidden_characters
+from workbench.analysis.charts.data import MAX_LABEL, label, number, scale_of, wrapped
+from workbench.base.errors import hidden_characters
 
 HOSTILE = (
     r"$\frac{1}$",

@@ -10,9 +10,9 @@ import pytest
 
 import workbench as wb
 from tests.course.lessons import SEED, shortcuts
+from workbench.base.errors import UsageError
 from workbench.course.classroom import ClassServer
 from workbench.course.classroom.approaches import approach, mark
-from workbench.errors import UsageError
 
 Steps = list[tuple[str, dict[str, Any]]]
 BOOK: tuple[str, dict[str, Any]] = ("simulate_authorization", {"amount": 20_000})

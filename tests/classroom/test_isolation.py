@@ -9,10 +9,10 @@ from typing import Any
 import attrs
 import pytest
 
+from workbench.base.system.messages import Request, Response
 from workbench.course.classroom import ClassServer
 from workbench.course.classroom.actions import LESSONS
 from workbench.course.learner import EXERCISES
-from workbench.system.messages import Request, Response
 
 LEARNERS = 10
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}

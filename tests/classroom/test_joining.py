@@ -11,14 +11,14 @@ import pytest
 import workbench as wb
 from tests.notebooks.reading import COURSE, cells
 from tests.notebooks.test_again import failures
+from workbench.base.system.certificates import trusted
+from workbench.base.system.process import HOSTED
 from workbench.course import membership
 from workbench.course.classroom import ClassServer
 from workbench.course.classroom.exports import qr_path, sheets
 from workbench.course.joining import leave
 from workbench.course.learner import EXERCISES
 from workbench.sandbox.server import self_signed
-from workbench.system.certificates import trusted
-from workbench.system.process import HOSTED
 
 pytestmark = pytest.mark.slow  # each serves a class
 

@@ -21,6 +21,7 @@ import httpx
 import pytest
 
 import workbench as wb
+from workbench.base.system.messages import Request
 from workbench.course import membership
 from workbench.course.classroom import ClassServer
 from workbench.course.classroom.actions import ACTIONS, EVENTS, LESSONS
@@ -30,7 +31,6 @@ from workbench.course.classroom.exports import FORMS
 from workbench.course.classroom.learner_sandboxes import AT_ONCE, MAX_ENTRIES_A_MINUTE
 from workbench.course.learner import EXERCISES
 from workbench.sandbox.server import self_signed
-from workbench.system.messages import Request
 
 pytestmark = pytest.mark.slow  # each serves a class
 

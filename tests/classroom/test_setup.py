@@ -19,11 +19,11 @@ from packaging.tags import platform_tags
 from tests import environments
 from tests.classroom.offline import laptop, line_of
 from workbench import __version__
+from workbench.base.errors import UsageError
+from workbench.base.system import http_server
 from workbench.course.classroom import ClassServer, wheel_house
 from workbench.course.classroom.wheel_house import SYSTEMS
-from workbench.errors import UsageError
 from workbench.sandbox.server import self_signed
-from workbench.system import http_server
 
 pytestmark = pytest.mark.slow  # each serves a class
 

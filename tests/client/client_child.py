@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 
 from tests.client.doubles import CARD, KEY, URL
-from workbench.client.client import AsyncClient, Client
-from workbench.client.journal import Journal
+from workbench.client.calls.client import AsyncClient, Client
+from workbench.client.calls.journal import Journal
 
 KINDS = ("client", "threads", "awaited")
 

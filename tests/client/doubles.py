@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx
 
-from workbench.client.client import Client
-from workbench.client.pace import Clock
+from workbench.client.calls.client import Client
+from workbench.client.calls.pace import Clock
 
 URL = "https://api.example.com/v1"
 KEY = "canary-key-3b1f9d77"

@@ -6,12 +6,12 @@ import warnings
 import pytest
 
 import workbench as wb
-from workbench import chains
-from workbench.client.request_checks import address_problems, address_warnings
-from workbench.errors import AdviceWarning
-from workbench.interface.contracts import SignWithdrawal
-from workbench.interface.people import UpdateUser
-from workbench.schema import checks
+from workbench.base.errors import AdviceWarning
+from workbench.base.schema import checks
+from workbench.client.calls.request_checks import address_problems, address_warnings
+from workbench.service import chains
+from workbench.service.interface.contracts import SignWithdrawal
+from workbench.service.interface.people import UpdateUser
 from workbench.terminal import main
 
 EVM = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
@@ -115,9 +115,9 @@ def test_a_form_refuses():
 
 def test_production_warns_of_an_address_without_a_checksum():
     """What cannot be checked leaves with a warning."""
-    from workbench.client.guards import Limits
-    from workbench.client.request_checks import request_problems
-    from workbench.interface.table import Operations
+    from workbench.client.calls.guards import Limits
+    from workbench.client.calls.request_checks import request_problems
+    from workbench.service.interface.table import Operations
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AdviceWarning)

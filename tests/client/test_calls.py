@@ -8,11 +8,11 @@ from typing import Any
 import attrs
 import pytest
 
-from workbench.client.client import AsyncClient, Client
-from workbench.errors import NotFound
-from workbench.interface.table import OPERATIONS
+from workbench.base.errors import NotFound
+from workbench.base.schema.rules import FULL
+from workbench.client.calls.client import AsyncClient, Client
 from workbench.sandbox import Sandbox
-from workbench.schema.rules import FULL
+from workbench.service.interface.table import OPERATIONS
 
 ADDRESS = {
     "line1": "1 Example Street",

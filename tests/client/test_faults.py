@@ -15,10 +15,7 @@ import pytest
 
 from tests.client.doubles import FakeClock
 from tests.client.test_calls import ADDRESS, BANK_ADDRESS
-from workbench.client.client import Client
-from workbench.client.effects import Outcome
-from workbench.client.journal import Journal, recorder_of
-from workbench.errors import (
+from workbench.base.errors import (
     AdviceWarning,
     CannotRecord,
     NotSent,
@@ -28,9 +25,12 @@ from workbench.errors import (
     UnusableFile,
     WorkbenchError,
 )
-from workbench.interface.table import OPERATIONS
+from workbench.base.system.database import Database
+from workbench.client.calls.client import Client
+from workbench.client.calls.effects import Outcome
+from workbench.client.calls.journal import Journal, recorder_of
 from workbench.sandbox import Sandbox
-from workbench.system.database import Database
+from workbench.service.interface.table import OPERATIONS
 
 EVM = "0x" + "ab" * 20
 

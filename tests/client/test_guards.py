@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, FakeClock, Service, client_on
-from workbench.client.guards import Limits, confirmation, confirmation_text
-from workbench.client.journal import Journal, recorder_of
-from workbench.errors import CannotRecord, InvalidRequest, NotArmed, UsageError, WrongEnvironment
-from workbench.interface.table import OPERATIONS
+from workbench.base.errors import CannotRecord, InvalidRequest, NotArmed, UsageError, WrongEnvironment
+from workbench.client.calls.guards import Limits, confirmation, confirmation_text
+from workbench.client.calls.journal import Journal, recorder_of
+from workbench.service.interface.table import OPERATIONS
 
 EVM = "0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB"
 SOLANA = "4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T"

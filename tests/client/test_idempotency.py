@@ -13,8 +13,8 @@ import pytest
 
 import workbench as wb
 from tests.client.doubles import AUTHORIZED, PURCHASE, TRANSACTION, FakeClock, Service, client_on
-from workbench.client.client import AsyncClient
-from workbench.errors import AdviceWarning
+from workbench.base.errors import AdviceWarning
+from workbench.client.calls.client import AsyncClient
 
 REFUND = {"transaction_id": TRANSACTION, "amount": 100}
 HONORED = {"idempotency_keys": True}

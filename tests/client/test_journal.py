@@ -20,10 +20,7 @@ import httpx
 import pytest
 
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, FakeClock, Service, client_on
-from workbench.client.effects import Outcome, may_be_evidence
-from workbench.client.journal import Journal, recorder_of, what
-from workbench.client.keys import installation_secret
-from workbench.errors import (
+from workbench.base.errors import (
     AdviceWarning,
     BadRequest,
     CannotRecord,
@@ -35,12 +32,15 @@ from workbench.errors import (
     UnusableFile,
     UsageError,
 )
-from workbench.interface.formats import ID
-from workbench.interface.table import OPERATIONS
-from workbench.schema.fields import SECRET, about, record
-from workbench.schema.masks import masked
-from workbench.schema.rules import FULL
-from workbench.webhooks.verify import sample
+from workbench.base.schema.fields import SECRET, about, record
+from workbench.base.schema.masks import masked
+from workbench.base.schema.rules import FULL
+from workbench.client.calls.effects import Outcome, may_be_evidence
+from workbench.client.calls.journal import Journal, recorder_of, what
+from workbench.client.calls.keys import installation_secret
+from workbench.client.webhooks.verify import sample
+from workbench.service.interface.formats import ID
+from workbench.service.interface.table import OPERATIONS
 
 NATIONAL_ID = "900113344"
 ACCOUNT = "000998877665544"
@@ -610,7 +610,7 @@ def test_a_secret_that_cannot_be_made(state: Path) -> None:
 
 def test_entries_are_listed_and_filtered() -> None:
     """By the names a person tries first."""
-    from workbench.session import connect
+    from workbench.client.session import connect
 
     api = connect(seed=1)
     card = api.sandbox.guide()["cards"]["active"][0]

@@ -14,12 +14,12 @@ import pytest
 
 import workbench as wb
 from tests.client.doubles import AUTHORIZED, KEY, PURCHASE, URL, FakeClock, Service, client_on
-from workbench.client import keys
-from workbench.client.client import AsyncClient
-from workbench.client.effects import Outcome
-from workbench.client.keys import Key
-from workbench.client.profiles import client_settings, open_profile
-from workbench.errors import InvalidProfile, NoAnswer, Unauthorized, UsageError
+from workbench.base.errors import InvalidProfile, NoAnswer, Unauthorized, UsageError
+from workbench.client.calls import keys
+from workbench.client.calls.client import AsyncClient
+from workbench.client.calls.effects import Outcome
+from workbench.client.calls.keys import Key
+from workbench.client.calls.profiles import client_settings, open_profile
 
 NEW = "new-key-0123456789"
 

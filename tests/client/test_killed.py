@@ -11,7 +11,7 @@ import pytest
 from tests.client.client_child import KINDS, call, settings
 from tests.client.doubles import CARD
 from tests.processes import PROCESSES
-from workbench.client.client import Client
+from workbench.client.calls.client import Client
 
 KILLS_OF_A_FILE = 20
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.client.test_faults import EFFECTS, FAULTS, Rig, agrees
-from workbench.client.effects import Outcome
-from workbench.errors import WorkbenchError
-from workbench.interface.table import OPERATIONS
+from workbench.base.errors import WorkbenchError
+from workbench.client.calls.effects import Outcome
+from workbench.service.interface.table import OPERATIONS
 
 STEPS = 50
 

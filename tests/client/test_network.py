@@ -21,10 +21,7 @@ import trustme
 
 from tests.client.doubles import AUTHORIZED, KEY, PURCHASE, FakeClock
 from tests.ports import free_port
-from workbench.client import transports
-from workbench.client.client import AsyncClient, Client
-from workbench.client.effects import Outcome
-from workbench.errors import (
+from workbench.base.errors import (
     AdviceWarning,
     NoAnswer,
     NotSent,
@@ -34,6 +31,9 @@ from workbench.errors import (
     UnexpectedRedirect,
     UsageError,
 )
+from workbench.client.calls import transports
+from workbench.client.calls.client import AsyncClient, Client
+from workbench.client.calls.effects import Outcome
 
 Script = Callable[[socket.socket, bytes], bool]
 """Answers one request on a connection; gives whether the connection stays open."""
@@ -553,7 +553,7 @@ def test_an_alert_while_the_answer_is_awaited(
     for step in ("read", "write"):
         with monkeypatch.context() as patch, RawServer(answering([]), _tls(authority, "127.0.0.1")) as server:
             patch.setattr(f"httpcore._backends.anyio.AnyIOStream.{step}", alert)
-            patch.setattr(f"workbench.client.transports.TimelyStream.{step}", alert)
+            patch.setattr(f"workbench.client.calls.transports.TimelyStream.{step}", alert)
             result, _ = call(server.url, "list_contracts", ca_file=tmp_path / "ca.pem", http={"retries": 0})
         assert isinstance(result, NoAnswer)
 

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from tests.client.doubles import KEY, FakeClock
-from workbench.client.client import AsyncClient, Client
-from workbench.errors import AdviceWarning, NotFound, NotSent, UsageError
+from workbench.base.errors import AdviceWarning, NotFound, NotSent, UsageError
+from workbench.client.calls.client import AsyncClient, Client
 
 
 @contextmanager

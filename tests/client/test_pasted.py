@@ -9,7 +9,7 @@ import workbench as wb
 from tests.canaries.planted import ACCOUNT, PERSON, PHRASE
 from tests.client.doubles import CARD, PURCHASE, Service, client_on
 
-pytestmark = pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 HEX = "7731" * 16
 SALE: dict[str, Any] = {**PURCHASE}
 SHARED = {

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.client.doubles import CARD, KEY, URL
-from workbench.client.request_checks import path_problems
-from workbench.interface.convert import placeholders
-from workbench.interface.table import OPERATIONS
-from workbench.schema.fields import about, record
-from workbench.schema.walk import members
+from workbench.base.schema.fields import about, record
+from workbench.base.schema.walk import members
+from workbench.client.calls.request_checks import path_problems
+from workbench.service.interface.convert import placeholders
+from workbench.service.interface.table import OPERATIONS
 
 ODD = [
     "..", ".", "...", "", " ", "a/b", "../users/x", "..%2fusers", "%2e%2e", "a?b", "a#b", "a\\b", "a;b", "a%00b", "a\x00b", "a\nb", "\u202ea", "é",

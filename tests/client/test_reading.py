@@ -10,8 +10,7 @@ import pytest
 import workbench as wb
 from tests.client.doubles import CARD, TRANSACTION, Service, client_on
 from tests.conftest import RECORDED, SAMPLES
-from workbench.client.probe import Verdict
-from workbench.errors import (
+from workbench.base.errors import (
     AdviceWarning,
     Forbidden,
     InvalidArguments,
@@ -22,11 +21,12 @@ from workbench.errors import (
     Unauthorized,
     UnexpectedAnswer,
 )
-from workbench.interface.convert import converter
-from workbench.interface.table import OPERATIONS
-from workbench.schema import strict_json
-from workbench.schema.rules import FULL
-from workbench.schema.walk import given
+from workbench.base.schema import strict_json
+from workbench.base.schema.rules import FULL
+from workbench.base.schema.walk import given
+from workbench.client.calls.probe import Verdict
+from workbench.service.interface.convert import converter
+from workbench.service.interface.table import OPERATIONS
 
 CLIENT = client_on(Service({}))
 REQUESTS = [path for folder in (SAMPLES, RECORDED) for path in sorted(folder.glob("*.request*.json"))]

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from workbench.client import key_sources
-from workbench.client.base_url import base_url
-from workbench.client.key_sources import key_variable
-from workbench.client.keys import pin, state_folder
-from workbench.client.profiles import client_settings, config_path, open_profile, profile_names
-from workbench.errors import InvalidProfile, UsageError
+from workbench.base.errors import InvalidProfile, UsageError
+from workbench.client.calls import key_sources
+from workbench.client.calls.base_url import base_url
+from workbench.client.calls.key_sources import key_variable
+from workbench.client.calls.keys import pin, state_folder
+from workbench.client.calls.profiles import client_settings, config_path, open_profile, profile_names
 
 KEY = "canary-key-77"
 

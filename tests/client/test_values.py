@@ -7,7 +7,7 @@ import pytest
 
 from tests.client.doubles import CARD, PURCHASE, Service, client_on
 from tests.client.test_wire import EFFECTS, EVM
-from workbench.errors import AdviceWarning, InvalidRequest
+from workbench.base.errors import AdviceWarning, InvalidRequest
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     # exact types

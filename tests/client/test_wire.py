@@ -10,11 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, URL, FakeClock, Service, client_on
-from workbench.client.base import context_of
-from workbench.client.effects import Outcome
-from workbench.client.guards import Limits
-from workbench.client.journal import Journal
-from workbench.errors import (
+from workbench.base.errors import (
     AdviceWarning,
     ApiError,
     BadRequest,
@@ -36,8 +32,12 @@ from workbench.errors import (
     UsageError,
     WrongEnvironment,
 )
-from workbench.interface.table import OPERATIONS
-from workbench.schema.rules import FULL
+from workbench.base.schema.rules import FULL
+from workbench.client.calls.base import context_of
+from workbench.client.calls.effects import Outcome
+from workbench.client.calls.guards import Limits
+from workbench.client.calls.journal import Journal
+from workbench.service.interface.table import OPERATIONS
 
 EVM = "0x" + "ab" * 20
 FIAT = {

@@ -6,8 +6,8 @@ import pytest
 
 from tests.client.doubles import KEY, PURCHASE
 from tests.client.test_network import silent
-from workbench.client.client import Client
-from workbench.errors import OutcomeUnknown
+from workbench.base.errors import OutcomeUnknown
+from workbench.client.calls.client import Client
 
 
 @pytest.mark.slow

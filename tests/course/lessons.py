@@ -9,7 +9,7 @@ from unittest.mock import patch
 import workbench as wb
 from workbench.course.classroom import ClassServer
 from workbench.course.learner import EXERCISES
-from workbench.sequences import Sequence, ref, step
+from workbench.runs.sequences import Sequence, ref, step
 from workbench.terminal import main
 
 SEED = 7
@@ -117,7 +117,7 @@ beneficiary = dict(beneficiary_type="individual", beneficiary_first_name="Ada", 
 """,
     "08-report-rewards": "",
     "02-simulate-purchases": 'card = guide["cards"]["active"][0]',
-    "09-script-sequences": "from workbench.sequences import Sequence, ref, step",
+    "09-script-sequences": "from workbench.runs.sequences import Sequence, ref, step",
     "03-receive-webhooks": 'inbox = wb.Inbox(keys=[api.sandbox.guide()["api_keys"]["full"]])',
     "10-survive-failures": """
 shop = api.simulate_authorization(card_id=guide["cards"]["active"][0], amount=4590, currency="USD",

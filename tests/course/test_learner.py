@@ -13,9 +13,9 @@ import pytest
 import workbench as wb
 from tests.course.lessons import SEED
 from workbench import course
+from workbench.base.errors import UsageError
 from workbench.course import learner
 from workbench.course.learner import EXERCISES, FILE
-from workbench.errors import UsageError
 
 
 @pytest.fixture(autouse=True)
@@ -234,7 +234,7 @@ def test_class_mode_refuses_effects(folder: Path, monkeypatch: pytest.MonkeyPatc
 )
 def test_a_lock_from_outside_is_not_lifted(variable: str, value: str, said: str) -> None:
     """Turning class mode off says who locked it, and it stays on."""
-    code = "import workbench as wb; print(wb.course.in_class(False)); from workbench.client.guards import readonly; print(readonly())"
+    code = "import workbench as wb; print(wb.course.in_class(False)); from workbench.client.calls.guards import readonly; print(readonly())"
     done = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, variable: value}, capture_output=True, text=True, check=True
     )

@@ -8,8 +8,8 @@ import pytest
 from tests.course.lessons import scene
 from tests.course.predicted import PREDICTED
 from workbench import course
+from workbench.base.errors import UsageError
 from workbench.course.learner import EXERCISES, QUIZZES, Quiz
-from workbench.errors import UsageError
 
 each = pytest.mark.parametrize("quiz", QUIZZES.values(), ids=QUIZZES)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from workbench.session import Session, connect
+from workbench.client.session import Session, connect
 
 CANARY = "Kanarienvogel"
 PERSON: dict[str, Any] = {

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from tests.forms.conftest import state
 from workbench import withdrawals
-from workbench.panel.background import Countdown
-from workbench.session import Session
-from workbench.withdrawals import usd
+from workbench.client.session import Session
+from workbench.client.withdrawals import usd
+from workbench.screens.panel.background import Countdown
 
 
 class Later:

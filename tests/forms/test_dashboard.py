@@ -10,8 +10,8 @@ import pytest
 
 import workbench as wb
 from workbench import reports
-from workbench.panel.dashboard import PARTS, Dashboard, Filters, program_of
-from workbench.rendering import money
+from workbench.screens.panel.dashboard import PARTS, Dashboard, Filters, program_of
+from workbench.service.rendering import money
 
 pytestmark = pytest.mark.slow
 HOSTILE = "<img src=x onerror=alert(1)>"

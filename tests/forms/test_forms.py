@@ -9,17 +9,17 @@ import ipywidgets
 import pytest
 
 from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
-from workbench import chains
-from workbench.client.client import AsyncClient, Client
-from workbench.errors import ApiError, InvalidRequest, NotArmed, UsageError
-from workbench.forms import fields
-from workbench.forms.snippets import Script
-from workbench.interface.table import OPERATIONS
-from workbench.panel.panel import form
-from workbench.schema import walk
-from workbench.schema.rules import FULL
-from workbench.schema.walk import Nested, leaves, members
-from workbench.session import Session, connect
+from workbench.base.errors import ApiError, InvalidRequest, NotArmed, UsageError
+from workbench.base.schema import walk
+from workbench.base.schema.rules import FULL
+from workbench.base.schema.walk import Nested, leaves, members
+from workbench.client.calls.client import AsyncClient, Client
+from workbench.client.session import Session, connect
+from workbench.screens.forms import fields
+from workbench.screens.forms.snippets import Script
+from workbench.screens.panel.panel import form
+from workbench.service import chains
+from workbench.service.interface.table import OPERATIONS
 
 WITH_ARGUMENTS = [name for name, row in OPERATIONS.items() if members(row.request)]
 

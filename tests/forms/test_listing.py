@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from workbench.errors import UsageError
-from workbench.panel.listing import Listing, Term, terms
-from workbench.panel.lists import Column, Rows
+from workbench.base.errors import UsageError
+from workbench.screens.panel.listing import Listing, Term, terms
+from workbench.screens.panel.lists import Column, Rows
 
 COLUMNS = (
     Column("type", "status"), Column("id", "id"), Column("points", "number"), Column("merchant_name"),

@@ -13,13 +13,13 @@ import pytest
 
 import workbench
 from tests.forms.conftest import below
-from workbench.forms.widgets import css
-from workbench.interface.table import OPERATIONS
-from workbench.panel.background import BackgroundTask, bulk_panel
-from workbench.panel.panel import browse, form
-from workbench.rendering import design
-from workbench.schema import walk
-from workbench.session import Session, connect
+from workbench.base.schema import walk
+from workbench.client.session import Session, connect
+from workbench.screens.forms.widgets import css
+from workbench.screens.panel.background import BackgroundTask, bulk_panel
+from workbench.screens.panel.panel import browse, form
+from workbench.service.interface.table import OPERATIONS
+from workbench.service.rendering import design
 
 GROUNDS = ("page", "raised", "hover", "chosen")
 TEXTS = ("ink", "quiet", "link", "good", "bad", "warn", "open", "other")
@@ -117,7 +117,7 @@ def test_style_sheets_use_the_tokens() -> None:
     """Colors, sizes of type, spaces and radii come from the design; a space below 4 pixels is the width of a line."""
     files = Path(workbench.__file__).parent
     sheets = {path.name: path.read_text(encoding="utf-8") for path in files.rglob("*.css")}
-    for name in ("sandbox/page.py", "tables/packs.py", "sandbox/timeline.py"):
+    for name in ("sandbox/page.py", "analysis/tables/packs.py", "sandbox/timeline.py"):
         sheets[name] = (files / name).read_text(encoding="utf-8")
     colors = r"#[0-9a-fA-F]{3,8}\b(?![-\w])"
     sizes = r"(?:font|font-size|padding|margin|gap|border-radius)(?:-\w+)?: ?[^;{}]*?\b(?:[4-9]|\d\d+)(?:\.\d+)?px"
@@ -258,7 +258,7 @@ def test_the_panel_names_where_it_works() -> None:
 
 def test_a_page_sets_text_as_text_alone() -> None:
     """The panel's script has no way to make markup of a text, to run one, or to ask another place for anything."""
-    script = (Path(workbench.__file__).parent / "panel" / "panel.js").read_text()
+    script = (Path(workbench.__file__).parent / "screens" / "panel" / "panel.js").read_text()
     ways = r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(|DOMParser|createContextual|fetch\(|XMLHttp|import\(|WebSocket|https?://|srcdoc|\.src\b|\.href\b"
 
     assert [] == re.findall(ways, script)

@@ -6,11 +6,11 @@ import pytest
 
 import workbench as wb
 from tests.forms.conftest import ACCOUNT, CANARY, PERSON
-from workbench.forms import offers as offers
-from workbench.interface.table import OPERATIONS
-from workbench.panel.panel import Panel, browse
-from workbench.schema import walk
-from workbench.session import Session
+from workbench.base.schema import walk
+from workbench.client.session import Session
+from workbench.screens.forms import offers as offers
+from workbench.screens.panel.panel import Panel, browse
+from workbench.service.interface.table import OPERATIONS
 
 
 @pytest.fixture

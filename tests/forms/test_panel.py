@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 
 from tests.forms.conftest import PERSON, SECRETS
-from workbench.client.client import AsyncClient
-from workbench.client.keys import state_folder
-from workbench.errors import UsageError
-from workbench.panel import lists as things
-from workbench.panel.panel import Panel, browse
-from workbench.rendering import money
-from workbench.reports.transaction_rows import transactions
-from workbench.session import Session, connect
-from workbench.tables.frames import to_frame
+from workbench.analysis.reports.transaction_rows import transactions
+from workbench.analysis.tables.frames import to_frame
+from workbench.base.errors import UsageError
+from workbench.client.calls.client import AsyncClient
+from workbench.client.calls.keys import state_folder
+from workbench.client.session import Session, connect
+from workbench.screens.panel import lists as things
+from workbench.screens.panel.panel import Panel, browse
+from workbench.service.rendering import money
 
 
 @pytest.fixture

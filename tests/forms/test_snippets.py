@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
+from workbench.base.schema.rules import FULL
+from workbench.base.schema.walk import member
+from workbench.client.session import Session
 from workbench.commands import command_of
-from workbench.forms.answers import REVEAL_SECONDS, Reveal
-from workbench.forms.draft import Draft
-from workbench.forms.fields import explained, text_of, value_of
-from workbench.interface.table import OPERATIONS
-from workbench.panel.panel import form
-from workbench.schema.rules import FULL
-from workbench.schema.walk import member
-from workbench.sequences import from_toml
-from workbench.session import Session
+from workbench.runs.sequences import from_toml
+from workbench.screens.forms.answers import REVEAL_SECONDS, Reveal
+from workbench.screens.forms.draft import Draft
+from workbench.screens.forms.fields import explained, text_of, value_of
+from workbench.screens.panel.panel import form
+from workbench.service.interface.table import OPERATIONS
 from workbench.terminal import main, operations
 from workbench.terminal.operations import option_members, values
 
@@ -122,8 +122,8 @@ def test_the_step_is_a_sequence_that_can_be_read(api: Session, name: str) -> Non
 @given(st.text(max_size=60))
 def test_any_text_can_be_typed_into_any_field(text: str) -> None:
     """Whatever is typed, the draft says what is wrong and every way can still be written."""
-    from workbench.errors import InvalidRequest
-    from workbench.forms import snippets
+    from workbench.base.errors import InvalidRequest
+    from workbench.screens.forms import snippets
 
     draft = Draft(OPERATIONS["simulate_authorization"])
     for path, leaf in draft.leaves.items():
@@ -219,7 +219,7 @@ def test_a_signature_is_never_revealed_by_a_form(api: Session) -> None:
 
 def test_command_and_curl_act_on_the_sandbox_of_the_form(api: Session, capsys: pytest.CaptureFixture[str]) -> None:
     """Once the embedded sandbox is shared, both name its URL; before, a note says how."""
-    from workbench.forms.snippets import note
+    from workbench.screens.forms.snippets import note
     from workbench.terminal import main
 
     card = api.sandbox.guide()["cards"]["active"][0]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.forms.conftest import PERSON, SECRETS, state
-from workbench.errors import InvalidRequest
-from workbench.panel.panel import form
-from workbench.session import Session, connect
+from workbench.base.errors import InvalidRequest
+from workbench.client.session import Session, connect
+from workbench.screens.panel.panel import form
 
 WIRE = {
     "firstName": "Kanarienvogel", "lastName": "Example", "birthDate": "1987-06-05", "nationalId": "000456789",

@@ -8,10 +8,10 @@ import pytest
 
 import workbench as wb
 from tests.forms.conftest import PERSON
+from workbench.client.session import Session, connect
 from workbench.course.classroom import ClassServer
-from workbench.panel.panel import Panel, browse
 from workbench.sandbox import Sandbox
-from workbench.session import Session, connect
+from workbench.screens.panel.panel import Panel, browse
 
 
 @pytest.fixture(params=["in memory", "in a file", "served", "of a learner"])

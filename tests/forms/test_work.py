@@ -8,13 +8,13 @@ import pytest
 
 import workbench as wb
 from tests.forms.conftest import PERSON, SECRETS, state
-from workbench.errors import UsageError
-from workbench.panel.background import BackgroundTask, bulk_panel
-from workbench.sequences import Sequence
-from workbench.sequences import run as run_sequence
-from workbench.sequences.sequence import Step
-from workbench.session import Session
-from workbench.system.progress import Progress, ProgressCallback
+from workbench.base.errors import UsageError
+from workbench.base.system.progress import Progress, ProgressCallback
+from workbench.client.session import Session
+from workbench.runs.sequences import Sequence
+from workbench.runs.sequences import run as run_sequence
+from workbench.runs.sequences.sequence import Step
+from workbench.screens.panel.background import BackgroundTask, bulk_panel
 
 WAIT = 30.0
 

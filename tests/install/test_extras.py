@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import environments
-from workbench import extras
+from workbench.base import extras
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

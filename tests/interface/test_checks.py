@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import ANY_TEXT, Break, breaks, broken, requests
-from workbench.chains.values import private_key_problem
-from workbench.errors import Problem
-from workbench.interface import people, table, transactions
-from workbench.interface.convert import converter
-from workbench.interface.table import Operation
-from workbench.schema import checks
-from workbench.schema.checks import cautions, flags, problems
-from workbench.schema.fields import Rule
-from workbench.schema.rules import FULL
-from workbench.schema.walk import Member, UnknownMember, build, described, leaves, member
-from workbench.schema.walk import given as given_members
+from workbench.base.errors import Problem
+from workbench.base.schema import checks
+from workbench.base.schema.checks import cautions, flags, problems
+from workbench.base.schema.fields import Rule
+from workbench.base.schema.rules import FULL
+from workbench.base.schema.walk import Member, UnknownMember, build, described, leaves, member
+from workbench.base.schema.walk import given as given_members
+from workbench.service.chains.values import private_key_problem
+from workbench.service.interface import people, table, transactions
+from workbench.service.interface.convert import converter
+from workbench.service.interface.table import Operation
 
 CARD = "3f2a0b1c-1111-4222-8333-444455556666"
 ROWS = list(table.OPERATIONS.values())

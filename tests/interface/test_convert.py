@@ -20,19 +20,19 @@ import workbench as wb
 from tests.conftest import RECORDED, SAMPLES
 from tests.interface.test_table import RECORDS
 from tests.strategies import JSON, answers, requests
-from workbench.errors import WorkbenchError
-from workbench.interface import contracts, events, people, table, transactions
-from workbench.interface.contracts import IssuingContract, Token
-from workbench.interface.convert import Converter, Unreadable, converter, placeholders, read_time
-from workbench.interface.events import Event
-from workbench.interface.table import Operation
-from workbench.interface.vocabulary import CompletionReason
-from workbench.schema import strict_json
-from workbench.schema.checks import flags, problems
-from workbench.schema.fields import Answer
-from workbench.schema.readers import write_time
-from workbench.schema.rules import FULL
-from workbench.schema.walk import build, members, records
+from workbench.base.errors import WorkbenchError
+from workbench.base.schema import strict_json
+from workbench.base.schema.checks import flags, problems
+from workbench.base.schema.fields import Answer
+from workbench.base.schema.readers import write_time
+from workbench.base.schema.rules import FULL
+from workbench.base.schema.walk import build, members, records
+from workbench.service.interface import contracts, events, people, table, transactions
+from workbench.service.interface.contracts import IssuingContract, Token
+from workbench.service.interface.convert import Converter, Unreadable, converter, placeholders, read_time
+from workbench.service.interface.events import Event
+from workbench.service.interface.table import Operation
+from workbench.service.interface.vocabulary import CompletionReason
 
 ROWS = list(table.OPERATIONS.values())
 ANSWERS = [record for record in RECORDS if issubclass(record, Answer)]

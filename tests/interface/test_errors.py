@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from workbench import errors
-from workbench.errors import Problem, hidden_characters, visible
+from workbench.base.errors import Problem, hidden_characters, visible
 
 ATTEMPT = errors.Attempt(
     id="a1", operation="simulate_refund", what="POST refund", started=datetime(2026, 1, 1, tzinfo=UTC),

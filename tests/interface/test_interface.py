@@ -6,11 +6,11 @@ from typing import Any, get_args
 
 import pytest
 
-from workbench.errors import AdviceWarning
-from workbench.interface import contracts, events, people, table, transactions, vocabulary
-from workbench.interface.vocabulary import Role
-from workbench.schema.rules import FULL, OneOf
-from workbench.schema.walk import Array, Choice, DateTime, Integer, Nested, Text, camel, member, members
+from workbench.base.errors import AdviceWarning
+from workbench.base.schema.rules import FULL, OneOf
+from workbench.base.schema.walk import Array, Choice, DateTime, Integer, Nested, Text, camel, member, members
+from workbench.service.interface import contracts, events, people, table, transactions, vocabulary
+from workbench.service.interface.vocabulary import Role
 
 WALLET = r"^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$"
 EVM = r"^0x[0-9a-fA-F]{40}$"

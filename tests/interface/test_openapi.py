@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from tests.interface.test_table import RECORDS
 from tests.strategies import Break, answers, breaks, broken, requests
-from workbench.interface import table
-from workbench.interface.convert import converter, placeholders
-from workbench.interface.events import EVENT_KINDS
-from workbench.interface.examples import example, example_of
-from workbench.interface.openapi import document
-from workbench.interface.table import Operation
+from workbench.base.schema import strict_json
+from workbench.base.schema.checks import flags, problems
+from workbench.base.schema.walk import Text, build, members
 from workbench.sandbox.extensions import ROWS as ROWS_BEYOND
-from workbench.schema import strict_json
-from workbench.schema.checks import flags, problems
-from workbench.schema.walk import Text, build, members
+from workbench.service.interface import table
+from workbench.service.interface.convert import converter, placeholders
+from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.examples import example, example_of
+from workbench.service.interface.openapi import document
+from workbench.service.interface.table import Operation
 
 DOCUMENT = document()
 ROWS = list(table.OPERATIONS.values())

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interface.test_table import RECORDS
-from workbench.interface import contracts, events, people, table, transactions
-from workbench.interface.convert import converter
-from workbench.interface.examples import example
-from workbench.schema import strict_json
-from workbench.schema.fields import OPEN, PERSONAL, SECRET, Privacy
-from workbench.schema.masks import MaskedDict, masked
-from workbench.schema.walk import Array, Text, build, member, members
+from workbench.base.schema import strict_json
+from workbench.base.schema.fields import OPEN, PERSONAL, SECRET, Privacy
+from workbench.base.schema.masks import MaskedDict, masked
+from workbench.base.schema.walk import Array, Text, build, member, members
+from workbench.service.interface import contracts, events, people, table, transactions
+from workbench.service.interface.convert import converter
+from workbench.service.interface.examples import example
 
 # Secret and personal fields; every field that stands in neither list is open.
 SECRETS = {

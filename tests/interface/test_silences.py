@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.interface import assumptions as module
-from workbench.interface.assumptions import BEHAVIORS, assumptions
+from workbench.service.interface import assumptions as module
+from workbench.service.interface.assumptions import BEHAVIORS, assumptions
 
 # The sentences, as the document has them, and the assumptions that answer them.
 SILENCES: dict[str, tuple[str, ...]] = {

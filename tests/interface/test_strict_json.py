@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import JSON
-from workbench.schema.strict_json import JsonObject, NotJson, dumps, loads
+from workbench.base.schema.strict_json import JsonObject, NotJson, dumps, loads
 
 
 @given(JSON)
@@ -148,7 +148,7 @@ def test_depth_is_ours_where_the_limit_was_raised(text: str) -> None:
 import sys
 import time
 sys.setrecursionlimit(1_000_000)
-from workbench.schema.strict_json import NotJson, loads
+from workbench.base.schema.strict_json import NotJson, loads
 try:
     loads({text})
 except NotJson as error:

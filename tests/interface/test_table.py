@@ -8,12 +8,12 @@ import pytest
 
 import workbench as wb
 from workbench import errors
-from workbench.interface import table
-from workbench.interface.assumptions import BEHAVIORS, assumptions, settings
-from workbench.interface.convert import placeholders
-from workbench.interface.events import EVENT_KINDS, Event
-from workbench.schema.fields import Answer, Confidence
-from workbench.schema.walk import Choice, cross_rules, described, is_record, leaves, members, records
+from workbench.base.schema.fields import Answer, Confidence
+from workbench.base.schema.walk import Choice, cross_rules, described, is_record, leaves, members, records
+from workbench.service.interface import table
+from workbench.service.interface.assumptions import BEHAVIORS, assumptions, settings
+from workbench.service.interface.convert import placeholders
+from workbench.service.interface.events import EVENT_KINDS, Event
 
 ROWS = list(table.OPERATIONS.values())
 RECORDS = list(
@@ -167,7 +167,7 @@ def test_a_record_without_about_is_refused() -> None:
     """A field without `about` cannot be in a record."""
     import attrs
 
-    from workbench.schema.fields import record
+    from workbench.base.schema.fields import record
 
     @record
     class Silent:

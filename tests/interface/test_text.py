@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import requests
-from workbench.interface import contracts, people, transactions
-from workbench.interface.table import OPERATIONS
-from workbench.interface.vocabulary import DeclineReason
-from workbench.schema.readers import is_empty, text_of, value_of
-from workbench.schema.rules import FULL
-from workbench.schema.walk import get_path, leaves, member
-from workbench.schema.walk import given as given_members
+from workbench.base.schema.readers import is_empty, text_of, value_of
+from workbench.base.schema.rules import FULL
+from workbench.base.schema.walk import get_path, leaves, member
+from workbench.base.schema.walk import given as given_members
+from workbench.service.interface import contracts, people, transactions
+from workbench.service.interface.table import OPERATIONS
+from workbench.service.interface.vocabulary import DeclineReason
 
 
 class Word(StrEnum):

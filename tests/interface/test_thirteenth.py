@@ -48,9 +48,9 @@ PROGRAM = """
 import asyncio, contextlib, inspect, io, json, sys
 import mcp
 import workbench as wb
-from workbench.client.client import AsyncClient, Client
-from workbench.errors import InvalidRequest, NotFound
-from workbench.interface.openapi import document
+from workbench.client.calls.client import AsyncClient, Client
+from workbench.base.errors import InvalidRequest, NotFound
+from workbench.service.interface.openapi import document
 from workbench.sandbox import Sandbox
 from workbench.terminal import main
 from workbench.testing.agent_tools import make_server
@@ -118,7 +118,7 @@ with wb.connect() as api:
     # a form, and an entry in the panel for the list and for each row
     form = wb.form(api.reopen_dispute)
     assert {"dispute_id", "reason", "notify_user_id"} == set(form.view.inputs.fields)
-    from workbench.forms import offers
+    from workbench.screens.forms import offers
     assert "Reopen dispute by ID" in [offer.label for offer in offers.of_tab("disputes", api)]
     offered = {offer.label: given for offer, given in offers.of_row("disputes", {"id": dispute}, api)}
     assert {"dispute_id": dispute} == offered["Reopen dispute"]
@@ -155,14 +155,14 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     package = folder / "workbench"
     shutil.copytree(WORKBENCH, package, ignore=shutil.ignore_patterns("__pycache__"))
     changes = {
-        "interface/transactions.py": [('    "Dispute",\n', '    "Dispute",\n    "ReopenedDispute",\n')],
-        "interface/table.py": [
+        "service/interface/transactions.py": [('    "Dispute",\n', '    "Dispute",\n    "ReopenedDispute",\n')],
+        "service/interface/table.py": [
             ("    Dispute,\n", "    Dispute,\n    ReopenDispute,\n    ReopenedDispute,\n"),
             ("\n    list_contracts = Operation(", ROW),
         ],
         "sandbox/service.py": [
             ('    "settle":', HANDLER.replace("cards.", "transactions.")),
-            ("from workbench.interface import ", "from workbench.interface import transactions, "),
+            ("from workbench.service.interface import ", "from workbench.service.interface import transactions, "),
         ],
     }
     for name, edits in changes.items():

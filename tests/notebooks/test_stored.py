@@ -13,7 +13,7 @@ import pytest
 
 from tests.notebooks.reading import COURSE, HERE, IDS, NOTEBOOKS, cells, minutes
 from workbench.course.learner import EXERCISES, QUIZZES, Exercise
-from workbench.interface.table import OPERATIONS
+from workbench.service.interface.table import OPERATIONS
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
 course = pytest.mark.parametrize("path", COURSE, ids=IDS[: len(COURSE)])

@@ -24,8 +24,8 @@ import pytest
 
 import workbench as wb
 from tests.openapi.calls import Call, twelve_calls
-from workbench.interface.table import OPERATIONS
-from workbench.schema.walk import snake
+from workbench.base.schema.walk import snake
+from workbench.service.interface.table import OPERATIONS
 
 HERE = Path(__file__).parent
 TOOLS = HERE / "node_modules"

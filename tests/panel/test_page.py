@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.canaries.planted import PERSON, found
-from workbench import rendering
-from workbench.panel.listing import Listing
-from workbench.panel.lists import Column, Rows
-from workbench.panel.page import document
-from workbench.tables.frames import guarded
+from workbench.analysis.tables.frames import guarded
+from workbench.screens.panel.listing import Listing
+from workbench.screens.panel.lists import Column, Rows
+from workbench.screens.panel.page import document
+from workbench.service import rendering
 
 HERE = Path(__file__).parent
-SCRIPT = Path(wb.__file__).parent / "panel" / "panel.js"
+SCRIPT = Path(wb.__file__).parent / "screens" / "panel" / "panel.js"
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e\x1b[31m"
 
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench import rendering
-from workbench.errors import BadRequest, InvalidRequest, Problem, visible
-from workbench.interface import convert, table
-from workbench.interface.events import EVENT_KINDS, Event
-from workbench.rendering import markup, text
-from workbench.rendering.text import Sheet
-from workbench.schema.walk import Array, Choice, DecimalNumber, Kind, Nested, Text, build, leaves, members
+from workbench.base.errors import BadRequest, InvalidRequest, Problem, visible
+from workbench.base.schema.walk import Array, Choice, DecimalNumber, Kind, Nested, Text, build, leaves, members
+from workbench.service import rendering
+from workbench.service.interface import convert, table
+from workbench.service.interface.events import EVENT_KINDS, Event
+from workbench.service.rendering import markup, text
+from workbench.service.rendering.text import Sheet
 
 TAGS = {"div", "span", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi", "br", "strong"}
 ATTRIBUTES = {"style", "class", "title", "scope"}

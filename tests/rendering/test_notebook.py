@@ -3,10 +3,10 @@
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from workbench import rendering
-from workbench.errors import InvalidRequest, Problem
-from workbench.interface.people import User
-from workbench.schema.walk import build
+from workbench.base.errors import InvalidRequest, Problem
+from workbench.base.schema.walk import build
+from workbench.service import rendering
+from workbench.service.interface.people import User
 
 USER = build(User, {"id": "3f2a0b1c-0000-4000-8000-000000000000", "email": "ada@example.com"})
 
@@ -63,7 +63,7 @@ def test_taking_faces_back_leaves_the_shell_as_it_was(shell):
 
 def test_a_long_list_of_events_is_twenty_lines(shell):
     """Thousands of events show as a table of twenty lines that says how to see the others; a few show whole."""
-    from workbench.interface.events import Event
+    from workbench.service.interface.events import Event
 
     events = [
         build(Event, {"id": str(n), "resource": "user", "action": "updated", "body": {"id": "u"}}) for n in range(7_000)

@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from workbench.rendering.design import LOOKS, OTHER, look
-from workbench.rendering.text import _IN_ASCII, LIKENESS, screen_of
+from workbench.service.rendering.design import LOOKS, OTHER, look
+from workbench.service.rendering.text import _IN_ASCII, LIKENESS, screen_of
 
 
 class Terminal(io.TextIOWrapper):

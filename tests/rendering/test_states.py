@@ -5,11 +5,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from workbench import rendering
-from workbench.interface import table, transitions
-from workbench.rendering.design import word
-from workbench.rendering.markup import state_diagram
-from workbench.schema.walk import build
+from workbench.base.schema.walk import build
+from workbench.service import rendering
+from workbench.service.interface import table, transitions
+from workbench.service.rendering.design import word
+from workbench.service.rendering.markup import state_diagram
 
 TABLES = {
     "transaction": transitions.TRANSACTION, "application": transitions.APPLICATION, "card": transitions.CARD,

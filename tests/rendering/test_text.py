@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench import rendering
-from workbench.errors import (
+from workbench.base.errors import (
     Attempt,
     BadRequest,
     InvalidRequest,
@@ -18,14 +17,15 @@ from workbench.errors import (
     Problem,
     UnexpectedAnswer,
 )
-from workbench.interface import convert, table
-from workbench.interface.assumptions import assumptions
-from workbench.interface.contracts import IssuingContract, SignWithdrawal
-from workbench.interface.people import CreatePaymentAccount, User
-from workbench.interface.transactions import RewardsItem, SimulatedTransaction, SimulateRefund
-from workbench.schema import strict_json
-from workbench.schema.rules import FULL
-from workbench.schema.walk import build
+from workbench.base.schema import strict_json
+from workbench.base.schema.rules import FULL
+from workbench.base.schema.walk import build
+from workbench.service import rendering
+from workbench.service.interface import convert, table
+from workbench.service.interface.assumptions import assumptions
+from workbench.service.interface.contracts import IssuingContract, SignWithdrawal
+from workbench.service.interface.people import CreatePaymentAccount, User
+from workbench.service.interface.transactions import RewardsItem, SimulatedTransaction, SimulateRefund
 
 ID = "3f2a0b1c-0000-4000-8000-000000000000"
 EVM = "0x52908400098527886E0F7030069857D2E4169EE7"
@@ -100,7 +100,7 @@ def test_statuses_have_mark_and_word():
 
 def test_every_known_status_has_a_look():
     """No status of the interface falls back to the gray dot."""
-    from workbench.interface import vocabulary
+    from workbench.service.interface import vocabulary
 
     for enum in (
         vocabulary.EventApplicationStatus,
@@ -114,7 +114,7 @@ def test_every_known_status_has_a_look():
 
 def test_statuses_of_one_family_stay_apart_without_color():
     """Within one family no two statuses share a mark."""
-    from workbench.interface import vocabulary
+    from workbench.service.interface import vocabulary
 
     for enum in (vocabulary.EventApplicationStatus, vocabulary.TransactionStatus, vocabulary.DisputeStatus):
         marks = [rendering.look(status).mark for status in enum]
@@ -123,8 +123,8 @@ def test_statuses_of_one_family_stay_apart_without_color():
 
 def test_test_chains_are_those_of_the_chains_package():
     """The chains package knows the same test chains; packages of one layer cannot share the list."""
-    from workbench.chains import chain_of
-    from workbench.rendering.text import TEST_CHAINS
+    from workbench.service.chains import chain_of
+    from workbench.service.rendering.text import TEST_CHAINS
 
     assert {chain for chain in TEST_CHAINS if chain_of(chain).test} == TEST_CHAINS
 

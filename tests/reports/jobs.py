@@ -28,7 +28,7 @@ import pandas as pd
 import workbench as wb
 from tests.reports.raw_log import BEGIN, PAST, database, first_day, is_running, milliseconds, play, with_currencies
 from workbench import reports
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
 
 SEEDS, ZONES = (1, 2, 3), ("UTC", "America/New_York")
 SCOPES = {

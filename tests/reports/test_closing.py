@@ -17,9 +17,9 @@ import pytest
 import workbench as wb
 from tests.reports.test_scope import bought
 from workbench import reports
-from workbench.errors import UsageError
-from workbench.reports.closing import closing_frames, write_close
-from workbench.schema.rules import FULL
+from workbench.analysis.reports.closing import closing_frames, write_close
+from workbench.base.errors import UsageError
+from workbench.base.schema.rules import FULL
 
 
 def spend_a_month(api: Any, chance: random.Random, open_: list[str]) -> None:

@@ -14,8 +14,8 @@ import pytest
 
 import workbench as wb
 from workbench import reports
-from workbench.errors import UsageError
-from workbench.reports import transaction_rows
+from workbench.analysis.reports import transaction_rows
+from workbench.base.errors import UsageError
 
 COOKBOOK = Path(__file__).parents[2] / "docs" / "cookbook.md"
 MAKE = runpy.run_path(str(COOKBOOK.with_name("make_cookbook.py")))

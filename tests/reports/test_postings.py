@@ -11,7 +11,7 @@ from hypothesis import given, settings
 import workbench as wb
 from tests.tables.test_transactions import ACTIONS, play
 from workbench import reports
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
 
 SPEND = {"currency": "USD", "merchant_name": "Shop", "merchant_category_code": "5411"}
 

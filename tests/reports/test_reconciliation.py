@@ -11,8 +11,8 @@ import pytest
 
 import workbench as wb
 from workbench import reports
-from workbench.errors import UsageError
-from workbench.reports.reconciliation import BREAKS
+from workbench.analysis.reports.reconciliation import BREAKS
+from workbench.base.errors import UsageError
 
 PLANTED = 7  # of each kind
 

@@ -9,8 +9,8 @@ import pytest
 
 import workbench as wb
 from workbench import charts, reports
-from workbench.errors import UsageError
-from workbench.tables.periods import steps
+from workbench.analysis.tables.periods import steps
+from workbench.base.errors import UsageError
 
 START = datetime(2026, 1, 5, 12, tzinfo=UTC)
 

@@ -15,8 +15,8 @@ import pytest
 
 import workbench as wb
 from tests.sandbox import facts
-from workbench.errors import UsageError
-from workbench.reports.worlds import ProgramNumbers
+from workbench.analysis.reports.worlds import ProgramNumbers
+from workbench.base.errors import UsageError
 from workbench.sandbox import Sandbox
 from workbench.terminal import main
 

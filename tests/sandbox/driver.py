@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 
 import attrs
 
+from workbench.base.schema import strict_json
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.controls.reading import RECORD_KINDS
-from workbench.schema import strict_json
 
 PERSON = {
     "firstName": "Ada",

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench.interface.table import OPERATIONS
 from workbench.sandbox import Sandbox
+from workbench.service.interface.table import OPERATIONS
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 PATHS = [

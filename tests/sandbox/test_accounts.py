@@ -3,7 +3,7 @@
 import pytest
 
 from tests.sandbox.driver import BANK, Api
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 

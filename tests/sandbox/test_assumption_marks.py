@@ -5,8 +5,8 @@ from pathlib import Path
 
 from tests.sandbox.driver import Api
 from tests.sandbox.test_sameness import story
-from workbench.interface.assumptions import BEHAVIORS, assumptions
 from workbench.sandbox import Sandbox, embedded
+from workbench.service.interface.assumptions import BEHAVIORS, assumptions
 
 IDS = {one.id for one in assumptions()}
 CODE = {path.name: path.read_text() for path in Path(embedded.__file__).parent.glob("*.py")}

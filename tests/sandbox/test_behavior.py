@@ -4,7 +4,7 @@ import pytest
 
 import workbench as wb
 from workbench import testing
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
 
 OBSERVED = {"behavior": "observed", "settle_route": False, "currency": ["USD", "EUR"]}
 

@@ -11,12 +11,12 @@ import workbench
 from tests.interface.test_interface import DOCUMENTED_FAILURES
 from tests.sandbox.driver import Api
 from tests.strategies import breaks, broken
-from workbench.interface import table
-from workbench.interface.assumptions import BEHAVIORS, assumptions
-from workbench.interface.convert import converter, placeholders
-from workbench.interface.events import EVENT_KINDS
+from workbench.base.schema.walk import build, leaves, record_of
 from workbench.sandbox import Sandbox
-from workbench.schema.walk import build, leaves, record_of
+from workbench.service.interface import table
+from workbench.service.interface.assumptions import BEHAVIORS, assumptions
+from workbench.service.interface.convert import converter, placeholders
+from workbench.service.interface.events import EVENT_KINDS
 
 IDS = {one.id for one in assumptions()}
 ROOT = Path(workbench.__file__).parent

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.sandbox.driver import PERSON, Api
 from tests.strategies import JSON
-from workbench.interface.table import OPERATIONS
 from workbench.sandbox import Sandbox
+from workbench.service.interface.table import OPERATIONS
 
 AUTHORIZE = "/simulate/transactions/authorize"
 ALL = Api(Sandbox())
@@ -130,7 +130,7 @@ def test_nothing_escapes(route, body, query):
 )
 def test_nothing_escapes_from_members_either(row, body):
     """Known members with any values give a documented answer."""
-    from workbench.schema.walk import members
+    from workbench.base.schema.walk import members
 
     ids = {"userId": ALL.user, "companyId": ALL.guide["companies"][0]["id"]}
     path = "/".join(

@@ -12,8 +12,8 @@ import attrs
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench.interface.vocabulary import DeclineReason
 from workbench.sandbox import Sandbox
+from workbench.service.interface.vocabulary import DeclineReason
 
 WORDS = {reason.replace("_", " ") for reason in DeclineReason}
 MONTH = 30

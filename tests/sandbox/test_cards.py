@@ -3,12 +3,12 @@
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench.errors import UsageError
-from workbench.interface.transactions import SimulatedTransaction
-from workbench.interface.vocabulary import DeclineReason
+from workbench.base.errors import UsageError
+from workbench.base.schema import walk
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import CardState
-from workbench.schema import walk
+from workbench.service.interface.transactions import SimulatedTransaction
+from workbench.service.interface.vocabulary import DeclineReason
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 

@@ -7,13 +7,13 @@ import attrs
 import pytest
 
 from tests.sandbox.driver import state_of
-from workbench.errors import BadRequest, NotFound, UsageError, WorkbenchError
-from workbench.interface.table import OPERATIONS
+from workbench.base.errors import BadRequest, NotFound, UsageError, WorkbenchError
+from workbench.base.schema.checks import flags
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.remote import RemoteSandbox
-from workbench.schema.checks import flags
+from workbench.service.interface.table import OPERATIONS
 from workbench.terminal.sandbox import _command, advance
 from workbench.terminal.where import Where
 

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench.interface.convert import converter
-from workbench.interface.table import OPERATIONS
 from workbench.sandbox import Sandbox
 from workbench.sandbox.page import page
+from workbench.service.interface.convert import converter
+from workbench.service.interface.table import OPERATIONS
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,15 @@ import pytest
 
 import workbench as wb
 from tests.sandbox.driver import Api
-from workbench import chains
-from workbench.interface.convert import converter
-from workbench.interface.events import Event
-from workbench.interface.examples import example
-from workbench.interface.openapi import document
-from workbench.interface.table import OPERATIONS
-from workbench.interface.transactions import UpdateDispute
+from workbench.base.schema.checks import flags
 from workbench.sandbox import Sandbox
-from workbench.schema.checks import flags
+from workbench.service import chains
+from workbench.service.interface.convert import converter
+from workbench.service.interface.events import Event
+from workbench.service.interface.examples import example
+from workbench.service.interface.openapi import document
+from workbench.service.interface.table import OPERATIONS
+from workbench.service.interface.transactions import UpdateDispute
 
 CONTRACT = {
     "id": "00000000-0000-4000-8000-000000000001",

@@ -3,8 +3,8 @@
 import pytest
 
 import workbench as wb
-from workbench.interface.events import EVENT_KINDS, ORDER
-from workbench.interface.vocabulary import DeclineReason
+from workbench.service.interface.events import EVENT_KINDS, ORDER
+from workbench.service.interface.vocabulary import DeclineReason
 
 
 def authorize(api, **more):

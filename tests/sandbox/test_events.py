@@ -8,8 +8,8 @@ import pytest
 
 from tests.sandbox.driver import Api
 from workbench import connect
+from workbench.base.schema import checks
 from workbench.sandbox import Sandbox
-from workbench.schema import checks
 
 
 def cause_all(api):

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench.errors import BadRequest, UsageError
+from workbench.base.errors import BadRequest, UsageError
+from workbench.base.schema.checks import flags
 from workbench.sandbox import Sandbox
-from workbench.schema.checks import flags
 
 
 def test_users_and_companies_are_made_in_any_state(api):

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench.interface.assumptions import settings
 from workbench.sandbox import Sandbox
+from workbench.service.interface.assumptions import settings
 
 
 def on(behavior: str) -> Api:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from workbench.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError
 
 GUIDES: dict[str, bytes] = {
     "HTML": b"<html><body>no</body></html>", "null": b"null", "number": b"7", "text": b'"x"', "list": b"[]", "empty": b"", "object": b"{}",

@@ -4,10 +4,10 @@ import pytest
 
 import workbench as wb
 from tests.sandbox.driver import PERSON, Api, state_of
-from workbench.interface.vocabulary import ApplicationStatus, EventApplicationStatus
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import ApplicationState
 from workbench.sandbox.store import open_store
+from workbench.service.interface.vocabulary import ApplicationStatus, EventApplicationStatus
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 WALLET = "0x000000000000000000000000000000000000dEaD"
@@ -105,7 +105,7 @@ def test_a_review_by_the_clock_waits_for_the_terms(api):
 
 
 def test_terms_are_accepted_only_where_they_wait(api):
-    from workbench.errors import BadRequest
+    from workbench.base.errors import BadRequest
 
     with pytest.raises(BadRequest, match="cannot accept terms"):
         api.sandbox.accept_terms(api.user)

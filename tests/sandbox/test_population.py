@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench.interface.vocabulary import DeclineReason, DisputeStatus
 from workbench.sandbox import Sandbox
+from workbench.service.interface.vocabulary import DeclineReason, DisputeStatus
 
 
 @pytest.fixture(scope="module")

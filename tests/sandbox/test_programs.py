@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.errors import UnusableFile, UsageError
+from workbench.base.errors import UnusableFile, UsageError
 from workbench.sandbox import Sandbox
 from workbench.sandbox.programs import read_world
 

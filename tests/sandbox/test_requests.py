@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from tests.sandbox.driver import Api
 from tests.strategies import Break, breaks, broken, requests
-from workbench.interface.convert import converter, placeholders
-from workbench.interface.table import OPERATIONS, Operations
+from workbench.base.schema.rules import FULL
+from workbench.base.schema.walk import Integer, build, member
+from workbench.base.schema.walk import given as given_members
 from workbench.sandbox import Sandbox
-from workbench.schema.rules import FULL
-from workbench.schema.walk import Integer, build, member
-from workbench.schema.walk import given as given_members
+from workbench.service.interface.convert import converter, placeholders
+from workbench.service.interface.table import OPERATIONS, Operations
 
 WORLD = Sandbox(behavior={"over_limit": "authorized"})
 MUCH = 10**9

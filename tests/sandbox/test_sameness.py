@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.sandbox.driver import Api, state_of
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
+from workbench.base.schema import strict_json
+from workbench.base.schema.walk import change
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.control_records import to_json
-from workbench.schema import strict_json
-from workbench.schema.walk import change
 
 
 def story(sandbox):

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 import workbench as wb
+from workbench.base.schema.walk import is_record, members
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import CONTROLS, perform
-from workbench.schema.walk import is_record, members
 
 WALLET = {"types": {"EIP712Domain": [], "Mail": [{"name": "a", "type": "uint256"}]}, "primaryType": "Mail",
           "domain": {}, "message": {"a": 1}}  # fmt: skip

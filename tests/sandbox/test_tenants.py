@@ -4,7 +4,7 @@ import pytest
 
 import workbench as wb
 from tests.sandbox.driver import Api
-from workbench.errors import NotFound
+from workbench.base.errors import NotFound
 
 
 @pytest.fixture

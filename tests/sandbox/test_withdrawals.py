@@ -6,8 +6,8 @@ import re
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench import chains
 from workbench.sandbox import Sandbox
+from workbench.service import chains
 
 CHAINS = [0, 1, 2, 3]  # EVM version 2 and 1, Solana, Stellar
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -237,7 +237,7 @@ def test_a_withdrawal_runs_to_the_end(api, number):
 
 
 def test_a_withdrawal_is_executed_once(api):
-    from workbench.errors import BadRequest
+    from workbench.base.errors import BadRequest
 
     transaction = withdraw(api, 0)
     api.sandbox.execute(transaction)
@@ -247,7 +247,7 @@ def test_a_withdrawal_is_executed_once(api):
 
 
 def test_an_expired_or_altered_withdrawal_is_refused(api):
-    from workbench.errors import BadRequest
+    from workbench.base.errors import BadRequest
 
     transaction = withdraw(api, 0)
     for changed, words in (
@@ -269,7 +269,7 @@ def test_an_expired_or_altered_withdrawal_is_refused(api):
 
 def test_a_teaching_wallet_says_what_it_is(api):
     """It is marked as the sandbox's, and there is none for other addresses."""
-    from workbench.errors import BadRequest
+    from workbench.base.errors import BadRequest
 
     wallet = api.sandbox.wallet(api.guide["contracts"][0]["admin_addresses"][1])
 

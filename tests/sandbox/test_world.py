@@ -7,13 +7,13 @@ import time
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench.chains import address_problems
-from workbench.interface.convert import converter
-from workbench.interface.table import OPERATIONS
-from workbench.interface.vocabulary import DisputeStatus, EventApplicationStatus
+from workbench.base.schema import checks
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls.reading import RECORD_KINDS
-from workbench.schema import checks
+from workbench.service.chains import address_problems
+from workbench.service.interface.convert import converter
+from workbench.service.interface.table import OPERATIONS
+from workbench.service.interface.vocabulary import DisputeStatus, EventApplicationStatus
 
 
 def test_the_guide_is_plain_data_with_the_full_key_first(api):

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from workbench.errors import Problem
+from workbench.base.errors import Problem
+from workbench.runs.sequences import InvalidSequence, from_toml, read_toml, run
+from workbench.runs.sequences.reading import problems
 from workbench.sandbox import Sandbox
-from workbench.sequences import InvalidSequence, from_toml, read_toml, run
-from workbench.sequences.reading import problems
 
 GOOD = """
 name = "good"

@@ -5,13 +5,13 @@ import re
 
 import pytest
 
-from workbench.client.client import AsyncClient, Client
-from workbench.errors import WrongEnvironment
-from workbench.interface.vocabulary import DeclineReason, EventApplicationStatus
+from workbench.base.errors import WrongEnvironment
+from workbench.client.calls.client import AsyncClient, Client
+from workbench.runs.sequences import Stepper, catalogue, from_toml, ref, run
+from workbench.runs.sequences.reading import problems
+from workbench.runs.sequences.sequence import dumps
 from workbench.sandbox import Sandbox
-from workbench.sequences import Stepper, catalogue, from_toml, ref, run
-from workbench.sequences.reading import problems
-from workbench.sequences.sequence import dumps
+from workbench.service.interface.vocabulary import DeclineReason, EventApplicationStatus
 
 pytestmark = pytest.mark.slow  # each runs in every way
 

@@ -5,11 +5,11 @@ import re
 import pytest
 
 import workbench as wb
-from workbench.errors import UsageError
-from workbench.interface.assumptions import BEHAVIORS
+from workbench.analysis.tables.frames import to_frame
+from workbench.base.errors import UsageError
+from workbench.runs.sequences import catalogue
 from workbench.sandbox import Sandbox
-from workbench.sequences import catalogue
-from workbench.tables.frames import to_frame
+from workbench.service.interface.assumptions import BEHAVIORS
 from workbench.testing.flips import flipped
 
 

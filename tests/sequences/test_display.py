@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.sequences import Sequence, catalogue, param, ref, step
+from workbench.runs.sequences import Sequence, catalogue, param, ref, step
 
 PRIVATE = {"first_name": "Adalind", "national_id": "000123456", "address": {"line1": "9 Secret Street"}}
 MADE = Sequence(

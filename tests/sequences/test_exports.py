@@ -7,10 +7,10 @@ import httpx
 import nbformat
 import pytest
 
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
+from workbench.client.session import Session, connect
+from workbench.runs.sequences import catalogue, from_toml, run
 from workbench.sandbox import Sandbox
-from workbench.sequences import catalogue, from_toml, run
-from workbench.session import Session, connect
 from workbench.testing import to_text
 
 SEED = 3

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from workbench.errors import FileBusy, UnusableFile, UsageError
+from workbench.base.errors import FileBusy, UnusableFile, UsageError
+from workbench.base.system.locks import FileLock
+from workbench.client.session import connect
+from workbench.runs.sequences import InvalidSequence, Sequence, catalogue, run
+from workbench.runs.sequences.reading import from_toml
 from workbench.sandbox import Sandbox
-from workbench.sequences import InvalidSequence, Sequence, catalogue, run
-from workbench.sequences.reading import from_toml
-from workbench.session import connect
-from workbench.system.locks import FileLock
 from workbench.testing import from_journal
 
 SECRET = "Planted-canary"

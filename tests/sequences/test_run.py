@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 
 import workbench as wb
-from workbench.bulk import Interrupted
-from workbench.errors import UsageError, WrongEnvironment
-from workbench.sandbox import Request, Response, Sandbox
-from workbench.schema.rules import FULL
-from workbench.schema.walk import given
-from workbench.sequences import (
+from workbench.base.errors import UsageError, WrongEnvironment
+from workbench.base.schema.rules import FULL
+from workbench.base.schema.walk import given
+from workbench.client.session import connect
+from workbench.runs.bulk import Interrupted
+from workbench.runs.sequences import (
     InvalidSequence,
     Sequence,
     Stepper,
@@ -30,10 +30,10 @@ from workbench.sequences import (
     run_many,
     step,
 )
-from workbench.sequences.ledger import Ledger, Unbalanced
-from workbench.sequences.runs import Run
-from workbench.sequences.sequence import Parameter, duration, duration_text
-from workbench.session import connect
+from workbench.runs.sequences.ledger import Ledger, Unbalanced
+from workbench.runs.sequences.runs import Run
+from workbench.runs.sequences.sequence import Parameter, duration, duration_text
+from workbench.sandbox import Request, Response, Sandbox
 from workbench.testing import from_journal, traffic
 from workbench.testing.generated import Mix
 

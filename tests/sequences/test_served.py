@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from workbench.client.session import connect
+from workbench.runs.sequences import catalogue, run
 from workbench.sandbox import Sandbox
-from workbench.sequences import catalogue, run
-from workbench.session import connect
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from workbench.errors import WrongEnvironment
+from workbench.base.errors import WrongEnvironment
+from workbench.client.session import Session, connect
+from workbench.runs.sequences import Sequence, catalogue, run, step
+from workbench.runs.sequences.sequence import Expect
 from workbench.sandbox import Sandbox
-from workbench.sequences import Sequence, catalogue, run, step
-from workbench.sequences.sequence import Expect
-from workbench.session import Session, connect
 
 pytestmark = pytest.mark.slow  # over HTTP
 

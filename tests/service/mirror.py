@@ -11,12 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from workbench.base.system import http_server
 from workbench.sandbox import Request, Response, Sandbox
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.server import App, refused
 from workbench.sandbox.service import MAX_BODY
-from workbench.system import http_server
 
 _OWN = frozenset({"advance", "requests"})  # the clock is mirrored below; each sandbox has its own requests
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import workbench as wb
-from workbench.errors import AdviceWarning, UnusableFile
+from workbench.base.errors import AdviceWarning, UnusableFile
 from workbench.sandbox import Sandbox
 from workbench.sandbox.server import self_signed
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from workbench.errors import UsageError
-from workbench.interface.assumptions import BEHAVIORS
+from workbench.base.errors import UsageError
+from workbench.base.system.http_post import post
+from workbench.base.system.http_server import running
+from workbench.base.system.messages import Request, Response
+from workbench.client.webhooks.inbox import Inbox
+from workbench.client.webhooks.verify import hmac_signature, read_delivery, sign
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import Delivery
-from workbench.system.http_post import post
-from workbench.system.http_server import running
-from workbench.system.messages import Request, Response
-from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.verify import hmac_signature, read_delivery, sign
+from workbench.service.interface.assumptions import BEHAVIORS
 
 TRIES, FIRST, FACTOR, MOST = BEHAVIORS["event_retries"].documented
 SPREAD = BEHAVIORS["event_retry_spread"].documented

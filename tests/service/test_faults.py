@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.faults import BODIES
 

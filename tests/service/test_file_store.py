@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.sandbox.driver import state_of, write_earlier_file
-from workbench.errors import UnusableFile
+from workbench.base.errors import UnusableFile
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.embedded import renew_file
 from workbench.sandbox.store import FileStore

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.base.system.http_post import PostResult
 from workbench.sandbox.relay import DeliveryRelay, RelayClient
-from workbench.system.http_post import PostResult
 
 URL = "http://127.0.0.1:9/hook"
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.interface.table import OPERATIONS
 from workbench.sandbox import Sandbox
+from workbench.service.interface.table import OPERATIONS
 
 HERE = Path(__file__).parent
 CONFIG = """

@@ -18,14 +18,14 @@ import pytest
 
 from tests.interrupts import start_of_python
 from tests.service.plain import Plain
-from workbench.interface.assumptions import settings
-from workbench.interface.openapi import document
+from workbench.base.system import http_server
+from workbench.base.system.http_server import PortTaken
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.server import introduction, refused
-from workbench.system import http_server
-from workbench.system.http_server import PortTaken
+from workbench.service.interface.assumptions import settings
+from workbench.service.interface.openapi import document
 
 CONTRACTS = "/v1/issuing/tenants/contracts"
 AUTHORIZE = "/v1/simulate/transactions/authorize"

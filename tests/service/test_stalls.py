@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from workbench.base.system import http_post
 from workbench.sandbox import Sandbox
 from workbench.sandbox.store import open_store
-from workbench.system import http_post
 
 CONTRACTS = "/v1/issuing/tenants/contracts"
 

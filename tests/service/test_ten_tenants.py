@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 import workbench as wb
-from workbench.panel.panel import browse
+from workbench.screens.panel.panel import browse
 from workbench.terminal import main
 
 pytestmark = pytest.mark.slow  # ten tenants at work

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from workbench.errors import BadRequest, Forbidden, NotFound, UsageError
+from workbench.base.errors import BadRequest, Forbidden, NotFound, UsageError
 
 pytestmark = pytest.mark.slow  # over HTTP, with waits
 

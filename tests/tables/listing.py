@@ -5,11 +5,11 @@ from pathlib import Path
 import pandas as pd
 
 from workbench import reports
-from workbench.interface.events import EVENT_KINDS
-from workbench.interface.table import OPERATIONS
-from workbench.tables.columns import layout_of
-from workbench.tables.event_frames import events_layout
-from workbench.tables.frames import to_frame
+from workbench.analysis.tables.columns import layout_of
+from workbench.analysis.tables.event_frames import events_layout
+from workbench.analysis.tables.frames import to_frame
+from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.table import OPERATIONS
 
 DOC = Path(__file__).parents[2] / "docs" / "tables.md"
 START, END = "<!-- listing -->", "<!-- end of listing -->"

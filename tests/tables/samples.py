@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from workbench.interface.convert import converter
-from workbench.interface.events import Event
-from workbench.interface.table import OPERATIONS
-from workbench.schema.strict_json import loads
+from workbench.base.schema.strict_json import loads
+from workbench.service.interface.convert import converter
+from workbench.service.interface.events import Event
+from workbench.service.interface.table import OPERATIONS
 
 CONTRACT = b"""{"id":"8f7f2a52-2a8c-4d6e-9d2c-0f9a8e1b7c11","chainId":11155111,
 "controllerAddress":"0x00000000000000000000000000000000000000a1",

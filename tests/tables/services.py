@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 import httpx
 import orjson
 
-from workbench.client.client import AsyncClient, Client
+from workbench.client.calls.client import AsyncClient, Client
 
 Row = dict[str, Any]
 Answer = httpx.Response | Exception | None

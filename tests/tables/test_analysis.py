@@ -14,7 +14,7 @@ import pytest
 
 import workbench as wb
 from workbench import reports, tables
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
 
 pytestmark = pytest.mark.slow  # on a seeded history
 

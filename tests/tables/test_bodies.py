@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from workbench import bulk
-from workbench.errors import InvalidRequest, UsageError
-from workbench.interface.table import OPERATIONS
-from workbench.schema.rules import FULL
-from workbench.schema.walk import build
+from workbench.base.errors import InvalidRequest, UsageError
+from workbench.base.schema.rules import FULL
+from workbench.base.schema.walk import build
+from workbench.service.interface.table import OPERATIONS
 
 ACCOUNT = {
     "type": "externalFiatAccount",

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from workbench.client.guards import Limits
-from workbench.errors import UsageError
-from workbench.rewards import cluster as rewards
-from workbench.rewards.reading import fetch
+from workbench.analysis.rewards import cluster as rewards
+from workbench.analysis.rewards.reading import fetch
+from workbench.base.errors import UsageError
+from workbench.client.calls.guards import Limits
+from workbench.client.session import connect
 from workbench.sandbox import Sandbox
-from workbench.session import connect
 
 pytestmark = [
     pytest.mark.slow,

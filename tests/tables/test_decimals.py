@@ -19,9 +19,9 @@ import workbench as wb
 from tests.tables import samples
 from tests.tables.listing import DOC
 from workbench import tables
-from workbench.rewards.pages import cast
-from workbench.tables.frames import to_frame
-from workbench.tables.rows import EXACT, decimal_series, decimals, joined_chunks, packed
+from workbench.analysis.rewards.pages import cast
+from workbench.analysis.tables.frames import to_frame
+from workbench.analysis.tables.rows import EXACT, decimal_series, decimals, joined_chunks, packed
 
 USUAL = pd.ArrowDtype(pa.decimal128(18, 6))
 WIDE = pd.ArrowDtype(pa.decimal256(37, 18))

@@ -8,7 +8,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import workbench as wb
-from workbench.tables import display
+from workbench.analysis.tables import display
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 

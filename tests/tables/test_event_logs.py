@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.tables import samples
-from workbench.errors import UsageError
-from workbench.interface.events import Event
-from workbench.reports import log_lines
-from workbench.reports.event_logs import read_log
-from workbench.tables.frames import to_frame
+from workbench.analysis.reports import log_lines
+from workbench.analysis.reports.event_logs import read_log
+from workbench.analysis.tables.frames import to_frame
+from workbench.base.errors import UsageError
+from workbench.service.interface.events import Event
 
 ONE_LINE = [body.replace(b"\n", b"") for body in (samples.USER_UPDATED, samples.MICRO_DEPOSIT, samples.STRANGE)]
 CARD = (

@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 import workbench as wb
 from tests.tables import samples
 from workbench import bulk, reports
-from workbench.interface.transactions import RewardsItem
-from workbench.schema.walk import build
-from workbench.tables import frames
-from workbench.tables.frames import to_file, to_frame
-from workbench.tables.rows import decimal_series
+from workbench.analysis.tables import frames
+from workbench.analysis.tables.frames import to_file, to_frame
+from workbench.analysis.tables.rows import decimal_series
+from workbench.base.schema.walk import build
+from workbench.service.interface.transactions import RewardsItem
 
 HOSTILE = [
     "=cmd|' /C calc'!$A$1", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "\n=x", "＝1+1", " =1+1", "'=x", "'plain", "http://x.example",
@@ -194,7 +194,7 @@ def test_a_kill_leaves_the_old_file(tmp_path: Path) -> None:
 
 def test_a_sheet_holds_only_a_limited_number_of_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table too long for a sheet, or a text too long for a cell, is refused before a file is there."""
-    monkeypatch.setattr("workbench.tables.frames.EXCEL_ROWS", 2)
+    monkeypatch.setattr("workbench.analysis.tables.frames.EXCEL_ROWS", 2)
     with pytest.raises(ValueError, match="write Parquet"):
         to_file(frame_of(["a", "b"]), tmp_path / "a.xlsx")
     with pytest.raises(ValueError, match="maximum of an XLSX cell"):

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 import pandas as pd
 import pytest
 
-from workbench.client.client import Client, RawReader
-from workbench.errors import InvalidRequest, NotSent, Unauthorized, UsageError
-from workbench.interface.contracts import SignWithdrawal
-from workbench.interface.transactions import ListRewardsActivity, SimulateRefund
-from workbench.rewards.reading import fetch
+from workbench.analysis.rewards.reading import fetch
+from workbench.analysis.tables.frames import to_frame
+from workbench.base.errors import InvalidRequest, NotSent, Unauthorized, UsageError
+from workbench.base.schema.walk import build
+from workbench.client.calls.client import Client, RawReader
+from workbench.client.session import connect
 from workbench.sandbox import Sandbox
-from workbench.schema.walk import build
-from workbench.session import connect
-from workbench.tables.frames import to_frame
+from workbench.service.interface.contracts import SignWithdrawal
+from workbench.service.interface.transactions import ListRewardsActivity, SimulateRefund
 
 
 @pytest.fixture(scope="module")

@@ -15,18 +15,18 @@ import pytest
 from tests.conftest import RECORDED
 from tests.tables import samples
 from workbench import reports
-from workbench.errors import UsageError
-from workbench.interface import contracts, events, people, transactions
-from workbench.interface.convert import converter
-from workbench.interface.table import OPERATIONS
-from workbench.schema.fields import Answer
-from workbench.schema.masks import MASK
-from workbench.schema.rules import FULL
-from workbench.schema.strict_json import loads
-from workbench.schema.walk import build, is_record, members
-from workbench.session import connect
-from workbench.tables.columns import EXTRA, json_text, layout_of
-from workbench.tables.frames import to_frame
+from workbench.analysis.tables.columns import EXTRA, json_text, layout_of
+from workbench.analysis.tables.frames import to_frame
+from workbench.base.errors import UsageError
+from workbench.base.schema.fields import Answer
+from workbench.base.schema.masks import MASK
+from workbench.base.schema.rules import FULL
+from workbench.base.schema.strict_json import loads
+from workbench.base.schema.walk import build, is_record, members
+from workbench.client.session import connect
+from workbench.service.interface import contracts, events, people, transactions
+from workbench.service.interface.convert import converter
+from workbench.service.interface.table import OPERATIONS
 
 MODULES = (contracts, events, people, transactions)
 
@@ -344,7 +344,7 @@ def test_the_package_is_named_without_pandas() -> None:
     """Naming the package does not load pandas; using it does."""
     import subprocess
 
-    code = "import sys, workbench.tables as t; assert 'pandas' not in sys.modules; t.read_parquet; assert 'pandas' in sys.modules"
+    code = "import sys, workbench.analysis.tables as t; assert 'pandas' not in sys.modules; t.read_parquet; assert 'pandas' in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.errors import UsageError
-from workbench.rewards.folder import Folder
+from workbench.analysis.rewards.folder import Folder
+from workbench.base.errors import UsageError
 
 QUERY = {"type": None}
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from workbench.system.files import write_file
+from workbench.base.system.files import write_file
 write_file(Path(sys.argv[1], "part-000000.parquet"), lambda file: (file.write(b"half"), file.flush(), os.kill(os.getpid(), signal.SIGKILL)))
 """
 

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import workbench as wb
-from workbench.errors import UsageError
-from workbench.rewards.folder import read_folder
+from workbench.analysis.rewards.folder import read_folder
+from workbench.base.errors import UsageError
 
 LINE = b'{"id": "e1", "resource": "user", "action": "updated", "version": "1.0.0", "body": {}}\n'
 

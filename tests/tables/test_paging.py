@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.rewards.pages import Key, PageCursor, PageRequest
+from workbench.analysis.rewards.pages import Key, PageCursor, PageRequest
 
 Serve = Callable[[int, int], list[Key]]
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from workbench.errors import UsageError
-from workbench.tables.periods import moment
+from workbench.analysis.tables.periods import moment
+from workbench.base.errors import UsageError
 
 
 def test_a_time_without_a_zone_is_read_in_the_zone_of_the_report() -> None:

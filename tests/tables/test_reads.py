@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.tables.services import Service, refusal, row, user_id, usual
-from workbench.client.client import Client
-from workbench.client.pace import Clock
-from workbench.errors import Forbidden, InvalidRequest, NoAnswer, ServiceFailure, UnexpectedAnswer, UsageError
-from workbench.rewards import reading as reads
-from workbench.rewards.pages import PageCursor
-from workbench.rewards.read_job import Gate
-from workbench.rewards.read_result import Rewards
-from workbench.system.progress import Progress
+from workbench.analysis.rewards import reading as reads
+from workbench.analysis.rewards.pages import PageCursor
+from workbench.analysis.rewards.read_job import Gate
+from workbench.analysis.rewards.read_result import Rewards
+from workbench.base.errors import Forbidden, InvalidRequest, NoAnswer, ServiceFailure, UnexpectedAnswer, UsageError
+from workbench.base.system.progress import Progress
+from workbench.client.calls.client import Client
+from workbench.client.calls.pace import Clock
 
 
 def read(service: Service, **how: Any) -> Rewards:
@@ -495,7 +495,7 @@ def test_a_range_of_time_needs_few_pages_where_the_order_allows_it(rows: list[di
 @pytest.mark.slow
 def test_a_folder_survives_an_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was read before is on disk, users in the middle of it are read anew, and no row stands twice."""
-    monkeypatch.setattr("workbench.rewards.read_job.PART_PAGES", 4)
+    monkeypatch.setattr("workbench.analysis.rewards.read_job.PART_PAGES", 4)
     users = usual(200, 120)
     service = Service(users, before=Interrupt(at=25))
     first = read(service, concurrency=2, path=tmp_path / "r")
@@ -525,7 +525,7 @@ def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         raise OSError(28, "No space left on device")
 
     service = Service(usual(3, 5))
-    monkeypatch.setattr("workbench.rewards.folder.write_file", full)
+    monkeypatch.setattr("workbench.analysis.rewards.folder.write_file", full)
     with pytest.raises(OSError, match="No space left"):
         read(service, path=tmp_path / "r")
 

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 
 from tests.tables import pages
-from workbench.errors import UnexpectedAnswer
-from workbench.interface.convert import Unreadable, converter
-from workbench.interface.table import OPERATIONS
-from workbench.rewards.pages import BATCH, rewards_from_pages
-from workbench.schema.strict_json import NotJson, loads
-from workbench.tables.frames import to_frame
+from workbench.analysis.rewards.pages import BATCH, rewards_from_pages
+from workbench.analysis.tables.frames import to_frame
+from workbench.base.errors import UnexpectedAnswer
+from workbench.base.schema.strict_json import NotJson, loads
+from workbench.service.interface.convert import Unreadable, converter
+from workbench.service.interface.table import OPERATIONS
 
 REFUSED = "refused"
 

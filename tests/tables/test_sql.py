@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from workbench.errors import UsageError
-from workbench.reports import queries
+from workbench.analysis.reports import queries
+from workbench.base.errors import UsageError
 
 
 @pytest.fixture(scope="module")

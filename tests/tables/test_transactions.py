@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench import reports
-from workbench.errors import ApiError
-from workbench.schema.rules import FULL
-from workbench.tables.frames import to_frame
+from workbench.analysis.tables.frames import to_frame
+from workbench.base.errors import ApiError
+from workbench.base.schema.rules import FULL
 
 MONEY = ["held_cents", "posted_cents", "refunded_cents"]
 AMOUNTS = st.one_of(st.integers(1, 300_000), st.just(10**9))

@@ -9,8 +9,8 @@ import pytest
 
 import workbench as wb
 from workbench import charts, reports, tables
-from workbench.rendering.text import money
-from workbench.tables.rows import UNKNOWN
+from workbench.analysis.tables.rows import UNKNOWN
+from workbench.service.rendering.text import money
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from tests.terminal.conftest import ROOT
-from workbench.interface.assumptions import assumptions
-from workbench.interface.vocabulary import DeclineReason
+from workbench.service.interface.assumptions import assumptions
+from workbench.service.interface.vocabulary import DeclineReason
 from workbench.terminal.where import completion_script
 
 

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from workbench.base.schema.strict_json import loads
 from workbench.sandbox import Sandbox
-from workbench.schema.strict_json import loads
 
 ROW = {
     "first_name": "Ada", "last_name": "Example", "birth_date": "1990-02-01", "national_id": "900121234",

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.terminal.conftest import ROOT
-from workbench.webhooks.inbox import Inbox
+from workbench.client.webhooks.inbox import Inbox
 
 pytestmark = pytest.mark.slow  # each listens or serves
 

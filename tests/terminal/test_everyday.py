@@ -12,10 +12,10 @@ import pexpect
 import pytest
 
 from tests.terminal.conftest import ROOT
-from workbench.client.journal import Journal
+from workbench.client.calls.journal import Journal
+from workbench.client.session import connect
 from workbench.commands import command_of
-from workbench.interface.table import OPERATIONS
-from workbench.session import connect
+from workbench.service.interface.table import OPERATIONS
 from workbench.terminal.about import ENVIRONMENT
 
 BODY = "tests/terminal/application.json"

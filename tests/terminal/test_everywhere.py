@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import workbench
+from workbench.base.schema.walk import members
 from workbench.commands import command_of
-from workbench.interface.table import OPERATIONS
-from workbench.schema.walk import members
+from workbench.service.interface.table import OPERATIONS
 from workbench.terminal import commands, make_app
 
 ROOT = Path(__file__).parents[2]

@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
+from workbench.base.renamed import replacements
+from workbench.base.schema.walk import Choice, camel, leaves
 from workbench.commands import command_of
-from workbench.interface.events import EVENT_KINDS
-from workbench.interface.table import OPERATIONS
-from workbench.renamed import replacements
 from workbench.sandbox.controls import CONTROLS
-from workbench.schema.walk import Choice, camel, leaves
+from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.table import OPERATIONS
 from workbench.terminal import commands, make_app
 from workbench.terminal.operations import option_members
 

@@ -13,9 +13,9 @@ import unicodedata
 import pytest
 
 from tests.sandbox.driver import write_earlier_file
-from workbench.interface.people import User
+from workbench.base.schema.walk import build
 from workbench.sandbox import Sandbox
-from workbench.schema.walk import build
+from workbench.service.interface.people import User
 from workbench.terminal.exits import exit_code
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import kept_path

@@ -9,9 +9,9 @@ import pexpect
 import pytest
 
 from tests.terminal.conftest import ROOT
+from workbench.base.system import http_server
+from workbench.base.system.messages import Request, Response
 from workbench.sandbox import Sandbox
-from workbench.system import http_server
-from workbench.system.messages import Request, Response
 
 PROFILES = """
 [profiles.test]

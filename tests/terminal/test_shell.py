@@ -11,8 +11,8 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
 from tests.terminal.conftest import ROOT
-from workbench.errors import UsageError
-from workbench.session import connect
+from workbench.base.errors import UsageError
+from workbench.client.session import connect
 from workbench.terminal.shell import holds_key, load
 
 pytestmark = pytest.mark.slow  # each starts processes of its own
@@ -170,7 +170,7 @@ def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch):
     """The command writes one HTML file, opens it when asked, and leaves one that exists alone."""
     import webbrowser
 
-    from workbench.panel.dashboard import Dashboard
+    from workbench.screens.panel.dashboard import Dashboard
 
     opened = []
     path = tmp_path / "program.html"
@@ -189,7 +189,7 @@ def test_the_dashboard_is_written_again(wb, tmp_path, monkeypatch):
     """With --every the file is written again after each interval, until Ctrl-C; the page reloads itself as often."""
     from contextlib import nullcontext
 
-    from workbench.panel.dashboard import Dashboard
+    from workbench.screens.panel.dashboard import Dashboard
     from workbench.terminal import shell
 
     waited, path = [], tmp_path / "program.html"

@@ -2,12 +2,12 @@
 
 import pytest
 
-from workbench.schema import strict_json
-from workbench.system import http_server
-from workbench.system.messages import Response
+from workbench.base.schema import strict_json
+from workbench.base.system import http_server
+from workbench.base.system.messages import Response
+from workbench.client.webhooks.verify import SECONDARY, SIGNATURE, sign
 from workbench.testing import Universe
 from workbench.testing.deliveries import KEY
-from workbench.webhooks.verify import SECONDARY, SIGNATURE, sign
 
 APPLICATION = "tests.testing.applications:"
 

@@ -14,9 +14,9 @@ import httpx
 import pytest
 
 from tests.terminal.conftest import ROOT
+from workbench.client.session import connect
 from workbench.course.classroom.server import ClassServer
 from workbench.course.drills import DRILLS
-from workbench.session import connect
 
 
 def test_drills_are_listed(wb):

@@ -13,8 +13,8 @@ from contextlib import closing
 from typing import Any
 
 import workbench as wb
+from workbench.client.webhooks.verify import SECONDARY, SIGNATURE, sign
 from workbench.testing import Universe, sometimes
-from workbench.webhooks.verify import SECONDARY, SIGNATURE, sign
 
 BONUS = 100
 LEAST = 2_000

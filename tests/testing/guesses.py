@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 import workbench as wb
-from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX
+from workbench.service.interface.table import KEY_HEADER, OPERATIONS, PREFIX
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

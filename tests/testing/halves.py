@@ -16,8 +16,8 @@ import attrs
 import orjson
 
 from tests.testing.services import Har, Traffic, over_http
-from workbench.interface.assumptions import ANY, BEHAVIORS, STATUS
 from workbench.sandbox import Sandbox
+from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS
 from workbench.testing.learning import learn
 
 COUNTS = (1, 2, 3, 4, 6, 8, 10, 14, 18, 24, 32, 40)

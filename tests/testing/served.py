@@ -20,7 +20,7 @@ from typing import Any
 
 import httpx
 
-from workbench.webhooks.verify import SECONDARY, SIGNATURE, sign
+from workbench.client.webhooks.verify import SECONDARY, SIGNATURE, sign
 
 PAYING = ("pays once", "retries blindly", "gives up")
 LEAST, BONUS = 2_000, 100

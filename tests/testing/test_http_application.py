@@ -16,8 +16,8 @@ import workbench as wb
 from tests.ports import free_port
 from tests.testing.served import PAYING
 from workbench import testing
-from workbench.system import http_server
-from workbench.system.messages import Response
+from workbench.base.system import http_server
+from workbench.base.system.messages import Response
 from workbench.testing import HttpApplication
 from workbench.testing.deliveries import KEY
 

@@ -21,9 +21,9 @@ from tests.testing import halves
 from tests.testing.halves import plain, values
 from tests.testing.services import Har, Traffic, in_process
 from workbench import testing
-from workbench.errors import UnusableFile, UsageError
-from workbench.interface.assumptions import BEHAVIORS
+from workbench.base.errors import UnusableFile, UsageError
 from workbench.sandbox import Sandbox
+from workbench.service.interface.assumptions import BEHAVIORS
 from workbench.terminal import main
 from workbench.testing import evidence_files
 from workbench.testing.learning import Learned, learn

@@ -8,8 +8,8 @@ import pytest
 import workbench as wb
 from tests.sandbox.driver import PERSON
 from workbench import testing
-from workbench.errors import NotFound, NotSent, UnusableFile, UsageError
-from workbench.schema.walk import snake
+from workbench.base.errors import NotFound, NotSent, UnusableFile, UsageError
+from workbench.base.schema.walk import snake
 
 APPLICANT = {snake(name): value for name, value in PERSON.items()}
 APPLICANT["address"] = {snake(name): value for name, value in PERSON["address"].items()}

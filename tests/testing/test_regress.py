@@ -12,7 +12,7 @@ import pytest
 import workbench as wb
 from tests.testing.applications import Shop, Till
 from workbench import testing
-from workbench.schema import strict_json
+from workbench.base.schema import strict_json
 
 
 @cache

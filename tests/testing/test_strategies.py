@@ -2,11 +2,11 @@
 
 from hypothesis import given
 
-from workbench.interface.events import EVENT_KINDS
-from workbench.interface.table import OPERATIONS
-from workbench.schema.checks import problems
+from workbench.base.schema.checks import problems
+from workbench.client.webhooks.verify import Sample, hmac_signature
+from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.table import OPERATIONS
 from workbench.testing import strategies
-from workbench.webhooks.verify import Sample, hmac_signature
 
 
 @given(strategies.deliveries(key="a-key"))

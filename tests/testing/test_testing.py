@@ -8,7 +8,7 @@ import pytest
 
 import workbench as wb
 from workbench import testing
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
 from workbench.testing.sessions import possible
 
 PURCHASE = {"amount": 420, "currency": "USD", "merchant_name": "Example Coffee", "merchant_category_code": "5814"}

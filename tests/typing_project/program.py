@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from typing import assert_never, assert_type
 
 import workbench as wb
-from workbench.interface.people import Address
 from workbench.records import (
     ApplicationStatus,
     CardUpdated,
@@ -18,6 +17,7 @@ from workbench.records import (
     User,
     UserUpdated,
 )
+from workbench.service.interface.people import Address
 
 
 class Program:

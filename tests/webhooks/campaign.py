@@ -15,12 +15,12 @@ from pathlib import Path
 
 import attrs
 
-from workbench.webhooks.verify import sample as sample_event
+from workbench.client.webhooks.verify import sample as sample_event
 
 OLD, NEW, FORGED = "old-key", "new-key", "a-key-of-nobody"
 PROCESS = """
 import os, sys, threading
-from workbench.webhooks.inbox import Inbox
+from workbench.client.webhooks.inbox import Inbox
 role, path, port, notes = sys.argv[1:]
 inbox = Inbox(path, keys=["old-key", "new-key"])
 @inbox.on("*", name="book", atomic=True, retry_after=(0.1,) * 100)

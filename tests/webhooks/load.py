@@ -20,9 +20,9 @@ import attrs
 
 from tests.ports import free_port
 from tests.processes import PROCESSES
-from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.verify import sample as sample_event
-from workbench.webhooks.verify import sign
+from workbench.client.webhooks.inbox import Inbox
+from workbench.client.webhooks.verify import sample as sample_event
+from workbench.client.webhooks.verify import sign
 
 KEY = "load-key"
 

@@ -19,11 +19,11 @@ from typing import Any
 
 import pytest
 
-from workbench.errors import UsageError
-from workbench.interface.events import Event
-from workbench.webhooks.handlers import RETRY_AFTER
-from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.verify import sample as sample_event
+from workbench.base.errors import UsageError
+from workbench.client.webhooks.handlers import RETRY_AFTER
+from workbench.client.webhooks.inbox import Inbox
+from workbench.client.webhooks.verify import sample as sample_event
+from workbench.service.interface.events import Event
 
 
 def put(inbox: Inbox, kind: str = "user.updated") -> str:
@@ -325,7 +325,7 @@ def test_an_event_of_another_worker_is_handled_within_a_second(tmp_path: Path, m
 
 HOLDER = """
 import sys, threading
-from workbench.webhooks.inbox import Inbox
+from workbench.client.webhooks.inbox import Inbox
 inbox = Inbox(sys.argv[1], accept_unsigned=True)
 @inbox.on("*", name="book")
 def book(event):

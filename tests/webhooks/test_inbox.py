@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from workbench.errors import AdviceWarning, EventTimeout, InvalidWebhook, UnusableFile, UsageError
-from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.verify import sample as sample_event
+from workbench.base.errors import AdviceWarning, EventTimeout, InvalidWebhook, UnusableFile, UsageError
+from workbench.client.webhooks.inbox import Inbox
+from workbench.client.webhooks.verify import sample as sample_event
 
 NOON = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
 USER = "00000000-0000-4000-8000-000000000001"

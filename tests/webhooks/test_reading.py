@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.errors import InvalidWebhook, UsageError
-from workbench.interface.events import EVENT_KINDS
-from workbench.webhooks import inbox as inbox_module
-from workbench.webhooks import store
-from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.verify import read_delivery
-from workbench.webhooks.verify import sample as sample_event
+from workbench.base.errors import InvalidWebhook, UsageError
+from workbench.client.webhooks import inbox as inbox_module
+from workbench.client.webhooks import store
+from workbench.client.webhooks.inbox import Inbox
+from workbench.client.webhooks.verify import read_delivery
+from workbench.client.webhooks.verify import sample as sample_event
+from workbench.service.interface.events import EVENT_KINDS
 
 
 def envelope(**members: Any) -> bytes:

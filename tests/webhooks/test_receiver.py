@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from workbench.errors import InvalidWebhook
-from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.verify import Sample
-from workbench.webhooks.verify import sample as sample_event
+from workbench.base.errors import InvalidWebhook
+from workbench.client.webhooks.inbox import Inbox
+from workbench.client.webhooks.verify import Sample
+from workbench.client.webhooks.verify import sample as sample_event
 
 KEY = "the-key"
 
@@ -150,7 +150,7 @@ def test_large_body_in_chunks(served: tuple[Inbox, str]) -> None:
 @pytest.mark.parametrize("body", [b"", b"{", b"[" * 100_000, b'{"id":1,"id":1}'], ids=["none", "cut", "deep", "twice"])
 def test_broken_body_that_is_signed(served: tuple[Inbox, str], body: bytes) -> None:
     """A body that has no meaning is a 400, even from someone who knows the key."""
-    from workbench.webhooks.verify import sign
+    from workbench.client.webhooks.verify import sign
 
     assert status(exchange(served[1], request(served[1], body, signature=sign(body, KEY)))) == 400
 

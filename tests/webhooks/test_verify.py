@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.errors import InvalidWebhook, UsageError
-from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.verify import hmac_signature, sign
-from workbench.webhooks.verify import sample as sample_event
+from workbench.base.errors import InvalidWebhook, UsageError
+from workbench.client.webhooks.inbox import Inbox
+from workbench.client.webhooks.verify import hmac_signature, sign
+from workbench.client.webhooks.verify import sample as sample_event
 
 OLD, NEW = "the-old-key", "the-new-key"
 

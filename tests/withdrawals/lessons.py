@@ -5,11 +5,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import workbench as wb
-from workbench.client.guards import Limits
-from workbench.interface.convert import converter
-from workbench.interface.table import Operations
-from workbench.withdrawals.planning import Plan
-from workbench.withdrawals.withdrawal import Withdrawal
+from workbench.client.calls.guards import Limits
+from workbench.client.withdrawals.planning import Plan
+from workbench.client.withdrawals.withdrawal import Withdrawal
+from workbench.service.interface.convert import converter
+from workbench.service.interface.table import Operations
 
 RECIPIENT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

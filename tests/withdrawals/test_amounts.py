@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.errors import UsageError
-from workbench.withdrawals.amounts import Cents, NativeUnits, decimal_text, in_both_units, in_sentence
+from workbench.base.errors import UsageError
+from workbench.client.withdrawals.amounts import Cents, NativeUnits, decimal_text, in_both_units, in_sentence
 
 ONE = Decimal(1)
 BAD_CENTS = {

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import workbench as wb
 from tests.strategies import JSON
 from tests.withdrawals.lessons import RECIPIENT, Service, answered, planned
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
 
 CONTRACT = wb.connect().list_contracts()[0]
 KNOWN = [RECIPIENT, CONTRACT.proxy_address, *CONTRACT.admin_addresses, CONTRACT.tokens[0].address, "0x" + "5a" * 32]

@@ -16,11 +16,11 @@ import workbench as wb
 from tests.chains.cases import ORDER, chance
 from tests.chains.test_second_opinion import COUNTS
 from tests.withdrawals.lessons import RECIPIENT, Service, answered, planned, transacted
-from workbench import chains
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
+from workbench.client.withdrawals import explain
 from workbench.sandbox.context import Seeds
 from workbench.sandbox.contracts import secret_of
-from workbench.withdrawals import explain
+from workbench.service import chains
 
 pytestmark = pytest.mark.skipif(find_spec("eth_account") is None, reason="eth-account is not installed")
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from workbench.interface.assumptions import assumptions
+from workbench.service.interface.assumptions import assumptions
 
 PAGE = Path(__file__).parents[2] / "docs" / "withdrawals.md"
 BLOCKS = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)

@@ -5,11 +5,11 @@ import pytest
 
 import workbench as wb
 from tests.withdrawals.lessons import RECIPIENT, Service, answered, arguments, planned, problems
-from workbench import chains, rendering
-from workbench.chains.values import strkey_encode
-from workbench.client.guards import Limits
-from workbench.errors import UsageError
-from workbench.withdrawals.terms import Terms, shortened
+from workbench.base.errors import UsageError
+from workbench.client.calls.guards import Limits
+from workbench.client.withdrawals.terms import Terms, shortened
+from workbench.service import chains, rendering
+from workbench.service.chains.values import strkey_encode
 
 ZEROS = {
     0: "0x" + "0" * 40,

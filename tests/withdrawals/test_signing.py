@@ -6,8 +6,8 @@ import pytest
 
 import workbench as wb
 from tests.withdrawals.lessons import RECIPIENT, Moving, Service, answered, arguments, planned
-from workbench import chains
-from workbench.errors import UsageError
+from workbench.base.errors import UsageError
+from workbench.service import chains
 
 PENDING = {"status": "pending", "retryAfter": 3}
 

@@ -13,9 +13,9 @@ import pytest
 
 import workbench as wb
 from tests.withdrawals.lessons import NOON, RECIPIENT, Service, answered, planned, transacted
-from workbench import rendering
-from workbench.errors import UsageError
-from workbench.withdrawals.wallet import SHOWN_FOR, AdminSignature, Secret
+from workbench.base.errors import UsageError
+from workbench.client.withdrawals.wallet import SHOWN_FOR, AdminSignature, Secret
+from workbench.service import rendering
 
 
 def signed(contract, skew=None, changes=None, **plan):

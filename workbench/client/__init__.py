@@ -1,1 +1,1 @@
-"""HTTP client: validated requests, retries, journal, and parsing of answers obtained elsewhere."""
+"""Calls, events and withdrawals, and the session that joins them."""

@@ -8,7 +8,7 @@ wb.course.progress()
 
 from typing import TYPE_CHECKING
 
-from workbench.lazy import public_names
+from workbench.base.lazy import public_names
 
 if TYPE_CHECKING:
     from workbench.course.drill_run import drill as drill

@@ -8,14 +8,14 @@ from itertools import combinations
 from typing import Any
 from urllib.parse import urlsplit
 
-from workbench import session
-from workbench.client.client import Client
-from workbench.errors import ApiError
-from workbench.interface.transactions import MAX_OFFSET, ListRewardsActivity
-from workbench.rendering import money
+from workbench.base.errors import ApiError
+from workbench.base.schema import walk
+from workbench.client import session
+from workbench.client.calls.client import Client
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import RequestEntry
-from workbench.schema import walk
+from workbench.service.interface.transactions import MAX_OFFSET, ListRewardsActivity
+from workbench.service.rendering import money
 
 _REFUSES_SIGNATURE = (401, 403)
 _MAX_REQUESTS = 12  # the last requests for a signature that are looked at

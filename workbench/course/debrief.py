@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from workbench.base.errors import visible
 from workbench.course.drills import Drill
 from workbench.course.incidents import Facts
 from workbench.course.learner import Display
-from workbench.errors import visible
-from workbench.rendering import money
-from workbench.rendering.text import Cell, Grid
+from workbench.service.rendering import money
+from workbench.service.rendering.text import Cell, Grid
 
 CHECK = "check: "
 

@@ -9,17 +9,17 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from workbench.client.client import Client, refuse_async
+from workbench.base.errors import UsageError, WorkbenchError, visible
+from workbench.client.calls.client import Client, refuse_async
+from workbench.client.session import Session
 from workbench.course import debrief, incidents
 from workbench.course.debrief import CHECK, minutes_taken, seconds_between
 from workbench.course.drills import DRILLS, Drill
 from workbench.course.incidents import Facts
 from workbench.course.learner import Display, named, read_stored, report, write_stored
-from workbench.errors import UsageError, WorkbenchError, visible
-from workbench.rendering import money
-from workbench.rendering.markup import Shown
-from workbench.rendering.text import Cell, Sheet
-from workbench.session import Session
+from workbench.service.rendering import money
+from workbench.service.rendering.markup import Shown
+from workbench.service.rendering.text import Cell, Sheet
 
 _PURCHASE: Mapping[str, Any] = {"currency": "USD", "merchant_category_code": "5411"}
 FILE = "drills.json"

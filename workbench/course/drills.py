@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
+from workbench.base.remedies import Remedy
 from workbench.course import incidents
 from workbench.course.incidents import Facts
-from workbench.remedies import Remedy
 
 
 def _one_line(text: str) -> str:

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
-from workbench.errors import OutcomeUnknown
-from workbench.interface.vocabulary import DeclineReason
-from workbench.remedies import Remedy
+from workbench.base.errors import OutcomeUnknown
+from workbench.base.remedies import Remedy
+from workbench.base.schema import strict_json
+from workbench.base.system.http_post import check_url, post
+from workbench.client.session import Session
 from workbench.sandbox.contracts import example_bank
-from workbench.schema import strict_json
-from workbench.session import Session
-from workbench.system.http_post import check_url, post
+from workbench.service.interface.vocabulary import DeclineReason
 
 Facts = dict[str, Any]
 _FRAUD = "Quick Gift Cards"

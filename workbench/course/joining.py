@@ -13,15 +13,15 @@ from urllib.parse import SplitResult, urlsplit
 
 import httpx
 
-from workbench.client.keys import state_folder, state_path
+from workbench.base.errors import NotSent, UsageError, WrongEnvironment, visible
+from workbench.base.system.certificates import trusted
+from workbench.base.system.files import write_file
+from workbench.base.system.messages import LOOPBACK
+from workbench.base.system.process import HOSTED
+from workbench.client.calls.keys import state_folder, state_path
 from workbench.course import membership
 from workbench.course.learner import Display
-from workbench.errors import NotSent, UsageError, WrongEnvironment, visible
-from workbench.rendering.text import Cell, Sheet
-from workbench.system.certificates import trusted
-from workbench.system.files import write_file
-from workbench.system.messages import LOOPBACK
-from workbench.system.process import HOSTED
+from workbench.service.rendering.text import Cell, Sheet
 
 _SECONDS = 10
 _CERTIFICATE = "class-tls.crt"

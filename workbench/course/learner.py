@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import attrs
 
-from workbench import session
-from workbench.client.guards import READONLY, readonly
-from workbench.client.keys import state_folder
+from workbench.base.errors import CannotRecord, UsageError, not_allowed, visible
+from workbench.base.renamed import former_members
+from workbench.base.system.files import write_file
+from workbench.base.system.progress import notebook_shell
+from workbench.client import session
+from workbench.client.calls.guards import READONLY, readonly
+from workbench.client.calls.keys import state_folder
 from workbench.course import checks, membership
 from workbench.course.checks import Check, SandboxEvidence
-from workbench.errors import CannotRecord, UsageError, not_allowed, visible
-from workbench.renamed import former_members
-from workbench.rendering import money
-from workbench.rendering.markup import Shown
-from workbench.rendering.markup import write as html
-from workbench.rendering.text import Cell, Grid, Sheet
 from workbench.sandbox.remote import RemoteSandbox
-from workbench.system.files import write_file
-from workbench.system.progress import notebook_shell
+from workbench.service.rendering import money
+from workbench.service.rendering.markup import Shown
+from workbench.service.rendering.markup import write as html
+from workbench.service.rendering.text import Cell, Grid, Sheet
 
 T = TypeVar("T")
 FILE = "course.json"

@@ -8,7 +8,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from workbench.system.process import GUARDS, HOSTED, RESOLVERS, Address, at_start
+from workbench.base.system.process import GUARDS, HOSTED, RESOLVERS, Address, at_start
 
 if TYPE_CHECKING:
     from workbench.sandbox.remote import RemoteSandbox
@@ -30,7 +30,7 @@ def _variable() -> str:
 
 def stored() -> dict[str, str]:
     """Return the URL and certificate file of the joined class; empty if there is none."""
-    from workbench.client.keys import state_path  # a session has loaded it, `import workbench` does not
+    from workbench.client.calls.keys import state_path  # a session has loaded it, `import workbench` does not
 
     try:
         kept = json.loads((state_path() / JOINED).read_text(encoding="utf-8"))

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import ipywidgets
 
-from workbench.forms.widgets import Displayed, root
+from workbench.screens.forms.widgets import Displayed, root
 
 
 class QuizView(Displayed):

@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from workbench.errors import NotSent, Problem, UsageError, WrongEnvironment, visible
-from workbench.rendering.markup import Shown
-from workbench.rendering.text import Cell, Grid
-from workbench.system.certificates import trusted
+from workbench.base.errors import NotSent, Problem, UsageError, WrongEnvironment, visible
+from workbench.base.system.certificates import trusted
+from workbench.service.rendering.markup import Shown
+from workbench.service.rendering.text import Cell, Grid
 
 _STATES = {True: ("✓", "status:done"), False: ("○", "status:planned")}
 _IDLE = 60  # seconds

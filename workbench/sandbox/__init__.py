@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from workbench.lazy import public_names
+from workbench.base.lazy import public_names
 
 if TYPE_CHECKING:
+    from workbench.base.system.messages import Request as Request
+    from workbench.base.system.messages import Response as Response
     from workbench.sandbox.embedded import Sandbox as Sandbox
-    from workbench.system.messages import Request as Request
-    from workbench.system.messages import Response as Response
 
 _NAMES = {
-    "Request": "workbench.system.messages",
-    "Response": "workbench.system.messages",
+    "Request": "workbench.base.system.messages",
+    "Response": "workbench.base.system.messages",
     "Sandbox": "workbench.sandbox.embedded",
 }
 

@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 
 import attrs
 
-from workbench.errors import Problem, UsageError, not_allowed, unknown_name, visible
-from workbench.interface.assumptions import ANY, BEHAVIORS, STATUS, settings
+from workbench.base.errors import Problem, UsageError, not_allowed, unknown_name, visible
+from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS, settings
 
 BehaviorName = Literal["documented", "observed"]
 Behavior = BehaviorName | str | os.PathLike[str] | Mapping[str, Any]
@@ -60,7 +60,7 @@ def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, dict[
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
-        from workbench.system import toml  # few behaviors come from a file
+        from workbench.base.system import toml  # few behaviors come from a file
 
         return toml.load(path)
     except OSError as error:

@@ -8,9 +8,16 @@ than was authorized, and refunds never exceed what settled.
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.interface import table
-from workbench.interface.formats import TEXT_EVIDENCE
-from workbench.interface.transactions import (
+from workbench.base.schema.rules import FULL, UUID, Full
+from workbench.base.schema.walk import snake
+from workbench.sandbox import rewards
+from workbench.sandbox.context import Record, RequestContext, refuse_empty
+from workbench.sandbox.control_records import from_json
+from workbench.sandbox.extensions import SettleTransaction
+from workbench.sandbox.store import Store
+from workbench.service.interface import table
+from workbench.service.interface.formats import TEXT_EVIDENCE
+from workbench.service.interface.transactions import (
     Dispute,
     SimulateAuthorization,
     SimulatedTransaction,
@@ -18,15 +25,8 @@ from workbench.interface.transactions import (
     SimulateReversal,
     UpdateDispute,
 )
-from workbench.interface.transitions import CARD, DISPUTE, TRANSACTION, Table, Transition
-from workbench.interface.vocabulary import DeclineReason
-from workbench.sandbox import rewards
-from workbench.sandbox.context import Record, RequestContext, refuse_empty
-from workbench.sandbox.control_records import from_json
-from workbench.sandbox.extensions import SettleTransaction
-from workbench.sandbox.store import Store
-from workbench.schema.rules import FULL, UUID, Full
-from workbench.schema.walk import snake
+from workbench.service.interface.transitions import CARD, DISPUTE, TRANSACTION, Table, Transition
+from workbench.service.interface.vocabulary import DeclineReason
 
 _CHANGING = ("status", "held", "settled", "cleared", "posted_at")
 """Members of a transaction that change and that its events show."""

@@ -7,17 +7,17 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from workbench import chains
-from workbench.chains import WithdrawCall, WithdrawParameters, address_problems, eip55, same_address
-from workbench.chains.addresses import Family, family_of, family_of_address
-from workbench.chains.values import ed25519_public_key, refuse_private_key
-from workbench.errors import UsageError
-from workbench.interface import table
-from workbench.interface.contracts import SignWithdrawal, WithdrawalSignature
-from workbench.remedies import Remedy
+from workbench.base.errors import UsageError
+from workbench.base.remedies import Remedy
 from workbench.sandbox.context import Environment, Record, RequestContext, Seeds, usage_error
 from workbench.sandbox.contracts import of_tenant, secret_of, signer_of, wallet_address
 from workbench.sandbox.control_records import ExecutedWithdrawal, WalletSignature, from_json
+from workbench.service import chains
+from workbench.service.chains import WithdrawCall, WithdrawParameters, address_problems, eip55, same_address
+from workbench.service.chains.addresses import Family, family_of, family_of_address
+from workbench.service.chains.values import ed25519_public_key, refuse_private_key
+from workbench.service.interface import table
+from workbench.service.interface.contracts import SignWithdrawal, WithdrawalSignature
 
 
 class TeachingWallet:

@@ -15,14 +15,14 @@ from typing import Any
 
 import attrs
 
-from workbench.errors import ApiError, Problem, UsageError
-from workbench.interface import table
-from workbench.interface.assumptions import BEHAVIORS, failure_id
-from workbench.interface.convert import Converter
-from workbench.interface.table import Failure, Operation
+from workbench.base.errors import ApiError, Problem, UsageError
+from workbench.base.schema.readers import write_time
+from workbench.base.schema.walk import given, is_record, member
 from workbench.sandbox.store import Store
-from workbench.schema.readers import write_time
-from workbench.schema.walk import given, is_record, member
+from workbench.service.interface import table
+from workbench.service.interface.assumptions import BEHAVIORS, failure_id
+from workbench.service.interface.convert import Converter
+from workbench.service.interface.table import Failure, Operation
 
 Record = dict[str, Any]
 _BY_MESSAGE: Mapping[str, Failure] = {

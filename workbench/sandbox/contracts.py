@@ -8,17 +8,17 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from workbench.chains import eip55, public_address, same_address
-from workbench.chains.addresses import Family, family_of
-from workbench.chains.values import base58_encode, derive_secret, ed25519_public_key, strkey_encode
-from workbench.interface import table
-from workbench.interface.contracts import IssuingContract, ListContracts
-from workbench.interface.events import MINIMUM_DEPOSIT
-from workbench.interface.people import PERSON, CreatePaymentAccount, DeletePaymentAccount, PaymentAccount
+from workbench.base.schema.walk import snake
 from workbench.sandbox.context import Record, RequestContext, Seeds, plain
 from workbench.sandbox.control_records import DepositReceived, from_json
 from workbench.sandbox.store import Store
-from workbench.schema.walk import snake
+from workbench.service.chains import eip55, public_address, same_address
+from workbench.service.chains.addresses import Family, family_of
+from workbench.service.chains.values import base58_encode, derive_secret, ed25519_public_key, strkey_encode
+from workbench.service.interface import table
+from workbench.service.interface.contracts import IssuingContract, ListContracts
+from workbench.service.interface.events import MINIMUM_DEPOSIT
+from workbench.service.interface.people import PERSON, CreatePaymentAccount, DeletePaymentAccount, PaymentAccount
 
 WARNING = "SANDBOX, do not send funds"
 DECIMALS = {Family.EVM: 6, Family.SOLANA: 6, Family.STELLAR: 7}  # assumed: token_decimals

@@ -6,15 +6,10 @@ from decimal import Decimal
 from functools import cache
 from typing import Any, get_args, get_origin
 
-from workbench.interface.convert import converter
-from workbench.interface.events import EVENT_KINDS, AnyEvent, Event
-from workbench.interface.formats import CENTS, ID, MOMENT
-from workbench.interface.table import OPERATIONS
-from workbench.sandbox.context import moment_of
-from workbench.schema.fields import OPEN, About, about, record
-from workbench.schema.masks import DOTS, MaskedDict, masked
-from workbench.schema.readers import write_time
-from workbench.schema.walk import (
+from workbench.base.schema.fields import OPEN, About, about, record
+from workbench.base.schema.masks import DOTS, MaskedDict, masked
+from workbench.base.schema.readers import write_time
+from workbench.base.schema.walk import (
     Array,
     Choice,
     DateTime,
@@ -26,6 +21,11 @@ from workbench.schema.walk import (
     members,
     record_of,
 )
+from workbench.sandbox.context import moment_of
+from workbench.service.interface.convert import converter
+from workbench.service.interface.events import EVENT_KINDS, AnyEvent, Event
+from workbench.service.interface.formats import CENTS, ID, MOMENT
+from workbench.service.interface.table import OPERATIONS
 
 
 @record

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
-from workbench.interface.openapi import ERROR_SCHEMA
-from workbench.interface.table import ERRORS, KEY_HEADER, VERSION
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.controls.declaration import Between, Control, limits_of
+from workbench.service.interface.openapi import ERROR_SCHEMA
+from workbench.service.interface.table import ERRORS, KEY_HEADER, VERSION
 
 Schema = dict[str, Any]
 

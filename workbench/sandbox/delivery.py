@@ -17,23 +17,23 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
-from workbench.interface.events import (
-    CardUpdated,
-    Event,
-    MicroDepositReceived,
-    TransactionChanged,
-    UserUpdated,
-)
+from workbench.base.schema import strict_json
+from workbench.base.schema.readers import write_time
+from workbench.base.schema.walk import build
+from workbench.base.system.http_post import ForbiddenUrl, PostResult, Target, check_url, post
 from workbench.sandbox.context import Environment, due_by, moment_of
 from workbench.sandbox.control_records import SandboxEvent
 from workbench.sandbox.extensions import rehearse
 from workbench.sandbox.faults import OF_DELIVERIES, FaultRules
 from workbench.sandbox.people import holder_of, links
 from workbench.sandbox.rewards import category_of
-from workbench.schema import strict_json
-from workbench.schema.readers import write_time
-from workbench.schema.walk import build
-from workbench.system.http_post import ForbiddenUrl, PostResult, Target, check_url, post
+from workbench.service.interface.events import (
+    CardUpdated,
+    Event,
+    MicroDepositReceived,
+    TransactionChanged,
+    UserUpdated,
+)
 
 Record = dict[str, Any]
 Post = Callable[[str, Mapping[str, str], bytes], PostResult]

@@ -11,16 +11,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from workbench.errors import (
+from workbench.base.errors import (
     Problem,
     UnusableFile,
     UsageError,
     hide_arguments_of_methods,
     not_allowed,
 )
-from workbench.interface.assumptions import settings as settings_of
-from workbench.interface.convert import Names
-from workbench.interface.table import PREFIX
+from workbench.base.system.http_post import THIS_MACHINE
+from workbench.base.system.messages import BROKEN, LOOPBACK, Request, Response
 from workbench.sandbox.behavior import Behavior, BehaviorName, read_behavior
 from workbench.sandbox.context import START, Clock, milliseconds
 from workbench.sandbox.controls import Controls
@@ -31,8 +30,9 @@ from workbench.sandbox.service import MAX_BODY
 from workbench.sandbox.store import Store, in_world, made_earlier, open_store
 from workbench.sandbox.world import new_world
 from workbench.sandbox.world import world as world_of
-from workbench.system.http_post import THIS_MACHINE
-from workbench.system.messages import BROKEN, LOOPBACK, Request, Response
+from workbench.service.interface.assumptions import settings as settings_of
+from workbench.service.interface.convert import Names
+from workbench.service.interface.table import PREFIX
 
 ServiceEnvironment = Literal["sandbox", "production"]
 if TYPE_CHECKING:
@@ -257,8 +257,8 @@ class Sandbox(Controls):
     def _serving(
         self, *, host: str = "127.0.0.1", with_new_keys: bool = False, **options: Any
     ) -> AbstractContextManager[str]:
+        from workbench.base.system import http_server
         from workbench.sandbox.server import refused
-        from workbench.system import http_server
 
         return http_server.serving(
             lambda url: self._http_app(url, host in LOOPBACK, with_new_keys).handle,

@@ -15,8 +15,10 @@ from urllib.parse import parse_qsl
 
 import attrs
 
-from workbench.errors import UnusableFile
-from workbench.interface.convert import Names, converter
+from workbench.base.errors import UnusableFile
+from workbench.base.schema import strict_json
+from workbench.base.schema.masks import DOTS, masked
+from workbench.base.system.messages import Request, Response
 from workbench.sandbox import cards, people
 from workbench.sandbox.context import NEVER, Clock, Environment, RequestContext, Seeds, due_by, moment_of
 from workbench.sandbox.control_records import to_json
@@ -25,9 +27,7 @@ from workbench.sandbox.extensions import SettleTransaction
 from workbench.sandbox.faults import FaultRules
 from workbench.sandbox.service import Service
 from workbench.sandbox.store import FileStore, Store
-from workbench.schema import strict_json
-from workbench.schema.masks import DOTS, masked
-from workbench.system.messages import Request, Response
+from workbench.service.interface.convert import Names, converter
 
 Record = dict[str, Any]
 _TICK = 0.25  # seconds between checks of a running clock and of changes by other processes

@@ -9,13 +9,13 @@ import hashlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from workbench.interface import table
-from workbench.interface.formats import CENTS, ID
-from workbench.interface.table import Operation
-from workbench.interface.transactions import SimulatedTransaction
+from workbench.base.schema.fields import LIVE, Answer, Reason, about, record
+from workbench.base.schema.rules import Full
 from workbench.sandbox.context import RequestContext
-from workbench.schema.fields import LIVE, Answer, Reason, about, record
-from workbench.schema.rules import Full
+from workbench.service.interface import table
+from workbench.service.interface.formats import CENTS, ID
+from workbench.service.interface.table import Operation
+from workbench.service.interface.transactions import SimulatedTransaction
 
 _DAY = 24 * 60 * 60 * 1000  # milliseconds
 _MINUTE = 60 * 1000

@@ -10,14 +10,14 @@ from typing import Any
 
 import attrs
 
-from workbench.interface import table
+from workbench.base.schema import strict_json
+from workbench.base.schema.walk import build, change, get_path, given
+from workbench.base.system.messages import Request, Response
 from workbench.sandbox.context import Seeds
 from workbench.sandbox.control_records import FaultRule
 from workbench.sandbox.service import Service
 from workbench.sandbox.store import Store
-from workbench.schema import strict_json
-from workbench.schema.walk import build, change, get_path, given
-from workbench.system.messages import Request, Response
+from workbench.service.interface import table
 
 HEADER = "workbench-fault"
 

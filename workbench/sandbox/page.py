@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any
 
-from workbench.interface.convert import Converter
-from workbench.interface.examples import example
-from workbench.interface.table import Operation
-from workbench.rendering import label, markup
-from workbench.rendering.design import variables
-from workbench.rendering.show import curl
-from workbench.rendering.text import Block, Cell, Grid, Sheet, sentence
-from workbench.schema.walk import described, members, record_of
+from workbench.base.schema.walk import described, members, record_of
+from workbench.service.interface.convert import Converter
+from workbench.service.interface.examples import example
+from workbench.service.interface.table import Operation
+from workbench.service.rendering import label, markup
+from workbench.service.rendering.design import variables
+from workbench.service.rendering.show import curl
+from workbench.service.rendering.text import Block, Cell, Grid, Sheet, sentence
 
 _STYLE = """
 body { margin: 0 auto; max-width: 60rem; padding: var(--wb-s4); color: var(--wb-ink); background: var(--wb-page);

@@ -8,16 +8,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.interface import table
-from workbench.interface.assumptions import BEHAVIORS
-from workbench.interface.formats import SSN
-from workbench.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
-from workbench.interface.transitions import APPLICATION
-from workbench.interface.vocabulary import ApplicationStatus, EventApplicationStatus
 from workbench.sandbox import contracts
 from workbench.sandbox.context import Record, RequestContext, plain, refuse_empty
 from workbench.sandbox.control_records import from_json
 from workbench.sandbox.store import Store
+from workbench.service.interface import table
+from workbench.service.interface.assumptions import BEHAVIORS
+from workbench.service.interface.formats import SSN
+from workbench.service.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
+from workbench.service.interface.transitions import APPLICATION
+from workbench.service.interface.vocabulary import ApplicationStatus, EventApplicationStatus
 
 LINKS = "https://sandbox.workbench.invalid/application"
 _WORDS = sorted(((status.value.lower(), status.value) for status in EventApplicationStatus), key=lambda w: -len(w[0]))

@@ -12,11 +12,11 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from workbench.errors import Problem, UsageError, not_allowed, visible
-from workbench.interface.formats import CENTS, EMAIL, EXTERNAL_ID, PERSON_NAME, Number
-from workbench.interface.vocabulary import DeclineReason, DisputeStatus, EventApplicationStatus
-from workbench.schema import checks, walk
-from workbench.schema.fields import OPEN, Rule, about, record
+from workbench.base.errors import Problem, UsageError, not_allowed, visible
+from workbench.base.schema import checks, walk
+from workbench.base.schema.fields import OPEN, Rule, about, record
+from workbench.service.interface.formats import CENTS, EMAIL, EXTERNAL_ID, PERSON_NAME, Number
+from workbench.service.interface.vocabulary import DeclineReason, DisputeStatus, EventApplicationStatus
 
 WorldSize = Literal["small", "program", "large"]
 World = WorldSize | str | os.PathLike[str]
@@ -155,7 +155,7 @@ def read_world(world: World | None) -> dict[str, Any] | None:
 
 
 def _read_file(path: Path) -> dict[str, Any]:
-    from workbench.system import toml  # few sandboxes have a program
+    from workbench.base.system import toml  # few sandboxes have a program
 
     try:
         return toml.load(path)

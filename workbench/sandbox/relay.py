@@ -14,8 +14,8 @@ from typing import Any
 
 import attrs
 
-from workbench.errors import NotSent, WrongEnvironment
-from workbench.system.http_post import TIMEOUT, ForbiddenUrl, PostResult, check_url, post
+from workbench.base.errors import NotSent, WrongEnvironment
+from workbench.base.system.http_post import TIMEOUT, ForbiddenUrl, PostResult, check_url, post
 
 RELAY_PATH = "/_relay"
 _POLL_SECONDS = 0.5  # that a request for deliveries waits for one; less than a server that ends waits

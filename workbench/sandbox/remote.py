@@ -8,8 +8,10 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from workbench.errors import NotSent, WrongEnvironment, hide_arguments, visible
-from workbench.interface import table
+from workbench.base.errors import NotSent, WrongEnvironment, hide_arguments, visible
+from workbench.base.schema import strict_json
+from workbench.base.system.certificates import trusted
+from workbench.base.system.messages import LOOPBACK
 from workbench.sandbox.context import control_error
 from workbench.sandbox.control_records import from_json
 from workbench.sandbox.controls import CONTROLS, Controls
@@ -17,9 +19,7 @@ from workbench.sandbox.controls.declaration import Control
 from workbench.sandbox.delivery import Delivered
 from workbench.sandbox.relay import RelayClient
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY
-from workbench.schema import strict_json
-from workbench.system.certificates import trusted
-from workbench.system.messages import LOOPBACK
+from workbench.service.interface import table
 
 _SECONDS = 30.0
 _NONE_KEPT = httpx.Limits(max_keepalive_connections=0)

@@ -12,10 +12,10 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-from workbench.interface.transactions import ListRewardsActivity, RewardsActivity, RewardsItem
 from workbench.sandbox.context import Environment, Record, RequestContext, Seeds
 from workbench.sandbox.control_records import from_json
 from workbench.sandbox.store import Store
+from workbench.service.interface.transactions import ListRewardsActivity, RewardsActivity, RewardsItem
 
 DEFAULT_LIMIT = 20
 BEYOND_PAGING = 10_450

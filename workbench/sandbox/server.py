@@ -27,10 +27,11 @@ from typing import Any
 
 import attrs
 
-from workbench.errors import ApiError, FileBusy, UnusableFile, UsageError
-from workbench.interface import table
-from workbench.interface.openapi import document
-from workbench.remedies import worded_for
+from workbench.base.errors import ApiError, FileBusy, UnusableFile, UsageError
+from workbench.base.remedies import worded_for
+from workbench.base.schema import strict_json
+from workbench.base.system.files import make_folder, write_file
+from workbench.base.system.messages import Request, Response
 from workbench.sandbox import service
 from workbench.sandbox.context import WRONG_ARGUMENT, error_of, usage_error
 from workbench.sandbox.control_records import to_json
@@ -39,9 +40,8 @@ from workbench.sandbox.controls_document import controls_document
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.page import page
-from workbench.schema import strict_json
-from workbench.system.files import make_folder, write_file
-from workbench.system.messages import Request, Response
+from workbench.service.interface import table
+from workbench.service.interface.openapi import document
 
 CONTROL_PATH = "/_sandbox/"
 IDENTITY = "workbench-sandbox"

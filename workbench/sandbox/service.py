@@ -12,17 +12,17 @@ from urllib.parse import parse_qsl
 import attrs
 import orjson
 
-from workbench.errors import ApiError, Problem
-from workbench.interface import table
-from workbench.interface.convert import placeholders
-from workbench.interface.table import Failure, Operation
+from workbench.base.errors import ApiError, Problem
+from workbench.base.schema import strict_json
+from workbench.base.schema.checks import problems
+from workbench.base.schema.rules import UUID
+from workbench.base.schema.walk import members
+from workbench.base.system.messages import Request, Response
 from workbench.sandbox import cards, chain, contracts, extensions, people, rewards
 from workbench.sandbox.context import Environment, RequestContext, moment_of
-from workbench.schema import strict_json
-from workbench.schema.checks import problems
-from workbench.schema.rules import UUID
-from workbench.schema.walk import members
-from workbench.system.messages import Request, Response
+from workbench.service.interface import table
+from workbench.service.interface.convert import placeholders
+from workbench.service.interface.table import Failure, Operation
 
 MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB where each character is escaped
 MAX_WHOLE = 2**53 - 1

@@ -23,9 +23,9 @@ from typing import Any
 
 import orjson
 
-from workbench.errors import FileBusy, UnusableFile, advise
-from workbench.system.database import Database
-from workbench.system.interrupts import uninterrupted
+from workbench.base.errors import FileBusy, UnusableFile, advise
+from workbench.base.system.database import Database
+from workbench.base.system.interrupts import uninterrupted
 
 APPLICATION = 0x57425358  # "WBSX"
 SCHEMA = """CREATE TABLE log(n INTEGER PRIMARY KEY, data BLOB NOT NULL);

@@ -11,13 +11,13 @@ from typing import Any
 
 import attrs
 
-from workbench.errors import UsageError, visible
-from workbench.rendering import money
-from workbench.rendering.design import BAD, OPEN
-from workbench.rendering.markup import Shown
-from workbench.rendering.text import Cell, Grid
+from workbench.base.errors import UsageError, visible
+from workbench.base.schema.walk import get_path
 from workbench.sandbox.control_records import SandboxEvent, to_json
-from workbench.schema.walk import get_path
+from workbench.service.rendering import money
+from workbench.service.rendering.design import BAD, OPEN
+from workbench.service.rendering.markup import Shown
+from workbench.service.rendering.text import Cell, Grid
 
 LANES = {"request": "→", "event": "•", "delivery": "⇢", "journal": "✎"}
 """Lanes and their symbols; a journal entry follows its request."""

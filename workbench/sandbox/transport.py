@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
 import httpx
 
-from workbench.system.messages import Request, Response
+from workbench.base.system.messages import Request, Response
 
 _CLOSED = "Server disconnected without sending a response."
 _ERRORS: Mapping[str, tuple[type[httpx.TransportError], str]] = {

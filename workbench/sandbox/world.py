@@ -15,8 +15,6 @@ from itertools import accumulate
 from random import Random
 from typing import Any
 
-from workbench.chains.addresses import Family, chain_of, family_of
-from workbench.interface.vocabulary import DisputeStatus, EventApplicationStatus, Role
 from workbench.sandbox import rewards
 from workbench.sandbox.cards import add_dispute, new_card, new_transaction
 from workbench.sandbox.context import NEVER, Environment, Record, Seeds, moment_of
@@ -25,6 +23,8 @@ from workbench.sandbox.people import REASONS, new_company, new_owner, new_user
 from workbench.sandbox.programs import STAYED, external_id_of
 from workbench.sandbox.rewards import BEYOND_PAGING, DAY, counts
 from workbench.sandbox.store import Store
+from workbench.service.chains.addresses import Family, chain_of, family_of
+from workbench.service.interface.vocabulary import DisputeStatus, EventApplicationStatus, Role
 
 PRIMARY = "primary"
 TENANTS: Mapping[str, Mapping[str, Any]] = {

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from workbench import __version__
-from workbench.renamed import renamed
+from workbench.base.renamed import renamed
 from workbench.terminal import commands
 from workbench.terminal.exits import (
     DONE,
@@ -87,7 +87,7 @@ def _run(tokens: list[str]) -> int:
     _refuse_keys(tokens)
     from cyclopts import CycloptsError
 
-    from workbench.errors import AdviceWarning, visible
+    from workbench.base.errors import AdviceWarning, visible
 
     app = make_app("" if (*tokens[:2],) in commands.PLACES else tokens[0])
     bare = len(tokens) == 1 and tokens[0] in commands.GROUPS and app[tokens[0]].default_command is None
@@ -158,7 +158,7 @@ def _style(app: Any, example: str) -> None:
         if isinstance(text, Text):
             text.plain = re.sub(r"(?<=\S)\n(?=\S)", " ", text.plain)
 
-    from workbench.rendering.text import screen_of
+    from workbench.service.rendering.text import screen_of
 
     screen = screen_of(sys.stdout)
     app.help_epilogue = f"Example: {_continued(example, screen.width)}"
@@ -179,6 +179,6 @@ def _continued(command: str, width: int) -> str:
 
 def _advise(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning of the client as one line, without its source location."""
-    from workbench.errors import visible
+    from workbench.base.errors import visible
 
     say(f"Advice: {visible(str(message), 500)}")

@@ -15,18 +15,18 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from workbench import __version__
-from workbench.client.keys import state_folder, state_path
-from workbench.client.profiles import config_path, open_profile, profile_names
-from workbench.errors import WorkbenchError, visible
-from workbench.interface.assumptions import assumptions
-from workbench.interface.convert import converter, placeholders
-from workbench.interface.events import EVENT_KINDS, ORDER, EventKind
-from workbench.interface.examples import example, example_of
-from workbench.interface.table import OPERATIONS, VERSION, Operation
-from workbench.rendering.text import screen_of
-from workbench.schema.fields import OPEN, Confidence
-from workbench.schema.walk import build, described, leaves, members
-from workbench.session import connect
+from workbench.base.errors import WorkbenchError, visible
+from workbench.base.schema.fields import OPEN, Confidence
+from workbench.base.schema.walk import build, described, leaves, members
+from workbench.client.calls.keys import state_folder, state_path
+from workbench.client.calls.profiles import config_path, open_profile, profile_names
+from workbench.client.session import connect
+from workbench.service.interface.assumptions import assumptions
+from workbench.service.interface.convert import converter, placeholders
+from workbench.service.interface.events import EVENT_KINDS, ORDER, EventKind
+from workbench.service.interface.examples import example, example_of
+from workbench.service.interface.table import OPERATIONS, VERSION, Operation
+from workbench.service.rendering.text import screen_of
 from workbench.terminal.commands import kebab
 from workbench.terminal.exits import DONE, PARTLY, usage_error
 from workbench.terminal.output import Output, page, show

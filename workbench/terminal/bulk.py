@@ -11,12 +11,14 @@ from typing import Annotated, Any, Literal
 import attrs
 from cyclopts import App, Parameter
 
-from workbench import bulk, charts, rendering
-from workbench.errors import visible
-from workbench.interface.table import OPERATIONS
-from workbench.rendering.text import screen_of
-from workbench.schema.walk import camel
-from workbench.system.files import write_file
+from workbench.analysis import charts
+from workbench.base.errors import visible
+from workbench.base.schema.walk import camel
+from workbench.base.system.files import write_file
+from workbench.runs import bulk
+from workbench.service import rendering
+from workbench.service.interface.table import OPERATIONS
+from workbench.service.rendering.text import screen_of
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Name, Text, Where, Whole, complete_ids, complete_operations, session
@@ -126,7 +128,7 @@ def _confirmed_plan(api: Any, operation: Any, rows: Path, sending: Sending) -> s
     """In production, show the plan, ask for its phrase and return the phrase."""
     if api.environment != "production":
         return None
-    from workbench.bulk.plan import plan_of
+    from workbench.runs.bulk.plan import plan_of
     from workbench.terminal.journal import ask_typed
 
     plan = plan_of(
@@ -205,8 +207,8 @@ def read_rewards(
     path: Path | None = None,
 ) -> int:
     """Read the activity of users, then show or save it."""
-    from workbench.rewards.reading import fetch
-    from workbench.tables.frames import to_file
+    from workbench.analysis.rewards.reading import fetch
+    from workbench.analysis.tables.frames import to_file
 
     rewards = fetch(api, users, type=kind, path=path)
     frame = rewards.frame()
@@ -260,7 +262,7 @@ _ENDINGS = (".svg", ".png", ".pdf")
 
 
 def _rewards(api: Any, users: tuple[str, ...]) -> Any:
-    from workbench.rewards.reading import fetch
+    from workbench.analysis.rewards.reading import fetch
 
     if not users:
         users = tuple(user["id"] for user in api.sandbox.guide()["rewards_users"] if not user.get("beyond_paging"))

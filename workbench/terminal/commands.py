@@ -8,7 +8,7 @@ import sys
 import textwrap
 
 from workbench.commands import command_of
-from workbench.interface.table import OPERATIONS as TABLE
+from workbench.service.interface.table import OPERATIONS as TABLE
 
 OPERATIONS: dict[tuple[str, ...], str] = {command_of(row): name for name, row in TABLE.items()}
 """The operations by noun and verb."""
@@ -268,10 +268,10 @@ def _example(arguments: list[str]) -> str:
 
 def _operation(name: str, command: str) -> str:
     """Return a call with every required argument; a nested body is read from a file."""
-    from workbench.interface.examples import example_of as example
-    from workbench.schema.readers import text_of
-    from workbench.schema.rules import FULL
-    from workbench.schema.walk import Nested, members
+    from workbench.base.schema.readers import text_of
+    from workbench.base.schema.rules import FULL
+    from workbench.base.schema.walk import Nested, members
+    from workbench.service.interface.examples import example_of as example
 
     cls = TABLE[name].request
     needed = [member for member in members(cls) if member.required]

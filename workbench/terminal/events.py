@@ -12,21 +12,21 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from workbench import rendering
-from workbench.client.keys import state_folder
-from workbench.errors import visible
-from workbench.interface.events import EVENT_KINDS
-from workbench.rendering.text import screen_of
-from workbench.schema.masks import DOTS
-from workbench.schema.readers import value_of
-from workbench.schema.walk import is_record, leaves
-from workbench.system.http_post import ANYWHERE, ForbiddenUrl, Target, check_url, post
+from workbench.base.errors import visible
+from workbench.base.schema.masks import DOTS
+from workbench.base.schema.readers import value_of
+from workbench.base.schema.walk import is_record, leaves
+from workbench.base.system.http_post import ANYWHERE, ForbiddenUrl, Target, check_url, post
+from workbench.client.calls.keys import state_folder
+from workbench.client.webhooks.inbox import Inbox
+from workbench.client.webhooks.verify import sign
+from workbench.service import rendering
+from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.rendering.text import screen_of
 from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import nested
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Name, Setting, Text, Url, Where, Whole, chosen_profile, session
-from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.verify import sign
 
 KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
 _COLUMNS = {"amount": 100, "event id": 140}  # columns of the screen from which each is shown
@@ -156,7 +156,7 @@ def trigger(
         forward_to: The http URL to send it to.
         set_: Member of the body, such as application_status=denied.
     """
-    from workbench.webhooks.verify import sample
+    from workbench.client.webhooks.verify import sample
 
     target = _target(forward_to)
     overrides = _overrides(kind, set_ or [])

@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any, TextIO, cast
 
-from workbench.remedies import worded_for
+from workbench.base.remedies import worded_for
 
 DONE, WRONG_INPUT, REFUSED, UNKNOWN, PARTLY, NOT_SENT = 0, 2, 3, 4, 5, 6
 INTERRUPTED, STOPPED = 130, 143
@@ -70,7 +70,7 @@ def _run_to_exit(command: Callable[[], int]) -> int:
         if error.errno in _DISK and error.filename is None:
             code = _unwritten(error, DONE)
         else:
-            from workbench.errors import visible
+            from workbench.base.errors import visible
 
             file = f": {visible(str(error.filename), 300)}" if error.filename else ""
             say(f"{error.strerror or visible(str(error), 300) or type(error).__name__}{file}", error=True)
@@ -112,7 +112,7 @@ class _Output:
 
 
 def _failed(error: Exception) -> int:
-    from workbench.errors import WorkbenchError, visible
+    from workbench.base.errors import WorkbenchError, visible
 
     if isinstance(error, ImportError) and isinstance(error.__cause__, WorkbenchError):
         error = error.__cause__  # a command that lacks an extra, as it is loaded
@@ -122,8 +122,8 @@ def _failed(error: Exception) -> int:
         say(f"Internal error (a bug in the workbench): {type(error).__name__}: {visible(str(error), 300)}")
         say("Set WORKBENCH_TRACE=1 to see the traceback.")
         return 1
-    from workbench import rendering
-    from workbench.rendering.text import screen_of
+    from workbench.service import rendering
+    from workbench.service.rendering.text import screen_of
 
     screen = screen_of(sys.stderr)
     say(rendering.plain(error, screen.width, paint=screen.paint), error=True)
@@ -132,7 +132,7 @@ def _failed(error: Exception) -> int:
 
 def exit_code(error: BaseException) -> int:
     """Return the exit code of an error of this package."""
-    from workbench import errors
+    from workbench.base import errors
 
     not_sent = (
         errors.NotSent,
@@ -188,7 +188,7 @@ def _unwritten(error: Exception, code: int) -> int:
 
 def _prepare_streams() -> None:
     """Redirect closed streams to the null device, and escape characters that the terminal cannot show."""
-    from workbench.rendering.text import LIKENESS
+    from workbench.service.rendering.text import LIKENESS
 
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the caller closed it, as `>&-` does

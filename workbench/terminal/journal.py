@@ -13,15 +13,15 @@ from typing import Annotated, Any, Literal
 import attrs
 from cyclopts import App, Parameter
 
-from workbench.client.guards import confirmation
-from workbench.client.journal import Journal
-from workbench.client.key_sources import key_source
-from workbench.client.keys import state_folder
-from workbench.client.options import Profile
-from workbench.client.profiles import config_path, open_profile, profile_names
-from workbench.errors import InvalidProfile, InvalidRequest, visible
-from workbench.interface.table import OPERATIONS, Operation
-from workbench.system.files import write_file
+from workbench.base.errors import InvalidProfile, InvalidRequest, visible
+from workbench.base.system.files import write_file
+from workbench.client.calls.guards import confirmation
+from workbench.client.calls.journal import Journal
+from workbench.client.calls.key_sources import key_source
+from workbench.client.calls.keys import state_folder
+from workbench.client.calls.options import Profile
+from workbench.client.calls.profiles import config_path, open_profile, profile_names
+from workbench.service.interface.table import OPERATIONS, Operation
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import (

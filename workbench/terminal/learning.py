@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.errors import UnusableFile, visible
+from workbench.base.errors import UnusableFile, visible
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Name, Setting
@@ -62,7 +62,7 @@ def world(*files: Path, out: Path) -> None:
         files: Logs of webhook events, one JSON object a line, plain or gzip.
         out: The TOML file, for `sandbox serve --world`; an existing one is replaced.
     """
-    from workbench.reports.worlds import world_from
+    from workbench.analysis.reports.worlds import world_from
 
     if not files:
         raise usage_error("FILES: give at least one log of events.")

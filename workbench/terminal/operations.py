@@ -10,15 +10,9 @@ from typing import Annotated, Any, Literal
 import attrs
 from cyclopts import Group, Parameter
 
-from workbench.client.base import context_of
-from workbench.client.request_checks import request_problems
-from workbench.commands import command_of
-from workbench.errors import InvalidRequest, visible
-from workbench.interface.convert import MAX_BODY, placeholders
-from workbench.interface.table import OPERATIONS, Operation, Operations
-from workbench.rendering.show import curl
-from workbench.schema.readers import value_of
-from workbench.schema.walk import (
+from workbench.base.errors import InvalidRequest, visible
+from workbench.base.schema.readers import value_of
+from workbench.base.schema.walk import (
     Choice,
     Integer,
     Member,
@@ -30,6 +24,12 @@ from workbench.schema.walk import (
     value_name,
     wire_path,
 )
+from workbench.client.calls.base import context_of
+from workbench.client.calls.request_checks import request_problems
+from workbench.commands import command_of
+from workbench.service.interface.convert import MAX_BODY, placeholders
+from workbench.service.interface.table import OPERATIONS, Operation, Operations
+from workbench.service.rendering.show import curl
 from workbench.terminal.exits import DONE, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, complete_member, session

@@ -15,14 +15,14 @@ from typing import Annotated, Any, Literal
 import attrs
 from cyclopts import Group, Parameter
 
-from workbench import rendering
-from workbench.errors import visible
-from workbench.interface.convert import converter
-from workbench.rendering.show import mapping_grid, plural, present_columns, record_grid
-from workbench.rendering.text import LIKENESS, Grid, guarded, screen_of, write
-from workbench.schema import masks, strict_json
-from workbench.schema.readers import write_time
-from workbench.schema.walk import Array, camel, get_path, is_record, leaves, members, record_of, records, snake
+from workbench.base.errors import visible
+from workbench.base.schema import masks, strict_json
+from workbench.base.schema.readers import write_time
+from workbench.base.schema.walk import Array, camel, get_path, is_record, leaves, members, record_of, records, snake
+from workbench.service import rendering
+from workbench.service.interface.convert import converter
+from workbench.service.rendering.show import mapping_grid, plural, present_columns, record_grid
+from workbench.service.rendering.text import LIKENESS, Grid, guarded, screen_of, write
 from workbench.terminal.exits import say, usage_error
 
 Format = Literal["table", "json", "ndjson", "csv", "python"]

@@ -15,13 +15,13 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import attrs
 from cyclopts import App, Group, Parameter
 
-from workbench import rendering
-from workbench.errors import visible
+from workbench.base.errors import visible
+from workbench.base.system.messages import LOOPBACK
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.controls.declaration import Control
 from workbench.sandbox.embedded import clock_settings, renew_file
-from workbench.system.messages import LOOPBACK
+from workbench.service import rendering
 from workbench.terminal.commands import kebab, read_duration
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
@@ -238,7 +238,7 @@ def serve_until_stopped(
     if at.self_signed and (at.certfile or at.keyfile):
         raise usage_error("--self-signed cannot be combined with --certfile or --keyfile.")
     with waiting_for_signals() as wait:
-        from workbench.system.http_server import served_names
+        from workbench.base.system.http_server import served_names
 
         try:
             names = served_names(at.host, at.host_name)

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import attrs
 from cyclopts import App, Parameter
 
-from workbench import sequences
-from workbench.errors import WorkbenchError, visible
-from workbench.sequences.reading import problems as problems_of
+from workbench.base.errors import WorkbenchError, visible
+from workbench.runs import sequences
+from workbench.runs.sequences.reading import problems as problems_of
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Name, Setting, Where, session

@@ -15,11 +15,11 @@ from typing import Annotated, Any
 from cyclopts import App, CycloptsError, Parameter
 
 import workbench
-from workbench import rendering
-from workbench.errors import UsageError, WorkbenchError, visible
-from workbench.interface.table import OPERATIONS
-from workbench.schema.walk import Choice
-from workbench.session import sandbox_of
+from workbench.base.errors import UsageError, WorkbenchError, visible
+from workbench.base.schema.walk import Choice
+from workbench.client.session import sandbox_of
+from workbench.service import rendering
+from workbench.service.interface.table import OPERATIONS
 from workbench.terminal.commands import read_duration
 from workbench.terminal.exits import DONE, exit_code, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import option_members
@@ -265,10 +265,10 @@ def dashboard(
     """
     import webbrowser
 
-    from workbench.panel.dashboard import dashboard as dashboard_of
-    from workbench.panel.page import to_file
-    from workbench.session import connect
-    from workbench.system.files import write_file
+    from workbench.base.system.files import write_file
+    from workbench.client.session import connect
+    from workbench.screens.panel.dashboard import dashboard as dashboard_of
+    from workbench.screens.panel.page import to_file
 
     try:
         seconds = round(timedelta(**read_duration(every)).total_seconds()) if every is not None else 0
@@ -315,9 +315,9 @@ def close(
         signed_by: Name of the person who signs off the reconciliation.
         rewards: Parquet file of all rewards, to roll points forward.
     """
-    from workbench.reports.closing import closing_frames, write_close
-    from workbench.reports.event_logs import read_log
-    from workbench.tables.frames import read_parquet
+    from workbench.analysis.reports.closing import closing_frames, write_close
+    from workbench.analysis.reports.event_logs import read_log
+    from workbench.analysis.tables.frames import read_parquet
 
     with session(where) as api:
         source = read_log([*map(str, logs)]) if logs else api
@@ -344,7 +344,9 @@ def lab(folder: Path | None = None, /) -> int:
         options.append(f"--LabApp.default_url=/lab/tree/{first.as_posix()}")
     if hasattr(os, "getuid") and os.getuid() == 0:
         options.append("--allow-root")
-    settings = Path(__file__).parents[1] / "forms"  # its labconfig: no news, and pages that open as text to read
+    settings = (
+        Path(__file__).parents[1] / "screens" / "forms"
+    )  # its labconfig: no news, and pages that open as text to read
     paths = [str(settings), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
     import_module("jupyterlab")  # missing, it is said here and not by a process
     say(f"Opening JupyterLab on {shown}; press Ctrl-C to stop.")

@@ -9,7 +9,7 @@ from typing import Any
 
 from cyclopts import App
 
-from workbench.errors import visible
+from workbench.base.errors import visible
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, say, usage_error
 from workbench.terminal.where import CommandLine, Name, Url, Whole
 

@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from workbench import rendering
-from workbench.errors import WorkbenchError
-from workbench.rendering.text import Screen, screen_of
+from workbench.base.errors import WorkbenchError
+from workbench.service import rendering
+from workbench.service.rendering.text import Screen, screen_of
 
 TEXT = Path(__file__).with_name("tour.md")
 _MAX_WIDTH = 100

@@ -12,10 +12,10 @@ from urllib.parse import quote
 from cyclopts import App, Parameter
 
 from workbench import course
+from workbench.base.errors import visible
+from workbench.base.system.files import write_file
 from workbench.course import classroom
 from workbench.course.drills import DRILLS
-from workbench.errors import visible
-from workbench.system.files import write_file
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.sandbox import Listening, serve_until_stopped

@@ -11,8 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from cyclopts import Parameter
 
-from workbench.client.journal import Journal
-from workbench.errors import WorkbenchError, visible
+from workbench.base.errors import WorkbenchError, visible
+from workbench.client.calls.journal import Journal
 from workbench.sandbox.timeline import LANES
 from workbench.terminal.commands import read_duration
 from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, say, usage_error

@@ -15,12 +15,12 @@ from typing import Annotated, Any, Literal
 import attrs
 from cyclopts import Group, Parameter
 
-from workbench.client.keys import state_folder
-from workbench.client.profiles import open_profile, profile_names
-from workbench.interface.events import EVENT_KINDS
-from workbench.interface.table import OPERATIONS
-from workbench.schema.walk import Boolean, Choice, Member
-from workbench.system.process import own_address
+from workbench.base.schema.walk import Boolean, Choice, Member
+from workbench.base.system.process import own_address
+from workbench.client.calls.keys import state_folder
+from workbench.client.calls.profiles import open_profile, profile_names
+from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.table import OPERATIONS
 from workbench.terminal.exits import Stopped, say, usage_error
 
 
@@ -91,7 +91,7 @@ def session(where: Where) -> Iterator[Any]:
     Raises:
         Exit: Options contradict each other, or a production profile was not confirmed.
     """
-    from workbench.session import connect
+    from workbench.client.session import connect
 
     api = connect(**arguments_of(where))
     name = chosen_profile(where)
@@ -252,7 +252,7 @@ def example_values() -> dict[str, str]:
 
     Names without a value are missing: a new sandbox has no open authorization.
     """
-    from workbench.errors import WorkbenchError
+    from workbench.base.errors import WorkbenchError
     from workbench.sandbox import Sandbox
 
     try:

@@ -12,15 +12,15 @@ from typing import Annotated, Any
 import attrs
 from cyclopts import Group, Parameter
 
-from workbench import withdrawals
-from workbench.errors import visible
-from workbench.interface.table import Operations
-from workbench.schema import strict_json
-from workbench.session import sandbox_of
+from workbench.base.errors import visible
+from workbench.base.schema import strict_json
+from workbench.client import withdrawals
+from workbench.client.session import sandbox_of
+from workbench.client.withdrawals.amounts import Cents
+from workbench.service.interface.table import Operations
 from workbench.terminal.exits import DONE, REFUSED, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Address, Hex, Text, Units, Usd, Uuid, Where, Whole, complete_ids, session
-from workbench.withdrawals.amounts import Cents
 
 _MAX_FILE = 1_000_000
 _Plan = Annotated[Path, Parameter(help="Output of `withdrawals plan -o json`.")]

@@ -5,7 +5,7 @@ pytest discovers the fixtures of the installed package automatically; see docs/t
 
 from typing import TYPE_CHECKING
 
-from workbench.lazy import public_names
+from workbench.base.lazy import public_names
 
 if TYPE_CHECKING:
     from workbench.testing.comparing import compare_recording as compare_recording

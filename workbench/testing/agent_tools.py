@@ -21,21 +21,21 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 
-from workbench import sequences
-from workbench.client.base import context_of
-from workbench.client.guards import confirmation_text
-from workbench.client.request_checks import findings
-from workbench.errors import InvalidRequest, WorkbenchError, visible
-from workbench.interface.assumptions import assumptions
-from workbench.interface.events import EVENT_KINDS
-from workbench.interface.openapi import document
-from workbench.interface.table import OPERATIONS, Operation
-from workbench.remedies import worded_for
+from workbench.base.errors import InvalidRequest, WorkbenchError, visible
+from workbench.base.remedies import worded_for
+from workbench.base.schema.masks import MaskedDict, masked
+from workbench.base.schema.walk import camel, is_record, snake
+from workbench.client.calls.base import context_of
+from workbench.client.calls.guards import confirmation_text
+from workbench.client.calls.request_checks import findings
+from workbench.client.session import sandbox_of
+from workbench.runs import sequences
+from workbench.runs.sequences.sequence import PARAMETER_TYPES, Sequence
 from workbench.sandbox.controls import CONTROLS, perform
-from workbench.schema.masks import MaskedDict, masked
-from workbench.schema.walk import camel, is_record, snake
-from workbench.sequences.sequence import PARAMETER_TYPES, Sequence
-from workbench.session import sandbox_of
+from workbench.service.interface.assumptions import assumptions
+from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.openapi import document
+from workbench.service.interface.table import OPERATIONS, Operation
 
 Schema = dict[str, Any]
 _JSON = "application/json"

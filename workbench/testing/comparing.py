@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from workbench.client.client import Client
-from workbench.errors import ApiError, Problem, UsageError, WrongEnvironment, hide_arguments, visible
-from workbench.interface.convert import converter
-from workbench.interface.table import OPERATIONS
-from workbench.renamed import former_members
-from workbench.rendering.text import Cell, Grid
+from workbench.base.errors import ApiError, Problem, UsageError, WrongEnvironment, hide_arguments, visible
+from workbench.base.renamed import former_members
+from workbench.base.schema import masks, strict_json, walk
+from workbench.base.schema.rules import UUID
+from workbench.client.calls.client import Client
+from workbench.client.session import connect, sandbox_of, session_on
+from workbench.runs.sequences.player import event_kind
+from workbench.runs.sequences.reading import SCRIPTED, catalogue
+from workbench.runs.sequences.running import run
+from workbench.runs.sequences.runs import TIME, Run
+from workbench.runs.sequences.sequence import Sequence, Step, ref
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls.reading import RECORD_KINDS
-from workbench.schema import masks, strict_json, walk
-from workbench.schema.rules import UUID
-from workbench.sequences.player import event_kind
-from workbench.sequences.reading import SCRIPTED, catalogue
-from workbench.sequences.running import run
-from workbench.sequences.runs import TIME, Run
-from workbench.sequences.sequence import Sequence, Step, ref
-from workbench.session import connect, sandbox_of, session_on
+from workbench.service.interface.convert import converter
+from workbench.service.interface.table import OPERATIONS
+from workbench.service.rendering.text import Cell, Grid
 from workbench.testing.exports import Recording, read_answer
 
 _BEHAVIORS = ("documented", "observed")

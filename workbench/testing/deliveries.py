@@ -9,14 +9,14 @@ from typing import Any
 
 import attrs
 
-from workbench.schema import strict_json
-from workbench.schema.walk import get_path
+from workbench.base.schema import strict_json
+from workbench.base.schema.walk import get_path
+from workbench.client.webhooks.verify import SECONDARY, SIGNATURE, sign
 from workbench.testing.decisions import Breach
 from workbench.testing.life import Life, short
 from workbench.testing.loop import NotSimulated
 from workbench.testing.process import Process
 from workbench.testing.sessions import STATUS_MEMBERS
-from workbench.webhooks.verify import SECONDARY, SIGNATURE, sign
 
 KEY = "universe-signing-key-1"
 """Signing key of deliveries, known to the application."""

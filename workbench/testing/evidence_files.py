@@ -20,9 +20,9 @@ from urllib.parse import parse_qsl, unquote
 import attrs
 import orjson
 
-from workbench.errors import UnusableFile, visible
-from workbench.interface.table import OPERATIONS, PREFIX, Operation
+from workbench.base.errors import UnusableFile, visible
 from workbench.sandbox.extensions import ROWS
+from workbench.service.interface.table import OPERATIONS, PREFIX, Operation
 
 Json = Any
 """A JSON value."""

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from workbench.renamed import former_members
-from workbench.rendering.markup import Shown
-from workbench.rendering.text import Cell, Sheet
+from workbench.base.renamed import former_members
+from workbench.base.system.progress import Progress, ProgressCallback, progress_callback
 from workbench.sandbox import Sandbox
-from workbench.system.progress import Progress, ProgressCallback, progress_callback
+from workbench.service.rendering.markup import Shown
+from workbench.service.rendering.text import Cell, Sheet
 from workbench.testing.decisions import Breach, Decisions, Moment
 from workbench.testing.http_application import HttpApplication
 from workbench.testing.sessions import Coverage

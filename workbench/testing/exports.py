@@ -13,23 +13,23 @@ from uuid import uuid4
 import attrs
 
 from workbench import __version__
-from workbench.client import messages
-from workbench.client.client import Client
-from workbench.client.effects import Outcome
-from workbench.client.journal import Journal
-from workbench.errors import NotSent, Problem, UnusableFile, UsageError, visible
-from workbench.interface.convert import converter
-from workbench.interface.examples import example_of
-from workbench.interface.table import OPERATIONS, PREFIX, Operation
-from workbench.rendering.show import curl, python_arguments
+from workbench.base.errors import NotSent, Problem, UnusableFile, UsageError, visible
+from workbench.base.schema import masks, strict_json, walk
+from workbench.base.schema.fields import Privacy
+from workbench.base.system.files import check_name, write_file
+from workbench.base.system.limits import Limits, read_bytes
+from workbench.base.system.messages import Request, Response
+from workbench.client.calls import messages
+from workbench.client.calls.client import Client
+from workbench.client.calls.effects import Outcome
+from workbench.client.calls.journal import Journal
+from workbench.runs.sequences.reading import SCRIPTED
+from workbench.runs.sequences.sequence import Sequence
 from workbench.sandbox.embedded import DirectTransport
-from workbench.schema import masks, strict_json, walk
-from workbench.schema.fields import Privacy
-from workbench.sequences.reading import SCRIPTED
-from workbench.sequences.sequence import Sequence
-from workbench.system.files import check_name, write_file
-from workbench.system.limits import Limits, read_bytes
-from workbench.system.messages import Request, Response
+from workbench.service.interface.convert import converter
+from workbench.service.interface.examples import example_of
+from workbench.service.interface.table import OPERATIONS, PREFIX, Operation
+from workbench.service.rendering.show import curl, python_arguments
 from workbench.testing.generated import from_journal
 
 Format = Literal["pytest", "notebook", "har"]

@@ -13,13 +13,13 @@ from typing import Any
 import attrs
 import pytest
 
-from workbench.interface.assumptions import ANY, BEHAVIORS, STATUS
-from workbench.interface.events import EVENT_KINDS
-from workbench.interface.table import OPERATIONS
-from workbench.rendering.markup import Shown
-from workbench.rendering.text import Cell, Grid
+from workbench.base.schema.walk import leaves, record_of
 from workbench.sandbox.behavior import Behavior, read_behavior
-from workbench.schema.walk import leaves, record_of
+from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS
+from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.table import OPERATIONS
+from workbench.service.rendering.markup import Shown
+from workbench.service.rendering.text import Cell, Grid
 
 UNKNOWN_VALUES = ("status", "applicationStatus", "completionReason", "declinedReason")
 """Members that get a value of a later release when `unknown_values` is changed."""

@@ -10,14 +10,14 @@ from typing import Any
 
 import attrs
 
-from workbench.client.effects import Outcome
-from workbench.errors import Problem, UsageError
-from workbench.interface.table import OPERATIONS
-from workbench.interface.vocabulary import DeclineReason
-from workbench.schema import masks, walk
-from workbench.schema.rules import FULL, UUID
-from workbench.sequences.reading import SCRIPTED
-from workbench.sequences.sequence import NOTHING, Expect, Param, Parameter, Ref, Sequence, Step, ref
+from workbench.base.errors import Problem, UsageError
+from workbench.base.schema import masks, walk
+from workbench.base.schema.rules import FULL, UUID
+from workbench.client.calls.effects import Outcome
+from workbench.runs.sequences.reading import SCRIPTED
+from workbench.runs.sequences.sequence import NOTHING, Expect, Param, Parameter, Ref, Sequence, Step, ref
+from workbench.service.interface.table import OPERATIONS
+from workbench.service.interface.vocabulary import DeclineReason
 
 MERCHANTS: tuple[tuple[str, str, int, int], ...] = (
     ("Corner Grocery", "5411", 400, 12000),

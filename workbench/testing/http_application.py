@@ -18,13 +18,13 @@ from typing import Any
 import attrs
 import httpx
 
-from workbench.errors import InvalidRequest, visible
+from workbench.base.errors import InvalidRequest, visible
+from workbench.base.system import http_server
+from workbench.base.system.http_server import Handler
+from workbench.base.system.messages import Request, Response
 from workbench.sandbox import Sandbox
 from workbench.sandbox.server import refused
 from workbench.sandbox.service import MAX_BODY
-from workbench.system import http_server
-from workbench.system.http_server import Handler
-from workbench.system.messages import Request, Response
 from workbench.testing.decisions import Decisions
 from workbench.testing.deliveries import KEY, Delivery
 from workbench.testing.life import what

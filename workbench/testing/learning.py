@@ -17,18 +17,18 @@ from typing import Any
 import attrs
 import orjson
 
-from workbench.client.probe import Finding as Probed
-from workbench.errors import Problem, UsageError, visible
-from workbench.interface.assumptions import BEHAVIORS, assumptions, failure_id, settings
-from workbench.interface.events import EVENT_KINDS
-from workbench.interface.table import ERRORS, OPERATIONS
-from workbench.rendering.markup import Shown
-from workbench.rendering.text import Cell, Grid
+from workbench.base.errors import Problem, UsageError, visible
+from workbench.base.schema import walk
+from workbench.base.system import toml
+from workbench.base.system.files import write_file
+from workbench.client.calls.probe import Finding as Probed
 from workbench.sandbox.behavior import Behavior, read_behavior
 from workbench.sandbox.extensions import LATER
-from workbench.schema import walk
-from workbench.system import toml
-from workbench.system.files import write_file
+from workbench.service.interface.assumptions import BEHAVIORS, assumptions, failure_id, settings
+from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.table import ERRORS, OPERATIONS
+from workbench.service.rendering.markup import Shown
+from workbench.service.rendering.text import Cell, Grid
 from workbench.testing import observations
 from workbench.testing.evidence_files import DEFAULT_NAMES, Delivery, Exchange, Json, traffic
 from workbench.testing.observations import BY_KIND, BY_OPERATION, NONE, Observer, Part, State

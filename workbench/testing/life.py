@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from workbench.client.journal import Journal
-from workbench.client.messages import Broken, Request, Response
-from workbench.client.pace import Clock
+from workbench.client.calls.journal import Journal
+from workbench.client.calls.messages import Broken, Request, Response
+from workbench.client.calls.pace import Clock
+from workbench.client.session import AsyncSession, Session
 from workbench.sandbox import Sandbox
-from workbench.session import AsyncSession, Session
 from workbench.testing.decisions import Breach, Decisions, Moment
 from workbench.testing.loop import LABEL, NotSimulated, VirtualLoop
 from workbench.testing.process import Connected, ConnectedAsync, Database, Process, ProcessKilled, UniverseClock

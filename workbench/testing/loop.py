@@ -13,7 +13,7 @@ from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, NoReturn
 
-from workbench.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError
 
 LABEL: ContextVar[str] = ContextVar("label", default="")
 """Current topic of the application's task, such as "delivery 3"; tasks that it starts inherit it."""

@@ -15,20 +15,20 @@ from typing import Any, TypeVar
 
 import attrs
 
-from workbench.chains import same_address
-from workbench.chains.addresses import family_of_address
-from workbench.interface import table
-from workbench.interface.assumptions import BEHAVIORS
-from workbench.interface.convert import converter
-from workbench.interface.people import PERSON
-from workbench.interface.table import OPERATIONS
-from workbench.interface.vocabulary import EventApplicationStatus
+from workbench.base.schema import walk
+from workbench.base.schema.checks import problems
+from workbench.base.schema.rules import EMAIL_ADDRESS, UUID
 from workbench.sandbox.extensions import LATER
 from workbench.sandbox.people import LATER_STATUSES, outcome_in
 from workbench.sandbox.service import MAX_BODY, MAX_WHOLE, assumed_rule
-from workbench.schema import walk
-from workbench.schema.checks import problems
-from workbench.schema.rules import EMAIL_ADDRESS, UUID
+from workbench.service.chains import same_address
+from workbench.service.chains.addresses import family_of_address
+from workbench.service.interface import table
+from workbench.service.interface.assumptions import BEHAVIORS
+from workbench.service.interface.convert import converter
+from workbench.service.interface.people import PERSON
+from workbench.service.interface.table import OPERATIONS
+from workbench.service.interface.vocabulary import EventApplicationStatus
 from workbench.testing.evidence_files import Delivery, Exchange, Json
 
 _MAX_SIGNATURES = 1_000  # remembered of traffic without times, where none is known to have expired

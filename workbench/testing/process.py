@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 import attrs
 
-from workbench.client.messages import Broken, Request, Response
-from workbench.client.pace import Clock
+from workbench.client.calls.messages import Broken, Request, Response
+from workbench.client.calls.pace import Clock
+from workbench.client.session import AsyncSession, Session
 from workbench.sandbox import Sandbox
-from workbench.session import AsyncSession, Session
 from workbench.testing.loop import VirtualLoop
 
 

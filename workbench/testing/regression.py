@@ -7,16 +7,16 @@ from typing import Any
 
 import attrs
 
-from workbench.errors import InvalidRequest, visible
-from workbench.rendering.markup import Shown
-from workbench.rendering.text import Cell, Grid
+from workbench.base.errors import InvalidRequest, visible
+from workbench.base.schema import strict_json
+from workbench.base.system.progress import Progress, ProgressCallback, progress_callback
+from workbench.client.webhooks.verify import MAX_BODY, SIGNATURE, sign
 from workbench.sandbox import Sandbox
-from workbench.schema import strict_json
-from workbench.system.progress import Progress, ProgressCallback, progress_callback
+from workbench.service.rendering.markup import Shown
+from workbench.service.rendering.text import Cell, Grid
 from workbench.testing.decisions import Decisions
 from workbench.testing.deliveries import KEY
 from workbench.testing.universe import Universe
-from workbench.webhooks.verify import MAX_BODY, SIGNATURE, sign
 
 Application = Callable[[Universe], Any]
 _CHUNK = 1_000  # events after which the books are compared

@@ -10,18 +10,18 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from workbench import sequences
-from workbench.client.base import EnvironmentName
-from workbench.errors import Problem, UsageError, WorkbenchError, visible
-from workbench.interface.events import EVENT_KINDS
-from workbench.interface.table import OPERATIONS
-from workbench.rendering.markup import Shown
-from workbench.rendering.text import Cell, Grid
+from workbench.base.errors import Problem, UsageError, WorkbenchError, visible
+from workbench.base.schema.walk import get_path
+from workbench.client.calls.base import EnvironmentName
+from workbench.client.session import Session, connect
+from workbench.runs import sequences
+from workbench.runs.sequences.player import event_kind
 from workbench.sandbox.behavior import Behavior
 from workbench.sandbox.programs import World
-from workbench.schema.walk import get_path
-from workbench.sequences.player import event_kind
-from workbench.session import Session, connect
+from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.table import OPERATIONS
+from workbench.service.rendering.markup import Shown
+from workbench.service.rendering.text import Cell, Grid
 
 
 def session(

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from workbench.interface.events import EVENT_KINDS
-from workbench.interface.table import OPERATIONS
+from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.table import OPERATIONS
 
 _CONFIGURATION = '{"mcpServers": {"card-issuing": {"command": "workbench", "args": ["agent", "serve", "--fresh"]}}}'
 _HEAD = """---

@@ -11,13 +11,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from workbench.interface.convert import converter
-from workbench.interface.events import EVENT_KINDS, Event
-from workbench.interface.table import Operation
-from workbench.schema import strict_json
-from workbench.schema.fields import Rule
-from workbench.schema.rules import FULL, OneOf, When
-from workbench.schema.walk import (
+from workbench.base.schema import strict_json
+from workbench.base.schema.fields import Rule
+from workbench.base.schema.rules import FULL, OneOf, When
+from workbench.base.schema.walk import (
     Array,
     Boolean,
     Choice,
@@ -35,7 +32,10 @@ from workbench.schema.walk import (
     cross_rules,
     members,
 )
-from workbench.webhooks.verify import SIGNATURE, Sample, read_delivery, sign
+from workbench.client.webhooks.verify import SIGNATURE, Sample, read_delivery, sign
+from workbench.service.interface.convert import converter
+from workbench.service.interface.events import EVENT_KINDS, Event
+from workbench.service.interface.table import Operation
 
 PLAIN = st.text(st.sampled_from(string.ascii_letters + string.digits + " .,-'éßøж東"), min_size=1, max_size=20)
 """Text without unusual characters, sent without a warning."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from workbench.session import Session
+from workbench.client.session import Session
 from workbench.testing.deliveries import Deliveries
 from workbench.testing.life import short
 from workbench.testing.loop import NotSimulated

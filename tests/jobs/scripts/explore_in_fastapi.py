@@ -14,7 +14,7 @@ Path("shop.py").write_text("""
 import json, os, sqlite3
 from contextlib import closing
 from fastapi import FastAPI, Request, Response
-from workbench.webhooks.verify import hmac_signature
+from workbench.client.webhooks.verify import hmac_signature
 
 KEY, ONCE = "universe-signing-key-1", os.environ["ONCE"] == "yes"
 app = FastAPI()

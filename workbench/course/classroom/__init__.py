@@ -7,7 +7,7 @@ Learners join by link: `workbench class join http://127.0.0.1:8700/olive-4f7m-qj
 
 from typing import TYPE_CHECKING
 
-from workbench.lazy import public_names
+from workbench.base.lazy import public_names
 
 if TYPE_CHECKING:
     from workbench.course.classroom.class_results import Learner as Learner

@@ -5,14 +5,14 @@ from typing import Any
 
 import attrs
 
-from workbench.client.client import Client
+from workbench.base.errors import UsageError
+from workbench.client.calls.client import Client
 from workbench.course.drills import DRILLS
 from workbench.course.learner import EXERCISES
-from workbench.errors import UsageError
-from workbench.interface.table import OPERATIONS
-from workbench.interface.vocabulary import DeclineReasonText
 from workbench.sandbox import Sandbox
 from workbench.sandbox.faults import OF_ANSWERS, OF_DELIVERIES
+from workbench.service.interface.table import OPERATIONS
+from workbench.service.interface.vocabulary import DeclineReasonText
 
 _PURCHASE: Mapping[str, Any] = {"currency": "USD", "merchant_name": "Example Market", "merchant_category_code": "5411"}
 MAX_NOTE = 2_000

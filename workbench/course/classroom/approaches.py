@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
-from workbench.client.effects import Outcome
-from workbench.interface.table import OPERATIONS, PREFIX
+from workbench.base.schema import walk
+from workbench.base.schema.rules import UUID
+from workbench.client.calls.effects import Outcome
+from workbench.runs.sequences.reading import CONTROLLED
+from workbench.runs.sequences.sequence import Ref, Step
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import RequestEntry, SandboxEvent
-from workbench.schema import walk
-from workbench.schema.rules import UUID
-from workbench.sequences.reading import CONTROLLED
-from workbench.sequences.sequence import Ref, Step
+from workbench.service.interface.table import OPERATIONS, PREFIX
 from workbench.testing.generated import JournalReader
 
 _AGAIN = ", again"

@@ -16,8 +16,8 @@ from typing import Any
 
 import attrs
 
-from workbench.errors import UsageError, visible
-from workbench.system.database import Database
+from workbench.base.errors import UsageError, visible
+from workbench.base.system.database import Database
 
 _APPLICATION = 0x57624331
 _SCHEMA = """

@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from workbench.base.errors import UsageError, WorkbenchError
 from workbench.course.checks import SandboxEvidence
 from workbench.course.classroom.actions import ACTIONS, EVENTS, MAX_NOTE, note_of
 from workbench.course.classroom.approaches import approach, mark
@@ -19,7 +20,6 @@ from workbench.course.classroom.exports import export
 from workbench.course.classroom.learner_sandboxes import LearnerSandboxes
 from workbench.course.drills import DRILLS
 from workbench.course.learner import EXERCISES
-from workbench.errors import UsageError, WorkbenchError
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import perform

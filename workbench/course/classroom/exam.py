@@ -15,14 +15,14 @@ from xml.etree import ElementTree as ET
 
 import attrs
 
+from workbench.base.errors import UsageError, WorkbenchError, visible
+from workbench.client.session import Session, connect
 from workbench.course.classroom.grading import run_alone
 from workbench.course.classroom.server import ClassServer
 from workbench.course.drill_run import FILE, begin, shown_facts
 from workbench.course.drills import DRILLS, Drill
 from workbench.course.incidents import Facts
 from workbench.course.learner import named
-from workbench.errors import UsageError, WorkbenchError, visible
-from workbench.session import Session, connect
 
 _WITH_RECEIVER = ("rotated-key",)
 _MAX_BYTES = 2**20

@@ -13,11 +13,11 @@ from typing import Any
 
 import attrs
 
+from workbench.base.errors import UsageError, visible
 from workbench.course.classroom.class_results import ExerciseResult, Results
 from workbench.course.drills import DRILLS
 from workbench.course.learner import EXERCISES
-from workbench.errors import UsageError, visible
-from workbench.rendering.text import guarded
+from workbench.service.rendering.text import guarded
 
 FORMS = ("csv", "json", "nbgrader", "otter", "summary", "html")
 _COLUMNS = ("learner", *(field.name for field in attrs.fields(ExerciseResult)))

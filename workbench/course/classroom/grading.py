@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
+from workbench.base.errors import UsageError, advise, visible
 from workbench.course.classroom.class_results import MAX_NAME, Results
 from workbench.course.classroom.notebook_process import NOTEBOOK
 from workbench.course.classroom.server import ClassServer
 from workbench.course.learner import EXERCISES
-from workbench.errors import UsageError, advise, visible
 
 SECONDS = 300
 MAX_BYTES = 50 * 2**20

@@ -11,12 +11,12 @@ from typing import Any
 
 import attrs
 
+from workbench.base.schema import strict_json
+from workbench.base.system.messages import Request, Response
 from workbench.course.classroom.class_results import Learner
 from workbench.sandbox import Sandbox
 from workbench.sandbox.relay import MAX_URLS, DeliveryRelay
 from workbench.sandbox.server import CONTROL_PATH, NOT_JSON, App, is_json, refused
-from workbench.schema import strict_json
-from workbench.system.messages import Request, Response
 
 MAX_ENTRIES_A_MINUTE = 180  # of a learner
 MAX_LEARNER_BYTES = 64 * 2**20  # of the files of a learner's sandboxes

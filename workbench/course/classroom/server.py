@@ -25,6 +25,11 @@ from urllib.parse import unquote, urlsplit
 
 import attrs
 
+from workbench.base.errors import WorkbenchError
+from workbench.base.schema import strict_json
+from workbench.base.system.http_server import Handler, PortTaken, serving
+from workbench.base.system.locks import FileLock
+from workbench.base.system.messages import LOOPBACK, Request, Response
 from workbench.course import membership
 from workbench.course.classroom.class_results import FINGERPRINT_DIGITS, MAX_LEARNERS, Learner
 from workbench.course.classroom.class_state import TITLES, ClassState
@@ -33,15 +38,10 @@ from workbench.course.classroom.learner_sandboxes import AT_ONCE, MAX_ENTRIES_A_
 from workbench.course.classroom.setup_page import PAGE_HEADERS, SetupPage
 from workbench.course.classroom.wheel_house import SETUP
 from workbench.course.learner import EXERCISES
-from workbench.errors import WorkbenchError
-from workbench.rendering import design
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.relay import RELAY_PATH
 from workbench.sandbox.server import FOREIGN, NOT_JSON, is_foreign, is_json, own_fingerprint, refused
-from workbench.schema import strict_json
-from workbench.system.http_server import Handler, PortTaken, serving
-from workbench.system.locks import FileLock
-from workbench.system.messages import LOOPBACK, Request, Response
+from workbench.service.rendering import design
 
 T = TypeVar("T")
 MAX_ENTRIES = 5_000  # of a learner

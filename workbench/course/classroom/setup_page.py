@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 import attrs
 
+from workbench.base.system.messages import Response
 from workbench.course.classroom.wheel_house import MANIFEST, SETUP, read_manifest
-from workbench.system.messages import Response
 
 _TYPES = {".json": "application/json", ".zip": "application/zip", ".whl": "application/octet-stream"}
 _SYSTEMS = {

@@ -25,9 +25,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from workbench import __version__
-from workbench.errors import UsageError, WorkbenchError, visible
-from workbench.extras import DISTRIBUTION, install_source
-from workbench.system.files import make_folder, write_file
+from workbench.base.errors import UsageError, WorkbenchError, visible
+from workbench.base.extras import DISTRIBUTION, install_source
+from workbench.base.system.files import make_folder, write_file
 
 SETUP = "setup"
 MANIFEST = "setup.json"

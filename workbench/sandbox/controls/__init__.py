@@ -8,8 +8,8 @@ for the server, commands, sequences and documentation. Arguments are JSON values
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import hide_arguments
-from workbench.renamed import former_members
+from workbench.base.errors import hide_arguments
+from workbench.base.renamed import former_members
 from workbench.sandbox import chain
 from workbench.sandbox.context import error_of, not_found
 from workbench.sandbox.controls.creation import CreationControls

@@ -3,9 +3,7 @@
 import re
 from typing import Annotated
 
-from workbench.errors import Problem, not_allowed
-from workbench.interface.contracts import IssuingContract
-from workbench.interface.vocabulary import EventApplicationStatus, Role
+from workbench.base.errors import Problem, not_allowed
 from workbench.sandbox import cards, contracts, people
 from workbench.sandbox.context import RequestContext, not_found, usage_error, wrong_argument
 from workbench.sandbox.control_records import (
@@ -19,6 +17,8 @@ from workbench.sandbox.control_records import (
 )
 from workbench.sandbox.controls.declaration import CENTS, Between, ControlGroup, Record, control
 from workbench.sandbox.world import PRIMARY, add_key, add_tenant
+from workbench.service.interface.contracts import IssuingContract
+from workbench.service.interface.vocabulary import EventApplicationStatus, Role
 
 
 class CreationControls(ControlGroup):

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self, TypeVar, get_args, get_origin
 
 import attrs
 
-from workbench.errors import ApiError, Problem, UsageError, argument_problems, not_allowed
+from workbench.base.errors import ApiError, Problem, UsageError, argument_problems, not_allowed
 from workbench.sandbox.context import Refused, control_error, error_of, not_found, wrong_argument
 from workbench.sandbox.engine import Engine
 

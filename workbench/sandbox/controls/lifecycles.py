@@ -5,15 +5,9 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
-from workbench.errors import Problem
-from workbench.interface.transactions import Dispute, SimulatedTransaction
-from workbench.interface.vocabulary import (
-    CompletionReason,
-    EventApplicationStatus,
-    MicroDepositRail,
-    StatusChangeReason,
-    TransactionStatus,
-)
+from workbench.base.errors import Problem
+from workbench.base.schema.rules import FULL
+from workbench.base.schema.walk import change
 from workbench.sandbox import cards, chain, contracts, people, rewards
 from workbench.sandbox.context import usage_error, wrong_argument
 from workbench.sandbox.control_records import (
@@ -29,8 +23,14 @@ from workbench.sandbox.control_records import (
 from workbench.sandbox.controls.creation import application_state
 from workbench.sandbox.controls.declaration import CENTS, Between, ControlGroup, control
 from workbench.sandbox.extensions import ROWS, SettleTransaction
-from workbench.schema.rules import FULL
-from workbench.schema.walk import change
+from workbench.service.interface.transactions import Dispute, SimulatedTransaction
+from workbench.service.interface.vocabulary import (
+    CompletionReason,
+    EventApplicationStatus,
+    MicroDepositRail,
+    StatusChangeReason,
+    TransactionStatus,
+)
 
 _RESOLVE = {"inReview": "review", "accepted": "accept", "rejected": "reject"}
 _REDEEMED = ("COMPLETED", "PENDING", "FAILED")

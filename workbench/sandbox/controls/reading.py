@@ -4,8 +4,8 @@ from itertools import chain, compress
 from operator import itemgetter
 from typing import Annotated, Any
 
-from workbench.errors import Problem
-from workbench.interface.events import EVENT_KINDS
+from workbench.base.errors import Problem
+from workbench.base.schema.walk import build
 from workbench.sandbox.context import not_found, wrong_argument
 from workbench.sandbox.control_records import (
     CardBalance,
@@ -16,7 +16,7 @@ from workbench.sandbox.control_records import (
 from workbench.sandbox.controls.declaration import ControlGroup, Record, control
 from workbench.sandbox.delivery import listed
 from workbench.sandbox.world import guide
-from workbench.schema.walk import build
+from workbench.service.interface.events import EVENT_KINDS
 
 _MONEY = ("limit", "available", "held", "posted", "refunded")
 RECORD_KINDS = (

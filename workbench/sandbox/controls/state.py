@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from workbench.errors import Problem
+from workbench.base.errors import Problem
 from workbench.sandbox.context import not_found, usage_error, wrong_argument
 from workbench.sandbox.control_records import (
     SandboxTime,

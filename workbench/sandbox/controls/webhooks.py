@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
-from workbench.errors import Problem, unknown_name
-from workbench.interface import table
-from workbench.interface.events import EVENT_KINDS
+from workbench.base.errors import Problem, unknown_name
+from workbench.base.schema.walk import build, members, snake
+from workbench.base.system.http_post import ForbiddenUrl
 from workbench.sandbox.context import moment_of, not_found, wrong_argument
 from workbench.sandbox.control_records import Delivery, Endpoint, FaultRule, FlushResult
 from workbench.sandbox.controls.declaration import Between, ControlGroup, Record, control
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.faults import BODIES, OF_ANSWERS, OF_DELIVERIES
-from workbench.schema.walk import build, members, snake
-from workbench.system.http_post import ForbiddenUrl
+from workbench.service.interface import table
+from workbench.service.interface.events import EVENT_KINDS
 
 _COUNT = Between(1, 10**9)
 

@@ -1,0 +1,1 @@
+"""Tables, rewards, reports and charts."""

@@ -1,0 +1,296 @@
+"""Data of a chart: its frame, notes, exact sums, time steps, and sanitized, shortened external text."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import unicodedata
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from decimal import Context, Decimal, localcontext
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any, Literal
+
+import attrs
+import numpy as np
+import pandas as pd
+from matplotlib import font_manager
+
+from workbench.analysis.reports.balances import REDEEMED
+from workbench.analysis.reports.scope import without_repeats
+from workbench.analysis.rewards.read_result import HIDDEN
+from workbench.analysis.tables.frames import to_frame
+from workbench.analysis.tables.rows import EXACT, check_in_memory
+from workbench.base.errors import UsageError, visible
+from workbench.service.rendering.text import minor_digits
+
+MAX_LABEL = 30
+"""Maximum number of characters shown of a label."""
+_MAX_READ = 400  # maximum number of characters read of a text
+_NO_GLYPH = "\u25a1"
+_MAX_MARKS = 2  # combining marks on one letter; more would cover the neighbors
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def label(text: object, limit: int = MAX_LABEL) -> str:
+    """Return external text as a label: one line, no hidden characters, no formula, at most `limit` characters."""
+    if text is None or text != text:
+        return "(none)"
+    shown = visible(str(text)[:_MAX_READ].strip())
+    if len(shown) > limit or len(str(text)) > _MAX_READ:
+        shown = shown[: limit - 1].rstrip() + "…"
+    return plain(shown) or "(empty)"
+
+
+def plain(text: str) -> str:
+    """Return text that matplotlib draws literally: dollar signs escaped, only characters with a glyph."""
+    if text.isascii():
+        return text.replace("$", r"\$")
+    characters: list[str] = []
+    marks = 0
+    fonts = _fonts(tuple(font_manager.FontProperties().get_family()))
+    for c in text:
+        marks = marks + 1 if unicodedata.category(c) in {"Mn", "Me"} else 0
+        if marks <= _MAX_MARKS:
+            characters.append(c if any(font.get_char_index(ord(c)) for font in fonts) else _NO_GLYPH)
+    return "".join(characters).replace("$", r"\$")
+
+
+@lru_cache(maxsize=8)
+def _fonts(families: tuple[str, ...]) -> tuple[Any, ...]:
+    paths = [font_manager.findfont(font_manager.FontProperties(family=[family])) for family in families]
+    return tuple(font_manager.get_font(path) for path in dict.fromkeys(paths))
+
+
+def wrapped(text: str, width: int) -> str:
+    """Wrap sanitized text to at most three lines of at most `width` characters."""
+    lines = textwrap.wrap(visible(re.sub(r"[ \t\r\n]+", " ", text[: width * 4])), max(width, 12)) or [""]
+    if len(lines) > 3:
+        lines = [*lines[:2], lines[2][: width - 1] + "…"]
+    return "\n".join(plain(line) for line in lines)
+
+
+Number = Decimal | int | float
+
+
+@attrs.frozen
+class Scale:
+    """The power of ten by which numbers are divided before they are drawn."""
+
+    power: int = 0
+
+    @property
+    def word(self) -> str:
+        """`millions`, or `×10¹⁸`; empty if numbers are not divided."""
+        return _POWERS.get(self.power, f"×10{str(self.power).translate(_RAISED)}")
+
+    def __call__(self, value: Number) -> float:
+        """Return a number as a float on this scale; the only place where exactness is lost."""
+        return float(EXACT.create_decimal(value).scaleb(-self.power, context=EXACT))
+
+    def unit(self, unit: str) -> str:
+        """Return a unit with the scale: `points (millions)`."""
+        return f"{unit} ({self.word})" if self.word else unit
+
+
+_POWERS = {0: "", 6: "millions", 9: "billions", 12: "trillions"}
+_SIGNS = {6: " M", 9: " bn", 12: " tn"}
+
+
+def scale_of(values: Iterable[Number]) -> Scale:
+    """Return the scale that keeps the largest of the values readable."""
+    largest = max((Decimal(value).copy_abs() for value in values), default=Decimal(0))
+    exponent = largest.adjusted() if largest else 0
+    return Scale(exponent // 3 * 3 if exponent >= 6 else 0)
+
+
+def number(value: Number, places: int | None = None) -> str:
+    """Return a number as a label: all digits up to ten million, then four digits and the scale.
+
+    Args:
+        places: Decimal places (default: those of the value, at most three).
+    """
+    exact = EXACT.create_decimal(value)
+    if exact.copy_abs() < 10_000_000:
+        shown = [f"{exact:,.{p}f}" for p in (range(4) if places is None else [places])]
+        text = next((digit for digit in shown if Decimal(digit.replace(",", "")) == exact), shown[-1])
+    else:
+        power = exact.adjusted() // 3 * 3
+        sign = _SIGNS.get(power, f"×10{str(power).translate(_RAISED)}")
+        text = f"{exact.scaleb(-power, context=EXACT):.4g}{sign}"
+    return text.replace("-", "−")
+
+
+def usd(cents: Number, currency: str = "USD") -> Decimal:
+    """Convert an amount from the minor to the main unit of a currency, exactly: cents to dollars, yen unchanged."""
+    return EXACT.create_decimal(cents).scaleb(-minor_digits(currency), context=EXACT)
+
+
+def dollars(cents: Number, currency: str = "USD") -> str:
+    """Format an amount in its main unit with the decimal places of the currency: `1,234.50`."""
+    return number(usd(cents, currency), minor_digits(currency))
+
+
+def signed(cents: int, currency: str = "USD") -> str:
+    """Format an amount in its main unit with its sign: `+1,234.50`."""
+    return ("+" if cents > 0 else "−" if cents < 0 else "") + dollars(abs(cents), currency)
+
+
+def percent(part: int, total: int) -> str:
+    """Return a part of a total as a percentage."""
+    return f"{part / total:.1%}" if total else "–"
+
+
+def not_drawn(count: int, total: str) -> str:
+    """Return a note on the groups that a ranking omits; empty if none."""
+    return f"Not drawn: {counted(count, 'other')}, together {total}." if count else ""
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count and its noun with a non-breaking space: `1 row`, `2 rows`."""
+    return f"{count:,}\xa0{noun}{'' if count == 1 else 's'}"
+
+
+def left_out(count: int, reason: str) -> str:
+    """Return a note on rows left out of the chart; empty if none."""
+    return f"{counted(count, 'row')} {reason} {'is' if count == 1 else 'are'} left out." if count else ""
+
+
+By = Literal["day", "week", "month", "year"]
+MAX_STEPS = 2_000
+"""Steps of an axis; a period that needs more is drawn by the next longer step."""
+_DAYS: dict[By, float] = {"day": 1, "week": 7, "month": 30.44, "year": 365.25}
+_PERIODS: dict[By, str] = {"day": "D", "week": "W-SUN", "month": "M", "year": "Y"}
+
+
+def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
+    """Return the frame of a chart's data: a frame, records, or a result that has one.
+
+    Raises:
+        UsageError: One of `columns` is missing, or the frame is on a cluster.
+    """
+    check_in_memory(data)
+    if not isinstance(data, pd.DataFrame):
+        data = data.frame() if callable(getattr(data, "frame", None)) else to_frame(data, of=of)
+    assert isinstance(data, pd.DataFrame)
+    missing = [name for name in columns if name not in data.columns]
+    if missing and len(data.columns):
+        raise UsageError(f"the chart needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
+    if missing:
+        return data.reindex(columns=list(columns))
+    if "points" not in columns:
+        return data
+    rows, repeated = without_repeats(data, "id")
+    if repeated:
+        note = f"{repeated:,} rows occur more than once, as after concat; each counts once."
+        rows.attrs = {**data.attrs, "notes": [note, *data.attrs.get("notes", ())]}
+    return rows
+
+
+def is_running(data: pd.DataFrame) -> bool:
+    """Return whether the last period of a report was not over when its data end."""
+    return "running" in data and len(data) > 0 and bool(data["running"].fillna(False).iloc[-1])
+
+
+def is_general(note: str) -> bool:
+    """Return whether a note applies to every frame of its kind, so that a chart can omit it."""
+    return note in (HIDDEN, REDEEMED) or note.startswith("Assumed:")
+
+
+def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any, Decimal]:
+    """Return exact sums by key; missing values add nothing."""
+    totals: dict[Any, Decimal] = {}
+    with localcontext(EXACT):
+        for key, value in zip(keys, values, strict=True):
+            if value is not None:
+                totals[key] = totals.get(key, Decimal(0)) + value
+    return totals
+
+
+def top_of(groups: Mapping[Any, Any], top: int) -> tuple[list[Any], list[Any]]:
+    """Return the keys of the `top` largest groups and the keys of the others, largest first."""
+    ranked = sorted(groups, key=lambda key: (-groups[key], str(key)))
+    return ranked[: max(top, 1)], ranked[max(top, 1) :]
+
+
+def total(values: Iterable[Decimal]) -> Decimal:
+    """Return the exact sum."""
+    with localcontext(EXACT):
+        return sum(values, Decimal(0))
+
+
+def running(values: Iterable[Decimal]) -> list[Decimal]:
+    """Return the exact running total."""
+    with localcontext(EXACT):
+        return list(accumulate(values))
+
+
+def ratio(part: Decimal, of: Decimal) -> Decimal:
+    """Return a quotient to 38 digits."""
+    return Context(prec=38).divide(part, of)
+
+
+def texts(column: pd.Series[Any]) -> list[str | None]:
+    """Return a column as stripped text; None where it is missing."""
+    return [None if value is None or value != value else str(value).strip() for value in column.to_list()]
+
+
+@attrs.frozen(kw_only=True)
+class Steps:
+    """Steps of a time axis without gaps, and the step of each row (-1: no time)."""
+
+    by: By
+    starts: Any  # datetime64, one a step
+    places: Any
+    tz: str = "UTC"
+
+    def label(self, index: int, *, year: bool) -> str:
+        """Return the label of a step, optionally with its year."""
+        day = pd.Timestamp(self.starts[index])
+        if self.by == "year":
+            return f"{day.year}"
+        text = f"{day:%b}" if self.by == "month" else f"{day.day} {day:%b}"
+        return f"{text}\n{day.year}" if year else text
+
+    @property
+    def period(self) -> str:
+        """The first and the last step: `Jan 2026 to Nov 2026`."""
+        ends = [self.label(index, year=True).replace("\n", " ") for index in (0, len(self.starts) - 1)]
+        return " to ".join(dict.fromkeys(ends))
+
+    @property
+    def unit(self) -> str:
+        """The label of the axis."""
+        return f"{'week from Monday' if self.by == 'week' else self.by} ({self.tz})"
+
+    def ticks(self, width: float) -> tuple[list[int], list[str]]:
+        """Return positions and labels of ticks for an axis `width` inches wide, each year once."""
+        count = len(self.starts)
+        most = max(2, int(width / 6.4 * (13 if self.by == "month" else 8)))
+        every = next((n for n in (1, 2, 3, 4, 6, 12) if count / n <= most), -(-count // most))
+        places = list(range(0, count, every))
+        years = [pd.Timestamp(self.starts[index]).year for index in places]
+        before = [None, *years[:-1]]
+        return places, [self.label(p, year=now != then) for p, now, then in zip(places, years, before, strict=True)]
+
+
+def steps_of(times: pd.Series[Any], by: By | None = None, tz: str = "UTC") -> Steps:
+    """Return times as steps: days, weeks from Monday, months or years; by default chosen by their range."""
+    local = times if times.dt.tz is None else times.dt.tz_convert(tz).dt.tz_localize(None)
+    known = local.dropna()
+    if not len(known):
+        return Steps(by=by or "day", starts=known.to_numpy(), places=np.full(len(times), -1), tz=tz)
+    length = (known.max().normalize() - known.min().normalize()).days + 1
+    wanted = by or ("day" if length <= 35 else "week" if length <= 190 else "month" if length <= 1_900 else "year")
+    if length / _DAYS[wanted] > MAX_STEPS:
+        wanted = next((step for step in _DAYS if length / _DAYS[step] <= MAX_STEPS), "year")
+    periods = pd.PeriodIndex(local, freq=_PERIODS[wanted])
+    every = pd.period_range(periods.min(), periods.max())
+    return Steps(by=wanted, starts=every.start_time.to_numpy(), places=every.get_indexer(periods), tz=tz)
+
+
+def duration_unit(days: Sequence[float]) -> tuple[str, float]:
+    """Return the unit for durations given in days, and the number of units per day."""
+    longest = max((abs(day) for day in days), default=0.0)
+    units = (("days", 1.0, 2.0), ("hours", 24.0, 2 / 24), ("minutes", 1_440.0, 2 / 1_440), ("seconds", 86_400.0, 0.0))
+    return next((name, factor) for name, factor, least in units if longest >= least)

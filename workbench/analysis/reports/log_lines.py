@@ -1,0 +1,398 @@
+"""Parse lines of an event log to columns: regular lines with DuckDB and Arrow, all others strictly."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.analysis.rewards.pages import times
+from workbench.analysis.tables.columns import EXTRA, Column, FrameLayout, form
+from workbench.analysis.tables.event_frames import COMPUTED, events_layout, with_times
+from workbench.analysis.tables.rows import WIDTHS, Notes, Table, arrow_table, merged
+from workbench.base.errors import UsageError
+from workbench.base.schema import strict_json
+from workbench.base.schema.fields import DOTS
+from workbench.base.schema.walk import Boolean, Choice, DateTime, DecimalNumber, Integer
+from workbench.base.system.limits import LimitExceeded, check_ratio
+from workbench.service.interface.convert import Converter, Unreadable
+from workbench.service.interface.events import EVENT_KINDS, Event
+
+BLOCK = 8_000_000
+"""Bytes of lines read at a time."""
+MAX_LINE = 4_000_000
+"""Maximum bytes of one event."""
+_SAMPLE = 2_000
+"""Number of lines sampled for the usual members."""
+_MEMORY = "150MB"
+_CACHED = 500_000
+Kinds = frozenset[str] | None  # None: all of them, unknown ones included
+
+
+Block = tuple[int, bytes, Any, int]
+"""Block of log lines: first line number, the lines, their offsets (with the end of the last), and bytes in the file."""
+
+
+def duckdb() -> Any:
+    """Import and return DuckDB.
+
+    Raises:
+        MissingExtra: DuckDB is not installed.
+    """
+    return import_module("duckdb")
+
+
+@contextmanager
+def log_engine() -> Iterator[Any]:
+    config = {
+        "memory_limit": _MEMORY,
+        "autoinstall_known_extensions": False,
+        "arrow_large_buffer_size": True,
+        "threads": 1,
+    }
+    with duckdb().connect(config=config) as engine:
+        yield engine
+
+
+def log_blocks(path: Path) -> Iterator[Block]:
+    """Yield the lines of a file, about `BLOCK` bytes at a time.
+
+    Raises:
+        UsageError: The file is damaged.
+    """
+    with path.open("rb") as raw:
+        packed = raw.peek(2)[:2] == b"\x1f\x8b"
+        file: Any = gzip.GzipFile(fileobj=raw) if packed else raw
+        first, before = 1, 0
+        try:
+            while data := bytes(file.read(BLOCK) + file.readline(MAX_LINE)):
+                check_ratio(file.tell(), raw.tell())
+                data += b"" if data.endswith(b"\n") else b"\n"
+                starts = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1
+                yield first, data, np.concatenate([[0], starts]), raw.tell() - before
+                first, before = first + len(starts), raw.tell()
+        except LimitExceeded as error:
+            problem = f"{path.name}: {error}"
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            problem = f"{path.name}, from line {first}: the file is damaged or incomplete ({type(error).__name__})"
+        else:
+            return
+    raise UsageError(problem, of="events.read_log")
+
+
+def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None]:
+    """Parse a line strictly; return its error text or its event. Both are empty for a blank line."""
+    if not line.strip():
+        return "", None
+    try:
+        return "", converter.structure(strict_json.loads(line), Event)
+    except (strict_json.NotJson, Unreadable) as error:
+        return str(error), None
+
+
+# -- lines to columns
+
+
+class BlockReader:
+    """Read blocks of lines into columns: regular lines with DuckDB and Arrow, all others strictly.
+
+    A regular line has exactly the quotation marks of the members of its kind, and therefore no other or duplicate
+    member. Its texts have no escapes, and its numbers, times and enum values convert exactly.
+
+    Args:
+        engine: DuckDB.
+        layout: The columns.
+        kinds: Kinds of events to return.
+        shown: The masked columns to show.
+        converter: Parses an event strictly.
+        exact: Parse every line strictly.
+    """
+
+    def __init__(
+        self,
+        engine: Any,
+        layout: FrameLayout,
+        kinds: Kinds,
+        shown: Collection[str],
+        converter: Converter,
+        *,
+        exact: bool,
+    ) -> None:
+        self._engine, self._layout, self._kinds, self._shown = engine, layout, kinds, shown
+        self._converter, self._exact = converter, exact
+        self._columns = tuple(column for column in layout.columns if column.name not in COMPUTED)
+        self._usual: tuple[Column, ...] = ()  # members that occur in the first lines
+        self._names = sorted(kinds or EVENT_KINDS)
+        # Masking function of each column; None if all texts become dots. Cached: people occur repeatedly.
+        masks = {c.name: c.about.masker for c in layout.columns if c.private and c.name not in shown}
+        self._masks = {name: mask and lru_cache(100_000)(mask) for name, mask in masks.items()}
+        self._words = pa.array([*map(_quoted, self._names)], pa.large_string())
+        # By wire path of a member or an object: which kinds have it, and at last none.
+        self._has: dict[str, Any] = {}
+        for place, kind in enumerate(self._names):
+            for path in _all_paths(events_layout({kind}).columns):
+                self._has.setdefault(path, np.zeros(len(self._names) + 1, bool))[place] = True
+
+    def read(self, block: Block) -> tuple[int, str, Table | None]:
+        """Return the size of a block, its error if any, and otherwise its columns."""
+        first, data, starts, size = block
+        sizes = np.diff(starts)
+        if sizes.max() > MAX_LINE:
+            return size, f"line {first + int(sizes.argmax())}: longer than {MAX_LINE:,} bytes", None
+        strict: Sequence[int] = range(len(sizes))
+        tables: list[Table] = []
+        texts = pa.LargeStringArray.from_buffers(len(sizes), pa.py_buffer(starts), pa.py_buffer(data))
+        regular = False
+        with suppress(pa.ArrowInvalid):
+            texts.validate(full=True)  # UTF-8
+            regular = not self._exact
+        if regular:
+            marks, unusual = _marks(data, starts)
+            lines = pa.table({"line": texts, "place": np.arange(len(sizes)), "marks": marks})
+            for columns in (self._usual_of(lines), self._columns):
+                table, strict = self._regular(
+                    lines.take(pa.array(strict)) if tables else lines, columns, unusual, escapes=b"\\" in data
+                )
+                tables.append(table)
+                if not len(strict):
+                    break
+        events: list[Event] = []
+        places: list[int] = []
+        for place in strict:
+            problem, event = read_strictly(self._converter, data[starts[place] : starts[place + 1]])
+            if problem:
+                return size, f"line {first + place}: {problem}", None
+            if event is not None and (self._kinds is None or event.kind in self._kinds):
+                events.append(event)
+                places.append(place)
+        if events or not tables:
+            table = arrow_table(self._layout, events, self._shown)
+            tables.append(Table({**table.columns, "": pa.array(places, pa.int64())}, table.notes))
+        return size, "", with_times(_in_lines(tables))
+
+    def _usual_of(self, lines: Any) -> tuple[Column, ...]:
+        """Return the columns of the members that occur in the first lines, which are few."""
+        if not self._usual:
+            event = self._query(_select(self._columns, self._kinds), lines.slice(0, _SAMPLE)).column("event")
+            self._usual = tuple(c for c in self._columns if _values(event, c.wire).null_count < len(event))
+        return self._usual
+
+    def _regular(self, lines: Any, members: Collection[Column], unusual: Any, *, escapes: bool) -> tuple[Table, Any]:
+        """Return the columns and positions of regular lines, and the positions of the others.
+
+        Args:
+            lines: The lines, with their positions and numbers of quotation marks.
+            members: The members to look for; a line with any other member is not regular.
+            unusual: Mask of lines already known not to be regular.
+            escapes: Whether any line has escapes.
+        """
+        table = self._query(_select(members, self._kinds), lines)
+        event = table.column("event").combine_chunks()
+        place = table.column("place").to_numpy()
+        kind = pc.fill_null(pc.index_in(table.column("kind"), self._words), len(self._names)).to_numpy()
+        objects = sorted({*_all_paths(members)} - {column.wire for column in members})
+        present = {path: _valid(_values(event, path)) for path in objects}
+        inside = dict.fromkeys(["", *objects], np.zeros(len(kind), bool))  # lines that have a known member
+        regular = (kind < len(self._names)) & ~unusual[place] & present.get("body", False)
+        marks = np.zeros(len(kind), np.int64)
+        for path, there in present.items():
+            marks += 2 * (there & self._has[path][kind])
+        columns: dict[str, Any] = {}
+        for column in members:
+            values = _values(event, column.wire)
+            there = _valid(values)
+            is_text = not isinstance(column.kind, Integer | Boolean)
+            if is_text:
+                regular &= ~there | _all_true(pc.starts_with(values, '"'))
+                if escapes:
+                    regular &= ~_true(pc.match_substring(values, "\\"))
+                values = pc.utf8_slice_codeunits(values, 1, -1)
+            marks += (4 if is_text else 2) * (there & self._has[column.wire][kind])
+            inside[_parent(column.wire)] = inside[_parent(column.wire)] | there
+            columns[column.name], fits = _converted(column, values)
+            regular &= ~there | fits
+            if column.name == "id":
+                regular &= there
+        for path in reversed(objects):  # the innermost first; anything but an object has no members
+            inside[_parent(path)] = inside[_parent(path)] | inside[path]
+            regular &= ~present[path] | inside[path]
+        given = table.column("marks").to_numpy()
+        if (odd := regular & (given > marks)).any():  # members that are null take two
+            rows = lines.filter(pc.is_in(lines.column("place"), pa.array(place[odd])))
+            marks[odd] += 2 * self._query(_nulls(self._columns), rows).column(0).to_numpy()
+        regular &= given == marks
+        return self._table(columns, kind, place, regular), place[~regular]
+
+    def _table(self, columns: Mapping[str, Any], kind: Any, place: Any, regular: Any) -> Table:
+        """Return the columns of the layout for regular lines; columns of absent members are empty."""
+        rows = int(regular.sum())
+        filtered = (
+            dict(columns) if rows == len(regular) else {n: v.filter(pa.array(regular)) for n, v in columns.items()}
+        )
+        filtered["kind"] = pa.array([*self._names, None], pa.large_string()).take(pa.array(kind[regular]))
+        for column in self._layout.columns:
+            hidden = column.name in self._masks
+            if column.name not in filtered:
+                is_text = hidden or column.name == "at_source"
+                filtered[column.name] = pa.nulls(
+                    rows, pa.large_string() if is_text else form(column).arrow or WIDTHS[0]
+                )
+            elif hidden:
+                filtered[column.name] = _masked(self._masks[column.name], filtered[column.name])
+        filtered |= {EXTRA: pa.nulls(rows, pa.large_string()), "": pa.array(place[regular])}
+        return Table({name: filtered[name] for name in (*(c.name for c in self._layout.columns), EXTRA, "")}, Notes())
+
+    def _query(self, query: str, lines: Any) -> Any:
+        with self._engine.cursor() as cursor:
+            cursor.register("lines", lines)
+            return cursor.sql(query).to_arrow_table()
+
+
+# The names in these queries are those of the interface; none comes from a log.
+
+
+def _select(columns: Iterable[Column], kinds: Kinds) -> str:
+    """Return the SQL that parses lines into JSON structures, without those of other kinds."""
+    structure: dict[str, Any] = {"resource": "JSON", "action": "JSON"}
+    for column in columns:
+        *parents, last = column.wire.split(".")
+        inside = structure
+        for parent in parents:
+            inside = inside.setdefault(parent, {})
+        inside[last] = "JSON"
+    text = ", ".join(f"'{_quoted(kind)}'" for kind in kinds or ())
+    kept = f"kind is null or kind in ({text})" if kinds else "true"
+    return f"""
+        select place, marks, event, kind from (select *, event.resource || '.' || event.action as kind from (
+            select place, marks, try(json_transform(line, '{json.dumps(structure)}')) as event from lines)) where {kept}
+    """
+
+
+def _nulls(columns: Iterable[Column]) -> str:
+    """Return the SQL that counts the null members and objects of each line."""
+    paths = ", ".join(f"'$.{path}'" for path in sorted({*_all_paths(columns)}))
+    return f"select len(list_filter(json_type(line, [{paths}]), lambda kind: kind = 'NULL')) from lines"
+
+
+def _quoted(kind: str) -> str:
+    return json.dumps(kind).replace(".", '"."')
+
+
+def _values(event: Any, path: str) -> Any:
+    return pc.struct_field(event, path.split("."))
+
+
+def _valid(values: Any) -> Any:
+    return pc.is_valid(values).to_numpy(zero_copy_only=False)
+
+
+def _all_paths(columns: Iterable[Column]) -> Iterator[str]:
+    """Yield the wire paths of event columns and of the objects that contain them."""
+    for column in columns:
+        path = column.wire
+        while path:
+            yield path
+            path = _parent(path)
+
+
+def _parent(path: str) -> str:
+    return path.rpartition(".")[0]
+
+
+def _true(flags: Any) -> Any:
+    return pc.fill_null(flags, False).to_numpy(zero_copy_only=False)
+
+
+def _all_true(flags: Any) -> Any:
+    """Return True if every value is true (the usual case, fast to check), else the mask."""
+    return pc.all(flags, min_count=0).as_py() or _true(flags)
+
+
+def _marks(data: bytes, starts: Any) -> tuple[Any, Any]:
+    """Return the number of quotation marks per line, and the lines with an escaped one, or `,` or space before `}`."""
+    octets, escapes = np.frombuffer(data, np.uint8), b"\\" in data
+    counts, unusual = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, bool)
+    lines = max(1, len(counts) * _CACHED // len(data))  # processed together: fits the processor cache
+    for first in range(0, len(counts), lines):
+        begins = starts[first : first + lines + 1]
+        piece, begins = octets[begins[0] : begins[-1]], begins - begins[0]
+        counts[first : first + lines] = np.add.reduceat(
+            (piece == ord('"')).view(np.uint8), begins[:-1], dtype=np.uint32
+        )
+        ends = np.flatnonzero(piece == ord("}")) - 1
+        places = ends[(piece[ends] == ord(",")) | (piece[ends] <= ord(" "))]
+        if escapes:
+            escaped = np.flatnonzero((piece[:-1] == ord("\\")) & (piece[1:] == ord('"')))
+            places = np.concatenate([places, escaped])
+        unusual[first + np.searchsorted(begins, places, side="right") - 1] = True
+    return counts, unusual
+
+
+def _converted(column: Column, values: Any) -> tuple[Any, Any]:
+    """Return the Arrow column of texts, and a mask of those that fit its type."""
+    kind = type(column.kind)
+    if isinstance(column.kind, Choice):
+        known = pa.array([*(str(c.value) for c in column.kind.of), None], values.type)
+        return values, _all_true(pc.is_in(values, known))
+    if kind not in _CONVERSIONS or values.null_count == len(values):
+        return values if kind not in _CONVERSIONS else pa.nulls(len(values), form(column).arrow or WIDTHS[0]), True
+    convert = _CONVERSIONS[kind]
+    converted = convert(values)
+    if converted is not None:
+        return converted, True
+    readable = [
+        word for word in pc.unique(values).drop_null() if convert(pa.array([word.as_py()], values.type)) is not None
+    ]
+    fits = pc.is_in(values, pa.array([word.as_py() for word in readable], values.type))
+    return convert(pc.if_else(fits, values, None)), _true(fits)
+
+
+def _whole(texts: Any) -> Any:
+    try:
+        return pc.cast(texts, pa.int64())
+    except pa.ArrowInvalid:
+        return None
+
+
+def _flags(texts: Any) -> Any:
+    known = pc.is_in(texts, pa.array(["true", "false", None], texts.type))
+    return pc.equal(texts, "true") if pc.all(known).as_py() else None
+
+
+def _amounts(texts: Any) -> Any:
+    """Return decimals of the usual width; None if any is wider or has another notation."""
+    usual = pc.match_substring_regex(texts, r"^-?[0-9]{1,12}(\.[0-9]{1,6})?$")
+    return pc.cast(texts, WIDTHS[0]) if pc.all(usual).as_py() is not False else None
+
+
+_CONVERSIONS: Mapping[type[Any], Callable[[Any], Any]] = {
+    Integer: _whole,
+    Boolean: _flags,
+    DateTime: times,
+    DecimalNumber: _amounts,
+}
+
+
+def _masked(of_format: Callable[[str], str] | None, values: Any) -> Any:
+    """Return masked texts or numbers."""
+    if of_format is None or not pa.types.is_large_string(values.type):
+        return pc.if_else(pc.is_valid(values), pa.scalar(DOTS, pa.large_string()), None)
+    encoded = values.dictionary_encode()
+    return pa.array(map(of_format, encoded.dictionary.to_pylist()), pa.large_string()).take(encoded.indices)
+
+
+def _in_lines(tables: Sequence[Table]) -> Table:
+    """Return one table with rows in line order, without the position column."""
+    if len(tables) == 1:
+        return Table({name: values for name, values in tables[0].columns.items() if name}, tables[0].notes)
+    columns = merged(tables).columns
+    order = pc.sort_indices(columns.pop(""))
+    return Table({name: values.take(order) for name, values in columns.items()}, tables[-1].notes)

@@ -1,0 +1,442 @@
+"""Pages of rewards activity: which pages to request for a user, and how their bodies become one typed frame.
+
+The service returns no total and no "more" flag; its order and parameter names are undocumented. Therefore full pages
+overlap by one row, which shows whether rows moved in between. A short page is not taken as the end, because hidden rows
+may be left out of it; the end is an empty page, or two of them if rows seem to be hidden. No row is skipped: after a
+page
+of n rows the next page starts where these ended, whichever way the service counts.
+
+Bodies are parsed by a fast route or an exact one (strict JSON, then records). The fast route is used only where its
+result equals that of the exact one; both return the same Arrow columns.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Generator, Iterable, Sequence
+from itertools import chain, islice
+from typing import Any, Literal, NamedTuple
+
+import attrs
+import numpy as np
+import orjson
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.analysis.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, layout_of
+from workbench.analysis.tables.rows import CHUNK, WIDTHS, Notes, Table, arrow_table, merged, table_frame
+from workbench.base.errors import Problem, UnexpectedAnswer, UsageError
+from workbench.base.schema import masks, strict_json
+from workbench.base.schema.walk import DateTime, DecimalNumber, member
+from workbench.service.interface.convert import Names, Unreadable, converter
+from workbench.service.interface.transactions import MAX_LIMIT, MAX_OFFSET, RewardsActivity, RewardsItem
+
+BATCH = 32
+"""Number of pages parsed in one batch."""
+DEFAULT_LIMIT = 20  # "default 20"
+OVERLAP = 1
+MAX_READINGS = 3
+"""Maximum reads of one user's list if it changes during the read."""
+
+
+class Key(NamedTuple):
+    """Identity of a row. An id may occur in both types; a row without an id is identified by its text."""
+
+    type: str | None
+    id: str | None
+    text: bytes | None = None
+
+
+@attrs.frozen
+class PageRequest:
+    """A page to request."""
+
+    offset: int
+    limit: int = MAX_LIMIT
+
+
+End = Literal["all", "reach", "offset ignored", "drift", "failed"]
+Keys = Sequence[Key]
+Requests = Generator[PageRequest, Keys, None]
+
+
+@attrs.define
+class PageCursor:
+    """Progress of one user's read, updated by `requests`."""
+
+    kept: list[tuple[int, ...] | None] = attrs.field(factory=list)  # the rows to keep of each page; None: all
+    end: End = "failed"
+    rows: int = 0  # that are kept
+    pages: int = 0
+    offset: int = 0  # where it stopped
+    readings: int = 1
+    duplicates: int = 0
+    without_id: int = 0
+    hidden: bool = False  # rows followed a short page
+    limit_ignored: int | None = None  # rows of each page, if every page has fewer than requested
+    by_type: bool = False  # each type was read by itself too, to reach further
+    back_to: str | None = None  # the time of the oldest row that was requested, where older ones were not wanted
+    other_type: int = 0  # rows of a type that was not requested
+    reason: str = ""  # of a failure
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rows were read, as far as can be determined."""
+        return self.end == "all" and not self.other_type
+
+    def requests(self, *, limit: int = MAX_LIMIT, reach: int = MAX_OFFSET) -> Requests:
+        """Yield the pages to request; send back the row keys of each answer."""
+        earlier: list[Keys] = []
+        while True:
+            pages: list[Keys] = []
+            start = len(self.kept)
+            drifted = yield from self._reading(pages, limit, reach)
+            if not drifted:
+                self.kept[:start] = [()] * start
+                return
+            earlier += pages
+            if self.readings == MAX_READINGS:
+                self.end = "drift"
+                self.kept[:] = _newest(earlier)
+                return
+            # Rows moved while they were read, so some may be missing: the list is read again from its start.
+            self.readings += 1
+
+    def _reading(self, pages: list[Keys], limit: int, reach: int) -> Generator[PageRequest, Keys, bool]:
+        """Read the list once; return whether it changed during the read."""
+        seen: set[Key] = set()
+        lengths: list[int] = []
+        self.duplicates = self.without_id = 0
+        self.hidden = False
+        before: Keys = ()
+        beyond = False  # whether the page before was empty
+        offset = before_at = 0
+
+        def request(at: int) -> Generator[PageRequest, Keys, Keys]:
+            self.pages += 1
+            page = yield PageRequest(at, limit)
+            pages.append(page)
+            self.kept.append(())
+            return page
+
+        while True:
+            self.offset = offset
+            page = yield from request(offset)
+            at = len(self.kept) - 1
+            full_before = len(before) >= limit
+            overlap = before_at + len(before) - offset if full_before else 0
+            # Another offset, the same page. After a short page that can be, if hidden rows precede its rows; but none
+            # of them can occur again a full window later.
+            same = bool(before) and list(page) == list(before)
+            if same and not full_before:
+                same = before_at + limit <= reach and list((yield from request(before_at + limit))) == list(page)
+            if same:
+                self.end = "offset ignored"
+                return False
+            if full_before and list(page[:overlap]) != list(before[-overlap:]):
+                return True
+            if not page:
+                # A page may be empty because all of its rows are hidden. Where rows seem to be, one more is requested.
+                if (self.hidden or (at and self.kept[at - 1] == ())) and not beyond and offset + limit <= reach:
+                    before, beyond, offset = (), True, offset + limit
+                    continue
+                self.end = "all"
+                break
+            self.hidden = self.hidden or beyond
+            beyond = False
+            if before and not full_before:
+                if any(key in seen for key in page if key[1] is not None):
+                    # Rows seen already after a short page: hidden rows were left out of the service's own window, or
+                    # the list moved. Requesting the short page again shows which.
+                    again = yield from request(before_at)
+                    if list(again) != list(before):
+                        return True
+                self.hidden = True
+            self.kept[at] = self._new(page, overlap, seen)
+            lengths.append(len(page))
+            if offset >= reach:
+                self.end = "reach"
+                break
+            before, before_at = page, offset
+            offset = min(offset + max(len(page) - (OVERLAP if len(page) >= limit else 0), 1), reach)
+        usual = lengths[0] if lengths else limit
+        if usual < limit and all(n == usual for n in lengths[:-1]) and (len(lengths) > 2 or usual == DEFAULT_LIMIT):
+            self.limit_ignored = usual if len(lengths) > 1 else None
+            self.hidden = self.hidden and self.limit_ignored is None
+        return False
+
+    def _new(self, page: Keys, overlap: int, seen: set[Key]) -> tuple[int, ...] | None:
+        """Return the new rows of a page: outside the overlap and not seen before. Rows without an id are always new."""
+        kept = []
+        for i, key in enumerate(page):
+            if i < overlap:
+                continue
+            if key[1] is None:
+                self.without_id += 1
+            elif key in seen:
+                self.duplicates += 1
+                continue
+            kept.append(i)
+            seen.add(key)
+        return None if len(kept) == len(page) else tuple(kept)
+
+
+def _newest(pages: Sequence[Keys]) -> list[tuple[int, ...] | None]:
+    """Return the rows to keep from several reads of a changing list: each key once, from its last read."""
+    seen: set[Key] = set()
+    kept: list[tuple[int, ...] | None] = []
+    for page in reversed(pages):
+        kept.append(tuple(i for i, key in enumerate(page) if key not in seen))
+        seen.update(page)
+    return kept[::-1]
+
+
+# -- bodies
+
+
+_NO_NAMES: Names = {}
+_FIRST, _LAST = (pa.scalar(text).cast(MOMENT_TYPE) for text in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"))
+
+
+@attrs.frozen
+class Part:
+    """Rows of some pages as Arrow columns, and the route that parsed them."""
+
+    table: Table
+    rows: tuple[int, ...]  # of each page
+    fast: bool
+
+    def keys(self) -> list[Key]:
+        """Return the key of each row."""
+        columns = self.table.columns
+        types, ids = (columns[name].to_numpy(zero_copy_only=False).tolist() for name in ("type", "id"))
+        keys = list(zip(types, ids, [None] * sum(self.rows), strict=True))
+        if columns["id"].null_count:
+            for i, (kind, row_id, _) in enumerate(keys):
+                if row_id is None:
+                    row = [column[i].as_py() for column in columns.values()]
+                    keys[i] = (kind, None, repr(row).encode())  # type: ignore[assignment]
+        return keys  # type: ignore[return-value]  # plain tuples equal Keys and are made ten times as fast
+
+
+class PageReader:
+    """Parser of page bodies.
+
+    Args:
+        names: Wire names that differ from the assumed ones, as in a profile.
+        reveal: `{"extra"}` shows the values of unknown members; pages that have any then take the exact route.
+    """
+
+    def __init__(self, names: Names = _NO_NAMES, reveal: Collection[str] = ()) -> None:
+        self.layout = layout_of(RewardsItem)
+        self.shown = self.layout.shown(reveal)
+        self._converter = converter(names)
+        self._items = self._converter.wire_name(RewardsActivity, member(RewardsActivity, "items"))
+        self._wire = {
+            c.name: self._converter.wire_name(RewardsItem, member(RewardsItem, c.name)) for c in self.layout.columns
+        }
+        self._conversions = {
+            c.name: cast if isinstance(c.kind, DecimalNumber) else times
+            for c in self.layout.columns
+            if isinstance(c.kind, DecimalNumber | DateTime)
+        }
+        types = [pa.large_string() if c.name in self._conversions else form(c).arrow for c in self.layout.columns]
+        self._item = pa.struct(list(zip(self._wire.values(), types, strict=True)))
+        self._numbers = [
+            wire for wire, kind in zip(self._wire.values(), types, strict=True) if pa.types.is_integer(kind)
+        ]
+
+    def read(self, bodies: Sequence[bytes], first: int = 0) -> list[Part]:
+        """Parse pages.
+
+        Args:
+            bodies: The bytes of each page.
+            first: Number of the first page, for messages.
+
+        Raises:
+            UnexpectedAnswer: A body is not a page: an error body, invalid JSON, or a value of the wrong type.
+        """
+        part = self._fast(bodies)
+        if part is not None:
+            return [part]
+        if len(bodies) == 1:
+            return [self._exact(bodies[0], first)]
+        return [self.read([body], number)[0] for number, body in enumerate(bodies, first)]
+
+    def together(self, bodies: Sequence[bytes]) -> list[Part]:
+        """Return the rows of each page, parsed in one batch; empty if they must be parsed one by one."""
+        part = self._fast(bodies) if len(bodies) > 1 else None
+        if part is None or part.table.notes != Notes():
+            return []
+        parsed, start = [], 0
+        for rows in part.rows:
+            columns = {name: values.slice(start, rows) for name, values in part.table.columns.items()}
+            parsed.append(Part(Table(columns, Notes()), (rows,), fast=True))
+            start += rows
+        return parsed
+
+    def _fast(self, bodies: Sequence[bytes]) -> Part | None:
+        """Return the rows of pages by the fast route; None if the result may not be exact.
+
+        Counting quotation marks detects duplicate members of an object.
+        """
+        try:
+            pages = [orjson.loads(body) for body in bodies]
+            items = [page[self._items] for page in pages]
+            rows: list[dict[str, Any]] = list(chain.from_iterable(items))
+            parsed = pa.array(rows, self._item)
+        except (TypeError, KeyError, ValueError, OverflowError):
+            return None
+        if {*map(type, items)} != {list} or not {*map(type, rows)} <= {dict}:
+            return None
+        texts = sum(values.type != pa.int64() and len(values) - values.null_count for values in parsed.flatten())
+        unknown = {name: [row.get(name) for row in rows] for name in _names(rows, self._wire.values())}
+        beside = {name: [page.get(name) for page in pages] for name in _names(pages, [self._items])}
+        for values in (*unknown.values(), *beside.values()):
+            if EXTRA in self.shown or not {*map(type, values)} <= {str, int, bool, type(None)}:
+                return None
+            texts += sum(type(value) is str for value in values)
+        marks = 2 * (texts + sum(map(len, rows)) + sum(map(len, pages)))
+        whole = all({type(row.get(name)) for row in rows} <= {int, type(None)} for name in self._numbers)
+        given = sum(
+            np.count_nonzero(np.frombuffer(body, np.uint8) == ord('"')) for body in bodies
+        )  # fast, unlike `count`
+        if not whole or given != marks or any(b"\\" in body and b'\\"' in body for body in bodies):
+            return None
+        columns = {name: parsed.field(wire) for name, wire in self._wire.items()}
+        for name, convert in self._conversions.items():
+            columns[name] = convert(columns[name])
+            if columns[name] is None:
+                return None
+        columns[EXTRA] = _masked_members(unknown, len(rows))
+        members, others = (
+            Counter({name: len(values) - values.count(None) for name, values in kind.items()})
+            for kind in (unknown, beside)
+        )
+        return Part(Table(columns, Notes(unknown_members=+members, pages=+others)), tuple(map(len, items)), fast=True)
+
+    def _exact(self, body: bytes, number: int) -> Part:
+        problems: tuple[Problem, ...] = ()
+        try:
+            raw = strict_json.loads(body)
+            page: RewardsActivity = self._converter.structure(raw, RewardsActivity)
+            if raw.get(self._items) is None:
+                raise strict_json.NotJson(f"missing `{self._items}`")
+        except strict_json.NotJson as error:
+            problem = str(error)
+        except Unreadable as error:
+            problem, problems = "", error.problems
+        else:
+            table = arrow_table(self.layout, page.items, self.shown)
+            table.notes.pages.update(name for name, value in page.extra.items() if value is not None)
+            return Part(table, (len(page.items),), fast=False)
+        raise UnexpectedAnswer(f"page {number} is not a page of rewards activity: {problem}", problems=problems)
+
+    def unknown_members(self, extra: Any) -> Counter[str]:
+        """Return the number of rows with each unknown member, from a column `extra`."""
+        counter: Counter[str] = Counter()
+        known = set(self._wire.values())
+        if extra.null_count < len(extra):
+            for cell in pc.value_counts(extra).to_pylist():
+                for name in json.loads(cell["values"]) if cell["values"] is not None else ():
+                    counter[name] += 0 if name in known else cell["counts"]
+        return +counter
+
+
+def _names(objects: Iterable[dict[str, Any]], known: Collection[str]) -> list[str]:
+    """Return the names of unknown members, in order."""
+    return sorted(set().union(*objects).difference(known))
+
+
+def cast(texts: object) -> Any:
+    """Return an Arrow column of numeric texts in the first type that fits all; None if the conversion may not be exact.
+
+    Arrow and `Decimal` differ on signs and exponents, and Arrow silently wraps numbers with too many digits.
+    """
+    if (pc.max(pc.binary_length(texts)).as_py() or 0) > 38 or pc.any(pc.match_substring_regex(texts, "[+eE]")).as_py():
+        return None
+    for width in WIDTHS:
+        try:
+            return pc.cast(texts, width)
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def times(texts: object) -> Any:
+    """Return times in UTC; None if a text has no zone or is outside the range of datetime."""
+    try:
+        moments = pc.cast(texts, MOMENT_TYPE)  # refuses a text without a zone
+    except pa.ArrowInvalid:
+        return None
+    ends = pc.min_max(moments)
+    if ends["min"].is_valid and (ends["min"].value < _FIRST.value or ends["max"].value > _LAST.value):
+        return None
+    return moments
+
+
+def _masked_members(unknown: dict[str, list[Any]], rows: int) -> Any:
+    """Return the column `extra` of masked unknown members, in the order of each row."""
+    if not unknown:
+        return pa.nulls(rows, pa.large_string())
+    there = [
+        tuple(name for name, value in zip(unknown, values, strict=True) if value is not None)
+        for values in zip(*unknown.values(), strict=True)
+    ]
+    texts = {names: json_text(dict.fromkeys(names, masks.DOTS)) if names else None for names in {*there}}
+    return pa.array([texts[names] for names in there], type=pa.large_string())
+
+
+def with_users(table: Table, users: Sequence[str], rows: Sequence[int]) -> Table:
+    """Return a table with `user_id` as its first column, repeated for each row of a user."""
+    if len(users) == 1:
+        ids = pa.repeat(pa.scalar(users[0], pa.large_string()), rows[0])
+    else:
+        ids = pa.array(users, pa.large_string()).take(pa.array(np.repeat(np.arange(len(users)), rows)))
+    return Table({"user_id": ids, **table.columns}, table.notes)
+
+
+def rewards_from_pages(
+    bodies: Iterable[bytes],
+    *,
+    users: Sequence[str] | None = None,
+    names: Names = _NO_NAMES,
+    reveal: Collection[str] = (),
+) -> pd.DataFrame:
+    """Return the typed frame of rewards pages from their bodies, one row per item, in the order given.
+
+    Args:
+        bodies: The bytes of each answer. An iterator is consumed lazily, in bounded memory.
+        users: The user of each page, for a first column `user_id`.
+        names: Wire names that differ from the assumed ones, as in a profile.
+        reveal: `{"extra"}` shows the values of unknown members.
+
+    Returns:
+        The frame of `to_frame(page)`. `attrs["routes"]` counts the pages that took each route.
+
+    Raises:
+        UnexpectedAnswer: A body is not a page: an error body, invalid JSON, or a value of the wrong type.
+        UsageError: The number of users is not the number of pages.
+    """
+    if isinstance(bodies, str | bytes | dict):
+        raise UsageError([Problem("bodies", "type", "must be a sequence of response bodies")], of="rewards_from_pages")
+    reader = PageReader(names, reveal)
+    routes = {"fast": 0, "exact": 0}
+    tables: list[Table] = []
+    pages = iter(bodies)
+    done = whole = 0  # pages read, and tables that are long enough
+    while batch := list(islice(pages, BATCH)):
+        for part in reader.read(batch, done):
+            routes["fast" if part.fast else "exact"] += len(part.rows)
+            owners = None if users is None else users[done : done + len(part.rows)]
+            tables.append(part.table if owners is None else with_users(part.table, owners, part.rows[: len(owners)]))
+            done += len(part.rows)
+        if sum(len(table.columns[EXTRA]) for table in tables[whole:]) >= CHUNK:
+            tables[whole:] = [merged(tables[whole:])]
+            whole = len(tables)
+    if users is not None and len(users) != done:
+        raise UsageError(f"{len(users):,} users for {done:,} pages")
+    if not tables:
+        empty = arrow_table(reader.layout, [], reader.shown)
+        tables.append(empty if users is None else with_users(empty, (), ()))
+    return table_frame(reader.layout, tables, reader.shown, routes=routes)

@@ -1,0 +1,233 @@
+"""Result of a read of rewards activity: rows, completeness and caveats."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import attrs
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.analysis.rewards.folder import SCHEMA, read_folder, uniform
+from workbench.analysis.rewards.pages import PageCursor, PageReader, Part, with_users
+from workbench.analysis.tables.columns import EXTRA
+from workbench.analysis.tables.rows import TEXT, WIDTHS, Notes, Table, arrow_table, table_frame
+from workbench.base.errors import visible
+from workbench.base.renamed import former_members
+from workbench.service.interface.transactions import MAX_LIMIT, MAX_OFFSET
+
+HIDDEN = "Redemptions of travel bookings that are PENDING or FAILED are never listed by the service."
+"""Source: Endpoints 12."""
+_SHOWN = 3
+_CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
+    (
+        lambda user: user.end == "reach",
+        (
+            f"The offset ends at {MAX_OFFSET:,}: of {{users}} the first {MAX_OFFSET + MAX_LIMIT:,} rows of each type "
+            "at "
+            "most were read."
+        ),
+    ),
+    (
+        lambda user: user.back_to and user.back_to[:10],
+        "The service lists the newest rows first (assumed): pages before {least} were not read.",
+    ),
+    (
+        lambda user: user.by_type and user.end == "all",
+        f"The offset ends at {MAX_OFFSET:,}: {{users}} was read by type too, which reaches further.",
+    ),
+    (
+        lambda user: user.end == "offset ignored",
+        (
+            "The service seems to ignore the offset parameter (name: {offset}, assumed): of {users} only the first "
+            "page "
+            "was read."
+        ),
+    ),
+    (
+        lambda user: user.end == "drift",
+        "The list kept changing while it was read: of {users} rows may be missing.",
+    ),
+    (
+        lambda user: user.limit_ignored,
+        (
+            "The service seems to ignore the limit parameter (name: {limit}, assumed): it returned {least} rows a "
+            "page; "
+            "none was skipped."
+        ),
+    ),
+    (
+        lambda user: user.other_type,
+        (
+            "The service seems to ignore the type parameter (name: {type}, assumed): {total:,} rows of another type "
+            "are "
+            "left out."
+        ),
+    ),
+    (
+        lambda user: user.readings > 1 and user.end == "all",
+        "The list changed while it was read, and was read again: {users}.",
+    ),
+    (lambda user: user.hidden, "Rows followed short pages: the service leaves rows out after paging ({users})."),
+    (lambda user: user.duplicates, "{total:,} rows were received twice and are here once."),
+    (lambda user: user.without_id, "{total:,} rows have no id, so duplicates among them cannot be detected."),
+)
+"""Caveats by user: a sentence, and a condition or a number of which it states the minimum or the total."""
+
+
+@attrs.define(kw_only=True, slots=False, repr=False, eq=False)
+class ReadResult:
+    """Outcome of a read for each user."""
+
+    users: tuple[str, ...]
+    names: Mapping[str, str]  # wire names of the query parameters, which are assumed
+    path: Path | None = None
+    cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # of the users that were read, or failed
+    same_users: set[str] = attrs.field(factory=set)  # users with the same first page
+    stopped: str = ""  # why it ended early
+    filters: Mapping[str, Any] = attrs.field(factory=dict)  # which rows were asked for, by argument: type, since, until
+    found: list[dict[str, Any]] | None = None  # what a refresh found: see `StoredRows.compare`
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row of the service was read, as far as can be determined."""
+        return not self.same_users and all(u in self.cursors and self.cursors[u].complete for u in self.users)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Caveats: rows that were not read, with the reason, and parameters that the service seems to ignore."""
+        notes = []
+        if self.found is not None:
+            counts = Counter(row["change"] for row in self.found)
+            changes = ", ".join(f"{counts[change]:,} {change}" for change in ("new", "changed", "gone"))
+            notes.append(f"Refreshed: rows that are {changes}; see `changes`.")
+        if self.same_users:
+            notes.append(
+                f"The service seems to ignore the user parameter (name: {self.names['user_id']}, assumed): "
+                f"{len(self.same_users):,} users have the same first rows."
+            )
+        notes += [self.stopped] if self.stopped else []
+        if missing := [user for user in self.users if user not in self.cursors]:
+            notes.append(f"Not read: {_listed(missing)}.")
+        for test, sentence in _CAVEATS:
+            if users := {user: value for user, cursor in self.cursors.items() if (value := test(cursor))}:
+                total = sum(value for value in users.values() if isinstance(value, int))
+                about = {"users": _listed(users), "least": min(users.values()), "total": total}
+                notes.append(sentence.format(**about, **self.names))
+        notes += [
+            f"User {visible(user, 60)}: stopped at offset {cursor.offset:,}: {cursor.reason}"
+            for user, cursor in self.cursors.items()
+            if cursor.end == "failed"
+        ]
+        return (*notes, HIDDEN)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows read."""
+        return sum(cursor.rows for cursor in self.cursors.values())
+
+    def __repr__(self) -> str:
+        counts = [
+            f"{count:,} {noun}{'' if count == 1 else 's'}"
+            for count, noun in ((len(self.users), "user"), (self.rows, "row"), (len(self.notes), "note"))
+        ]
+        completeness = "complete" if self.complete else "not complete"
+        return f"<{type(self).__name__} of {counts[0]}: {counts[1]}, {completeness}; {counts[2]}>"
+
+
+def _listed(users: Iterable[str]) -> str:
+    users = list(users)
+    shown = ", ".join(visible(user, 60) for user in users[:_SHOWN])
+    more = f" and {len(users) - _SHOWN:,} more" if len(users) > _SHOWN else ""
+    return f"{'user' if len(users) == 1 else 'users'} {shown}{more}"
+
+
+class ReadRows(str):
+    """The rows of a read, in `frame.attrs["read"]`, to tell what a part of them lacks; in a file it is empty text."""
+
+    __slots__ = ("_rows",)
+    _rows: pd.DataFrame
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> Self:
+        """Return the rows of a frame."""
+        read = cls()
+        read._rows = frame[["user_id", "created_at"]]
+        return read
+
+    def missing(self, part: pd.DataFrame) -> int:
+        """Return how many earlier rows of its users a part of the read lacks."""
+        if len(part) >= len(self._rows) or not len(part):
+            return 0
+        users = self._rows["user_id"].isin(part["user_id"].unique())
+        return int((users & (self._rows["created_at"] <= part["created_at"].max())).sum()) - len(part)
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self  # pandas copies attrs for each frame that it makes
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, ("",)
+
+
+@attrs.define(kw_only=True, slots=False, repr=False, eq=False)
+class Rewards(ReadResult):
+    """Rewards activity of users: `frame()`, `complete`, and `notes` with caveats."""
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+        __getattr__ = former_members("a", "rewards")
+
+    reader: PageReader
+    tables: dict[str, list[Table]] = attrs.field(factory=dict)
+    started: dict[str, list[Part]] = attrs.field(factory=dict)  # pages of users that were not read to their end
+    routes: dict[str, int] = attrs.field(factory=lambda: {"fast": 0, "exact": 0})
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """Changes found by a refresh: user_id, type, id, change ("new", "changed" or "gone"), changed columns."""
+        places = {user: index for index, user in enumerate(self.users)}
+        rows = sorted(self.found or [], key=lambda row: places[row["user_id"]])
+        return pd.DataFrame(rows, columns=["user_id", "type", "id", "change", "columns"], dtype=TEXT)
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """Users whose read is incomplete; `fetch(…, resume=rewards)` continues with them."""
+        return tuple(u for u in self.users if u not in self.cursors or self.cursors[u].end == "failed")
+
+    def frame(self) -> pd.DataFrame:
+        """Return the rows as one typed frame, users in the order requested; `attrs` holds `complete` and `notes`."""
+        layout, shown, routes = self.reader.layout, self.reader.shown, {"routes": self.routes}
+        if self.path is not None:
+            tables, routes = [self._from_folder(self.path)], {}
+        else:
+            tables = [Table(dict(t.columns), t.notes) for user in self.users for t in self.tables.get(user, ())]
+            tables = tables or [with_users(arrow_table(layout, [], shown), (), ())]
+        frame = table_frame(layout, tables, shown, **routes)
+        notes = self.notes
+        frame.attrs.update(
+            filters=dict(self.filters),
+            complete=self.complete,
+            read=ReadRows.of(frame),
+            notes=[*notes, *(n for n in frame.attrs["notes"] if n not in notes)],
+        )
+        return frame
+
+    def table(self) -> Any:
+        """Return the rows as one Arrow table in the schema of folders."""
+        tables = [uniform(pa.table(table.columns)) for user in self.users for table in self.tables.get(user, ())]
+        return pa.concat_tables(tables or [SCHEMA.empty_table()])
+
+    def _from_folder(self, path: Path) -> Table:
+        table = read_folder(path)
+        places = pc.index_in(table.column("user_id"), value_set=pa.array(self.users, pa.large_string()))
+        table = table.take(pc.array_sort_indices(places.combine_chunks())).combine_chunks()
+        columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+        with suppress(pa.ArrowInvalid):  # they need more digits
+            columns["points"] = pc.cast(columns["points"], WIDTHS[0])
+        return Table(columns, Notes(unknown_members=self.reader.unknown_members(columns[EXTRA])))
+
+    def update(self, later: "Rewards") -> None:
+        """Replace this result with that of a later read that resumed it."""
+        self.__dict__.update(later.__dict__)

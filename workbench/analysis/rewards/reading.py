@@ -1,0 +1,166 @@
+"""Read rewards of many users with overlapping, verified pages. A stopped read returns the rows read so far."""
+
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any, overload
+
+import pandas as pd
+
+from workbench.analysis.rewards.cluster import ClusterRewards, read_on_cluster
+from workbench.analysis.rewards.read_job import ReadFilter, read_in_thread, read_users
+from workbench.analysis.rewards.read_result import Rewards
+from workbench.analysis.tables.periods import moment
+from workbench.base.errors import InvalidRequest, Problem, UsageError, not_allowed
+from workbench.base.schema import checks
+from workbench.base.schema.walk import build
+from workbench.base.system.progress import ProgressCallback, progress_callback
+from workbench.client.calls.client import AsyncClient, Client
+from workbench.service.interface.table import Async
+from workbench.service.interface.transactions import ListRewardsActivity
+from workbench.service.interface.vocabulary import RewardType, RewardTypeText
+
+CONCURRENCY = 64
+UNSETTLED = timedelta(days=30)
+"""Time during which rows are assumed to change. assumed: rewards_earning, which ends within two weeks."""
+
+
+@overload
+def fetch(
+    api: Client,
+    users: object,
+    *,
+    type: RewardType | RewardTypeText | None = None,
+    since: datetime | date | str | None = None,
+    until: datetime | date | str | None = None,
+    concurrency: int = CONCURRENCY,
+    progress: bool | ProgressCallback = True,
+    path: str | Path | None = None,
+    resume: Rewards | None = None,
+    refresh: bool | timedelta = False,
+    reveal: Collection[str] = (),
+    cluster: None = None,
+) -> Rewards: ...
+@overload
+def fetch(
+    api: AsyncClient,
+    users: object,
+    *,
+    type: RewardType | RewardTypeText | None = None,
+    since: datetime | date | str | None = None,
+    until: datetime | date | str | None = None,
+    concurrency: int = CONCURRENCY,
+    progress: bool | ProgressCallback = True,
+    path: str | Path | None = None,
+    resume: Rewards | None = None,
+    refresh: bool | timedelta = False,
+    reveal: Collection[str] = (),
+    cluster: None = None,
+) -> Coroutine[Any, Any, Rewards]: ...
+@overload
+def fetch(
+    api: str | Callable[[], Client],
+    users: object,
+    *,
+    type: RewardType | RewardTypeText | None = None,
+    since: datetime | date | str | None = None,
+    until: datetime | date | str | None = None,
+    concurrency: int = CONCURRENCY,
+    progress: bool | ProgressCallback = True,
+    path: str | Path | None = None,
+    resume: Rewards | None = None,
+    refresh: bool | timedelta = False,
+    reveal: Collection[str] = (),
+    cluster: object,
+) -> ClusterRewards: ...
+def fetch(
+    api: object,
+    users: object,
+    *,
+    type: RewardType | RewardTypeText | None = None,  # noqa: A002 - the interface's own word
+    since: datetime | date | str | None = None,
+    until: datetime | date | str | None = None,
+    concurrency: int = CONCURRENCY,
+    progress: bool | ProgressCallback = True,
+    path: str | Path | None = None,
+    resume: Rewards | None = None,
+    refresh: bool | timedelta = False,
+    reveal: Collection[str] = (),
+    cluster: object = None,
+) -> Any:
+    """Read the rewards activity of users, all pages of each, many at a time.
+
+    Return `Rewards`; with an async client, await it. Ctrl-C stops the read and keeps the rows read so far. The service
+    returns no totals: pages overlap, and `complete` and `notes` say whether rows may be missing.
+
+    Args:
+        api: A session or a client. With `cluster`, the name of a profile, the URL of a served sandbox, or an importable
+            function that returns a client.
+        users: User ids, users, those of a sandbox's guide, a column, or a frame with a column `user_id` or `id`.
+        type: "earned" or "redeemed"; both by default. The offset reaches 10,100 rows of each.
+        since: Keep rows from this time or day on ("2025-12-01" begins at midnight UTC): `created_at`, else `posted_at`,
+            else `minted_at`. Rows without a time stay. Where rows come newest first, older pages are not requested.
+        until: Keep rows before this time or day.
+        concurrency: Maximum requests in flight, 1 to 1,000. All share the client's rates; a 429 halves it for a while.
+        progress: Whether to show progress on a terminal or in a notebook; or a function that is called with `Progress`.
+        path: A folder to write Parquet parts into while reading, in bounded memory. The same call resumes there.
+        resume: The result of an earlier call; users that it finished are not read again.
+        refresh: With `path`, read only recent rows: from the newest one back to rows that are known, unchanged and 30
+            days (or this long) older than the newest known row. `changes` lists new, changed and removed rows.
+        reveal: `{"extra"}` shows the values of unknown members.
+        cluster: A client of dask.distributed; needs the extra `cluster`.
+
+    Raises:
+        InvalidRequest: A user id is invalid; nothing was sent.
+        UsageError: The type, a time or the concurrency is not allowed.
+        Unauthorized: The key was refused. `error.partial` holds what was read before.
+        Forbidden: The key may not read rewards. `error.partial` holds what was read before.
+        WorkbenchError: No user could be read to the end; `error.partial` holds what was read.
+    """
+    wanted = ReadFilter(
+        type=None if type is None else str(type), since=moment(since, "since"), until=moment(until, "until")
+    )
+    ids = _ids(users)
+    if wanted.type not in (None, *RewardType):
+        raise UsageError([not_allowed("type", type, RewardType)], of="rewards.fetch")
+    if not 1 <= concurrency <= 1_000:
+        raise UsageError("concurrency must be 1 to 1,000", of="rewards.fetch")
+    if refresh and (path is None or cluster is not None):
+        raise UsageError("refresh requires path, the folder of an earlier read, and no cluster", of="rewards.fetch")
+    if cluster is not None:
+        return read_on_cluster(api, ids, wanted, concurrency=concurrency, path=path, cluster=cluster, progress=progress)
+    how: dict[str, Any] = {
+        "concurrency": concurrency,
+        "report": progress_callback(progress),
+        "path": path,
+        "resume": resume,
+        "reveal": reveal,
+        "refresh": UNSETTLED if refresh is True else refresh or None,
+    }
+    if isinstance(api, Async):
+        return read_users(api, ids, wanted, **how)
+    return read_in_thread(api, ids, wanted, **how)
+
+
+def _ids(users: Any) -> tuple[str, ...]:
+    if isinstance(users, str):
+        users = [users]
+    elif isinstance(users, pd.DataFrame):
+        users = users["user_id" if "user_id" in users else "id"]
+    elif isinstance(users, Mapping):  # of a guide: ids by status
+        if not all(isinstance(group, list | tuple) for group in users.values()):
+            raise UsageError(
+                [Problem("users", "type", "must be ids, users, or lists of ids by status")], of="rewards.fetch"
+            )
+        users = [user for group in users.values() for user in group]
+    listed = [user.get("id", "") if isinstance(user, Mapping) else getattr(user, "id", user) for user in users]
+    if any(isinstance(user, list | dict | set) for user in listed):
+        raise UsageError([Problem("users", "type", "must be ids, or users with an id")], of="rewards.fetch")
+    ids = tuple(dict.fromkeys(listed))
+    problems = []
+    for i, user in enumerate(ids, 1):
+        invalid = checks.problems(build(ListRewardsActivity, {"user_id": user}))
+        problems += [Problem(f"user {i}", problem.rule, problem.message) for problem in invalid]
+    if problems:
+        raise InvalidRequest(problems[:20], of="rewards.fetch")
+    return ids

@@ -1,0 +1,166 @@
+"""How IPython and notebooks show frames of the workbench: amounts with separators, short ids, decimals without zeros.
+
+Only the display changes: values, dtypes, attributes and `print(frame)` stay those of pandas. Frames
+that are not of the workbench are shown by pandas alone.
+"""
+
+import re
+from collections.abc import Callable, Hashable
+from decimal import Decimal
+from functools import partial
+from html import escape
+from typing import Any
+
+import pandas as pd
+
+from workbench.analysis.tables.columns import AMOUNT
+from workbench.base.schema.rules import UUID
+from workbench.base.system.progress import ipython_shell
+from workbench.service.rendering.text import money
+
+_LETTERS = 8  # of an id that is shown
+Writer = Callable[[object], str]
+
+
+def register() -> None:
+    """Register the display of frames in the IPython shell that runs this code, if there is one, once."""
+    formatters = getattr(getattr(ipython_shell(), "display_formatter", None), "formatters", None)
+    if formatters is None or pd.DataFrame in formatters["text/html"].type_printers:
+        return
+    formatters["text/html"].for_type(pd.DataFrame, html)
+    formatters["text/plain"].for_type(pd.DataFrame, lambda frame, printer, _: printer.text(text(frame)))
+
+
+def html(frame: pd.DataFrame) -> str | None:
+    """Return a frame as HTML; None where pandas is set to show text."""
+    if not _is_ours(frame) or not pd.get_option("display.notebook_repr_html"):
+        shown: str | None = frame._repr_html_()  # type: ignore[operator]
+        return shown
+    top, bottom = _ends(len(frame), pd.get_option("display.max_rows"), pd.get_option("display.min_rows"))
+    left, right = _ends(frame.shape[1], pd.get_option("display.max_columns"), None)
+    visible = frame.iloc[[*top, *bottom], [*left, *right]]
+    columns, heads = [[_item("th", str(row)) for row in visible.index]], [_item("th", "")]
+    writers = _writers(frame)
+    for name in visible:
+        write = writers.get(name, _or_missing(partial(_plain, pd.get_option("display.max_colwidth"))))
+        style = "text-align:left" if _is_text(frame[name]) else "text-align:right;white-space:nowrap"
+        heads.append(_item("th", str(name), style))
+        is_id = _holds_ids(frame, name)
+        columns.append([_id(value) if is_id else _item("td", write(value), style) for value in visible[name]])
+    if right:
+        columns.insert(len(left) + 1, [_item("td", "…")] * len(visible))
+        heads.insert(len(left) + 1, _item("th", "…"))
+    lines = ["".join(cells) for cells in zip(*columns, strict=True)]
+    if bottom:
+        lines.insert(len(top), _item("td", "…") * len(heads))
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    size = f"{len(frame):,} rows × {frame.shape[1]:,} columns"
+    return (
+        f'<table class="dataframe"><thead><tr>{"".join(heads)}</tr></thead><tbody>{body}</tbody></table><p>{size}</p>'
+    )
+
+
+def _ends(count: int, most: int | None, some: int | None) -> tuple[range, range]:
+    """Return which of the rows or columns are shown: all, or the first and the last."""
+    if most is None or most == 0 or count <= most:
+        return range(count), range(0)
+    half = max((some or most) // 2, 1)
+    return range(half), range(count - half, count)
+
+
+def _item(tag: str, text: str, style: str = "") -> str:
+    return f'<{tag} style="{style}">{escape(text)}</{tag}>' if style else f"<{tag}>{escape(text)}</{tag}>"
+
+
+def _plain(most: int | None, value: object) -> str:
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if most is None or len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _id(value: object) -> str:
+    """Return a cell whose first letters can be seen; the entire id is there, to be copied and on hover."""
+    text = _or_missing(str)(value)
+    if not UUID.fullmatch(text):
+        return _item("td", text, "text-align:left")
+    style = f"display:inline-block;width:{_LETTERS + 1}ch;overflow:hidden;white-space:nowrap"
+    style = f"{style};text-overflow:ellipsis;vertical-align:bottom"
+    return f'<td style="text-align:left"><span title="{text}" style="{style}">{text}</span></td>'
+
+
+def text(frame: pd.DataFrame) -> str:
+    """Return a frame as text."""
+    from pandas.io.formats import format as pandas_format
+
+    if not _is_ours(frame):
+        return repr(frame)
+    # public, but not in the stubs of pandas
+    options = dict(pandas_format.get_dataframe_repr_params())  # type: ignore[attr-defined]
+    ids = {name: _or_missing(_short) for name in frame if _holds_ids(frame, name)}
+    options["formatters"] = {**_writers(frame), **ids}
+    written = frame.to_string(**options, na_rep="–")
+    return str(written)
+
+
+def _is_ours(frame: pd.DataFrame) -> bool:
+    """Whether a frame has columns of the workbench, and names that are safe in HTML as they are."""
+    names: list[str] = [name if type(name) is str else "<" for name in frame.columns]
+    plain = isinstance(frame.index, pd.RangeIndex) or pd.api.types.is_integer_dtype(frame.index.dtype)
+    ours = "kind" in frame.attrs or any(AMOUNT.search(name) for name in names)
+    return ours and plain and frame.columns.is_unique and all(name == escape(name) for name in names)
+
+
+def _writers(frame: pd.DataFrame) -> dict[Hashable, Writer]:
+    """Return how the numbers of each column are written."""
+    writers: dict[Hashable, Writer] = {}
+    for name in frame:
+        kind = str(frame[name].dtype)
+        unit = AMOUNT.search(str(name))
+        if unit is not None and unit[1] == "cents" and kind == "Int64":
+            codes = _codes(frame, "local_currency" if str(name).startswith("local_") else "currency")
+            writers[name] = partial(_money, codes.pop()) if len(codes) == 1 else _number
+        elif unit is not None and unit[1] == "usd":
+            writers[name] = lambda value: f"{value:,.2f}"
+        elif kind == "Int64" or kind.startswith("decimal128"):
+            writers[name] = str if re.search(r"(^|[._])(id|version|code)$", str(name)) else _number
+    return {name: _or_missing(write) for name, write in writers.items()}
+
+
+def _codes(frame: pd.DataFrame, column: str) -> set[str]:
+    """Return the currencies of the rows that can be seen, or of the report; an amount of several stays in cents."""
+    if column not in frame:
+        return {str(frame.attrs.get("currency", "USD")).upper()} if column == "currency" else set()
+    rows = frame[column]
+    most = pd.get_option("display.max_rows") or len(rows)
+    seen = rows if len(rows) <= 2 * most else pd.concat([rows.iloc[:most], rows.iloc[-most:]])
+    return {str(code).upper() for code in seen.dropna().unique()}
+
+
+def _money(code: str, cents: object) -> str:
+    return money(int(str(cents)), code)
+
+
+def _number(value: object) -> str:
+    written = f"{value:,f}" if isinstance(value, Decimal) else f"{value:,}"
+    return written.rstrip("0").rstrip(".") if "." in written else written
+
+
+def _or_missing(write: Writer) -> Writer:
+    def written(value: object) -> str:
+        return "–" if value is None or value is pd.NA or value is pd.NaT or value != value else write(value)
+
+    return written
+
+
+def _short(value: object) -> str:
+    return str(value)[:_LETTERS] if UUID.fullmatch(str(value)) else str(value)
+
+
+def _is_text(column: "pd.Series[Any]") -> bool:
+    return not (pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_datetime64_any_dtype(column.dtype))
+
+
+def _holds_ids(frame: pd.DataFrame, name: Hashable) -> bool:
+    """Whether a column of text holds UUIDs, by its first value."""
+    column = frame[name]
+    first = column.first_valid_index() if pd.api.types.is_string_dtype(column.dtype) else None
+    return first is not None and UUID.fullmatch(str(column.loc[first])) is not None

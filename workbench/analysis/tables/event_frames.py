@@ -1,0 +1,161 @@
+"""Frames of webhook events with their times, and of card transactions built from their events."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+import attrs
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.analysis.tables.columns import MOMENT_TYPE, OPEN, Column, FrameLayout, layout_of
+from workbench.analysis.tables.rows import Table, arrow_table, table_frame
+from workbench.base.errors import UsageError, visible
+from workbench.base.schema.walk import DateTime, Text, snake
+from workbench.client.session import sandbox_times
+from workbench.client.webhooks.inbox import Inbox
+from workbench.client.webhooks.store import StoredEvent
+from workbench.sandbox.control_records import SandboxEvent
+from workbench.service.interface.convert import converter, read_time
+from workbench.service.interface.events import EVENT_KINDS, Event
+
+DELIVERY = "delivery"
+"""Source of a time that is not in the event: its delivery, or its time in the sandbox."""
+
+COMPUTED = ("kind", "at", "at_source")
+"""Columns of event frames that are not members of the event."""
+
+_COMPLETED = EVENT_KINDS["transaction.completed"].name
+
+
+def has_events(x: object) -> bool:
+    """Return whether x is an event, an inbox, a session, or a list of events from an inbox, a sandbox or a run."""
+    if isinstance(x, list | tuple):
+        return bool(x) and all(map(_is_event, x))
+    return isinstance(x, Inbox) or _is_event(x) or _is_session(x)
+
+
+def _is_session(x: object) -> bool:
+    return isinstance(getattr(type(x), "inbox", None), property)
+
+
+def _is_event(x: object) -> bool:
+    return isinstance(x, Event | StoredEvent | SandboxEvent) or (
+        isinstance(x, Mapping) and _envelope(x).keys() >= {"resource", "action"}
+    )
+
+
+def _envelope(x: Mapping[str, Any]) -> Mapping[str, Any]:
+    return next((x[name] for name in ("event", "payload") if isinstance(x.get(name), Mapping)), x)
+
+
+def delivered_events(x: Any) -> tuple[list[Event], list[datetime | None]]:
+    """Return events, and the time of delivery or occurrence of each, where known.
+
+    Args:
+        x: Events, an inbox, a run of a sequence, a list from one of these, or a session (with a sandbox, the sandbox's
+            times are used).
+    """
+    happened: dict[str, datetime] = {}
+    if _is_session(x):
+        happened, x = sandbox_times(x), x.inbox
+    if isinstance(x, Inbox):
+        x = x.stored()
+    elif callable(getattr(x, "events", None)):
+        x = x.events()
+    events, times = [], []
+    for item in [x] if _is_event(x) else x:
+        event: Event = item
+        at: Any = None
+        if isinstance(item, StoredEvent):
+            event, at = item.event, item.arrived
+        elif isinstance(item, SandboxEvent):
+            event, at = item.event, item.at
+        elif isinstance(item, Mapping):
+            event, at = converter().structure(_envelope(item), Event), item.get("at")
+        elif not _is_event(item):
+            raise UsageError(f"expected events, an inbox, a session or a run, not a {type(item).__name__}")
+        events.append(event)
+        times.append(happened.get(event.id) or (read_time(at)[0] if isinstance(at, str) else at))
+    return events, times
+
+
+def kinds_of(of: str | None) -> frozenset[str] | None:
+    """Return the event kinds that match a name or a pattern such as "transaction.*"; None for all, even unknown ones.
+
+    Raises:
+        UsageError: No kind matches; the message lists the known kinds.
+    """
+    if of is None:
+        return None
+    kinds = frozenset(kind for kind in EVENT_KINDS if fnmatchcase(kind, of))
+    if not kinds:
+        known = ", ".join(EVENT_KINDS)
+        raise UsageError(
+            f"unknown event kind {visible(of, 80)} (known: {known}; patterns such as transaction.*)", of="events"
+        )
+    return kinds
+
+
+def events_frame(x: object, of: str | None = None, reveal: Collection[str] = ()) -> pd.DataFrame:
+    """Return a frame of events: the envelope, `at`, then the `body.…` columns of each kind that occurs.
+
+    Args:
+        x: The events; see `delivered_events`.
+        of: Keep only events of this kind or pattern, unknown kinds that match it too. Its columns exist even in an
+            empty frame.
+        reveal: Names of masked columns to show.
+    """
+    kinds = kinds_of(of)
+    given = zip(*delivered_events(x), strict=True)
+    kept = [(event, at) for event, at in given if of is None or fnmatchcase(event.kind or "", of)]
+    columns = events_layout({event.kind for event, _ in kept} if kinds is None else kinds)
+    shown = columns.shown(reveal)
+    table = arrow_table(columns, [event for event, _ in kept], shown)
+    return table_frame(columns, [with_times(table, pa.array([at for _, at in kept], MOMENT_TYPE))], shown)
+
+
+def with_times(table: Table, delivered: object = None) -> Table:
+    """Add the time of each event, and the column or `delivery` it was taken from, to a table.
+
+    The time is `event_received_at`, else the delivery, else a time in the body: posting for a completed transaction,
+    authorization for any other transaction, arrival for a micro deposit.
+    """
+    columns = table.columns
+    completed = pc.equal(columns["kind"], _COMPLETED)
+    sources = {"event_received_at": columns["event_received_at"], DELIVERY: delivered}
+    for name in ("body.spend.posted_at", "body.spend.authorized_at", "body.received_at"):
+        sources[name] = columns.get(name)
+    if sources["body.spend.posted_at"] is not None:
+        sources["body.spend.posted_at"] = pc.if_else(completed, sources["body.spend.posted_at"], None)
+    known = {name: values for name, values in sources.items() if values is not None}
+    names = [
+        pc.if_else(pc.is_valid(values), pa.scalar(name, pa.large_string()), None) for name, values in known.items()
+    ]
+    return Table({**columns, "at": pc.coalesce(*known.values()), "at_source": pc.coalesce(*names)}, table.notes)
+
+
+def events_layout(kinds: Collection[str]) -> FrameLayout:
+    """Return the columns of events of these kinds, in the order of the interface."""
+    envelope = layout_of(Event)
+    columns = [column for column in envelope.columns if column.name != "body"]
+    for name in COMPUTED:
+        kind = DateTime() if name == "at" else Text()
+        columns.insert(3 if name == "kind" else len(columns), Column(name=name, wire="", kind=kind, about=OPEN))
+    answers = [*envelope.answers, ("body.", "body.")]
+    for row in EVENT_KINDS.values():
+        if row.name in kinds:
+            body = layout_of(row.body)  # type: ignore[arg-type]  # records are compared by value, their classes are not
+            columns += [attrs.evolve(c, name=f"body.{c.name}", wire=f"body.{c.wire}") for c in body.columns]
+            answers += [(f"body.{path}", f"body.{wire}") for path, wire in body.answers]
+    return FrameLayout(
+        of=Event,
+        kind=snake("Event"),
+        columns=tuple({column.name: column for column in columns}.values()),
+        answers=tuple(dict.fromkeys(answers)),
+        rows_of=None,
+        has_extra=True,
+        seals_extra=False,
+    )

@@ -1,0 +1,110 @@
+"""Convert the time and period arguments of reports."""
+
+import re
+from datetime import UTC, date, datetime
+from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import pandas as pd
+
+from workbench.base.errors import Problem, UsageError, not_allowed, visible
+
+Every = Literal["day", "week", "month", "quarter", "year"] | str
+"""A period, or a quarter or year of a fiscal calendar, named after the month in which it ends: "Q-JAN", "Y-JUN"."""
+PERIODS: dict[str, str] = {"day": "D", "week": "W-SUN", "month": "M", "quarter": "Q-DEC", "year": "Y-DEC"}
+_FISCAL = re.compile("[QY]-(JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)")
+
+
+def zone(tz: str) -> ZoneInfo:
+    """Return a time zone.
+
+    Raises:
+        UsageError: The name is not a time zone.
+    """
+    try:
+        return ZoneInfo(tz)
+    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        problem = f"must be a time zone such as America/New_York, not {visible(str(tz), 60)}"
+    raise UsageError([Problem("tz", "format", problem)])
+
+
+def is_period(name: str) -> bool:
+    """Return whether a text names a period."""
+    return name in PERIODS or bool(_FISCAL.fullmatch(name))
+
+
+def period_name(freq: str) -> str:
+    """Return the name of the column of a period: `quarter` for "Q-JAN".
+
+    Raises:
+        UsageError: `freq` is not a period.
+    """
+    _code(freq)
+    return freq if freq in PERIODS else {"Q": "quarter", "Y": "year"}[freq[0]]
+
+
+def _code(freq: str) -> str:
+    if not is_period(freq):
+        raise UsageError([not_allowed("freq", freq, [*PERIODS, "Q-JAN", "Y-JUN"])])
+    return PERIODS.get(freq, freq)
+
+
+def moment(value: Any, name: str, tz: str | None = None) -> datetime | None:
+    """Return a time as an aware datetime.
+
+    Args:
+        value: A datetime, a date, ISO text such as "2025-12-01", or None. A date means its first moment.
+        name: Name of the argument, for the error message.
+        tz: Time zone of dates, and of times without a zone. With None, dates are UTC and times must have a zone.
+
+    Raises:
+        UsageError: The value is none of these.
+    """
+    if isinstance(value, str):
+        try:
+            value = date.fromisoformat(value) if len(value) == len("2025-12-01") else datetime.fromisoformat(value)
+        except ValueError:
+            raise UsageError(f"{name} must be a day or a time such as 2025-12-01, not {visible(value, 40)}") from None
+    if value is None:
+        return None
+    if not isinstance(value, date):
+        raise UsageError(f"{name} must be a day or a time, not {type(value).__name__}")
+    if not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day, tzinfo=zone(tz or "UTC"))
+    if value.tzinfo is None:
+        if tz is None:
+            raise UsageError(f"{name} must have a time zone")
+        return value.replace(tzinfo=zone(tz))
+    return value
+
+
+def steps(times: "pd.Series[Any]", freq: Every, tz: str) -> "pd.Series[Any]":
+    """Return the first day of the period of each time, in a time zone; weeks begin on Monday.
+
+    Raises:
+        UsageError: `freq` is not a period, or `tz` not a time zone.
+    """
+    code = _code(freq)
+    periods = times.dt.tz_convert(zone(tz)).dt.tz_localize(None).dt.to_period(code)
+    return pd.Series(periods.dt.start_time.astype("datetime64[s]"), name=period_name(freq))
+
+
+def every_period(firsts: Any, freq: Every) -> pd.DatetimeIndex:
+    """Return the first days of all periods between the first and the last given, without gaps."""
+    periods = pd.PeriodIndex(pd.DatetimeIndex(firsts), freq=_code(freq))
+    if not len(periods):
+        return pd.DatetimeIndex([], dtype="datetime64[s]")
+    return pd.DatetimeIndex(pd.period_range(periods.min(), periods.max()).start_time.astype("datetime64[s]"))
+
+
+def end_of(first: Any, freq: Every, tz: str) -> datetime:
+    """Return the end, in UTC, of the period that begins on a day in a time zone."""
+    after = pd.Timestamp(first).to_period(_code(freq)) + 1
+    day = after.start_time
+    return datetime(day.year, day.month, day.day, tzinfo=zone(tz)).astimezone(UTC)
+
+
+def running(firsts: "pd.Series[Any]", freq: Every, tz: str, until: datetime | None) -> "pd.Series[Any]":
+    """Return whether each period was unfinished at the time up to which the data reach."""
+    ends = {first: end_of(first, freq, tz) for first in firsts.unique()}
+    return firsts.map({first: until is None or end > until for first, end in ends.items()}).astype("boolean")

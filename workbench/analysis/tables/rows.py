@@ -1,0 +1,402 @@
+"""Convert records to frames: each value is converted, masked or moved to `extra`, then columns become arrays.
+
+A decimal column is `decimal128(18, 6)`, which pandas can add, multiply and divide. Values with more digits widen it to
+`decimal256(37, 18)`, then `decimal256(75, 18)`, so no digit is lost. A column that fits none of these types, such as
+one with a balance of 78 digits, stays text.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from decimal import Context, Decimal, InvalidOperation, localcontext
+from typing import Any
+
+import attrs
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.analysis.tables.columns import (
+    AMOUNT,
+    EXTRA,
+    UNFIT,
+    Column,
+    FrameLayout,
+    encodable,
+    form,
+    joined,
+    json_text,
+    masked,
+)
+from workbench.base.errors import Problem, UsageError
+from workbench.base.schema import masks
+from workbench.base.schema.walk import Choice, DecimalNumber, Numeric
+
+WIDTHS = (pa.decimal128(18, 6), pa.decimal256(37, 18), pa.decimal256(75, 18))
+"""Types of decimal columns, narrowest first."""
+EXACT = Context(prec=1000, Emin=-10_000, Emax=10_000)
+
+
+def packed(values: Sequence[Decimal | None], *, at_least: object = None) -> Any:
+    """Return decimals as an Arrow array of the first type that holds all of them exactly, or as text if none does.
+
+    Args:
+        values: The numbers, None where missing.
+        at_least: First type of `WIDTHS` to try.
+    """
+    for width in WIDTHS[WIDTHS.index(at_least) if at_least in WIDTHS else 0 :]:
+        try:
+            return pa.array(values, type=width)
+        except (pa.ArrowInvalid, ValueError, OverflowError):
+            continue
+    texts = [None if value is None else format(value.normalize(EXACT), "f") if value else "0" for value in values]
+    return pa.array(texts, type=pa.large_string())
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a cell is missing, in any of the representations of pandas."""
+    return value is None or value is pd.NA or value is pd.NaT or value != value
+
+
+def decimals(column: pd.Series[Any]) -> list[Decimal | None]:
+    """Return the values of a column as Decimals, None where missing.
+
+    Raises:
+        UsageError: A value is not an exact number, such as a float, a masked value or a word.
+    """
+    return [_decimal(value, column.name) for value in column.to_list()]
+
+
+def _decimal(value: Any, name: object) -> Decimal | None:
+    if is_missing(value):
+        return None
+    if isinstance(value, float | bool):
+        raise UsageError(f"column {name} holds values of type {type(value).__name__}, not exact numbers")
+    try:
+        return EXACT.create_decimal(value if isinstance(value, Decimal | int | str) else int(value))
+    except (InvalidOperation, ValueError, TypeError):
+        pass
+    raise UsageError(f"column {name} holds a value that is not a number; reveal a masked column first")
+
+
+def decimal_series(values: Sequence[Decimal | None], *, like: pd.Series[Any] | None = None) -> pd.Series[Any]:
+    """Return a column of decimals with the index and name of `like`, and a type at least as wide."""
+    width = getattr(like.dtype, "pyarrow_dtype", None) if like is not None else None
+    array = packed(values, at_least=width)
+    dtype = "str" if pa.types.is_large_string(array.type) else pd.ArrowDtype(array.type)
+    about: dict[str, Any] = {} if like is None else {"index": like.index, "name": like.name}
+    return pd.Series(pd.array(array.to_pylist(), dtype=dtype), **about)  # type: ignore[no-any-return]
+
+
+def cumsum(column: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Series[Any]:
+    """Return the exact cumulative sum of a decimal column, which pandas lacks.
+
+    Missing values stay missing and count as 0.
+
+    Args:
+        column: A column of decimals or whole numbers.
+        by: A grouping column of the same length; each group has its own sum.
+    """
+    if not hasattr(column, "dtype"):
+        raise UsageError([Problem("column", "type", f"must be a column, not a {type(column).__name__}")], of="cumsum")
+    if (quick := _cumsum_of_narrow(column, by)) is not None:
+        return quick
+    keys = [None] * len(column) if by is None else by.astype(object).where(by.notna(), None).to_list()
+    sums: dict[Any, Decimal] = {}
+    running: list[Decimal | None] = []
+    with localcontext(EXACT):
+        for key, value in zip(keys, decimals(column), strict=True):
+            sums[key] = sums.get(key, Decimal(0)) + (value or 0)
+            running.append(None if value is None else sums[key])
+    return decimal_series(running, like=column)
+
+
+def _cumsum_of_narrow(column: pd.Series[Any], by: pd.Series[Any] | None) -> pd.Series[Any] | None:
+    """Return the cumulative sum of a column of `decimal128(18, 6)`, in integers; None if it may need more digits."""
+    if getattr(column.dtype, "pyarrow_dtype", None) != WIDTHS[0]:
+        return None
+    array = pa.array(column.array)
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    halves = np.frombuffer(array.buffers()[1], dtype="int64")[2 * array.offset : 2 * (array.offset + len(array))]
+    units, missing = halves[::2], None  # the low word: 18 digits fit 64 bits
+    if array.null_count:
+        missing = array.is_null().to_numpy(zero_copy_only=False)
+        units = np.where(missing, 0, units)
+    if np.abs(units.astype("float64")).sum() >= 10.0**18:
+        return None
+    amounts = pd.Series(units)
+    sums = amounts.cumsum() if by is None else amounts.groupby(by.array, dropna=False, sort=False).cumsum()
+    both = np.empty((len(units), 2), dtype="int64")  # two's complement, little endian
+    both[:, 0] = sums
+    np.right_shift(both[:, 0], 63, out=both[:, 1])
+    valid = None if missing is None else pa.array(~missing).buffers()[1]
+    summed = pa.Array.from_buffers(array.type, len(array), [valid, pa.py_buffer(both)])
+    return pd.Series(pd.array(summed, dtype=column.dtype), index=column.index, name=column.name)
+
+
+TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
+CHUNK = 100_000
+"""Rows in one chunk of a long column."""
+
+
+@attrs.define
+class Notes:
+    """The caveats of a frame: notes, and counts of unknown members and unusual values."""
+
+    notes: list[str] = attrs.field(factory=list)
+    unknown_members: Counter[str] = attrs.field(factory=Counter)
+    unusual: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # (wire path, what is unusual)
+    pages: Counter[str] = attrs.field(factory=Counter)  # unknown members beside the items of a page
+
+    def add(self, other: Notes) -> None:
+        """Add the notes and counts of another part of the frame."""
+        self.notes += [note for note in other.notes if note not in self.notes]
+        self.unknown_members.update(other.unknown_members)
+        self.unusual.update(other.unusual)
+        self.pages.update(other.pages)
+
+    def sentences(self) -> list[str]:
+        """Return the notes, and the counts as sentences."""
+        sentences = list(self.notes)
+        for path, times in self.unknown_members.items():
+            sentences.append(
+                f"The member {path} is not in the interface document ({times:,} rows); see column `{EXTRA}`."
+            )
+        for path, times in self.pages.items():
+            sentences.append(
+                f"The page member {path} is not in the interface document ({times:,} pages); it is left out."
+            )
+        for (path, message), times in self.unusual.items():
+            sentences.append(f"{path}: {times:,} × {message}.")
+        return sentences
+
+
+@attrs.frozen
+class Table:
+    """Arrow columns by name, and the notes on them."""
+
+    columns: dict[str, Any]
+    notes: Notes
+
+
+def check_in_memory(x: object) -> None:
+    """Raise UsageError for a frame on a cluster, with how to reduce it."""
+    if hasattr(x, "compute"):
+        raise UsageError(
+            "a frame of a cluster: pass frame.compute(), or reduce it first with frame.groupby(…).sum().compute()"
+        )
+
+
+UNKNOWN = "Completeness unknown: this frame does not say how it was read (pandas drops its marks in concat and merge)."
+
+
+def mark_report(
+    frame: pd.DataFrame, kind: str, notes: Iterable[str], source: object = None, **more: object
+) -> pd.DataFrame:
+    """Set the attributes of a report: kind, notes and columns. If its source lost its attributes, add a note."""
+    known = getattr(source, "attrs", {"kind": kind})
+    complete = known.get("complete") if isinstance(source, pd.DataFrame) else getattr(source, "complete", None)
+    lost = [] if "kind" in known else [UNKNOWN]
+    notes = list(dict.fromkeys([*lost, *notes]))
+    frame.attrs = {} if complete is None else {"complete": complete}
+    until = {"until": known["until"]} if "until" in known else {}
+    frame.attrs.update(kind=kind, notes=notes, revealed=[], unknown={}, columns=[*map(str, frame)], **{**until, **more})
+    return displayed(frame)
+
+
+def displayed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame, for which IPython, where it runs, writes amounts and ids for people."""
+    if "IPython" in sys.modules:
+        from workbench.analysis.tables import display
+
+        display.register()
+    return frame
+
+
+def without_unit(frame: pd.DataFrame) -> list[str]:
+    """Return numeric columns without a unit that may be renamed amounts of a report."""
+    renamed = set(frame.attrs.get("columns", ())) - {*map(str, frame)}
+    lost = {str(name) for name in frame.attrs.get("unit_unknown", ())}
+    if any(AMOUNT.search(name) for name in renamed):
+        lost |= {str(name) for name in frame if _is_amount(frame[name])} - set(frame.attrs["columns"])
+    return [str(name) for name in frame if str(name) in lost and not AMOUNT.search(str(name))]
+
+
+def _is_amount(column: object) -> bool:
+    return isinstance(column, pd.Series) and pd.api.types.is_numeric_dtype(column.dtype) and column.dtype != bool
+
+
+def records_frame(layout: FrameLayout, records: Iterable[Any], reveal: Collection[str] = ()) -> pd.DataFrame:
+    """Return a frame of records, or of mappings with the same names, with the columns of their class."""
+    shown = layout.shown(reveal)
+    return table_frame(layout, [arrow_table(layout, records, shown)], shown)
+
+
+def table_frame(layout: FrameLayout, tables: list[Table], shown: Collection[str], **more: object) -> pd.DataFrame:
+    """Return a frame of tables with the columns of a layout. The tables are emptied to save memory."""
+    tables = tables or [arrow_table(layout, [], shown)]
+    notes = Notes()
+    for table in tables:
+        notes.add(table.notes)
+    visible = {column.name: column for column in layout.columns if not column.private or column.name in shown}
+    arrays: dict[str, Any] = {}
+    for name in list(tables[0].columns):
+        values = joined_chunks([table.columns.pop(name) for table in tables])
+        column = visible.get(name)
+        if column is not None and _is_decimal(column) and pa.types.is_large_string(values.type):
+            notes.notes.append(f"{name} stays text: a value has more digits than a decimal column holds.")
+        arrays[name] = to_pandas(values, column)
+    frame = pd.DataFrame(arrays, copy=False)
+    marks = {"notes": notes.sentences(), "unknown": dict(notes.unknown_members), "revealed": sorted(shown)}
+    frame.attrs.update(kind=layout.kind, **marks, **more)
+    return displayed(frame)
+
+
+def _is_decimal(column: Column) -> bool:
+    return isinstance(column.kind, DecimalNumber | Numeric) and not column.many
+
+
+def joined_chunks(chunks: Sequence[Any]) -> Any:
+    """Concatenate columns into one, in chunks of at least `CHUNK` rows. Decimals get a type that holds all values."""
+    if len({chunk.type for chunk in chunks}) > 1:  # decimals of several types, or text among them
+        values = [None if v is None else Decimal(v) for chunk in chunks for v in chunk.to_pylist()]
+        return pa.chunked_array([packed(values)])
+    pieces: list[list[Any]] = [[]]
+    rows = 0
+    for chunk in chunks:
+        if rows >= CHUNK:
+            pieces.append([])
+            rows = 0
+        pieces[-1].append(chunk)
+        rows += len(chunk)
+    return pa.chunked_array([piece[0] if len(piece) == 1 else pa.concat_arrays(piece) for piece in pieces])
+
+
+def merged(tables: Sequence[Table]) -> Table:
+    """Concatenate tables into one, so that the memory of the parts is released."""
+    notes = Notes()
+    for table in tables:
+        notes.add(table.notes)
+    names = tables[0].columns
+    return Table({name: joined_chunks([t.columns[name] for t in tables]).combine_chunks() for name in names}, notes)
+
+
+def to_pandas(values: Any, column: Column | None = None) -> Any:
+    """Return the pandas array of an Arrow column.
+
+    Text is `str`, whole numbers Int64, flags boolean, times datetime64[us, UTC]. Dates and decimals have Arrow types.
+    An enum is a category; its known values come first, in their order.
+    """
+    kind = values.type
+    if column is not None and isinstance(column.kind, Choice) and not column.many:
+        known = [str(choice.value) for choice in column.kind.of]
+        categories = [*dict.fromkeys([*known, *pc.unique(values).drop_null().to_pylist()])]
+        codes = pc.fill_null(pc.index_in(values, value_set=pa.array(categories, type=values.type)), -1)
+        return pd.Categorical.from_codes(np.asarray(codes), dtype=pd.CategoricalDtype(categories))
+    dtype: Any = pd.ArrowDtype(kind)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        dtype = TEXT
+    elif pa.types.is_int64(kind):
+        dtype = pd.Int64Dtype()
+    elif pa.types.is_float64(kind):
+        dtype = pd.Float64Dtype()
+    elif pa.types.is_boolean(kind):
+        dtype = pd.BooleanDtype()
+    elif pa.types.is_timestamp(kind):
+        dtype = pd.DatetimeTZDtype("us", "UTC")
+    return dtype.__from_arrow__(values)
+
+
+Row = tuple[Any, Any]  # the record, and the item of its list that makes this row
+
+
+def arrow_table(layout: FrameLayout, records: Iterable[Any], shown: Collection[str]) -> Table:
+    """Return the Arrow columns of records. Private columns are masked unless `shown` contains their names."""
+    rows: list[Row] = []
+    for record in records:
+        items = _attribute(record, layout.rows_of) if layout.rows_of else None
+        rows += ((record, item) for item in items or (None,))
+    notes = Notes()
+    extras: list[dict[str, Any]] = [{} for _ in rows] if layout.has_extra else []
+    columns = {}
+    for column in layout.columns:
+        values = list(map(_getter(column.name, layout.rows_of), rows))
+        columns[column.name] = _array(column, values, column.name in shown, extras, notes)
+    if layout.has_extra:
+        columns[EXTRA] = _extra(layout, rows, extras, EXTRA in shown, notes)
+    for record, item in rows:
+        for reader in (record, item):
+            for mark in getattr(reader, "marks", ()):
+                notes.unusual[mark.path, mark.message] += 1
+    return Table(columns, notes)
+
+
+def _attribute(of: object, name: str) -> Any:
+    return of.get(name) if type(of) is dict else getattr(of, name, None)
+
+
+def _getter(path: str, rows_of: str | None) -> Callable[[Row], Any]:
+    parts = path.split(".") if path else []
+    from_item = bool(parts) and parts[0] == rows_of
+    if from_item:
+        del parts[0]
+
+    def get(row: Row) -> Any:
+        value = row[1] if from_item else row[0]
+        for part in parts:
+            if value is None:
+                return None
+            value = _attribute(value, part)
+        return value
+
+    return get
+
+
+def _array(column: Column, values: list[Any], shown: bool, extras: Sequence[dict[str, Any]], notes: Notes) -> Any:
+    """Return the Arrow array of values; a value that does not fit is moved to `extras` under its wire path."""
+    if column.private and not shown:
+        return _texts([masked(column, value) for value in values])
+    if column.many:
+        values = [None if value is None else joined(value, column.kind) for value in values]
+    how = form(column)
+    converted: list[Any] = []
+    unfit = 0
+    for i, value in enumerate(values):
+        cell = None if value is None else how.convert(value)
+        if cell is UNFIT:
+            unfit += 1
+            if extras:
+                extras[i][column.wire] = value
+            cell = None
+        converted.append(cell)
+    if unfit:
+        notes.unusual[column.wire, f"a value that does not fit its column; see column `{EXTRA}`"] += unfit
+    if isinstance(column.kind, Numeric) and all(v is None or (v == int(v) and abs(v) < 2**63) for v in converted):
+        return pa.array([None if v is None else int(v) for v in converted], type=pa.int64())
+    if _is_decimal(column):
+        return packed(converted)
+    return _texts(converted) if pa.types.is_large_string(how.arrow) else pa.array(converted, type=how.arrow)
+
+
+def _texts(values: list[str | None]) -> Any:
+    try:
+        return pa.array(values, type=pa.large_string())
+    except UnicodeEncodeError:
+        return pa.array([v if v is None else encodable(v) for v in values], type=pa.large_string())
+
+
+def _extra(layout: FrameLayout, rows: list[Row], extras: list[dict[str, Any]], reveal: bool, notes: Notes) -> Any:
+    getters = [(_getter(path.rstrip("."), layout.rows_of), wire) for path, wire in layout.answers]
+    texts = []
+    for row, kept in zip(rows, extras, strict=True):
+        for get, wire in getters:
+            extra = get(row)  # a mapping where no record could be read
+            for name, value in (extra if isinstance(extra, Mapping) else getattr(extra, "extra", None) or {}).items():
+                if value is not None:
+                    kept[f"{wire}{name}"] = value if reveal else masks.DOTS
+                    notes.unknown_members[f"{wire}{name}"] += 1
+        texts.append(json_text(dict(sorted(kept.items()))) if kept else None)
+    return _texts(texts)

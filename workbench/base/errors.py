@@ -1,0 +1,690 @@
+"""All errors, each named after what happened to the request.
+
+    WorkbenchError
+    ├── InvalidRequest (ValueError)     the request breaks a rule, nothing was sent; .problems
+    │   └── InvalidArguments (TypeError)  arguments are missing or unknown
+    ├── UsageError (ValueError)         an argument of a local function is wrong: what is allowed; .problems
+    ├── WrongEnvironment                a sandbox-only operation in production, or a control at a real service
+    ├── NotArmed                        an effect in production without arm(); nothing was sent
+    ├── DuplicateSuspected              the same write again within a day; nothing was sent
+    ├── InvalidProfile (ValueError)     a profile of the profiles file is invalid; .problems
+    ├── NotSent                         did not leave this machine; safe to try again; .__cause__ has the reason
+    │   └── CannotRecord                the journal cannot be written, so nothing was sent
+    ├── NoAnswer                        a read got no answer, after its retries
+    ├── OutcomeUnknown                  a call with an effect was sent, no readable answer came; .attempt.id
+    ├── ApiError                        the service refused; .operation .status .error .message .body
+    │   └── BadRequest  Unauthorized  Forbidden  NotFound  Conflict  Unprocessable  RateLimited
+    │       ServiceFailure (reads)
+    ├── UnexpectedAnswer                success with an unreadable answer: it was carried out; .problems .body
+    │   ├── ResponseTooLarge            larger than the limit, and not read completely
+    │   └── UnreadableEffect            of a call with an effect, so an OutcomeUnknown too
+    ├── UnexpectedRedirect              a redirect; redirects are never followed
+    │   └── RedirectedEffect            of a call with an effect, so an OutcomeUnknown too
+    ├── InvalidWebhook                  a webhook delivery was rejected
+    ├── EventTimeout (TimeoutError)     no matching event arrived in time
+    ├── MissingExtra (ImportError)      a library is not installed; .extra installs it
+    └── UnusableFile                    not a workbench database, newer, damaged or full; left unchanged
+        └── FileBusy                    locked by another process for too long
+
+    AdviceWarning (UserWarning)         a call that is allowed, and probably a mistake
+
+No message holds a key or a private value: problems name the path and the rule, and words of the service are shown with
+their control characters escaped and their length capped.
+"""
+
+import errno
+import inspect
+import logging
+import re
+import sys
+import typing
+import unicodedata
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import wraps
+from inspect import iscoroutinefunction
+from itertools import islice
+from types import FunctionType, UnionType
+from typing import Any, ParamSpec, TypeVar
+
+import attrs
+
+from workbench.base.remedies import Remedy
+from workbench.base.renamed import renamed
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_SHOWN = 500
+
+
+def visible(text: str, limit: int | None = None) -> str:
+    """Return text with its control, direction and zero-width characters and surrogates as escapes, cut at `limit`."""
+    if text.isascii() and text.isprintable():
+        shown = text
+    else:
+        shown = "".join(_escape(c) if _hidden(c) else c for c in text)
+    if limit is not None and len(shown) > limit:
+        shown = f"{shown[:limit]}… ({len(text):,} characters)"
+    return shown
+
+
+def hidden_characters(text: str) -> tuple[str, ...]:
+    """Return the code points, such as `U+202E`, of invisible characters in a text, without duplicates."""
+    if text.isascii() and text.isprintable():
+        return ()
+    return tuple(dict.fromkeys(f"U+{ord(c):04X}" for c in text if _hidden(c)))
+
+
+def _hidden(character: str) -> bool:
+    return character in _BLANK or unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # letters, marks and symbols without a shape
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+@attrs.frozen
+class Problem:
+    """One problem of a value: path, broken rule, allowed values and remedy. The value itself is never stored."""
+
+    path: str  # wire path, `externalFiatAccount.accountNumber`; empty for all of it
+    rule: str  # the keyword of the rule: "required", "type", "pattern", "maximum"…
+    message: str
+    remedy: Remedy | None = None  # worded for the interface in use
+
+    @property
+    def text(self) -> str:
+        """What is wrong and what to do about it, without the path."""
+        return self.message if self.remedy is None else f"{self.message}; {self.remedy}"
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.text}" if self.path else self.text
+
+
+MAX_PROBLEMS = 100
+"""Maximum number of problems stored for one value; further ones are only counted."""
+
+
+def first_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return the first `MAX_PROBLEMS` problems, followed by the number of the others."""
+    rest = iter(problems)
+    kept = tuple(islice(rest, MAX_PROBLEMS))
+    more = sum(1 for _ in rest)
+    return (*kept, Problem("", "more", f"and {more:,} more")) if more else kept
+
+
+@attrs.frozen(kw_only=True)
+class Attempt:
+    """One call with an effect, as recorded in the journal."""
+
+    id: str
+    operation: str
+    what: str  # "POST refund of 25.00 USD on 3f2a…", without private values
+    started: datetime
+    environment: str
+
+
+class WorkbenchError(Exception):
+    """Base class of all errors of this package. Instances can be pickled and copied."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(cls: type[WorkbenchError], args: tuple[Any, ...], state: Mapping[str, Any]) -> WorkbenchError:
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+LOG = logging.getLogger("workbench")
+
+
+class AdviceWarning(UserWarning):
+    """A warning about an unusual value; the call continues."""
+
+
+def advise(text: str) -> None:
+    """Issue an `AdviceWarning` at the line that called the workbench."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "workbench":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, AdviceWarning, stacklevel=level)
+
+
+def hide_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Strip internal frames and arguments from errors of a public function or coroutine function.
+
+    Tracebacks may be printed with the locals of their frames, which hold requests, keys and bodies. A Python error
+    caused by a wrong argument becomes a `UsageError`; any other foreign error gets a note with where it was raised.
+    """
+
+    @wraps(function)
+    def called(*args: P.args, **given: P.kwargs) -> R:
+        __tracebackhide__ = True
+        try:
+            return function(*args, **given)
+        except BaseException as caught:  # noqa: BLE001 - raised again
+            error = _stripped(caught, function, args, given)
+        del args, given
+        try:
+            raise error
+        finally:
+            del error
+
+    @wraps(function)
+    async def awaited(*args: P.args, **given: P.kwargs) -> Any:
+        __tracebackhide__ = True
+        try:
+            return await function(*args, **given)  # type: ignore[misc]
+        except BaseException as caught:  # noqa: BLE001 - raised again
+            error = _stripped(caught, function, args, given)
+        del args, given
+        try:
+            raise error
+        finally:
+            del error
+
+    return awaited if iscoroutinefunction(function) else called  # type: ignore[return-value]
+
+
+T = TypeVar("T", bound=type[Any])
+
+
+def hide_arguments_of_methods(cls: T) -> T:
+    """Apply `hide_arguments` to the constructor and the public methods of a class."""
+    for name, method in list(vars(cls).items()):
+        is_public = name == "__init__" or not name.startswith("_")
+        if is_public and isinstance(method, FunctionType) and method.__code__.co_filename != __file__:
+            setattr(cls, name, hide_arguments(method))
+    return cls
+
+
+def _stripped(
+    error: BaseException, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
+) -> BaseException:
+    """Return an error without frames and context; a Python error caused by a wrong argument becomes a UsageError."""
+    frames, error.__traceback__ = error.__traceback__, None
+    error.__context__ = None  # what it was raised from on purpose is its cause
+    if not isinstance(error, Exception) or isinstance(error, WorkbenchError):
+        return error
+    if unusable := unusable_name(error):
+        return UsageError([Problem("", "path", unusable)], of=_public_name(function))
+    if isinstance(error, _OF_ARGUMENTS):
+        problems = argument_problems(function, args, given) or _unusable(error, function, args, given)
+        if problems:
+            return UsageError(problems, of=_public_name(function))
+    while frames is not None and frames.tb_next is not None:
+        frames = frames.tb_next
+    if frames is not None and frames.tb_frame.f_code.co_filename != __file__ and not hasattr(error, "__notes__"):
+        error.add_note(f"raised in {frames.tb_frame.f_code.co_filename}, line {frames.tb_lineno}")
+    return error
+
+
+def unusable_name(error: Exception) -> str:
+    """Return why Python rejected a file name; empty for any other error."""
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return "the name of a file or folder is too long"
+    if isinstance(error, UnicodeEncodeError) and error.reason.startswith("surrogates"):
+        return "a name or text contains half of a surrogate pair"
+    is_null = isinstance(error, ValueError) and str(error).startswith("embedded null")
+    return "the name of a file contains a NUL character" if is_null else ""
+
+
+def _public_name(function: Callable[..., Any]) -> str:
+    """Return the name a caller uses for a function; for a constructor, the name of its class."""
+    *_, name = parts = getattr(function, "__qualname__", "").split(".")
+    return parts[-2] if name == "__init__" and len(parts) > 1 else name
+
+
+_OF_ARGUMENTS = (TypeError, AttributeError, LookupError, ValueError)
+"""Errors that Python raises for an argument of the wrong type."""
+
+
+def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> list[Problem]:
+    """Return the problems of unknown, missing and wrongly typed arguments."""
+    parameters = inspect.signature(function).parameters
+    names = [
+        name
+        for name, parameter in parameters.items()
+        if name != "self" and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    ]
+    open_names = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    if unknown := [] if open_names else [name for name in given if name not in names]:
+        return [_unknown_argument(_public_name(function), name, names) for name in unknown]
+    try:
+        bound = inspect.signature(function).bind(*args, **given)
+    except TypeError as error:
+        lacking = [
+            Problem(name, "required", "is missing")
+            for name, parameter in parameters.items()
+            if name in names
+            and parameter.default is parameter.empty
+            and name not in given
+            and list(parameters).index(name) >= len(args)
+        ]
+        known = f"; {_public_name(function)} takes {', '.join(names)}" if "positional" in str(error) else ""
+        return lacking or [Problem("", "arguments", f"{visible(str(error), 200)}{known}")]
+    with suppress(NameError, TypeError):  # what it is annotated with is loaded for type checkers alone
+        hints = typing.get_type_hints(inspect.unwrap(function))
+        return [
+            _wrong_type(name, value, hints[name])
+            for name, value in bound.arguments.items()
+            if name in hints and parameters[name].kind in (1, 3, 0) and not _fits(value, hints[name])
+        ]
+    return []
+
+
+def _unknown_argument(function: str, name: str, names: list[str]) -> Problem:
+    new = renamed(f"{function}({name}=)")
+    return Problem(visible(name, 60), "unknown", f"is not an argument{new}") if new else unknown_name(name, names)
+
+
+def _unusable(
+    error: Exception, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
+) -> list[Problem]:
+    """Return the argument that caused a Python error: an object without the attribute, or a frame without the
+    column.
+    """
+    bound = inspect.signature(function).bind(*args, **given).arguments
+    if isinstance(error, KeyError):
+        column = error.args[0] if error.args else None
+        frames = [name for name, value in bound.items() if hasattr(value, "columns") and column not in value.columns]
+        return [Problem(name, "column", f"has no column {visible(str(column), 60)}") for name in frames]
+    if re.search(r"\.(str|dt) accessor|dtype=", str(error)):  # of pandas
+        frames = [name for name, value in bound.items() if hasattr(value, "columns")]
+        return [
+            Problem(name, "column", f"has a column of the wrong type ({visible(str(error), 100)})") for name in frames
+        ]
+    if isinstance(error, AttributeError):
+        candidates = [name for name, value in bound.items() if value is error.obj]
+        items = [name for name, value in bound.items() if any(item is error.obj for item in _items(value))]
+    else:
+        kind = re.search(r"'([\w.]+)' object|(?:not|got) '?([\w.]+)'?$", str(error))
+        named = kind and (kind[1] or kind[2]).rpartition(".")[2]
+        candidates = [name for name, value in bound.items() if type(value).__name__ == named]
+        items = [name for name, value in bound.items() if any(type(item).__name__ == named for item in _items(value))]
+    return [Problem(name, "type", f"cannot be {_a_type(bound[name])}") for name in candidates] or [
+        Problem(name, "type", "contains an item of the wrong type") for name in items
+    ]
+
+
+def _wrong_type(name: str, value: object, hint: object) -> Problem:
+    choices = [
+        text
+        for part in (hint, *typing.get_args(hint))
+        if typing.get_origin(part) is typing.Literal
+        for text in typing.get_args(part)
+    ]
+    if choices and isinstance(value, str):
+        return not_allowed(name, value, choices)
+    item = ", or an item has another type" if _items(value) else ""
+    return Problem(name, "type", f"must be {_named(hint)}, not {_a_type(value)}{item}")
+
+
+def _fits(value: object, hint: object) -> bool:
+    """Return whether a value matches an annotation, with the items of a list, tuple or set."""
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return _fits(value, typing.get_args(hint)[0])
+    if origin in (typing.Union, UnionType):
+        return any(_fits(value, part) for part in typing.get_args(hint))
+    if origin is typing.Literal:
+        return isinstance(value, str | int | None) and value in typing.get_args(hint)
+    kind = origin or (type(None) if hint is None else hint)
+    if kind is Any:
+        return True
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if kind is tuple and parts and parts[-1] is not ...:
+        return isinstance(value, tuple) and len(value) == len(parts) and all(map(_fits, value, parts))
+    if kind in (Sequence, Iterable, Collection):
+        return isinstance(value, kind) and not isinstance(value, str) and all(_fits(x, parts[0]) for x in _items(value))
+    return isinstance(value, kind) if isinstance(kind, type) and not getattr(kind, "_is_protocol", False) else True
+
+
+def _items(value: object) -> Iterable[object]:
+    """Return the items of a container that can be read twice; of anything else none."""
+    return value if isinstance(value, list | tuple | dict | set | frozenset | bytes) else ()
+
+
+_NAMES = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "None",
+    datetime: "a datetime",
+    Mapping: "a mapping",
+    Iterable: "an iterable",
+    Sequence: "a list",
+    Collection: "a collection",
+    Callable: "a function",
+}
+
+
+def _named(hint: object) -> str:
+    """Return the types that an annotation allows, as text."""
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return _named(parts[0])
+    if origin in (typing.Union, UnionType):
+        return " or ".join(dict.fromkeys(_named(part) for part in parts if part is not type(None)))
+    if origin is typing.Literal:
+        return " or ".join(repr(part) for part in parts)
+    kind = origin or hint
+    return _NAMES.get(kind) or f"a {getattr(kind, '__name__', str(kind))}"
+
+
+def _a_type(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def _listed(problems: tuple[Problem, ...]) -> str:
+    if len(problems) == 1:
+        return str(problems[0])
+    return f"{len(problems)} problems:" + "".join(f"\n  - {problem}" for problem in problems)
+
+
+def _in_python(problem: Problem) -> Problem:
+    """Return a problem with Python argument names instead of wire names; column names stay unchanged."""
+    if problem.path.startswith("row "):
+        return problem
+    named = problem.message if problem.rule not in _NAMES_MEMBERS else _snake(problem.message)
+    return attrs.evolve(problem, path=_snake(problem.path), message=named)
+
+
+def _snake(text: str) -> str:
+    return re.sub("(?<=[a-z0-9])[A-Z]", lambda match: f"_{match[0].lower()}", text)
+
+
+_NAMES_MEMBERS = frozenset({"one_of", "any_of"})
+
+
+def _as_problems(given: Iterable[Problem] | str) -> tuple[Problem, ...]:
+    return (Problem("", "invalid", given),) if isinstance(given, str) else tuple(given)
+
+
+class InvalidRequest(WorkbenchError, ValueError):
+    """The request breaks a rule; nothing was sent. `problems` lists all broken rules."""
+
+    def __init__(self, problems: Iterable[Problem] | str, *, of: str = "") -> None:
+        self.problems = _as_problems(problems)
+        self.operation = of
+        named = tuple(_in_python(problem) for problem in self.problems)
+        super().__init__(f"{of + ': ' if of else ''}{_listed(named)}\nNothing was sent.")
+
+
+class UsageError(WorkbenchError, ValueError):
+    """An argument of a local function is missing, unknown or not allowed. `problems` lists all of them."""
+
+    def __init__(self, problems: Iterable[Problem] | str, *, of: str = "") -> None:
+        self.problems = _as_problems(problems)
+        self.function = of
+        named = tuple(_in_python(problem) for problem in self.problems)
+        super().__init__(f"{of + ': ' if of else ''}{_listed(named)}")
+
+
+_MAX_LISTED = 12
+
+
+def allowed_names(names: Iterable[object]) -> str:
+    """Return names as comma-separated text, truncated if long."""
+    listed = [visible(str(name), 60) for name in names]
+    more = f", … ({len(listed)} in all)" if len(listed) > _MAX_LISTED else ""
+    return ", ".join(listed[:_MAX_LISTED]) + more
+
+
+def _nearest(name: object, names: Iterable[object]) -> str:
+    from difflib import get_close_matches  # for an error alone
+
+    near = get_close_matches(str(name).lower(), texts := [str(name) for name in names], 1, 0.6)
+    near = near or [text for text in texts if text.lower() == str(name).lower()]
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def unknown_name(name: object, names: Iterable[object], what: str = "an argument") -> Problem:
+    """Return the problem of an unknown name, with the closest known name."""
+    listed = list(names)
+    known = f" (known: {allowed_names(listed)})" if listed else ""
+    return Problem(visible(str(name), 60), "unknown", f"is not {what}{_nearest(name, listed)}{known}")
+
+
+def not_allowed(argument: str, value: object, allowed: Iterable[object]) -> Problem:
+    """Return the problem of a value outside the allowed ones, with the closest allowed value. The value is not
+    stored.
+    """
+    listed = list(allowed)
+    return Problem(argument, "enum", f"must be one of {allowed_names(listed)}{_nearest(value, listed)}")
+
+
+class InvalidArguments(InvalidRequest, TypeError):
+    """Arguments are missing or unknown; nothing was sent."""
+
+
+class WrongEnvironment(WorkbenchError):
+    """A sandbox-only operation aimed at production, or a sandbox control at a real service; nothing was sent."""
+
+
+class NotArmed(WorkbenchError):
+    """A call with an effect in production without `arm()`; nothing was sent."""
+
+
+class DuplicateSuspected(WorkbenchError):
+    """The same operation with the same body was already sent within a day; nothing was sent now. `earlier` is the
+    earlier attempt's id.
+    """
+
+    def __init__(self, message: str, *, earlier: str) -> None:
+        self.earlier = earlier
+        super().__init__(message)
+
+
+class InvalidProfile(WorkbenchError, ValueError):
+    """A profile of the profiles file is invalid. `problems` lists everything that is wrong."""
+
+    def __init__(self, problems: Iterable[Problem] | str) -> None:
+        self.problems = _as_problems(problems)
+        super().__init__(_listed(self.problems))
+
+
+class NotSent(WorkbenchError):
+    """The request did not leave this machine, so it is safe to try again."""
+
+
+class CannotRecord(NotSent):
+    """The journal cannot be written, so nothing was sent."""
+
+
+class NoAnswer(WorkbenchError):
+    """A read got no answer, after its retries."""
+
+
+class OutcomeUnknown(WorkbenchError):
+    """A call with an effect was sent and no readable answer came: it may have been carried out.
+
+    It was not sent again. `attempt.id` names it in the journal; `status`, `error`, `message` and `correlation_id` are
+    those of an answer such as a 500, None where none came.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        attempt: Attempt,
+        status: int | None = None,
+        error: str | None = None,
+        message: str | None = None,
+        correlation_id: str | None = None,
+    ) -> None:
+        self.attempt = attempt
+        self.status = status
+        self.error = error
+        self.message = message
+        self.correlation_id = correlation_id
+        super().__init__(text)
+
+
+class ApiError(WorkbenchError):
+    """The service refused the request: `status`, `error` and `message` are its answer."""
+
+    correlation_id: str | None = None
+    """Id under which the service logs the call, if the answer states it."""
+
+    def __init__(
+        self,
+        *,
+        operation: str,
+        status: int,
+        error: str | None = None,
+        message: str | None = None,
+        body: object = None,
+        hint: str | None = None,
+    ) -> None:
+        self.operation = operation
+        self.status = status
+        self.error = error
+        self.message = message
+        self.body = body
+        self.hint = hint
+        shown = visible(message or error or "no error message", _SHOWN)
+        kind = f" ({visible(error, 80)})" if error and message else ""
+        super().__init__(f"{operation} was refused with {status}{kind}: {shown}{'. ' + hint if hint else ''}")
+
+    @staticmethod
+    def of(status: int) -> type["ApiError"]:
+        """Return the error class of an HTTP status."""
+        return STATUSES.get(status) or (ServiceFailure if status >= 500 else ApiError)
+
+
+class BadRequest(ApiError):
+    """400: the service considers the request invalid."""
+
+
+class Unauthorized(ApiError):
+    """401: the key is missing or invalid."""
+
+
+class Forbidden(ApiError):
+    """403: the key or the tenant lacks the permission."""
+
+
+class NotFound(ApiError):
+    """404: the resource does not exist, or this environment does not offer the operation."""
+
+
+class Conflict(ApiError):
+    """409: the request conflicts with another record or with a call in progress."""
+
+
+class Unprocessable(ApiError):
+    """422: the request is well formed, but the state of the resource does not allow it."""
+
+
+class RateLimited(ApiError):
+    """429: too many calls; `retry_after` is in seconds if the service stated it."""
+
+    retry_after: float | None = None
+
+
+class ServiceFailure(ApiError):
+    """5xx in answer to a read. For a call with an effect a 5xx is an OutcomeUnknown."""
+
+
+STATUSES: Mapping[int, type[ApiError]] = {
+    400: BadRequest, 401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 422: Unprocessable,
+    429: RateLimited, 500: ServiceFailure,
+}  # fmt: skip
+
+
+class UnexpectedAnswer(WorkbenchError):
+    """The service reported success, but its answer cannot be read: the call was carried out."""
+
+    def __init__(
+        self, message: str, *, problems: Iterable[Problem] = (), body: object = None, status: int = 200
+    ) -> None:
+        self.problems = tuple(problems)
+        self.body = body
+        self.status: int | None = status
+        super().__init__(message + (f" {_listed(self.problems)}" if self.problems else ""))
+
+
+class ResponseTooLarge(UnexpectedAnswer):
+    """The answer to a read exceeds the size limit and was not read completely."""
+
+
+class UnreadableEffect(OutcomeUnknown, UnexpectedAnswer):
+    """A call with an effect was carried out, but its answer is unreadable or too large, so the result is unknown.
+
+    The journal records it as done. Do not send it again.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        attempt: Attempt,
+        problems: Iterable[Problem] = (),
+        body: object = None,
+        status: int = 200,
+    ) -> None:
+        OutcomeUnknown.__init__(self, message, attempt=attempt)
+        UnexpectedAnswer.__init__(self, message, problems=problems, body=body, status=status)
+
+
+class UnexpectedRedirect(WorkbenchError):
+    """The service redirected the request; redirects are never followed."""
+
+
+class RedirectedEffect(OutcomeUnknown, UnexpectedRedirect):
+    """The service redirected a call with an effect: whether it was carried out is unknown."""
+
+
+class InvalidWebhook(WorkbenchError):
+    """A webhook delivery was rejected for its signature, its size or its form."""
+
+
+class EventTimeout(WorkbenchError, TimeoutError):
+    """No matching event arrived in time."""
+
+
+class UnusableFile(WorkbenchError):
+    """A file is not a workbench database, has a newer version, is damaged, or the disk is full; left unchanged."""
+
+
+class FileBusy(UnusableFile):
+    """Another process held the lock of the file for too long; nothing was stored."""
+
+
+class MissingExtra(WorkbenchError, ImportError):
+    """A required library is not installed; `.extra` names the extra that installs it."""
+
+    def __init__(self, library: str, extra: str, command: str) -> None:
+        self.library, self.extra = library, extra
+        super().__init__(f"{library} is not installed; the extra {extra} has it. Run: {command}")
+
+
+_AT_THE_TOP = {
+    "ApiError",
+    "InvalidRequest",
+    "NotFound",
+    "NotSent",
+    "OutcomeUnknown",
+    "WorkbenchError",
+}  # of the package
+_NARROWER = {"InvalidArguments", "RedirectedEffect", "ResponseTooLarge", "FileBusy"}  # caught by their bases
+
+
+def __dir__() -> list[str]:
+    public = (Problem, WorkbenchError)
+    names = {name for name, value in globals().items() if isinstance(value, type) and issubclass(value, public)}
+    return sorted(names - _AT_THE_TOP - _NARROWER)

@@ -1,0 +1,56 @@
+"""Load the public names of a namespace on first use.
+
+    if TYPE_CHECKING:
+        from workbench.client.calls.client import Client as Client
+
+    _NAMES = {"Client": "workbench.client.calls.client"}
+
+    if not TYPE_CHECKING:
+        __getattr__, __dir__ = public_names(__name__, _NAMES)
+
+Type checkers and editors read the imports, Python reads the dictionary; `tests/test_packages.py` compares them.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+
+
+def public_names(package: str, names: Mapping[str, str]) -> "tuple[Callable[[str], object], Callable[[], list[str]]]":
+    """Return the `__getattr__` and `__dir__` of a namespace.
+
+    Args:
+        package: The `__name__` of the package.
+        names: Module of each public name, such as "workbench.client.calls.client"; "module:name" if its name differs
+            there, "module:" if the name is the module itself.
+    """
+    # IPython calls its two hooks by name; people do not.
+    public = sorted(name for name in names if not name.endswith("_ipython_extension"))
+
+    def load(name: str) -> object:
+        from importlib import import_module
+
+        if name == "__all__":
+            return public
+        if name not in names:
+            from workbench.base.renamed import renamed
+
+            new = renamed(f"{package.replace('workbench', 'wb', 1)}.{name}")
+            if package == "workbench" and name[:1].isupper():
+                from workbench.base import errors
+
+                if getattr(vars(errors).get(name), "__module__", "") == errors.__name__:  # a name of `wb` in 0.1
+                    new = f"; it is now wb.errors.{name}"
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{new}")
+        module, colon, attribute = names[name].partition(":")
+        loaded: object = import_module(module)
+        if attribute or not colon:
+            loaded = getattr(loaded, attribute or name)
+        if hasattr(loaded, "__code__"):
+            from workbench.base import errors
+
+            if loaded.__code__.co_filename != errors.__file__:  # not needed between the files of a package
+                loaded = errors.hide_arguments(loaded)  # type: ignore[arg-type]
+        setattr(sys.modules[package], name, loaded)
+        return loaded
+
+    return load, lambda: public

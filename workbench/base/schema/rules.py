@@ -1,0 +1,61 @@
+"""Shared parts of rules: the full amount, formats with a pattern, and rules over several fields."""
+
+import re
+from datetime import date
+from enum import Enum
+from typing import Literal
+
+import attrs
+
+from workbench.base.schema.fields import Reason
+
+
+class Full(Enum):
+    """The full amount, stated explicitly: `amount=FULL` is sent by leaving the amount out."""
+
+    FULL = "FULL"
+
+    def __repr__(self) -> str:
+        return "FULL"
+
+
+FULL: Literal[Full.FULL] = Full.FULL
+ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def iso_day(text: str) -> date | None:
+    """Parse a date as YYYY-MM-DD; None if it is not a calendar date."""
+    try:
+        return date.fromisoformat(text) if ISO_DAY.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
+UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
+_BLANK = r"\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+EMAIL_ADDRESS = re.compile(rf"[^@{_BLANK}]+@[^@{_BLANK}]+")
+Names = tuple[str, ...]
+
+
+@attrs.frozen
+class OneOf:
+    """Rule that exactly one of these groups of fields is given, with all its fields."""
+
+    groups: tuple[Names, ...]
+    doc: str
+    assumed: Reason | None = None
+
+
+@attrs.frozen
+class When:
+    """Rule that if a field has a value, other fields are required or must match a pattern."""
+
+    name: str
+    value: str
+    doc: str
+    needs: Names = ()
+    pattern: tuple[str, str, str] | None = None  # field, pattern, the pattern in words
+    assumed: Reason | None = None
+
+
+CrossRule = OneOf | When

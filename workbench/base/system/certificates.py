@@ -1,0 +1,36 @@
+"""Trusted certificates of a connection."""
+
+import os
+import ssl
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from workbench.base.errors import UnusableFile, visible
+
+MAX_BYTES = 10_000_000
+
+
+def trusted(ca_file: str | os.PathLike[str] | None) -> Any:
+    """Return a TLS context that trusts the certificates of a file, or the default ones.
+
+    Raises:
+        UnusableFile: The file contains no certificates, or is too large.
+        OSError: The file cannot be read.
+    """
+    if ca_file is None:
+        return _default()
+    if Path(ca_file).stat().st_size > MAX_BYTES:
+        raise UnusableFile(f"{ca_file} has more than {MAX_BYTES:,} bytes; it should contain certificates.")
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except ssl.SSLError as error:
+        raise UnusableFile(f"{ca_file} contains no certificates in PEM format: {visible(str(error), 100)}") from None
+
+
+@cache
+def _default() -> ssl.SSLContext:
+    """Return the context that all connections with the default certificates share: one takes 20 ms to make."""
+    import httpx  # takes longer than this module
+
+    return httpx.create_ssl_context(trust_env=False)

@@ -1,0 +1,439 @@
+"""A SQLite database of the workbench: validated on open, durable on commit.
+
+A commit survives a killed process, and optionally a power failure (WAL, `synchronous=FULL`). Several processes may
+write
+concurrently (`BEGIN IMMEDIATE`). A file of another program, of a newer version, damaged, or with an unknown schema is
+left
+unchanged. Deleted values are overwritten. The file is readable only by its owner.
+"""
+
+import glob
+import hashlib
+import os
+import shutil
+import sqlite3
+import stat
+import tempfile
+import threading
+import time
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from workbench.base.errors import FileBusy, UnusableFile, advise, hide_arguments, visible
+from workbench.base.system.files import file_system, make_folder, warn_if_shared
+from workbench.base.system.interrupts import uninterrupted
+from workbench.base.system.locks import FileLock
+
+_MAGIC = b"SQLite format 3\0"
+
+_WAIT = 0.05  # seconds that SQLite waits by itself for another process
+
+_CHECKED_WHOLE = 64 * 2**20  # bytes; a larger file is not read through at each start
+
+_SETTINGS = {
+    "trusted_schema": "OFF", "secure_delete": "ON", "foreign_keys": "ON",
+    "recursive_triggers": "ON",  # a row that REPLACE deletes loses its checksum, too
+    "wal_autocheckpoint": "4000",  # pages: carrying them over costs two waits for the disk
+}  # fmt: skip
+
+_FAILURES = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter where SQLite repeats damaged names
+
+_CHECKSUMS = (
+    "CREATE TABLE checksums(of_table TEXT NOT NULL, of_row INTEGER NOT NULL, crc32 INTEGER NOT NULL, "
+    "PRIMARY KEY(of_table, of_row)) WITHOUT ROWID"
+)
+
+
+class Database:
+    """A workbench database in a file or in memory. It has one connection, used by one thread at a time."""
+
+    @hide_arguments
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        *,
+        application: int,
+        schema: str,
+        checked: Sequence[str] = (),
+        version: int = 1,
+        oldest: int = 1,
+        added: Collection[str] = (),
+        remedy: str = "",
+        busy_seconds: float = 5.0,
+        survives_power_loss: bool = True,
+        file_system: Callable[[Path], str] = file_system,
+    ) -> None:
+        """Open the file, or create it.
+
+        Args:
+            path: Path of the file; None stores everything in memory.
+            application: Application id in the file header.
+            schema: Statements that create its tables.
+            checked: Tables with a checksum for each row, to detect damage; see `undamaged`.
+            version: Version of the schema; a file of a newer version is left unchanged.
+            oldest: Oldest readable version of a file.
+            added: Tables and indexes to add to files of earlier versions.
+            remedy: What to do with an older file, for the error message.
+            survives_power_loss: Sync to disk at each commit. Without it a commit still survives a killed process and
+                the file stays intact, but a power failure may lose the last writes.
+
+        Raises:
+            UnusableFile: It is not a workbench file, is newer, damaged, or cannot be opened. It is left unchanged.
+            FileBusy: Another process held it for too long.
+        """
+        self.path = None if path is None else Path(path).resolve()  # one file, by whatever link
+        self._busy_seconds = busy_seconds
+        self._busy_at = 0.0  # when an operation last gave up because the file is busy
+        self._synchronous = "FULL" if survives_power_loss else "NORMAL"
+        self._checked = checked if self.path is not None else ()
+        version += bool(checked)  # a program that writes no checksums leaves the file alone
+        self._of_parents: list[object] = []  # connections and locks of another process: never closed here
+        if self.path is not None:
+            _prepare(self.path)
+            _check_header(self.path, application, version, oldest, remedy)
+            _check_stored(self.path, schema, added, remedy)  # before anything is written, also into its log
+        self._connect()
+        try:
+            self._open(application, schema, version, file_system)
+        except BaseException as error:
+            self.connection.close()
+            if isinstance(error, _FAILURES):
+                raise self._named(error) from None
+            raise
+
+    def _connect(self) -> None:
+        self.lock = threading.RLock()
+        self._leases: dict[str, FileLock] = {}
+        self._pid = os.getpid()
+        try:
+            self.connection = sqlite3.connect(
+                ":memory:" if self.path is None else self.path,
+                timeout=_WAIT,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
+            )
+            for name, value in {**_SETTINGS, "synchronous": self._synchronous}.items():
+                self._patiently(f"PRAGMA {name}={value}")  # a process that recovers the file after a kill holds it
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            if "locked" in str(error):
+                raise self._named(error) from None
+            raise UnusableFile(f"{self.path} cannot be opened: {visible(str(error), 200)}") from None
+        # Without a line of Python, or an interrupt inside it would become an error of the database.
+        self.connection.create_function("crc32", 1, zlib.crc32, deterministic=True)
+
+    def after_fork(self) -> None:
+        """Reopen the file in a forked process: connections do not survive a fork, and leases stay with the parent."""
+        if self._pid != os.getpid() and self.path is not None:
+            self._of_parents.append((self.connection, self._leases))
+            self._connect()
+            self._watch()
+
+    def _open(self, application: int, schema: str, version: int, probe: Callable[[Path], str]) -> None:
+        run = self.connection.execute
+        self._patiently("BEGIN IMMEDIATE")
+        try:
+            if run("PRAGMA application_id").fetchone()[0] != application:
+                if run("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+                    raise UnusableFile(f"{self.path} is not a workbench database; file left unchanged.")
+                for statement in schema.split(";"):
+                    run(statement)
+                run(f"PRAGMA user_version={version:d}")
+                run(f"PRAGMA application_id={application:d}")
+            elif run("PRAGMA user_version").fetchone()[0] < version:
+                self._add_tables(schema)
+                run(f"PRAGMA user_version={version:d}")
+            if self._checked and not run("SELECT 1 FROM sqlite_schema WHERE name = 'checksums'").fetchone():
+                run(_CHECKSUMS)
+                run(f"PRAGMA user_version={version:d}")
+                for table in self._checked:  # of a file of an earlier version
+                    run(f"INSERT INTO checksums SELECT '{table}', rowid, {self._crc32(table)} FROM {table}")
+            run("COMMIT")
+        except BaseException:
+            self._rollback_open()
+            raise
+        if self.path is None:
+            return
+        self._check_schema(schema)
+        if self.path.stat().st_size <= _CHECKED_WHOLE and run("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+            raise UnusableFile(f"{self.path} is damaged; file left unchanged.")
+        shared = warn_if_shared(self.path, probe)
+        self._patiently(f"PRAGMA journal_mode={'DELETE' if shared else 'WAL'}")
+        self._watch()
+        for table in self._checked if self.path.stat().st_size <= _CHECKED_WHOLE else ():
+            if damage := self.damaged(table):
+                numbers = ", ".join(map(str, damage[:20])) + (
+                    f" and {len(damage) - 20} more" if len(damage) > 20 else ""
+                )
+                advise(f"{self.path}: damaged records of {table} are set aside ({numbers}); the others can be read")
+
+    # checksums of rows
+
+    def _crc32(self, table: str, row: str = "") -> str:
+        """Return the SQL expression for the checksum of a row; `row` is its prefix, such as `NEW.`."""
+        columns = [name for _, name, *_ in self.connection.execute(f"PRAGMA table_info({table})")]
+        return f"crc32(CAST({' || '.join(f'quote({row}{name})' for name in columns)} AS BLOB))"
+
+    def _watch(self) -> None:
+        """Maintain the checksums by temporary triggers of this connection; no trigger is stored in the file."""
+        # Once: queries of the connection belong inside its lock.
+        self._sums = {table: self._crc32(table, f"{table}.") for table in self._checked}
+        for table in self._checked:
+            put = f"INSERT OR REPLACE INTO checksums VALUES ('{table}', NEW.rowid, {self._crc32(table, 'NEW.')});"
+            drop = f"DELETE FROM checksums WHERE of_table = '{table}' AND of_row = OLD.rowid;"
+            for event, statements in {"INSERT": put, "UPDATE": drop + put, "DELETE": drop}.items():
+                self.connection.execute(
+                    f"CREATE TEMP TRIGGER {table}_{event} AFTER {event} ON main.{table} BEGIN {statements} END"
+                )
+
+    def undamaged(self, table: str) -> str:
+        """Return the SQL condition that a row of a checked table is undamaged.
+
+        Apply it before reading columns, because those of a damaged row may not be text.
+        """
+        if table not in self._checked:
+            return "1"
+        stored = f"SELECT crc32 FROM checksums WHERE of_table = '{table}' AND of_row = {table}.rowid"
+        return f"coalesce(({stored}) = {self._sums[table]}, 1)"
+
+    def damaged(self, table: str) -> list[int]:
+        """Return the numbers of damaged and missing rows of a checked table."""
+        if table not in self._checked:
+            return []
+        query = (
+            f"SELECT rowid FROM {table} WHERE NOT {self.undamaged(table)} "
+            "UNION SELECT of_row FROM checksums "
+            f"WHERE of_table = '{table}' AND of_row NOT IN (SELECT rowid FROM {table}) ORDER BY 1"
+        )
+        return [number for (number,) in self.run(query)]
+
+    def _add_tables(self, schema: str) -> None:
+        """Add tables and indexes that a file of an earlier version lacks."""
+        stored = _objects(self.connection)
+        missing = [row for row in _expected(schema) if row not in stored]
+        for _, _, statement in sorted(missing, key=lambda row: row[0] != "table"):
+            self.connection.execute(statement)
+
+    def _check_schema(self, schema: str) -> None:
+        """Reject unknown tables, views or triggers, which could run on a write."""
+        if problem := _schema_problem(_objects(self.connection), schema, ()):
+            raise UnusableFile(f"{self.path} {problem}; file left unchanged.")
+
+    @contextmanager
+    def write(self, *, wait: bool = True, asked: float | None = None) -> Iterator[sqlite3.Connection]:
+        """Yield the connection inside a transaction that is committed at the end, or rolled back on an error.
+
+        Args:
+            wait: Whether to wait for other processes.
+            asked: Time the caller began to wait, by `time.monotonic()`; default: now. If another thread has given up
+                since, the file is tried once, so that threads do not wait one after the other.
+
+        Raises:
+            FileBusy: Another process held the file for too long.
+            UnusableFile: The disk is full, or the file cannot be written.
+        """
+        self.after_fork()
+        asked = time.monotonic() if asked is None else asked
+        with uninterrupted, self.lock:
+            try:
+                self._rollback_open()
+                self._patiently("BEGIN IMMEDIATE", wait=wait, asked=asked)
+                yield self.connection
+                self.connection.execute("COMMIT")
+            except BaseException as error:
+                self._rollback_open()
+                if isinstance(error, _FAILURES):
+                    raise self._named(error) from None
+                raise
+
+    def _rollback_open(self) -> None:
+        """Roll back a transaction left open by an interrupt or other exception."""
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    def run(self, query: str, values: object = ()) -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows; outside a transaction it is committed immediately."""
+        self.after_fork()
+        asked = time.monotonic()
+        with self.lock:
+            try:
+                return self._patiently(query, values, asked=asked).fetchall()
+            except _FAILURES as error:
+                raise self._named(error) from None
+
+    def run_many(self, statement: str, rows: Iterable[Any]) -> None:
+        """Run a statement for each row, inside a transaction."""
+        try:
+            self.connection.executemany(statement, rows)
+        except _FAILURES as error:
+            raise self._named(error) from None
+
+    def _patiently(
+        self, statement: str, values: Any = (), *, wait: bool = True, asked: float = float("inf")
+    ) -> sqlite3.Cursor:
+        """Run a statement that needs exclusive access, retrying until the timeout.
+
+        SQLite's own waits grow so long that they miss the gaps of a process that writes continuously.
+        """
+        until = time.monotonic() + self._busy_seconds if wait and asked > self._busy_at else 0.0
+        while True:
+            try:
+                return self.connection.execute(statement, values)
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() >= until:
+                    self._busy_at = time.monotonic() if wait else self._busy_at
+                    raise
+
+    def _named(self, error: Exception) -> Exception:
+        """Raise errors of this package for those of SQLite; the messages never contain values."""
+        if isinstance(error, sqlite3.OperationalError):
+            busy = any(word in str(error) for word in ("locked", "busy"))
+            kind = FileBusy if busy else UnusableFile
+            state = "is busy: another process holds it" if busy else f"cannot be used: {error}"
+            return kind(f"{self.path or 'memory'} {state}. Nothing was stored.")
+        if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.DataError):
+            return error
+        return UnusableFile(f"{self.path} is damaged: {error}; file left unchanged.")
+
+    def lease(self, work: str) -> bool:
+        """Acquire the lease for a task and return whether this process holds it; only one process on a file can."""
+        self.after_fork()
+        if self.path is None or work in self._leases:
+            return True
+        lock = FileLock(self.path.with_name(f"{self.path.name}.{hashlib.sha256(work.encode()).hexdigest()[:8]}"))
+        with uninterrupted:
+            if not lock.acquire():
+                return False
+            self._leases[work] = lock
+        return True
+
+    def end_lease(self, work: str, *, forever: bool = False) -> None:
+        """Release the lease for a task; with `forever`, also delete its lock file."""
+        self.after_fork()
+        with uninterrupted:
+            lock = self._leases.pop(work, None)
+            if lock is not None:
+                lock.remove() if forever else lock.release()
+
+    def is_leased(self, work: str) -> bool:
+        """Return whether any process holds the lease for a task; an ended lease is removed."""
+        self.after_fork()
+        if self.path is None or work in self._leases:
+            return work in self._leases
+        if free := self.lease(work):
+            self.end_lease(work, forever=True)
+        return not free
+
+    def remove_ended_leases(self) -> None:
+        """Remove the leases of processes that have ended."""
+        if self.path is not None:
+            for path in self.path.parent.glob(f"{glob.escape(self.path.name)}.*.lock"):
+                lock = FileLock(path.with_suffix(""))
+                if lock.acquire():
+                    lock.remove()
+
+    def forget_deleted(self) -> None:
+        """Rewrite the file so that it contains no deleted data."""
+        self.run("VACUUM")
+        self.run("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Close the connection and release its leases."""
+        self.after_fork()
+        with self.lock:
+            self.connection.close()
+            while self._leases:
+                self._leases.popitem()[1].release()
+
+
+def _prepare(path: Path) -> None:
+    """Create folder and file with access for their owner only; an existing folder is not changed."""
+    try:
+        make_folder(path.parent)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, stat.S_IRUSR | stat.S_IWUSR))
+        status = path.stat()
+        if os.name == "posix" and status.st_size == 0:
+            path.chmod(stat.S_IRUSR | stat.S_IWUSR)
+    except OSError as error:
+        raise UnusableFile(f"{path} cannot be opened: {error.strerror}") from None
+    if status.st_nlink > 1:  # locks and the write-ahead log go by name
+        raise UnusableFile(f"{path} has {status.st_nlink} names (hard links); keep one of them. It was left unchanged.")
+
+
+_OBJECTS = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+
+
+_Objects = set[tuple[str, str, str]]
+
+
+def _objects(connection: sqlite3.Connection) -> _Objects:
+    """Return type, name and statement of each table and index, with whitespace normalized."""
+    return {(kind, name, " ".join(sql.split())) for kind, name, sql in connection.execute(_OBJECTS)}
+
+
+@cache
+def _expected(schema: str) -> _Objects:
+    """Return the objects that a schema creates."""
+    with closing(sqlite3.connect(":memory:")) as ours:
+        ours.executescript(schema)
+        return _objects(ours)
+
+
+def _schema_problem(stored: _Objects, schema: str, added: Collection[str]) -> str:
+    """Return why the objects of a file do not match the schema; empty if they do, after adding `added`."""
+    expected = _expected(schema)
+    missing = {row for row in expected - stored if row[1] not in added}
+    if {name for _, name, _ in missing} & {name for _, name, _ in stored}:
+        return "was written by an earlier workbench and cannot be read"
+    strange = {kind for kind, _, _ in stored - expected} - {"table", "index"}
+    return "holds a schema that is not ours" if missing or strange else ""
+
+
+def _check_stored(path: Path, schema: str, added: Collection[str], remedy: str) -> None:
+    """Reject a file with another schema without opening it for writing, so that not even its log changes."""
+    if not path.stat().st_size or path.with_name(f"{path.name}-journal").exists():  # being made, or killed while it was
+        return
+    problem = _stored_problem(path, schema, added)
+    log = path.with_name(f"{path.name}-wal")
+    if problem and log.exists() and log.stat().st_size:  # what the log changes is seen in a copy
+        if path.stat().st_size + log.stat().st_size > _CHECKED_WHOLE:
+            return  # and checked when it is open
+        with tempfile.TemporaryDirectory() as folder:
+            copied = Path(folder, path.name)
+            for file in (path, log):
+                shutil.copyfile(file, copied.with_name(file.name))
+            problem = _stored_problem(copied, schema, added, immutable=False)
+    if problem:
+        raise UnusableFile(f"{path} {problem}; file left unchanged. {remedy}".rstrip())
+
+
+def _stored_problem(path: Path, schema: str, added: Collection[str], *, immutable: bool = True) -> str:
+    address = f"{path.absolute().as_uri()}?mode={'ro&immutable=1' if immutable else 'rw'}"
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            stored = _objects(connection)
+    except _FAILURES:
+        return ""  # damaged, or being changed: said when it is opened
+    return _schema_problem(stored, schema, added) if stored else ""
+
+
+def _check_header(path: Path, application: int, version: int, oldest: int, remedy: str) -> None:
+    with path.open("rb") as file:
+        head = file.read(100)
+    if not head or path.with_name(path.name + "-journal").exists():  # being made, or killed while it was
+        return
+    if len(head) < 100 or not head.startswith(_MAGIC) or int.from_bytes(head[68:72], "big") != application:
+        raise UnusableFile(f"{path} is not a workbench database; file left unchanged.")
+    file_version = int.from_bytes(head[60:64], "big")
+    if file_version < oldest:
+        advice = "was written by an earlier workbench and cannot be read; file left unchanged."
+        raise UnusableFile(f"{path} {advice} {remedy}".rstrip())
+    if file_version > version:
+        raise UnusableFile(
+            f"{path} was written by a newer workbench (version {file_version} of the file, {version} is known here). "
+            "The file was left unchanged."
+        )

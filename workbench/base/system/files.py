@@ -1,0 +1,144 @@
+"""Atomic writes of files and folders, readable only by their owner."""
+
+import errno
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from workbench.base.errors import Problem, UnusableFile, UsageError, advise, unusable_name
+
+_SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "fuse.rclone", "drvfs"})
+
+
+def file_system(path: Path) -> str:
+    """Return the type of a path's file system, such as `ext4` or `nfs`; empty if unknown."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    whole = path.absolute()
+    points = {Path(parts[1].replace("\\040", " ")): parts[2] for parts in map(str.split, mounts) if len(parts) > 2}
+    return next((points[parent] for parent in (whole, *whole.parents) if parent in points), "")
+
+
+def check_name(path: str | os.PathLike[str]) -> None:
+    """Reject an invalid file name, before the work that the file is for.
+
+    Raises:
+        UsageError: It is not text or a path, is too long, or contains NUL or half of a surrogate pair.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise UsageError([Problem("", "path", "must be text or a path")])
+    try:
+        os.lstat(path)
+    except (OSError, ValueError) as error:
+        if problem := unusable_name(error):
+            raise UsageError([Problem("", "path", problem)]) from None
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and its missing parents, accessible only by their owner, durable against power failure.
+
+    Raises:
+        OSError: It cannot be created.
+    """
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
+    for made_folder in missing:
+        sync_folder(made_folder.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Sync the names in a folder to disk, if the file system supports it."""
+    if os.name != "posix":
+        return
+    try:
+        opened = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # it may be written, not listed
+        return
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(opened)
+
+
+def write_file(path: Path, write: Callable[[BinaryIO], Any] | bytes, *, private: bool = True) -> None:
+    """Write a file atomically; it is on disk when this returns.
+
+    Args:
+        path: The file; an existing one is replaced.
+        write: Writes into the open file, or the content itself.
+        private: Whether only its owner may read it.
+
+    Raises:
+        OSError: It cannot be written; the previous content is unchanged.
+    """
+    path = path.resolve()  # a link stays one
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.{os.getpid()}-", suffix=path.suffix)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(write) if isinstance(write, bytes) else write(file)
+            file.flush()
+            if not private:
+                mask = os.umask(0)
+                os.umask(mask)
+                os.fchmod(file.fileno(), 0o666 & ~mask)
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+_TEMPORARY = re.compile(r"\..+\.(\d+)-\w{8}(?:\.\w+)?")
+
+
+def remove_temporary(folder: Path) -> bool:
+    """Remove temporary files of killed writers from a folder; return whether other files remain."""
+    others = False
+    for path in folder.iterdir():
+        writer = _TEMPORARY.fullmatch(path.name)
+        others = others or writer is None
+        if writer is not None and not _is_running(int(writer[1])):
+            path.unlink(missing_ok=True)
+    return others
+
+
+def _is_running(process: int) -> bool:
+    if os.name != "posix":  # a signal would end it there
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def check_place(path: Path) -> None:
+    """Check that a file can be created at a path, and warn about a shared file system. Nothing is created.
+
+    Raises:
+        UnusableFile: The nearest existing parent is not a writable folder.
+    """
+    path = path.resolve()
+    folder = next(parent for parent in path.parents if parent.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise UnusableFile(f"{path} cannot be created: {folder} is not a writable folder")
+    warn_if_shared(path, file_system)
+
+
+def warn_if_shared(path: Path, probe: Callable[[Path], str]) -> bool:
+    kind = probe(path.parent)
+    if kind in _SHARED:
+        advise(f"{path} lies on a shared file system ({kind}); its locks may not hold between machines")
+    return kind in _SHARED

@@ -1,0 +1,406 @@
+"""HTTP server for this machine: one function answers each request, with limits on size, time and host names.
+
+A response states how it is sent (delayed, truncated, slow, not at all), so that a sandbox can simulate faults.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import struct
+import threading
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import httptools  # noqa: F401 - uvicorn may be there without it
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from workbench.base.errors import UnusableFile, UsageError, WorkbenchError, advise
+from workbench.base.system.messages import BROKEN, LOOPBACK, Request, Response
+
+MAX_HEAD = 16 * 1024  # bytes of the request line and all headers
+MAX_HEADERS = 100
+MAX_BODIES = 32 * 2**20
+"""Maximum total bytes of bodies being received; further requests are refused with 503."""
+HEAD_TIMEOUT = 10.0  # seconds
+BODY_TIMEOUT = 20.0  # seconds
+_PART = 2**18  # bytes of a file read at once
+_MIN_SLEEP = 0.001  # seconds: an event loop cannot wait for less
+
+log = logging.getLogger("workbench.http_server")
+_SILENT = logging.NullHandler()
+
+
+Handler = Callable[[Request], Response | Awaitable[Response]]
+RefusalHandler = Callable[[int, str], Response]
+"""Function that builds the response to a request refused before the handler, from status and reason."""
+
+
+class PortTaken(WorkbenchError):
+    """The port is in use; nothing was started."""
+
+
+def bare(status: int, reason: str) -> Response:
+    """Return a response with the standard phrase of its status as the body."""
+    return Response(status=status, headers={"content-type": "text/plain"}, body=HTTPStatus(status).phrase.encode())
+
+
+class _Refused(Exception):
+    """A request refused before the handler is called: status and reason."""
+
+
+class _App:
+    """The ASGI application around a handler."""
+
+    def __init__(self, handler: Handler, refusal: RefusalHandler, hosts: frozenset[str], max_body: int) -> None:
+        self.refusal = refusal
+        self._handler = handler
+        self._hosts = hosts
+        self._max_body = max_body
+        self._received = 0  # bytes of bodies that are not complete
+
+    async def __call__(self, scope: object, receive: object, send: object) -> None:
+        early: Response | None = None
+        try:
+            request = await self._read(scope, receive)
+            if request is None:
+                return
+            answer = self._handler(request)
+            response = answer if isinstance(answer, Response) else await answer
+        except _Refused as refused:
+            early = self.refusal(*refused.args)
+        except Exception as error:  # noqa: BLE001 - every request gets a response
+            # No traceback: it could contain parts of the request.
+            log.error("a request failed with %s", type(error).__name__)
+            response = self.refusal(500, "Internal server error")
+        if early is not None:  # sent when the exception is gone, since its frames hold what was received
+            await _send_early(early, receive, send)
+            return
+        await _send(response, scope, send)
+
+    async def _read(self, scope: Any, receive: Any) -> Request | None:
+        """Return the request with its body, or None if the client closed the connection."""
+        sent = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        size = len(scope["raw_path"]) + sum([len(name) + len(value) + 4 for name, value in sent])
+        if len(sent) > MAX_HEADERS or size > MAX_HEAD:
+            raise _Refused(431, "The headers are too large")
+        headers: dict[str, str] = {}
+        for name, value in sent:
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+        hosts = [host_name(value) for name, value in sent if name == "host"]
+        if len(hosts) != 1:
+            raise _Refused(400, "Exactly one Host header is required")
+        target = scope["extensions"]["target"].decode("latin-1")
+        if target[:1] != "/" and host_name(target.partition("://")[2].partition("/")[0]) != hosts[0]:
+            raise _Refused(400, "The request target names another host than the Host header")
+        if hosts[0] not in self._hosts:
+            raise _Refused(421, "This host is not served here")
+        body = await self._read_body(headers, receive)
+        if body is None:
+            return None
+        return Request(
+            scope["method"],
+            scope["raw_path"].decode("latin-1"),
+            scope["query_string"].decode("latin-1"),
+            headers,
+            body,
+            local=hosts[0] in LOOPBACK,
+            peer=(scope.get("client") or ("",))[0],
+        )
+
+    async def _read_body(self, headers: Mapping[str, str], receive: Any) -> bytes | None:
+        length = headers.get("content-length", "0")
+        if length == "0" and "transfer-encoding" not in headers:
+            return b""
+        body, more = bytearray(), True
+        try:
+            while more:
+                if int(length) > self._max_body or len(body) > self._max_body:
+                    raise _Refused(413, f"The body is larger than {self._max_body:,} bytes")
+                if self._received > MAX_BODIES:
+                    raise _Refused(503, "Too many requests are being received")
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                body += message["body"]
+                self._received += len(message["body"])
+                more = message["more_body"]
+                del message  # it would be kept while the next one is awaited
+            return bytes(body)
+        finally:
+            self._received -= len(body)
+
+
+async def _send(response: Response, scope: Any, send: Any) -> None:
+    if response.seconds and response.manner != "slow_body":
+        await asyncio.sleep(response.seconds)
+    if response.manner in BROKEN:
+        transport = scope["extensions"]["transport"]
+        if response.manner in {"refused", "reset"}:  # closing a socket that lingers for no time resets the connection
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        transport.abort()
+        return
+    await send(_start(response))
+    if response.manner == "cut":  # an application that returns in the middle of a body closes the connection
+        await send({"type": "http.response.body", "body": response.body[: len(response.body) // 2], "more_body": True})
+    elif response.manner == "slow_body":
+        await _send_slowly(response, send)
+    elif response.file is not None:
+        await _send_file(response.file, scope, send)
+    else:
+        await send({"type": "http.response.body", "body": response.body})
+
+
+def _start(response: Response, *more: tuple[bytes, bytes]) -> dict[str, Any]:
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers.items()]
+    if response.status not in (204, 304):
+        size = len(response.body) if response.file is None else response.file.stat().st_size
+        headers.append((b"content-length", b"%d" % size))
+    return {"type": "http.response.start", "status": response.status, "headers": [*headers, *more]}
+
+
+async def _send_file(file: Path, scope: Any, send: Any) -> None:
+    """Send a file in parts, and close the connection of a client that accepts none in time."""
+    with file.open("rb") as content:
+        try:
+            while part := await asyncio.to_thread(content.read, _PART):
+                async with asyncio.timeout(BODY_TIMEOUT):
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
+        except TimeoutError:
+            scope["extensions"]["transport"].abort()
+            return
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _send_early(response: Response, receive: Any, send: Any) -> None:
+    """Send a response before the request is complete, but close the connection only afterwards, or the response
+    could be lost.
+    """
+    await send(_start(response, (b"connection", b"close")))
+    await send({"type": "http.response.body", "body": response.body, "more_body": True})
+    while (await receive()).get("more_body"):
+        pass
+    await send({"type": "http.response.body"})
+
+
+async def _send_slowly(response: Response, send: Any) -> None:
+    """Send the body byte by byte on a schedule, because pauses below the event loop's resolution would be lost."""
+    began = time.monotonic()
+    for i in range(len(response.body)):
+        await send({"type": "http.response.body", "body": response.body[i : i + 1], "more_body": True})
+        ahead = began + response.seconds * (i + 1) / len(response.body) - time.monotonic()
+        await asyncio.sleep(ahead if ahead >= _MIN_SLEEP else 0)
+    left = began + response.seconds - time.monotonic()
+    if left > 0:
+        await asyncio.sleep(left + 2 * _MIN_SLEEP)  # a sleep may end two ticks early
+    await send({"type": "http.response.body", "body": b""})
+
+
+class _LimitedProtocol(HttpToolsProtocol):
+    """HTTP protocol that ends requests received too slowly and headers without end, which uvicorn does not limit."""
+
+    _part: str | None = "head"  # part of a request that is being received
+    _timed: str | None = None  # part that the timer is for
+    _timer: asyncio.TimerHandle | None = None
+    _head = 0  # bytes received of the head
+    _ended = False  # whether the client has ended its side
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._set_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._part = None
+        self._set_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._part == "head":
+            self._head += len(data)
+            if self._head > MAX_HEAD:
+                self._refuse(431, "The headers are too large")
+        if self._part != self._timed:
+            self._set_timer()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Return whether a client that closed its side still gets an answer, because its request is complete."""
+        self._ended = True
+        answered = getattr(self.cycle, "response_complete", True)  # there is none before the first request
+        return self._part is None and not answered and self.scheme == "http"
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope["extensions"] = {"transport": self.transport}  # type: ignore[dict-item]
+        self._part, self._head = "head", 0
+
+    def on_headers_complete(self) -> None:
+        self.scope["extensions"]["target"] = self.url  # type: ignore[assignment]
+        super().on_headers_complete()
+        self._part = "body"
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._part = None
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._ended and self.cycle.response_complete:
+            self.transport.close()  # no further request can come
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        if self.scheme == "https" and self.transport.is_closing():
+            self.transport.abort()  # an idle client does not answer the end of TLS
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(400, "Not an HTTP request")
+
+    def _refuse(self, status: int, reason: str) -> None:
+        app: Any = self.app
+        if not self.transport.is_closing():
+            response = app.refusal(status, reason)
+            lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"content-length: {len(response.body)}"]
+            lines += [f"{name}: {value}" for name, value in response.headers.items()]
+            self.transport.write("\r\n".join([*lines, "connection: close", "", ""]).encode("latin-1") + response.body)
+            self.transport.close()
+
+    def _set_timer(self) -> None:
+        """Start the timeout of the part being received."""
+        if self._timer is not None:
+            self._timer.cancel()
+        seconds = HEAD_TIMEOUT if self._part == "head" else BODY_TIMEOUT
+        self._timer = self.loop.call_later(seconds, self._on_timeout) if self._part else None
+        self._timed = self._part
+
+    def _on_timeout(self) -> None:
+        silent = self._part == "head" and not self._head
+        if silent or (self._part == "body" and self.cycle.response_started):
+            self.transport.close()
+        else:
+            self._refuse(408, f"The {self._part} of the request was not received in time")
+
+
+def host_name(header: str) -> str:
+    """Return the name in a Host header, in lower case and without the port."""
+    name, colon, port = header.strip().rpartition(":")
+    return (name if colon and port.isdigit() else header.strip()).lower()
+
+
+def served_names(host: str, hosts: Collection[str]) -> frozenset[str]:
+    """Return the host names that a server at an address accepts: the given ones and those of the address.
+
+    Raises:
+        UsageError: The address is a wildcard, and no name is given.
+    """
+    if host in {"0.0.0.0", "::", "[::]"}:  # noqa: S104 - compared
+        if not hosts:
+            raise UsageError(f"{host} means every address of this machine: pass the host names that clients use.")
+        host = ""
+    own = LOOPBACK if host in LOOPBACK else {host} - {""}
+    return frozenset(name.lower() for name in (*own, *hosts))
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes any free port.
+
+    Raises:
+        PortTaken: The port is in use, or the address does not belong to this machine.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, so that asyncio sets TCP_NODELAY
+    # Never SO_REUSEPORT: two servers on one port would share its requests.
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host.strip("[]"), port))
+        listening.listen(512)
+    except OSError as error:
+        listening.close()
+        raise PortTaken(
+            f"Port {port} on {host} cannot be used: {error.strerror}. Choose another port, or 0 for any free one."
+        ) from None
+    return listening
+
+
+def running(handler: Handler, **options: Any) -> AbstractContextManager[str]:
+    """Serve a handler that does not need its URL; see `serving`."""
+    return serving(lambda _: handler, **options)
+
+
+@contextmanager
+def serving(
+    make_handler: Callable[[str], Handler],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    hosts: Collection[str] = (),
+    max_body: int = 2**20,
+    refusal: RefusalHandler = bare,
+    certfile: str | os.PathLike[str] | None = None,
+    keyfile: str | os.PathLike[str] | None = None,
+    private: str = "",
+) -> Iterator[str]:
+    """Serve a handler in a thread within a `with` block, and yield the base URL.
+
+    Args:
+        make_handler: Returns the handler for the URL.
+        host: Address to listen on.
+        hosts: Further accepted host names; the URL contains the first one.
+        max_body: Maximum request body in bytes.
+        refusal: Builds the responses to requests that exceed a limit.
+        certfile: Certificate for TLS.
+        keyfile: Its private key, if in another file.
+        private: What others could read in transit without TLS, for a warning; default: no warning.
+
+    Raises:
+        PortTaken: The port is in use.
+        UnusableFile: The certificate or its key cannot be used.
+        UsageError: The address is a wildcard, and no host name is given.
+    """
+    names = served_names(host, hosts)
+    logging.getLogger("uvicorn").addHandler(_SILENT)  # otherwise its warnings would be printed
+    with closing(bind(host, port)) as listening:
+        address, port = listening.getsockname()[:2]
+        named = address if host in LOOPBACK else next(iter(hosts), address)
+        named = f"[{named}]" if ":" in named else named
+        url = f"{'http' if certfile is None else 'https'}://{named}:{port}"
+        if private and certfile is None and host not in LOOPBACK:
+            advise(f"{url} is reached by others without TLS: they can read {private} on the way. Give a certificate.")
+        config = uvicorn.Config(
+            _App(make_handler(url), refusal, names, max_body),
+            http=_LimitedProtocol,
+            ws="none",
+            lifespan="off",
+            loop="auto",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=1,
+            interface="asgi3",
+            ssl_certfile=certfile,
+            ssl_keyfile=keyfile,
+        )
+        try:
+            config.load()
+        except OSError as error:
+            why = error.strerror or error
+            raise UnusableFile(f"{keyfile or certfile} is not a certificate with its key: {why}") from None
+        server = uvicorn.Server(config)
+        # Connections wait in the backlog until the thread is up, so none is refused.
+        thread = threading.Thread(
+            target=server.run, kwargs={"sockets": [listening]}, name="workbench-http-server", daemon=True
+        )
+        thread.start()
+        try:
+            yield url
+        finally:
+            server.should_exit = True
+            thread.join(10)

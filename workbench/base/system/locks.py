@@ -1,0 +1,103 @@
+"""Locks between processes."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self, TypeVar
+
+from workbench.base.errors import FileBusy, UnusableFile
+from workbench.base.system.files import make_folder
+
+
+class Closable(Protocol):
+    """What can be closed."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+C = TypeVar("C", bound=Closable)
+
+
+class FileLock:
+    """A lock file next to a file, held by one process; the operating system releases it when that process ends."""
+
+    def __init__(self, path: Path) -> None:
+        """Prepare the lock of `path`: a file next to it (links resolved) named with the suffix `.lock`."""
+        path = path.resolve()
+        self._name = path.name
+        self._path = path.with_name(path.name + ".lock")
+        import filelock  # reading needs no lock
+
+        self._lock = filelock.FileLock(self._path, timeout=0, mode=0o600, thread_local=False)
+
+    def acquire(self) -> bool:
+        """Acquire the lock; return False if another process holds it.
+
+        Raises:
+            UnusableFile: The lock file cannot be created.
+        """
+        from filelock import Timeout
+
+        try:
+            make_folder(self._path.parent)
+            self._lock.acquire()
+        except Timeout:
+            return False
+        except OSError as error:
+            raise UnusableFile(f"{self._path} cannot be created: {error.strerror}") from None
+        return True
+
+    def release(self) -> None:
+        """Release the lock."""
+        self._lock.release()
+
+    def remove(self) -> None:
+        """Remove the lock file and release the lock, for a name that will not be used again."""
+        with suppress(OSError):  # what is left of it is removed by another one
+            self._path.unlink(missing_ok=True)
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        """Acquire the lock.
+
+        Raises:
+            FileBusy: Another process holds the lock; the message names the process and the time.
+            UnusableFile: The lock file cannot be created.
+        """
+        if self.acquire():
+            import socket
+
+            holder = f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+            with suppress(OSError):
+                self._path.write_text(holder, encoding="utf-8")
+            return self
+        try:
+            holder = self._path.read_text(encoding="utf-8", errors="replace")[:200]
+        except OSError:
+            holder = ""
+        raise FileBusy(f"{self._name} is held by {holder or 'another process'}. Nothing was sent.")
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.release()
+
+
+@contextmanager
+def locked(path: Path, open_file: Callable[[], C]) -> Iterator[C]:
+    """Yield an opened file while its lock is held, and close it. A file that is refused is left without a lock file.
+
+    Raises:
+        FileBusy: Another process holds the lock.
+        UnusableFile: The file is refused.
+    """
+    with FileLock(path) as lock:
+        try:
+            file = open_file()
+        except UnusableFile:
+            lock.remove()
+            raise
+        with closing(file):
+            yield file

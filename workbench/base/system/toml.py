@@ -1,0 +1,81 @@
+"""TOML with limits on size and depth, because Python's reader takes quadratic time and memory for long names."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from workbench.base.errors import visible
+
+MAX_BYTES = 1_000_000
+MAX_PARTS = 100
+_VALUES = re.compile(
+    r"#[^\n]*+"
+    r"|'''.*?(?:'''|\Z)|\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*+(?:\"\"\"|\Z)"
+    r"|'[^'\n]*+'?|\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"?",
+    re.DOTALL,
+)
+"""Pattern of a comment or text, including an unterminated one, without backtracking."""
+_LONG_NAME = re.compile(rf"(?<![\w.-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{MAX_PARTS}}}")
+
+
+class NotToml(ValueError):
+    """Text that is not TOML, or exceeds a limit; the message quotes no value."""
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Raises:
+        OSError: The file cannot be read.
+        NotToml: See `loads`.
+    """
+    return loads(read_text(path))
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file for `loads`.
+
+    Raises:
+        OSError: The file cannot be read.
+        NotToml: The file is too large, or not UTF-8.
+    """
+    if path.stat().st_size > MAX_BYTES:
+        raise NotToml(f"has more than {MAX_BYTES:,} bytes")
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise NotToml(f"is not UTF-8 (at byte {error.start})") from None
+
+
+def loads(text: str) -> dict[str, Any]:
+    """Read the text of a TOML file.
+
+    Raises:
+        NotToml: Not TOML, too long, or nested too deeply.
+    """
+    if len(text) > MAX_BYTES:
+        raise NotToml(f"is longer than {MAX_BYTES:,} characters")
+    if _LONG_NAME.search(_VALUES.sub("_", text)):
+        raise NotToml(f"is nested too deeply: a name has more than {MAX_PARTS} parts")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        reason = visible(str(error), 200)
+    except RecursionError:
+        reason = "is nested too deeply"
+    except ValueError:
+        reason = "has a number of too many digits"
+    raise NotToml(reason)
+
+
+def dumps(value: object) -> str:
+    """Return a value as TOML on one line."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{dumps(str(key))} = {dumps(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(dumps, value)) + "]"
+    return orjson.dumps(value).decode()

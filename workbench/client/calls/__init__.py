@@ -1,0 +1,1 @@
+"""HTTP client: validated requests, retries, journal, and parsing of answers obtained elsewhere."""

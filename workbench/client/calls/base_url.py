@@ -1,0 +1,78 @@
+"""Base URLs of services.
+
+A base URL is normalized: `https` except for loopback, without user, password, query or fragment.
+"""
+
+import ipaddress
+from urllib.parse import urlsplit
+
+import attrs
+
+from workbench.base.errors import Problem, UsageError, hide_arguments, visible
+from workbench.service.interface.table import PREFIX
+
+
+@attrs.frozen
+class BaseUrl:
+    """A base URL: `https://host[:port]/v1`."""
+
+    scheme: str
+    host: str  # with the port where it is not the scheme's own
+    path: str
+    local: bool  # whether it stays on this machine
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.host}{self.path}"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name or address is this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@hide_arguments
+def base_url(text: str) -> BaseUrl:
+    """Parse a base URL; a missing `/v1` is added, a trailing slash removed.
+
+    Raises:
+        InvalidProfile: The URL cannot be used; the message lists what is allowed.
+    """
+    url = base_url_or_problem(text)
+    if isinstance(url, str):
+        raise UsageError([Problem("base_url", "base_url", url)])
+    return url
+
+
+def base_url_or_problem(text: object) -> BaseUrl | str:
+    """Return the base URL, or a description of what is wrong with it."""
+    if not isinstance(text, str) or not text.strip():
+        return "is missing; it is like https://api.example.com/v1"
+    if not text.isascii() or not text.isprintable() or " " in text or "\\" in text:
+        return "holds characters that do not belong in a URL"
+    try:
+        parts = urlsplit(text)
+        port, host = parts.port, (parts.hostname or "").rstrip(".")
+    except ValueError:
+        return "is not a URL; it is like https://api.example.com/v1"
+    if parts.scheme not in {"https", "http"} or not host:
+        return "must begin with https:// and a host, like https://api.example.com/v1"
+    if "@" in parts.netloc:
+        return "must not hold a user or a password; the key goes into api_key"
+    if parts.query or parts.fragment or "?" in text or "#" in text:
+        return "must not have a query or a fragment"
+    named = f"[{host}]" if ":" in host else host
+    where = named if port in {None, {"https": 443, "http": 80}[parts.scheme]} else f"{named}:{port}"
+    path = "/" + "/".join(segment for segment in parts.path.split("/") if segment)
+    if any(segment in {".", ".."} or "%" in segment for segment in path.split("/")):
+        return "must have a plain path, like /v1"
+    if path.endswith(f"{PREFIX}{PREFIX}"):
+        return f"ends in {PREFIX} twice; right is {parts.scheme}://{where}{path.removesuffix(PREFIX)}"
+    path = path if path.endswith(PREFIX) else f"{path.rstrip('/')}{PREFIX}"
+    if parts.scheme == "http" and not is_loopback(host):
+        return f"would send the key unprotected; right is https://{visible(where)}{path}"
+    return BaseUrl(parts.scheme, where, path, is_loopback(host))

@@ -1,0 +1,80 @@
+"""Build the request of an operation: from arguments, or from a wire body."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import attrs
+
+from workbench.base.errors import InvalidArguments, InvalidRequest, Problem, advise, unknown_name, visible
+from workbench.base.schema import checks, strict_json
+from workbench.base.schema.walk import UnknownMember, build, members, snake
+from workbench.service.interface.convert import Converter, placeholders
+from workbench.service.interface.table import OPERATIONS, Operation
+
+
+def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> tuple[Problem, ...]:
+    """Return all problems of a call with unknown arguments, including broken rules of the known ones."""
+    strange: list[UnknownMember] = []
+    problems = checks.problems(build(operation.request, arguments, strange))
+    unknown = []
+    for member in strange:
+        names = [known.name for known in members(member.of)]
+        problems_of = (unknown_name(name, names) for name in member.names)
+        unknown += [attrs.evolve(problem, path=member.prefix + problem.path) for problem in problems_of]
+    # A member given by its wire name is named once, as unknown, and not as missing besides.
+    spelled = {snake(problem.path) for problem in unknown}
+    return (
+        *unknown,
+        *(problem for problem in problems if problem.rule != "required" or snake(problem.path) not in spelled),
+    )
+
+
+def from_wire(operation: object, body: object, converter: Converter, path_arguments: Mapping[str, str]) -> Any:
+    """Parse a wire body as the request of an operation; see `Client.from_wire`."""
+    row = OPERATIONS.get(operation) if isinstance(operation, str) else getattr(operation, "operation", operation)
+    if not isinstance(row, Operation):
+        raise InvalidArguments(f"no operation {visible(str(operation), 60)!r} (known: {', '.join(OPERATIONS)})")
+    raw = _object(body, row)
+    of_path = {member.name: member.wire for member in members(row.request) if member.wire in placeholders(row.path)}
+    strange = [name for name in path_arguments if name not in of_path]
+    if strange:
+        there = f"; there are {', '.join(of_path)}" if of_path else "; there is none"
+        raise InvalidArguments(
+            [Problem(visible(name, 60), "unknown", f"is not part of the path{there}") for name in strange], of=row.name
+        )
+    # An id may also stand in the body, as in a log; it is taken from there.
+    path = {wire: raw[wire] for wire in of_path.values() if wire in raw}
+    path |= {of_path[name]: value for name, value in path_arguments.items()}
+    rest = {name: _as_text(value) if row.in_query else value for name, value in raw.items() if name not in path}
+    request, problems, unknown = converter.read_request(row, rest, path, from_query=row.in_query)
+    if problems:
+        raise InvalidRequest(problems, of=row.name)
+    if unknown:
+        shown = visible(", ".join(unknown), 200)
+        advise(f"{row.name}: the interface does not know {shown}; it is left out")
+    return request
+
+
+def _as_text(value: object) -> Any:
+    """Return a query value as text; a query stored as JSON may contain numbers and booleans."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | Decimal) else value
+
+
+def _object(body: object, row: Operation[..., Any]) -> Mapping[str, Any]:
+    if body is None:
+        return {}
+    if isinstance(body, Mapping):
+        return body
+    wrong = "must be JSON text or an object"
+    if isinstance(body, str | bytes):
+        try:
+            parsed = strict_json.loads(body if isinstance(body, bytes) else body.encode("utf-8", "surrogatepass"))
+            if isinstance(parsed, Mapping):
+                return parsed
+            wrong = "must be a JSON object"
+        except strict_json.NotJson as error:
+            wrong = f"cannot be read: {error}"
+    raise InvalidRequest([Problem("", "json", wrong)], of=row.name)

@@ -1,0 +1,156 @@
+"""Mask private values that a service repeats in its answers."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, cached_property
+from typing import Any
+from urllib.parse import quote
+
+from workbench.base.schema import walk
+from workbench.base.schema.fields import OPEN
+from workbench.base.schema.masks import DOTS
+from workbench.base.schema.strict_json import JsonObject
+from workbench.base.schema.walk import is_record
+from workbench.service.interface.table import Operation
+
+
+class Cleaner:
+    """Mask private values repeated in text or nested JSON, also with other case or grouping.
+
+    It cleans every answer of a service before it enters an error, the journal, a log, a span, a recording or an export.
+
+    Args:
+        operation: The operation; members that its records declare private are masked whatever their value.
+        request: The request whose private values are masked.
+        key: Returns the key, which is masked too.
+    """
+
+    def __init__(self, operation: Operation[..., Any], request: object, key: Callable[[], bytes]) -> None:
+        self._operation, self._request, self._key = operation, request, key
+
+    def __call__(self, value: object) -> Any:
+        """Return a text or JSON value, including member names, with private values masked. A masked number becomes
+        text.
+        """
+        if isinstance(value, str):
+            return self._pattern.sub(DOTS, value) if self._is_near(value) else value
+        if isinstance(value, Mapping):
+            return JsonObject({self(str(name)): self._member(str(name), inner) for name, inner in value.items()})
+        if isinstance(value, list | tuple):
+            return [self(inner) for inner in value]
+        if isinstance(value, bool | None) or not self._is_near(str(value)) or not self._pattern.search(str(value)):
+            return value
+        return DOTS
+
+    def _is_near(self, text: str) -> bool:
+        """Return whether a text may repeat a private value; a quick test before the pattern, which takes 50 ms to
+        build.
+        """
+        folded = _letters(text)
+        return any(map(text.__contains__, self._marks)) or any(form in folded for form in self._folded)
+
+    @cached_property
+    def _marks(self) -> frozenset[str]:
+        """Parts that a text must contain to be checked: starts of escapes, and short values as separate words."""
+        short = [text for text in self._texts if len(_letters(text)) <= 3]
+        return frozenset(["%", "\\", "&", *short, *map(str.upper, short)])
+
+    @cached_property
+    def _folded(self) -> frozenset[str]:
+        folded = map(_letters, self._texts)
+        return frozenset(form.lstrip("0") or form for form in folded if len(form) > 3)
+
+    def _member(self, name: str, value: object) -> Any:
+        is_private = _letters(name) in self._private_names and not isinstance(value, bool | Mapping | None)
+        return DOTS if is_private else self(value)
+
+    @cached_property
+    def _private_names(self) -> frozenset[str]:
+        records = (self._operation.request, self._operation.answer)
+        leaves = (leaf for cls in records if is_record(cls) for _, leaf in walk.leaves(cls))
+        return frozenset(_letters(leaf.wire) for leaf in leaves if leaf.about.privacy is not OPEN)
+
+    def _private(self) -> Iterator[Any]:
+        for _, member, value, _ in walk.values(self._request):
+            if member.about.privacy is not OPEN:
+                yield from _plain(value)
+
+    @cached_property
+    def _texts(self) -> frozenset[str]:
+        texts = {form for value in self._private() for form in _forms(value)} | {self._key().decode("ascii")}
+        return frozenset(text for text in texts if len(text) > 1)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        patterns = (_grouped(text) for text in sorted(self._texts, key=len, reverse=True))
+        return re.compile("|".join(filter(None, patterns)) or r"(?!)")
+
+
+def _plain(value: object) -> Iterator[Any]:
+    """Yield the scalar values within a value; a request that is not checked may contain mappings."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from _plain(inner)
+    elif not isinstance(value, bool | None):
+        yield value
+
+
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text, without case and accents."""
+    plain = text if text.isascii() else unicodedata.normalize("NFKD", text)
+    return re.sub(r"[\W_]", "", plain).casefold()
+
+
+def _forms(value: object) -> Iterator[str]:
+    """Yield a value as text; for a date also its other national formats."""
+    text = str(value)
+    yield text
+    digits = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", text)
+    if digits is not None:
+        year, month, day = digits.groups()
+        yield from (f"{day}.{month}.{year}", f"{month}/{day}/{year}", f"{year}{month}{day}")
+        yield from (f"{int(month)}/{int(day)}/{year}", f"{int(day)}.{int(month)}.{year}")
+        if month in _MONTHS:
+            name = _MONTHS[month]
+            yield from (
+                f"{name} {day}, {year}",
+                f"{name} {int(day)}, {year}",
+                f"{int(day)} {name} {year}",
+                f"{day} {name} {year}",
+            )
+            yield from (f"{name[:3]} {int(day)}, {year}", f"{int(day)} {name[:3]} {year}")
+
+
+_NAMES = "January February March April May June July August September October November December"
+_MONTHS = {f"{number:02}": name for number, name in enumerate(re.findall(r"\w+", _NAMES), 1)}
+_SEPARATOR = r"(?:[\W_]|%[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|&#?\w{1,6};){0,6}?"
+
+
+@cache
+def _character(character: str) -> str:
+    """Return a pattern for a letter or digit in either case, with or without accent, full-width, or escaped."""
+    plain = unicodedata.normalize("NFD", character)[0]
+    forms = {form for c in (character, plain) for form in (c, c.upper(), c.lower())}
+    forms |= {chr(ord(form) + 0xFEE0) for form in forms if len(form) == 1 and form.isascii()}
+    forms |= {unicodedata.normalize("NFD", character), f"\\u{ord(character):04x}", f"\\u{ord(character):04X}"}
+    forms |= {quote(character), quote(character).lower(), f"&#{ord(character)};"}
+    return "(?:" + "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True)) + ")"
+
+
+def _grouped(text: str) -> str:
+    """Return a pattern for a private text with any grouping of digits or separation of words."""
+    letter_groups = ["".join(map(_character, word)) for word in re.findall(r"[^\W_]+", text)]
+    letters = "".join(re.findall(r"[^\W_]", text))
+    if not letters:
+        return re.escape(text)
+    if len(letters) <= 3:  # as a part of other words it says nothing
+        forms = "|".join(sorted({re.escape(text), re.escape(text.upper())}))
+        return rf"(?<![^\W_])(?:{forms})(?![^\W_])"
+    if any(map(str.isdigit, letters)):
+        letter_groups = [_character(c) for c in (letters.lstrip("0") if len(letters.lstrip("0")) > 3 else letters)]
+        return "0*" + _SEPARATOR.join(letter_groups)
+    apart = _SEPARATOR.replace("{0,", "{1,").join(map(_character, letters))  # as in a text of another encoding
+    return f"{_SEPARATOR.join(letter_groups)}|{apart}"

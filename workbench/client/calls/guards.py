@@ -1,0 +1,282 @@
+"""Checks before a call: arming in production, caps, allowed recipients and duplicate writes."""
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+import attrs
+
+from workbench.base.errors import (
+    DuplicateSuspected,
+    NotArmed,
+    Problem,
+    UsageError,
+    WrongEnvironment,
+    advise,
+    hide_arguments_of_methods,
+    visible,
+)
+from workbench.base.remedies import Remedy
+from workbench.base.schema.fields import SECRET
+from workbench.base.schema.walk import Member, values
+from workbench.base.system.process import at_start, refusal
+from workbench.client.calls.journal import Recorder
+from workbench.client.calls.keys import Key
+from workbench.client.calls.pace import Budget, Clock, Pace, http_date
+from workbench.service.interface.convert import Converter
+from workbench.service.interface.formats import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
+from workbench.service.interface.table import OPERATIONS, Call, Operation
+
+LONGEST = 120  # minutes that an arming may last
+
+
+@hide_arguments_of_methods
+@attrs.frozen(kw_only=True)
+class Limits:
+    """Limits on what a client sends: rates, amounts, rows and recipients; None sets no limit.
+
+    Attributes:
+        reads_per_second: Maximum reads per second.
+        writes_per_second: Maximum calls with an effect per second.
+        amount: Maximum cents of one call.
+        native_amount: Maximum native token units of one withdrawal.
+        rows: Maximum rows of one bulk run.
+        sum: Maximum cents of one bulk run.
+        recipients: Addresses that withdrawals may go to.
+    """
+
+    reads_per_second: float | None = None
+    writes_per_second: float | None = None
+    amount: int | None = None
+    native_amount: int | None = None
+    rows: int | None = None
+    sum: int | None = None
+    recipients: tuple[str, ...] | None = None
+
+    @property
+    def caps(self) -> bool:
+        """Whether the amounts or recipients of single calls are limited."""
+        return any(cap is not None for cap in (self.amount, self.native_amount, self.recipients))
+
+
+@attrs.frozen(kw_only=True)
+class Arming:
+    """Permission for writes in production: operations, expiry and reason."""
+
+    operations: frozenset[str]
+    until: datetime
+    until_monotonic: float
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
+class Confirmation:
+    """Text that a person must type before an irreversible call in production."""
+
+    says: str
+    types: str
+
+
+@attrs.define(kw_only=True, eq=False, repr=False)
+class ClientContext:
+    """State shared by a client and its views, and the checks that decide whether a call may be sent."""
+
+    environment: str
+    limits: Limits
+    clock: Clock
+    host: str
+    key: Key
+    timeout: float | None
+    check: bool
+    converter: Converter
+    pace: Pace
+    recorder: Recorder | None
+    headers: list[tuple[bytes, bytes]]  # of every call, besides the key
+    real: bool  # whether a service answers, not an embedded sandbox
+    hosted: bool = False  # whether a sandbox answers that shares its server with others
+    arming: Arming | None = None
+    idempotency_header: str | None = None
+    attempts: int = 3  # in all, of a read
+    budget: Budget = attrs.field(factory=Budget)
+    newest_date: tuple[str, float] | None = None  # the newest Date header, and our time of day when it came
+    noticed: dict[str, str] = attrs.field(factory=dict)
+    as_bytes: bool = False  # whether bodies are returned unread
+    on_rate_limit: Callable[[], object] = lambda: None
+
+    @property
+    def production(self) -> bool:
+        """Whether the environment is production: effects must be armed, and simulations do not exist."""
+        return self.environment == "production"
+
+    @property
+    def locked(self) -> str:
+        """Reason why this service gets no calls with an effect; empty if it may."""
+        if not self.real or self.hosted:
+            return ""
+        return f"{READONLY}=1 is set" if readonly() else refusal(effect=True, production=self.production)
+
+    @property
+    def armed(self) -> Arming | None:
+        """Current arming. A machine that was suspended does not stay armed."""
+        arming = self.arming
+        if arming and (self.clock.now() >= arming.until or self.clock.monotonic() >= arming.until_monotonic):
+            self.arming = arming = None
+        return arming
+
+    def new_arming(self, operations: Iterable[Any] | str, minutes: Any, reason: Any) -> Arming:
+        """Return an arming that begins now.
+
+        Raises:
+            UsageError: The arming is invalid; the message lists all problems.
+        """
+        problems: list[Problem] = []
+        names = _names(operations, problems)
+        if not isinstance(minutes, int | float) or isinstance(minutes, bool) or not 0 < minutes <= LONGEST:
+            problems.append(Problem("minutes", "maximum", f"must be more than 0 and at most {LONGEST}"))
+        if not isinstance(reason, str) or not reason.strip():
+            problems.append(Problem("reason", "required", "is required; the journal records it"))
+        if self.locked:
+            problems.append(Problem("", "readonly", f"{self.locked}; nothing can be armed"))
+        if problems:
+            raise UsageError(problems, of="arm")
+        return Arming(
+            operations=names,
+            until=self.clock.now() + timedelta(minutes=minutes),
+            until_monotonic=self.clock.monotonic() + 60 * minutes,
+            reason=visible(reason.strip(), 200),
+        )
+
+    def check_operation(self, operation: Operation[..., Any]) -> None:
+        """Check that the environment and its arming allow an operation, regardless of its request.
+
+        Raises:
+            WrongEnvironment: A simulation aimed at production.
+            NotArmed: A write in production that was not armed, or WORKBENCH_READONLY=1.
+        """
+        if self.production and operation.sandbox_only:
+            raise WrongEnvironment(
+                f"{operation.name} exists only in sandboxes, and this client is for production. Nothing was sent."
+            )
+        if not operation.effect:
+            return
+        if self.locked:
+            raise NotArmed(f"{operation.name}: {self.locked}, so nothing with an effect is sent.")
+        if not self.production:
+            return
+        arming = self.armed
+        if arming is None or operation.name not in arming.operations:
+            was = "" if arming is None else f" Armed now: {', '.join(sorted(arming.operations))}."
+            raise NotArmed(
+                f"{operation.name} has an effect, and this client is for production.{was} Nothing was sent. "
+                f"{Remedy('arm', operation=operation.name, option=operation.name.replace('_', '-'))}"
+            )
+
+    def check_duplicate(self, what: str, earlier: Any) -> None:
+        """Refuse a write repeated within 24 hours in production; elsewhere warn about it."""
+        said = (
+            f"{what}: the same request was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC, outcome "
+            f"{earlier.outcome.shown} "
+            f"(journal {earlier.id})"
+        )
+        if self.production:
+            raise DuplicateSuspected(f"{said}. Nothing was sent; {Remedy('again')}.", earlier=earlier.id)
+        advise(f"{said}; it is sent again")
+
+    @property
+    def clock_skew(self) -> float | None:
+        """Seconds by which this machine's clock is ahead of the service's latest `Date` header; None before the first
+        call.
+
+        The header has a resolution of one second, so a difference below two is not significant.
+        """
+        if self.newest_date is None:
+            return None
+        text, here = self.newest_date
+        there = http_date(text)
+        return None if there is None else here - there
+
+    def note(self, kind: str, text: str) -> None:
+        """Record a note in the journal, if the client has one."""
+        if self.recorder is not None:
+            self.recorder.note(kind, text)
+
+
+READONLY = "WORKBENCH_READONLY"
+
+
+def readonly() -> bool:
+    """Return whether WORKBENCH_READONLY forbids effects on real services, now or when the process started."""
+    return _is_on(at_start(READONLY)) or _is_on(os.environ.get(READONLY, ""))
+
+
+def _is_on(value: str) -> bool:
+    return value.strip().lower() not in {"", "0", "false", "no"}
+
+
+def _names(operations: Iterable[Any] | str, problems: list[Problem]) -> frozenset[str]:
+    named = [operations] if isinstance(operations, str) else operations
+    rows = [name.operation if isinstance(name, Call) else name for name in named]
+    names = {row.name if isinstance(row, Operation) else row for row in rows}
+    wrong = sorted(str(name) for name in names if name not in OPERATIONS or not OPERATIONS[name].effect)
+    if wrong or not names:
+        rejected = f"; not {visible(', '.join(wrong), 100)}" if wrong else ""
+        problems.append(Problem("operations", "enum", f"must be names of operations with an effect{rejected}"))
+    return frozenset(names)
+
+
+def confirmation_text(operation: Operation[..., Any], request: object, host: str) -> str:
+    """Return the text that a person confirms before a call in production: operation, host, and each value sent.
+
+    Amounts and destinations come first. Secret values show only their last four characters.
+    """
+    rows = [(field, path, value) for path, field, value, _ in values(request)]
+    rows.sort(key=lambda row: _importance(row[0]))
+    typed = confirmation(operation, request)
+    lines = [f"PRODUCTION, {host}: {operation.name}: {typed.says if typed else operation.doc.rstrip('.')}."]
+    lines += [f"{path}: {_confirmed(field, value)}" for field, path, value in rows]
+    return "\n".join(lines)
+
+
+_DESTINATIONS = (EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, CHAIN_ADDRESS, WALLET)
+
+
+def _importance(member: Member) -> int:
+    rule = member.about.rule
+    if rule.unit is not None or "amount" in member.name:
+        return 0
+    named = member.name in ("account_number", "routing_number")
+    return 1 if named or rule in _DESTINATIONS else 2
+
+
+def _confirmed(member: Member, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    rule = member.about.rule
+    if member.about.privacy is SECRET:
+        numbered = rule.format in ("account-number", "password") and isinstance(value, str) and len(value) > 6
+        return f"ends in {visible(value[-4:])} ({len(value)} characters)" if numbered else "given, not shown"
+    if not isinstance(value, str):
+        return f"{value} {rule.unit}" if rule.unit else str(value)
+    return json.dumps(visible(value), ensure_ascii=False)
+
+
+def confirmation(operation: Operation[..., Any], r: Any) -> Confirmation | None:
+    """Return the text to type before this call in production; None if the call is reversible."""
+    match operation.name:
+        case "sign_withdrawal":
+            asked = f"{r.amount} {'native units' if r.is_amount_native else 'cents'} to {r.recipient_address}"
+            return Confirmation(says=asked, types=f"{r.amount} {str(r.recipient_address)[-8:]}")
+        case "delete_payment_account":
+            subject, says = r.payment_account_id, "payment account {} is permanently deleted"
+        case "update_dispute" if r.status:
+            subject, says = r.dispute_id, "dispute {} is canceled, which cannot be undone"
+        case "update_user" if r.is_active is False:
+            subject, says = r.user_id, "user {} is deactivated"
+        case "update_user" if r.wallet_address or r.solana_address or r.stellar_address:
+            wallets = [address for address in (r.wallet_address, r.solana_address, r.stellar_address) if address]
+            subject, says = r.user_id, f"user {{}} gets the wallet {', '.join(map(visible, wallets))}"
+        case _:
+            return None
+    return Confirmation(says=says.format(subject), types=str(subject)[-8:])

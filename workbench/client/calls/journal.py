@@ -1,0 +1,589 @@
+"""Journal of calls with an effect, recorded before they are sent, with their outcomes.
+
+It is a SQLite database: in memory for an embedded sandbox, in an owner-only file for a real service. A call is on disk
+before it is sent. Requests and answers are stored masked, and a body only as a keyed hash.
+"""
+
+import getpass
+import hashlib
+import hmac
+import json
+import os
+import re
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakValueDictionary
+
+import attrs
+import orjson
+
+from workbench.base.errors import (
+    CannotRecord,
+    InvalidRequest,
+    UnusableFile,
+    UsageError,
+    hide_arguments_of_methods,
+    not_allowed,
+    visible,
+)
+from workbench.base.renamed import former_members
+from workbench.base.schema import walk
+from workbench.base.schema.masks import masked
+from workbench.base.schema.rules import FULL
+from workbench.base.schema.walk import is_record
+from workbench.base.system.database import Database
+from workbench.base.system.files import check_place
+from workbench.base.system.interrupts import uninterrupted
+from workbench.client.calls.effects import NEAR, Outcome, Resolution, may_be_evidence, next_step
+from workbench.client.calls.effects import Entry as Entry  # of the journal, for whoever reads one
+from workbench.client.calls.effects import Note as Note
+from workbench.client.calls.keys import installation_secret
+from workbench.client.calls.pace import Clock
+from workbench.service.interface.table import OPERATIONS, Operation
+from workbench.service.rendering.text import minor_digits
+
+APPLICATION = 0x43495257  # "CIRW"
+SAME_WITHIN = timedelta(days=1)
+_SCHEMA = """
+CREATE TABLE calls (
+  number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, operation TEXT NOT NULL, what TEXT NOT NULL,
+  environment TEXT NOT NULL, started TEXT NOT NULL, ending TEXT NOT NULL, ended TEXT, status INTEGER, error TEXT,
+  request TEXT NOT NULL, answer TEXT, digest TEXT NOT NULL, process TEXT NOT NULL, resend_of TEXT, said TEXT
+) STRICT;
+CREATE INDEX calls_digest ON calls (digest, started);
+CREATE TABLE notes (number INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL) STRICT;
+CREATE TABLE keys (number INTEGER PRIMARY KEY, call TEXT NOT NULL UNIQUE, key TEXT NOT NULL) STRICT;
+CREATE INDEX keys_key ON keys (key)
+"""
+_VERSION = 2  # the first one has no keys
+_COLUMNS = (
+    "id, operation, what, environment, started, ending, ended, status, error, request, answer, digest, process, "
+    "resend_of, said"
+)
+_INSERT = f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * len(_COLUMNS.split(', ')))})"
+_ENDING, _REQUEST = (_COLUMNS.split(", ").index(name) for name in ("ending", "request"))
+_MAX_UNWRITTEN = 1000
+_KEY = "(SELECT key FROM keys WHERE call = calls.id AND {undamaged})"
+_any_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+
+
+def _json(value: object) -> str:
+    try:
+        return orjson.dumps(value, default=str).decode()
+    except TypeError:  # as for a whole number of more than 64 bits
+        return _any_json(value)
+
+
+class Recorder:
+    """Write side of the journal, used by the client. The database is opened on first use."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, clock: Clock) -> None:
+        self.place = "memory" if path is None else str(path)
+        self.clock = clock
+        self.send_again: Callable[[Any, str], Any] | None = None
+        """Set by the client: send a request again, as the resend of an entry."""
+        self.events: Callable[[], Iterable[Any]] | None = None
+        """Set by the session: the events received, as evidence."""
+        self.skew: Callable[[], float | None] | None = None
+        """Set by the client: seconds that our clock is ahead of the service's, in whose time events are."""
+        self._path = None if path is None else Path(path)
+        self._random = os.urandom(32)
+        self._database: Database | None = None
+        self._pid = 0
+        self._process = ""
+        self._opening = threading.Lock()
+        self._calls: WeakValueDictionary[str, Any] = WeakValueDictionary()
+        self._unwritten: dict[str, list[Any]] = {}  # of a journal in memory: calls since it was last read
+
+        if self._path is not None:
+            if self.is_file:
+                self.opened()
+            else:
+                check_place(self._path)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the file exists; a journal without entries creates none."""
+        return self._path is not None and self._path.exists()
+
+    def _here(self) -> str:
+        """Return the name of this process in its entries; other processes test a lock with this name to see whether it
+        runs.
+
+        After a fork, calls in flight belong to the parent.
+        """
+        if self._pid != os.getpid():
+            self._opening, self._calls = threading.Lock(), WeakValueDictionary()
+            self._process, self._pid = os.urandom(8).hex(), os.getpid()
+        return self._process
+
+    def opened(self) -> Database:
+        """Return the database with all calls so far; open it on first use."""
+        self._here()
+        with self._opening:
+            if self._database is None:
+                self._database = Database(
+                    self._path,
+                    application=APPLICATION,
+                    schema=_SCHEMA,
+                    checked=["calls", "notes", "keys"],
+                    version=_VERSION,
+                    added=("keys", "keys_key"),
+                )
+                self._database.remove_ended_leases()
+            if self._unwritten:
+                with uninterrupted:  # or an interrupt after the commit would leave them to be written again
+                    with self._database.write():
+                        self._database.run_many(_INSERT, [[*map(_column, row)] for row in self._unwritten.values()])
+                    self._unwritten.clear()
+            return self._database
+
+    def _write(self, statement: str, values: tuple[Any, ...]) -> None:
+        with _usable("written, so nothing is sent"):
+            self.opened().run(statement, values)
+
+    def rows(self, table: str, columns: str, test: str = "1", values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """Return the undamaged rows that match a filter, in insertion order."""
+        if self._path is not None and self._database is None and not self.is_file:
+            return []
+        with _usable("read"):
+            file = self.opened()
+            whole = file.undamaged(table)
+            return file.run(f"SELECT {columns} FROM {table} WHERE {test} AND {whole} ORDER BY number", values)
+
+    # for the client
+
+    def digest(self, operation: Operation[..., Any], body: bytes) -> str:
+        """Return the keyed hash of a body; without the key, values cannot be recovered by hashing candidates."""
+        secret = self._random if self._path is None else installation_secret()
+        return hmac.new(secret, operation.name.encode() + b"\0" + body, hashlib.sha256).hexdigest()
+
+    def begin(self, entry: Entry, shown: dict[str, Any], call: object) -> None:
+        """Record a call with its masked request before it is sent. If `call` ends without a recorded outcome, the
+        outcome is unknown.
+
+        Raises:
+            CannotRecord: The call cannot be recorded, so it must not be sent.
+        """
+        row = [
+            entry.id,
+            entry.operation,
+            entry.what,
+            entry.environment,
+            entry.started,
+            entry.outcome.value,
+            None,
+            None,
+            None,
+            shown,
+            None,
+            entry.digest,
+            self._here(),
+            entry.resend_of,
+            None,
+        ]
+        self._calls[entry.id] = call
+        if self._path is None and entry.idempotency_key is None:  # a process that ends takes it along in any case
+            with self._opening:
+                self._unwritten[entry.id] = row
+            if len(self._unwritten) >= _MAX_UNWRITTEN:
+                self.opened()
+            return
+        with _usable("written, so nothing is sent"):
+            # The lock tells other processes that calls of this one may be in flight.
+            database = self.opened()
+            with self._opening:
+                if not database.lease(self._process):
+                    raise UnusableFile(f"the lock of {self.place} cannot be taken")
+        if entry.idempotency_key is not None:  # before the call: without it a resend would have another key
+            self._write("INSERT INTO keys (call, key) VALUES (?, ?)", (entry.id, entry.idempotency_key))
+        self._write(_INSERT, tuple(map(_column, row)))
+
+    def finish(
+        self,
+        attempt: str,
+        outcome: Outcome,
+        *,
+        status: int | None = None,
+        answer: object = None,
+        error: str | None = None,
+    ) -> None:
+        """Record the outcome of a call.
+
+        Raises:
+            CannotRecord: It cannot be recorded; the entry then counts as unknown.
+        """
+        ending = (outcome.value, self.clock.now(), status, error)
+        kept = _masked(answer)
+        with self._opening:
+            if (row := self._unwritten.get(attempt)) is not None:
+                if row[_ENDING] == Outcome.SENDING:
+                    row[_ENDING:_REQUEST], row[_REQUEST + 1] = ending, kept
+                return
+        self._write(
+            "UPDATE calls SET ending = ?, ended = ?, status = ?, error = ?, answer = ? WHERE id = ? AND ending = "
+            "'sending'",
+            (*map(_column, (*ending, kept)), attempt),
+        )
+
+    def earlier(self, digest: str) -> Entry | None:
+        """Return the newest entry with the same body within a day that may have been carried out."""
+        test = (
+            "digest = ? AND started > ? AND coalesce(json_extract(said, '$.end'), ending) NOT IN ('refused', "
+            "'not_sent')"
+        )
+        entries = self.entries(test, (digest, _stored(self.clock.now() - SAME_WITHIN)))
+        return entries[-1] if entries else None
+
+    def check_same(self, attempt: str, operation: str, shown: object, digest: str) -> None:
+        """Check that a request is the one of an entry.
+
+        Raises:
+            UsageError: It is a different request.
+        """
+        (entry,) = self.entries("id = ?", (attempt,))
+        if not _is_same(entry, operation, shown, digest):
+            raise UsageError(f"entry {attempt} is another request: {entry.what}", of="journal.resend")
+
+    def idempotency_key(self, attempt: str) -> str | None:
+        """Return the idempotency key that an attempt was sent with."""
+        (entry,) = self.entries("id = ?", (attempt,))
+        return entry.idempotency_key
+
+    def check_key(self, key: str, operation: str, shown: object, digest: str) -> None:
+        """Check that an idempotency key was not sent with another request.
+
+        Raises:
+            InvalidRequest: The key was sent with another request.
+        """
+        for entry in self.entries("id IN (SELECT call FROM keys WHERE key = ?)", (key,)):
+            if not _is_same(entry, operation, shown, digest):
+                raise InvalidRequest(
+                    f"the key {key!r} belongs to another call: {entry.what} (journal {entry.id})", of="idempotency"
+                )
+
+    def resolve(self, attempt: str, outcome: Outcome, note: str, by: str) -> None:
+        """Record how a call with an unknown outcome ended, and who resolved it."""
+        said = {"end": outcome.value, "note": note, "by": by, "at": _stored(self.clock.now())}
+        self._write("UPDATE calls SET ending = 'unknown', said = ? WHERE id = ?", (_json(said), attempt))
+
+    def note(self, kind: str, text: str) -> None:
+        """Record a note about the client."""
+        now = _stored(self.clock.now())
+        self._write("INSERT INTO notes (at, kind, text) VALUES (?, ?, ?)", (now, kind, text))
+
+    # for the journal
+
+    def entries(self, test: str = "1", values: tuple[Any, ...] = ()) -> list[Entry]:
+        """Return entries, oldest first. A call in flight whose process ended or lost track of it is unknown."""
+        here = self._here()
+        if self._path is not None and self._database is None and not self.is_file:
+            return []
+        with _usable("read"):
+            key = _KEY.format(undamaged=self.opened().undamaged("keys"))
+        entries = [_entry(row) for row in self.rows("calls", f"{_COLUMNS}, {key}", test, values)]
+        return [self._lost(entry, here) if entry.outcome is Outcome.SENDING else entry for entry in entries]
+
+    def _lost(self, entry: Entry, here: str) -> Entry:
+        call = self._calls.get(entry.id)
+        if (call is not None and call.active) or (entry.process != here and self.opened().is_leased(entry.process)):
+            return entry
+        return attrs.evolve(entry, outcome=Outcome.UNKNOWN, error=entry.error or "its outcome was not recorded")
+
+    def close(self) -> None:
+        """Close the file; the next use reopens it. A journal in memory is not lost."""
+        if self._database is not None and self._path is not None:
+            self._database.end_lease(self._process, forever=True)
+            self._database.close()
+            self._database = None
+
+
+@contextmanager
+def _usable(how: str) -> Iterator[None]:
+    """Raise CannotRecord if the journal's file fails within a `with` block."""
+    try:
+        yield
+    except (UnusableFile, sqlite3.Error, OSError) as error:
+        reason = str(error) if isinstance(error, UnusableFile) else type(error).__name__
+        raise CannotRecord(f"The journal cannot be {how}: {reason}") from None
+
+
+def _masked(value: object) -> Any:
+    """Return a masked request or answer, for display and storage."""
+    if isinstance(value, list):
+        return [_masked(item) for item in value]
+    return masked(value) if is_record(value) else None
+
+
+def _is_same(entry: Entry, operation: str, shown: object, digest: str) -> bool:
+    """Return whether a request is that of an entry, by its digest or, without one, by its masked values."""
+    if entry.operation != operation:
+        return False
+    if digest and entry.digest:
+        return digest == entry.digest
+    return bool(json.loads(_json(shown)) == entry.request)
+
+
+def _column(value: object) -> Any:
+    """Return a value for its column: times as UTC text, masked records as JSON."""
+    if value is None or value.__class__ is str:
+        return value
+    if isinstance(value, datetime):
+        return _stored(value)
+    return _json(value) if isinstance(value, dict | list) else value
+
+
+def _stored(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    kept: dict[str, Any] = dict(zip([*_COLUMNS.split(", "), "idempotency_key"], row, strict=True))
+    said: Mapping[str, Any] | None = json.loads(kept.pop("said") or "null")
+    outcome, ended, answer = Outcome(kept.pop("ending")), kept.pop("ended"), kept.pop("answer")
+    return Entry(
+        **kept | {"request": json.loads(kept["request"]), "started": datetime.fromisoformat(kept["started"])},
+        outcome=outcome,
+        ended=None if ended is None else datetime.fromisoformat(ended),
+        answer=None if answer is None else json.loads(answer),
+        resolution=None
+        if said is None
+        else Resolution(
+            outcome=Outcome(said["end"]), note=said["note"], by=said["by"], at=datetime.fromisoformat(said["at"])
+        ),
+    )
+
+
+Entries = list[Entry]
+Events = list[Any]
+Rows = list[dict[str, Any]]
+
+
+@hide_arguments_of_methods
+class Journal:
+    """History of calls with an effect: iterate it, filter it with `list`, and resolve unknown outcomes."""
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+        __getattr__ = former_members("a", "journal")
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, clock: Clock | None = None) -> None:
+        """Open the journal.
+
+        Args:
+            path: File of the journal, readable only by its owner; None stores it in memory.
+            clock: Clock for its entries (default: the system clock).
+
+        Raises:
+            UnusableFile: The file is not a journal, is damaged, or cannot be written, as on a read-only file system.
+        """
+        self._recorder = Recorder(path, clock or Clock())
+
+    @property
+    def _place(self) -> str:
+        """Location of the journal: "memory" or a path."""
+        return self._recorder.place
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Notes about the client itself, for example when it was armed."""
+        rows = self._recorder.rows("notes", "at, kind, text")
+        return tuple(Note(at=datetime.fromisoformat(at), kind=kind, text=text) for at, kind, text in rows)
+
+    @property
+    def damaged(self) -> tuple[int, ...]:
+        """Numbers, counted from 1, of calls whose record in the file is damaged or missing; they are omitted."""
+        recorder = self._recorder
+        return tuple(recorder.opened().damaged("calls")) if recorder.is_file else ()
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._recorder.entries())
+
+    def __bool__(self) -> bool:
+        return True  # an empty journal is a journal
+
+    def __len__(self) -> int:
+        return len(self._recorder.rows("calls", "number"))
+
+    def __getitem__(self, attempt: str) -> Entry:
+        if (entry := self.get(attempt)) is None:
+            raise UsageError(f"the journal has no entry {visible(str(attempt), 60)!r}", of="journal")
+        return entry
+
+    def get(self, attempt: str) -> Entry | None:
+        """Return the entry with an attempt's id; None if it does not exist."""
+        return next(iter(self._recorder.entries("id = ?", (attempt,))), None)
+
+    def list(
+        self,
+        *,
+        operation: object = None,
+        outcome: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        text: str | None = None,
+    ) -> Entries:
+        """Return the matching entries, oldest first; all entries without arguments.
+
+        Args:
+            operation: Name of the operation, or the operation itself as `api.update_user`.
+            outcome: "done", "refused", "not_sent", "unknown" or "sending"; a later resolution takes precedence.
+            since: Earliest start of the call.
+            until: Latest start of the call.
+            text: Part of the description of the call, such as an id.
+        """
+        operation = getattr(getattr(operation, "operation", operation), "name", operation)
+        if operation is not None and operation not in OPERATIONS:
+            raise UsageError([not_allowed("operation", operation, OPERATIONS)], of="journal.list")
+        wanted = None if outcome is None else _outcome(outcome)
+        if outcome is not None and wanted is None:
+            raise UsageError([not_allowed("outcome", outcome, (*Outcome, "sending"))], of="journal.list")
+        return [
+            entry
+            for entry in self
+            if (operation is None or entry.operation == operation)
+            and (wanted is None or entry.final_outcome is wanted)
+            and (since is None or entry.started >= since)
+            and (until is None or entry.started <= until)
+            and (text is None or text in entry.what)
+        ]
+
+    def unknown(self) -> Entries:
+        """Return the calls with an unknown outcome."""
+        entries = self._recorder.entries("ending IN ('sending', 'unknown') AND said IS NULL")
+        return [entry for entry in entries if entry.is_unknown]
+
+    def resolve(self, attempt: str, outcome: Literal["done", "not_sent", "not sent"], *, note: str = "") -> Entry:
+        """Record the actual outcome of a call whose outcome was unknown, with person and time. It can be corrected
+        later.
+        """
+        entry, said = self[attempt], _outcome(outcome)
+        if said is None or said not in {Outcome.DONE, Outcome.NOT_SENT}:
+            raise UsageError('an unknown outcome is resolved as "done" or "not_sent"', of="journal.resolve")
+        if entry.outcome is not Outcome.UNKNOWN:
+            raise UsageError(f"entry {attempt} is not unknown but {entry.outcome.shown}", of="journal.resolve")
+        if entry.resolution is not None:
+            self._recorder.note("resolved again", f"{attempt} was {entry.resolution}")
+        self._recorder.resolve(attempt, said, note, _person())
+        return self[attempt]
+
+    def resend(self, attempt: str, request: object, *, accept_double: bool = False) -> Any:
+        """Send a call with an unknown outcome again; its effect may then happen twice.
+
+        The journal stores no bodies, so pass the same request again. It is sent with the idempotency key of the first
+        attempt, if that had one. A deletion answered with "not found" counts as done.
+
+        Args:
+            request: The arguments of the call as a dict, or the request record.
+            accept_double: Must be True, to confirm that the effect may happen twice.
+        """
+        entry = self[attempt]
+        if accept_double is not True:
+            raise UsageError(f"pass accept_double=True: {next_step(entry.operation)}", of="journal.resend")
+        if not entry.is_unknown:
+            now = f"was resolved as {entry.resolution}" if entry.resolution else f"is {entry.outcome.shown}"
+            raise UsageError(f"entry {attempt} is not unknown: it {now}", of="journal.resend")
+        if self._recorder.send_again is None:
+            raise UsageError("this journal has no client; use api.journal", of="journal.resend")
+        return self._recorder.send_again(request, attempt)
+
+    def evidence(self, attempt: str) -> Events:
+        """Return received events that may be the effect of a call. They are evidence, not proof."""
+        entry, recorder = self[attempt], self._recorder
+        ahead = (recorder.skew() if recorder.skew else None) or 0.0
+        earliest = entry.started - NEAR - timedelta(seconds=ahead)
+        return [
+            event for event in (recorder.events() if recorder.events else ()) if may_be_evidence(entry, event, earliest)
+        ]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._recorder.close()
+
+    def __repr__(self) -> str:
+        try:
+            held = f"{len(self)} calls, {len(self.unknown())} unknown"
+        except CannotRecord:  # what prints a list of things must not fail over one of them
+            held = "cannot be read"
+        return f"<journal in {self._place}: {held}>"
+
+
+def what(operation: Operation[..., Any], request: object) -> str:
+    """Return a one-line description of a call, without private values, as recorded in the journal."""
+    text = _what(operation.name, request)
+    if not text:
+        given = {member: str(getattr(request, member.name)) for member in walk.members(operation.request)}
+        ids = {member.wire: value for member, value in given.items()}
+        path = re.sub(r"\{(\w+)\}", lambda place: ids[place[1]], operation.path)
+        in_body = [
+            f"{member.wire} {value}"
+            for member, value in given.items()
+            if member.about.rule.format == "uuid" and value != "None" and value not in path
+        ]
+        text = ", ".join([f"{operation.method} {path}", *in_body])
+    return visible(text, 300)
+
+
+def _what(name: str, r: Any) -> str:
+    match name:
+        case "sign_withdrawal":
+            unit = "native units" if r.is_amount_native else "cents"
+            return f"GET withdrawal signature for {r.amount} {unit} of token {r.token} to {r.recipient_address}"
+        case "simulate_authorization":
+            amount = _money(r.amount, r.currency)
+            return f"POST authorization of {amount} {visible(str(r.currency), 8)} on card {r.card_id}"
+        case "simulate_reversal":
+            down = "in full" if r.new_amount is FULL else f"down to {_money(r.new_amount)}"
+            return f"POST reversal of transaction {r.transaction_id} {down}"
+        case "simulate_refund":
+            amount = "the full amount" if r.amount is FULL else _money(r.amount)
+            return f"POST refund of {amount} on transaction {r.transaction_id}"
+        case "create_payment_account":
+            named = f" {visible(str(r.nickname), 64)!r}" if r.nickname else ""
+            return f"POST payment account{named} for {f'user {r.user_id}' if r.user_id else f'company {r.company_id}'}"
+        case "delete_payment_account":
+            return f"DELETE payment account {r.payment_account_id}"
+        case "update_user":
+            return f"PATCH user {r.user_id} ({_changed(r, 'user_id')})"
+        case "update_ubo":
+            return f"PATCH owner {r.ubo_id} of company {r.company_id} ({_changed(r, 'ubo_id', 'company_id')})"
+        case "update_dispute":
+            parts = (["cancel"] if r.status else []) + (["text evidence"] if r.text_evidence is not None else [])
+            return f"PATCH dispute {r.dispute_id} ({' and '.join(parts) or 'nothing'})"
+        case "create_user_application":
+            named = f" with external id {visible(str(r.external_id), 64)!r}" if r.external_id else ""
+            return f"POST consumer application{named}"
+    return ""
+
+
+def _money(cents: object, currency: object = "USD") -> str:
+    """Return an amount as text without its currency, or "an amount" if it is not a whole number of the minor unit."""
+    return f"{Decimal(f'{cents}e-{minor_digits(str(currency))}'):,}" if type(cents) is int else "an amount"
+
+
+def _changed(r: object, *ids: str) -> str:
+    wires = {member.name: member.wire for member in walk.members(type(r))}
+    return ", ".join(wires[name] for name in walk.given(r) if name not in ids) or "nothing"
+
+
+def recorder_of(journal: Journal) -> Recorder:
+    """Return the recorder of a client."""
+    return journal._recorder
+
+
+def _outcome(text: str) -> Outcome | None:
+    """Return an outcome by its name or its displayed text."""
+    name = str(text).replace(" ", "_")
+    return Outcome(name) if name in list(Outcome) else None
+
+
+def _person() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return f"uid {os.getuid()}" if hasattr(os, "getuid") else "somebody"

@@ -1,0 +1,114 @@
+"""Sources of a profile's key: environment variable, command, keyring or hidden prompt. Never a file."""
+
+import getpass
+import os
+import re
+import sys
+from collections.abc import Sequence
+from functools import partial
+
+from workbench.base.errors import InvalidProfile, Problem, hide_arguments
+from workbench.base.system.progress import ipython_shell
+from workbench.client.calls.keys import APPLICATION, Key, key_problem
+from workbench.client.calls.options import Profile
+
+_COMMAND_SECONDS = 30
+
+
+def key_variable(profile: str) -> str:
+    """Return the environment variable of a profile's key."""
+    return f"WORKBENCH_{re.sub('[^A-Z0-9]', '_', profile.upper())}_API_KEY"
+
+
+@hide_arguments
+def find_key(profile: Profile) -> Key:
+    """Return the key of a profile: from the environment, its command, the keyring, or a hidden prompt.
+
+    Raises:
+        InvalidProfile: No key was found, or it cannot be sent.
+    """
+    variables = _key_variables(profile)
+    for variable in variables:
+        if os.environ.get(variable):
+            key = Key(os.environ[variable])
+            if profile.forget_key_variable:  # so that child processes and `%env` do not have it
+                del os.environ[variable]
+            return key
+    if profile.key_command:
+        return Key.of(partial(_from_command, profile.key_command))
+    stored = _from_keyring(profile.name)
+    if stored is not None:
+        return stored
+    if can_prompt():
+        return Key(getpass.getpass(f"API key of {profile.name} ({profile.environment}): ").strip())
+    text = (
+        f"is missing for profile {profile.name!r}; set {' or '.join(variables)}, or store it in the keyring as "
+        f"{APPLICATION} / {profile.name}"
+    )
+    raise InvalidProfile((Problem("api_key", "required", text),))
+
+
+def key_source(profile: Profile) -> str:
+    """Return the source of a profile's key without running a command."""
+    variables = _key_variables(profile)
+    if variable := next((name for name in variables if os.environ.get(name)), None):
+        return f"in {variable}"
+    if profile.key_command:
+        return f"from the command {profile.key_command[0]}"
+    if _from_keyring(profile.name) is not None:
+        return "in the keyring"
+    return f"missing: neither in {variables[0]} nor in the keyring"
+
+
+def _key_variables(profile: Profile) -> list[str]:
+    return [name for name in (profile.key_variable, key_variable(profile.name), "WORKBENCH_API_KEY") if name]
+
+
+def _from_command(command: Sequence[str]) -> str:
+    """Return the key printed by a program such as `op`, `pass` or `vault`. No shell is used, and no output is shown.
+
+    Raises:
+        InvalidProfile: The command cannot be run, fails, takes too long, or prints no key.
+    """
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_COMMAND_SECONDS,
+            check=True,
+        )
+        key = done.stdout.strip()
+        if key_problem(key) is None:
+            return key
+        problem = "did not print a key"
+    except subprocess.TimeoutExpired:
+        problem = f"took longer than {_COMMAND_SECONDS} seconds"
+    except subprocess.CalledProcessError as error:
+        problem = f"ended with status {error.returncode}"
+    except (OSError, ValueError) as error:
+        problem = f"cannot be run: {type(error).__name__}"
+    raise InvalidProfile((Problem("key_command", "command", problem),))
+
+
+def _from_keyring(name: str) -> Key | None:
+    try:
+        import keyring
+    except ImportError:
+        return None
+    try:
+        value = keyring.get_password(APPLICATION, name)
+    except Exception:  # noqa: BLE001 - a machine without a usable keyring raises errors of many kinds, and has no key
+        return None
+    return Key(value) if value else None
+
+
+def can_prompt() -> bool:
+    """Return whether a hidden prompt can reach a person: at a terminal, or in an interactive notebook."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        return True
+    shell = ipython_shell()
+    return bool(getattr(getattr(shell, "kernel", None), "_allow_stdin", False))

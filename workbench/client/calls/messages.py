@@ -1,0 +1,171 @@
+"""Requests and responses of a client, with content hidden in repr, and error texts of refusals."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from workbench.base.errors import visible
+from workbench.base.schema import masks, strict_json, walk
+from workbench.service.interface.table import Operation
+from workbench.service.interface.vocabulary import Role
+
+CAP = 10_000_000  # bytes of an answer, unpacked
+WRITTEN = 2  # the phase from which the service may have acted
+
+
+@attrs.define(eq=False, repr=False)
+class Request:
+    """A request to send. The transport records its progress in `phase`."""
+
+    operation: Any  # an `Operation`, which a type checker would take for a method here
+    target: str  # path and query, after the base URL
+    headers: list[tuple[bytes, bytes]]  # all but the key
+    body: bytes | None
+    deadline: float = 0.0
+    phase: int = -1  # 0: the driver has it, 1: the head is being written, 2: it was
+    traced: bool = False  # whether the driver sees the phase
+    status: int | None = None
+    key_version: int = 0  # of the key that was added
+    clean: Callable[[Any], Any] = lambda _: (
+        masks.DOTS
+    )  # masks what an answer repeats of its private values; see `cleaning.Cleaner`
+
+    @property
+    def surely_not_sent(self) -> bool:
+        """Whether no byte of the request was written to the network."""
+        return self.phase < 0 or (self.traced and self.phase == 0)
+
+    def __repr__(self) -> str:
+        return f"<request {self.operation.method} {self.operation.path}>"
+
+
+@attrs.frozen(eq=False, repr=False)
+class Response:
+    """A response: status, and as much of the body as could be read. The body may contain private values."""
+
+    request: Request  # what was sent, without the key
+    status: int
+    headers: Mapping[str, str]  # names in lower case
+    body: bytes
+    broken: "Broken | None" = None  # why the body is not whole
+
+    @property
+    def operation(self) -> str:
+        """Name of the operation."""
+        name: str = self.request.operation.name
+        return name
+
+    @property
+    def request_id(self) -> str | None:
+        """Id under which the service logs the call, if a header states it."""
+        # assumed: the document names no such header
+        names = ("x-request-id", "request-id", "x-correlation-id")
+        return next((self.headers[name] for name in names if name in self.headers), None)
+
+    def __repr__(self) -> str:
+        return f"<response to {self.operation}: {self.status}, {len(self.body)} bytes>"
+
+
+@attrs.frozen(eq=False, repr=False)
+class Broken:
+    """A call without an answer: what happened, whether it may have been carried out, and the transport's error."""
+
+    why: str
+    left: bool = attrs.field(kw_only=True)
+    timeout: bool = attrs.field(default=False, kw_only=True)
+    too_large: bool = attrs.field(default=False, kw_only=True)
+    cause: Exception | None = attrs.field(default=None, kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"<broken: {self.why}>"
+
+
+@attrs.frozen
+class Refusal:
+    """Error and message of a refusal in any format, with repeated private values masked."""
+
+    body: object = None
+    error: str | None = None
+    message: str | None = None
+    correlation_id: str | None = None  # by which the service finds the call in its own logs
+
+    @property
+    def summary(self) -> str:
+        """Error and message in one line; empty if there are none."""
+        text = ": ".join(part for part in (self.error, self.message) if part)
+        named = f"correlation id {self.correlation_id}" if self.correlation_id else ""
+        return "; ".join(part for part in (visible(text, 200), visible(named, 100)) if part)
+
+
+MAX_REFUSAL = 200_000  # bytes of a refusal that are read
+
+
+def refusal(response: Response, clean: Callable[[Any], Any]) -> Refusal:
+    """Parse the body of a refusal as far as possible; `clean` masks its private values."""
+    if len(response.body) > MAX_REFUSAL:
+        return Refusal(None, None, f"a body of {len(response.body):,} bytes")
+    try:
+        raw = clean(strict_json.loads(response.body))
+    except strict_json.NotJson:
+        text = clean(response.body[:4_000].decode("utf-8", "replace").strip())[:2_000]
+        html = "html" in response.headers.get("content-type", "").lower() or text[:1] == "<"
+        return Refusal(None, None, "a page of HTML" if html else visible(text, 500) or None)
+    if not isinstance(raw, dict):
+        return Refusal(raw, None, raw if isinstance(raw, str) else None)
+    return Refusal(
+        raw,
+        _text(raw.get("error")) or _text(raw.get("code")),
+        _text(raw.get("message", raw.get("msg"))),
+        _text(raw.get("correlationId")),
+    )
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, list):
+        return "; ".join(part for part in value if isinstance(part, str)) or None
+    return value if isinstance(value, str) else None
+
+
+def without_values(text: str) -> str:
+    """Mask possible values in the text of a proxy: words with a digit or an @."""
+    return re.sub(r"\S*[0-9@]\S*", masks.DOTS, text)
+
+
+def names_value(refused: Refusal, request: object) -> bool:
+    """Return whether a refusal quotes an address or id of the request, and so states its reason."""
+    values = (value for _, _, value, _ in walk.values(request))
+    return any(isinstance(value, str) and len(value) > 20 and value in (refused.message or "") for value in values)
+
+
+def hint(operation: Operation[..., Any], status: int, host: str) -> str | None:
+    """Return advice on a refusal, derived from the document or the environment."""
+    if status == 401:
+        return "Check the key of this profile and its environment"
+    if status == 403 and operation.roles:
+        role = ", ".join(sorted(operation.roles))
+        more = " (read is not enough)" if Role.CONTRACTS_AND_SIGNATURES_WRITE in operation.roles else ""
+        return f"This key may lack the role {role}{more}"
+    if status == 404 and operation.sandbox_only:
+        return (
+            f"Either {host} is a production base URL, where simulations do not exist, "
+            "or no such card or transaction is known here"
+        )
+    return None
+
+
+def host_of(location: str) -> str:
+    """Return the host of a Location header."""
+    _, slashes, rest = location.partition("//")
+    host = re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2]
+    return visible(host, 80) if slashes and host else "another path"
+
+
+NOTICES = {
+    "deprecation": "the service calls this deprecated",
+    "sunset": "the service will remove this",
+    "workbench-fault": "the sandbox injects faults",
+    "workbench-ignored": "the sandbox ignores a header",
+}
+"""Response headers that are reported once."""

@@ -1,0 +1,236 @@
+"""Options of clients and connections, with their rules."""
+
+import importlib.util
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from workbench.base.errors import Problem, unknown_name, visible
+from workbench.base.schema.walk import members, records, snake
+from workbench.client.calls.base_url import base_url_or_problem
+from workbench.client.calls.guards import Limits
+from workbench.client.calls.journal import Journal
+from workbench.service.interface.convert import placeholders
+from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.table import KEY_HEADER, OPERATIONS
+
+Rule = Mapping[str, Any]
+"""Rule for a value, as a function and as text; stored in the metadata of a field."""
+
+
+def _rule(fits: Callable[[Any], object], message: str) -> Rule:
+    return {"fits": fits, "words": message}
+
+
+_TEXT = _rule(lambda value: isinstance(value, str) and value, "must be text")
+_FLAG = _rule(lambda value: isinstance(value, bool), "must be true or false")
+_TABLE = _rule(lambda value: isinstance(value, dict), "must be a table")
+_RATE = _rule(lambda value: _is_number(value), "must be a number above 0")
+_COUNT = _rule(lambda value: type(value) is int and value >= 0, "must be a whole number")
+_SECONDS = _rule(
+    lambda value: _is_number(value) and value <= 600, "must be a number of seconds, more than 0 and at most 600"
+)
+_ADDRESSES = _rule(
+    lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
+    "must be a list of addresses",
+)
+_COMMAND = _rule(
+    lambda value: isinstance(value, list) and value != [] and all(isinstance(item, str) for item in value),
+    "must be a list of texts: a program and its arguments",
+)
+_POSITIVE = _rule(lambda value: type(value) is int and value > 0, "must be a whole number above 0")
+_FILE = _rule(lambda value: isinstance(value, str | Path) and Path(value).is_file(), "must be the path of a file")
+_FUNCTION = _rule(callable, "must be a function")
+_URL = _rule(
+    lambda value: isinstance(value, str) and value.startswith(("http://", "https://")),
+    "must be a URL, as http://proxy.example.com:3128",
+)
+_HTTP2 = _rule(
+    lambda value: value is False or (value is True and importlib.util.find_spec("h2") is not None),
+    "must be true or false, and needs the package h2; run: pip install h2",
+)
+LIMITS: Mapping[str, Rule] = {
+    "reads_per_second": _RATE, "writes_per_second": _RATE, "amount": _COUNT, "native_amount": _COUNT, "rows": _COUNT,
+    "sum": _COUNT, "recipients": _ADDRESSES,
+}  # fmt: skip
+
+
+def rules_of(cls: type[Any]) -> Mapping[str, Rule]:
+    """Return the rules of a class's fields by field name."""
+    return {field.name: field.metadata for field in attrs.fields(cls) if field.metadata}
+
+
+@attrs.frozen(kw_only=True)
+class HttpOptions:
+    """Options of the connections to a service.
+
+    Attributes:
+        trust_env: Use HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR of the environment.
+        proxy: URL of a proxy, such as "http://proxy.example.com:3128"; TLS is tunneled through it.
+        http2: Offer HTTP/2; requires the package h2.
+        max_connections: Maximum number of connections.
+        max_keepalive_connections: Maximum number of idle connections.
+        keepalive_expiry: Seconds before an idle connection is closed.
+        connect_timeout: Seconds to establish a connection; None uses the timeout of the call.
+        retries: Maximum retries of a read that got no answer.
+        client_cert_file: PEM file of the client certificate (mutual TLS).
+        client_key_file: PEM file of its unencrypted private key; None if the certificate file contains it.
+        on_request: Called with each `httpx.Request` before the key is added to it; it may add headers.
+        on_response: Called with each `httpx.Response` before its body is read.
+    """
+
+    trust_env: bool = attrs.field(default=False, metadata=_FLAG)
+    proxy: str | None = attrs.field(default=None, repr=False, metadata=_URL)  # may hold a password
+    http2: bool = attrs.field(default=False, metadata=_HTTP2)
+    max_connections: int = attrs.field(default=100, metadata=_POSITIVE)
+    max_keepalive_connections: int = attrs.field(default=20, metadata=_POSITIVE)
+    keepalive_expiry: float = attrs.field(default=5.0, metadata=_SECONDS)
+    connect_timeout: float | None = attrs.field(default=None, metadata=_SECONDS)
+    retries: int = attrs.field(default=2, metadata=_COUNT)
+    client_cert_file: str | None = attrs.field(default=None, metadata=_FILE)
+    client_key_file: str | None = attrs.field(default=None, metadata=_FILE)
+    on_request: Callable[[Any], object] | None = attrs.field(default=None, metadata=_FUNCTION)
+    on_response: Callable[[Any], object] | None = attrs.field(default=None, metadata=_FUNCTION)
+
+    def proxy_for(self, scheme: str, host: str) -> str | None:
+        """Return the URL of the proxy for a host; None if its connections are direct."""
+        if self.proxy is not None or not self.trust_env:
+            return self.proxy
+        from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
+
+        proxies = getproxies_environment()
+        if proxy_bypass_environment(host, proxies):
+            return None
+        return proxies.get(scheme) or proxies.get("all")
+
+
+@attrs.frozen(kw_only=True)
+class Profile:
+    """Connection settings of one service, from the profiles file."""
+
+    name: str
+    base_url: str | None = attrs.field(default=None, metadata=_TEXT)
+    environment: str = attrs.field(default="sandbox", metadata=_TEXT)
+    timeout: float = attrs.field(default=30.0, metadata=_SECONDS)
+    ca_file: str | None = attrs.field(default=None, metadata=_TEXT)
+    journal: str | None = attrs.field(default=None, metadata=_TEXT)
+    key_variable: str | None = attrs.field(default=None, metadata=_TEXT)
+    forget_key_variable: bool = attrs.field(default=False, metadata=_FLAG)
+    key_command: Sequence[str] | None = attrs.field(default=None, metadata=_COMMAND)
+    idempotency_header: str | None = attrs.field(default=None, metadata=_TEXT)
+    wire_names: Mapping[str, str] = attrs.field(factory=dict, metadata=_TABLE)
+    sandbox: Mapping[str, Any] = attrs.field(factory=dict, metadata=_TABLE)
+    limits: Limits = attrs.field(factory=Limits, metadata=_TABLE)
+    http: Mapping[str, Any] = attrs.field(factory=dict, repr=False, metadata=_TABLE)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def checked(table: Mapping[str, Any], rules: Mapping[str, Rule], where: str, problems: list[Problem]) -> dict[str, Any]:
+    """Return the valid members of a table; append problems of the others to `problems`."""
+    right = {}
+    for key, value in table.items():
+        rule = rules.get(key)
+        if rule is None:
+            text = f"is not known; there are {', '.join(rules)}"
+            problems.append(Problem(where + visible(str(key), 60), "unknown", text))
+        elif not rule["fits"](value):
+            problems.append(Problem(where + key, "type", rule["words"]))
+        else:
+            right[key] = value
+    return right
+
+
+def unused_proxy(options: HttpOptions) -> str | None:
+    """Return the proxy variable that is set but not used; None if there is none."""
+    if options.trust_env or options.proxy is not None:
+        return None
+    names = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+    return next((name for name in names if os.environ.get(name)), None)
+
+
+def client_problems(
+    *,
+    base_url: object = None,
+    environment: object = "sandbox",
+    timeout: object = None,
+    limits: object = None,
+    wire_names: object = None,
+    idempotency_header: object = None,
+    journal: object = None,
+    http: object = None,
+    **_: object,
+) -> list[Problem]:
+    """Return all problems of a client's arguments; omitted arguments are valid."""
+    problems = []
+    if environment not in ("sandbox", "production"):
+        problems.append(Problem("environment", "enum", 'must be "sandbox" or "production"'))
+    if base_url is not None and isinstance(url := base_url_or_problem(base_url), str):
+        problems.append(Problem("base_url", "base_url", url))
+    if timeout is not None and not _is_number(timeout):
+        problems.append(Problem("timeout", "minimum", "must be a number of seconds, more than 0"))
+    if limits is not None and not isinstance(limits, Limits):
+        problems.append(Problem("limits", "type", "must be Limits(…), as Limits(amount=100_000)"))
+    if idempotency_header is not None and (wrong := header_problem(idempotency_header)):
+        problems.append(Problem("idempotency_header", "header", wrong))
+    if isinstance(http, Mapping):
+        checked(http, rules_of(HttpOptions), "http.", problems)
+    elif http is not None:
+        problems.append(Problem("http", "type", "must be a mapping of options, such as {'trust_env': True}"))
+    if wire_names is not None and not isinstance(wire_names, Mapping):
+        problems.append(Problem("wire_names", "type", "must be a mapping of names"))
+    else:
+        problems += wire_name_problems(wire_names or {})
+    if not isinstance(journal, Journal | str | Path | None) and journal is not False:
+        problems.append(Problem("journal", "type", "must be a Journal, a path or False"))
+    if journal is False and environment == "production":
+        problems.append(Problem("journal", "required", "is required in production"))
+    return problems
+
+
+def wire_name_problems(names: Mapping[str, Any]) -> list[Problem]:
+    """Return the problems of a table of wire names."""
+    known = _renamable() if names else {}
+    problems = []
+    for name, wire in names.items():
+        path = f'wire_names."{visible(str(name), 80)}"'
+        if name not in known:
+            problems.append(attrs.evolve(unknown_name(name, known, "the name of a field"), path=path))
+        elif not isinstance(wire, str) or not wire or not wire.isascii() or not wire.isidentifier():
+            problems.append(Problem(path, "type", "must be the name of a member, as declineReason"))
+        elif wire in {
+            names.get(key, member.wire)
+            for member in members(known[name])
+            if (key := f"{snake(known[name].__name__)}.{member.name}") != name
+        }:
+            problems.append(Problem(path, "twice", f"is {wire!r}, as another member of the record is"))
+    return problems
+
+
+def _renamable() -> dict[str, type[Any]]:
+    """Return the record of each field with a wire name. Path parameters are excluded."""
+    kinds = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
+    in_paths = {(row.request, wire) for row in OPERATIONS.values() for wire in placeholders(row.path)}
+    return {
+        f"{snake(record.__name__)}.{field.name}": record
+        for cls in [*kinds, *(kind.body for kind in EVENT_KINDS.values())]
+        for record in records(cls)
+        for field in members(record)
+        if (record, field.wire) not in in_paths
+    }
+
+
+_OURS = frozenset({KEY_HEADER.lower(), "host", "accept", "accept-encoding", "content-type", "content-length"})
+
+
+def header_problem(name: object) -> str | None:
+    """Return the problem of an additional header's name; None if it is valid."""
+    if not isinstance(name, str) or re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", name) is None:
+        return "must be the name of a header"
+    return "is a header that the client sets itself" if name.lower() in _OURS else None

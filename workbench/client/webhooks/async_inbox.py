@@ -1,0 +1,79 @@
+"""The inbox of an async session."""
+
+from collections.abc import Coroutine
+from typing import Any, Unpack, overload
+
+from workbench.client.webhooks.inbox import Inbox, Since, WaitOptions
+from workbench.client.webhooks.verify import Where
+from workbench.service.interface.events import (
+    AnyEvent,
+    CardEvent,
+    CardKind,
+    DepositEvent,
+    DepositKind,
+    TransactionEvent,
+    TransactionKind,
+    UserEvent,
+    UserKind,
+)
+
+
+class AsyncInbox(Inbox):
+    """The inbox of an async session: only `wait` is a coroutine; all other methods return immediately."""
+
+    @overload  # type: ignore[override]
+    def wait(
+        self,
+        kind: UserKind,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        **options: Unpack[WaitOptions],
+    ) -> Coroutine[Any, Any, UserEvent]: ...
+    @overload
+    def wait(
+        self,
+        kind: DepositKind,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        **options: Unpack[WaitOptions],
+    ) -> Coroutine[Any, Any, DepositEvent]: ...
+    @overload
+    def wait(
+        self,
+        kind: TransactionKind,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        **options: Unpack[WaitOptions],
+    ) -> Coroutine[Any, Any, TransactionEvent]: ...
+    @overload
+    def wait(
+        self,
+        kind: CardKind,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        **options: Unpack[WaitOptions],
+    ) -> Coroutine[Any, Any, CardEvent]: ...
+    @overload
+    def wait(
+        self,
+        kind: str | None = None,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        **options: Unpack[WaitOptions],
+    ) -> Coroutine[Any, Any, AnyEvent]: ...
+    def wait(
+        self,
+        kind: str | None = None,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: object = None,
+    ) -> Any:
+        """Return the newest matching event, or wait for the next one without blocking the event loop.
+
+        Arguments and errors are those of `Inbox.wait`.
+        """
+        import asyncio  # only where a loop runs
+
+        return asyncio.to_thread(super().wait, kind, where, timeout, since=since, clock=clock)

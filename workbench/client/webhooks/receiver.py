@@ -1,0 +1,72 @@
+"""HTTP server that receives deliveries for an inbox."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+from workbench.base.system import http_server
+from workbench.base.system.messages import Request, Response
+from workbench.client.webhooks.verify import Headers
+
+
+@contextmanager
+def serve(
+    respond: Callable[[Headers, bytes], int],
+    note: Callable[[str], None],
+    path: str,
+    *,
+    host: str,
+    port: int,
+    hosts: Sequence[str],
+    max_body: int,
+) -> Iterator[str]:
+    """Pass deliveries to a path on to a function, one at a time in a thread, and yield the URL.
+
+    Args:
+        respond: Returns the HTTP status for the headers and body of a delivery.
+        note: Called with the reason for each refused request.
+    """
+    writer, busy_at = ThreadPoolExecutor(1, "workbench-inbox"), 0.0  # the event loop never waits for the file
+
+    async def answer(request: Request) -> Response:
+        refused = _refused(request, path)
+        if refused is not None:
+            return refusal(*refused)
+        status = await asyncio.get_running_loop().run_in_executor(writer, store, request, time.monotonic())
+        return Response(status=204) if status == 204 else http_server.bare(status, "")
+
+    def store(request: Request, arrived: float) -> int:
+        nonlocal busy_at
+        if arrived < busy_at:  # it has waited already, behind a delivery that could not be stored
+            return 503
+        status = respond(request.headers, request.body)
+        if status == 503:
+            busy_at = time.monotonic()
+        return status
+
+    def refusal(status: int, reason: str) -> Response:
+        note(f"{reason} ({status}).")
+        return http_server.bare(status, reason)
+
+    served = http_server.running(answer, host=host, port=port, hosts=hosts, max_body=max_body, refusal=refusal)
+    try:
+        with served as url:
+            yield url + path
+    finally:
+        writer.shutdown(wait=False, cancel_futures=True)
+
+
+def _refused(request: Request, path: str) -> tuple[int, str] | None:
+    """Return the status and the reason for a request that is not a delivery."""
+    if request.method != "POST":
+        return 405, "Not a POST"
+    if request.path != path:
+        return 404, "Another path than that of the inbox"
+    if request.headers.get("origin") is not None:
+        return 403, "A web page in a browser"  # webhook senders set no Origin header
+    kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
+    if kind not in ("application/json", "") or request.headers.get("content-encoding") not in (None, "identity"):
+        return 415, "Declared as something else than JSON"
+    return None

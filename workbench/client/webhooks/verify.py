@@ -1,0 +1,244 @@
+"""Verify, parse and match deliveries, and create signed samples. Unknown members of an event are preserved.
+
+Assumed, because signing is undocumented: the header `Signature` is the hex HMAC-SHA256 of the raw body, in any case,
+and
+`Secondary-Signature` the same with the other key during a rotation.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from typing import Any
+from uuid import uuid4
+
+import attrs
+
+from workbench.base.errors import InvalidWebhook, Problem, UsageError, not_allowed, unknown_name
+from workbench.base.schema import strict_json
+from workbench.base.schema.walk import build, change, get_path, given, is_record, members
+from workbench.service.interface.convert import Unreadable, converter
+from workbench.service.interface.events import EVENT_KINDS, MINIMUM_DEPOSIT, AnyEvent, Event, MicroDepositReceived
+from workbench.service.interface.examples import TIME, example
+
+SIGNATURE = "signature"
+SECONDARY = "secondary-signature"
+
+Headers = Mapping[str, str] | Mapping[bytes, bytes] | Iterable[tuple[str, str]] | Iterable[tuple[bytes, bytes]]
+
+Scheme = Callable[[Mapping[str, str], bytes, Sequence[bytes]], bool | None]
+"""Function of headers (lower-case names), raw body and keys: True if the signature is valid, False if invalid, None if
+unsigned.
+"""
+
+
+class SignatureRefused(InvalidWebhook):
+    """The signature is missing or invalid. The message is the same for all reasons."""
+
+    def __init__(self) -> None:
+        super().__init__("Missing or wrong signature.")
+
+
+def sign(body: bytes, key: str | bytes) -> str:
+    """Return the signature of a raw body."""
+    return hmac.new(as_key(key), body, hashlib.sha256).hexdigest()
+
+
+def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes]) -> bool | None:
+    """Check both signature headers against every key, in constant time."""
+    given = [headers[name] for name in (SIGNATURE, SECONDARY) if name in headers]
+    if not given:
+        return None
+    expected = [sign(body, key).encode() for key in keys]
+    read = [
+        signature.encode("utf-8", "replace").lower() for signature in given
+    ]  # on bytes, so only ASCII letters change
+    same = [hmac.compare_digest(right, signature) for right in expected for signature in read]
+    return any(same)
+
+
+def as_key(key: str | bytes) -> bytes:
+    """Return a key as bytes.
+
+    Raises:
+        UsageError: The key is not text or bytes, or is empty; zero bytes only are equivalent to an empty key.
+    """
+    if not isinstance(key, str | bytes | bytearray):  # bytes(5) would be five zero bytes
+        raise UsageError(f"a webhook key must be text or bytes, not {type(key).__name__}")
+    raw = key.encode() if isinstance(key, str) else bytes(key)
+    if not raw.strip(b"\0 \t\r\n\v\f"):
+        raise UsageError("a webhook key cannot be empty")
+    return raw
+
+
+def lower_headers(headers: Headers) -> dict[str, str]:
+    """Return headers by lower-case name; repeated headers are joined, so a repeated signature is invalid."""
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    lowered: dict[str, str] = {}
+    for name, value in pairs:
+        key = (name.decode("latin-1") if isinstance(name, bytes) else str(name)).lower()
+        text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
+        lowered[key] = f"{lowered[key]}, {text}" if key in lowered else text
+    return lowered
+
+
+MAX_BODY = 2**20
+
+Where = Callable[[Any], Any] | Mapping[str, Any]
+"""A function of the event, or values by dotted attribute paths of the event or of its body."""
+
+
+class TooLarge(InvalidWebhook):
+    """The body is larger than the limit; it was not parsed."""
+
+
+def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
+    """Parse raw bytes as an event in its envelope.
+
+    Raises:
+        InvalidWebhook: Too large or deep, invalid or ambiguous JSON, or without id, resource or action.
+    """
+    if len(body) > max_body:
+        raise TooLarge(f"The body has {len(body):,} bytes; the limit is {max_body:,}.")
+    try:
+        raw = strict_json.loads(body)
+    except strict_json.NotJson as error:
+        raise InvalidWebhook(f"Invalid or ambiguous JSON: {error}.") from None
+    if not isinstance(raw, Mapping):
+        raise InvalidWebhook("The delivery is not a JSON object.")
+    for name in ("id", "resource", "action"):
+        if not isinstance(raw.get(name), str) or not raw[name]:
+            raise InvalidWebhook(f"The delivery has no `{name}`.")
+    if raw.get("body") is not None and not isinstance(raw["body"], Mapping | list):
+        raise InvalidWebhook("`body` is not a JSON object.")
+    try:
+        event = converter().structure(raw, Event)
+    except Unreadable as error:  # a member of an unknown type must not lose the event: it is kept in `extra`
+        unreadable = {problem.path for problem in error.problems}
+        event = converter().structure({name: value for name, value in raw.items() if name not in unreadable}, Event)
+        event.extra.update({name: raw[name] for name in raw if name in unreadable})
+    deposit = event.body.amount if isinstance(event.body, MicroDepositReceived) else None
+    if isinstance(deposit, Decimal) and not 0 < deposit < MINIMUM_DEPOSIT:  # Source: Limits
+        problem = Problem("body.amount", "range", f"is not between 0 and {MINIMUM_DEPOSIT} USD")
+        object.__setattr__(event, "marks", (*event.marks, problem))
+    return event
+
+
+def state_digest(event: Event) -> bytes:
+    """Return a digest of the state that an event reports: its body without links, which differ each time."""
+    body = converter().unstructure(event.body)
+    if isinstance(body, Mapping):
+        body = {name: value for name, value in body.items() if not str(name).endswith("Link")}
+    return hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).digest()
+
+
+def check_kind(kind: str | None, of: str) -> None:
+    """Raise UsageError for an unknown kind of event; a pattern such as `card.*` also matches undocumented kinds."""
+    if kind is not None and kind not in EVENT_KINDS and "*" not in str(kind):
+        raise UsageError([not_allowed("kind", kind, (*EVENT_KINDS, "a pattern such as card.*"))], of=of)
+
+
+def matches(event: Event, kind: str | None, where: Where | None) -> bool:
+    """Return whether an event has a kind and meets a condition."""
+    if kind is not None and not fnmatchcase(event.kind, kind):
+        return False
+    if where is None or not isinstance(where, Mapping):
+        return where is None or bool(where(event))
+    return all(_meets(event, path, wanted) for path, wanted in where.items())
+
+
+def _meets(event: Event, path: str, wanted: object) -> bool:
+    values = [value for value in (get_path(event, path), get_path(event.body, path)) if value is not None]
+    if wanted is None:
+        return not values
+    return any(wanted(value) if callable(wanted) else value == wanted for value in values)
+
+
+def describe_mismatch(events: Sequence[Event], kind: str | None, where: Where | None) -> str:
+    """Describe the events that did not match: their number, and the conditions that none meets. Values are never
+    shown.
+    """
+    of_kind = [event for event in events if matches(event, kind, None)]
+    if not of_kind:
+        kinds = sorted({event.kind for event in events})
+        return f"{len(events)} events stored" + (f" ({', '.join(kinds[:8])})." if kinds else ".")
+    conditions = where.items() if isinstance(where, Mapping) else ()
+    unmet = [path for path, wanted in conditions if not any(_meets(event, path, wanted) for event in of_kind)]
+    return f"{len(of_kind)} of that kind stored, none of which matches" + (
+        f"; none has the expected {', '.join(unmet)}." if unmet else "."
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Sample:
+    """A sample delivery: headers and body to send, and the parsed event."""
+
+    headers: Mapping[str, str] = attrs.field(repr=False)
+    body: bytes = attrs.field(repr=False)
+    event: AnyEvent
+
+
+def sample(
+    kind: str,
+    key: str | bytes | None = None,
+    *,
+    event_id: str | None = None,
+    version: str | None = None,
+    event_received_at: datetime | None = TIME,
+    **overrides: object,
+) -> Sample:
+    """Return a sample delivery of a kind of event, signed if a key is given.
+
+    Args:
+        kind: Kind of event, such as `user.updated`.
+        key: Key to sign with.
+        event_id: Id of the envelope (default: a new id for each sample).
+        version: Version of the payload (default: the documented one).
+        event_received_at: Time of the event.
+        overrides: Members of the body by attribute name, such as `application_status="denied"`; nested ones: mappings.
+
+    Raises:
+        UsageError: The kind or a member does not exist.
+    """
+    row = EVENT_KINDS.get(kind)
+    if row is None:
+        raise UsageError([not_allowed("kind", kind, EVENT_KINDS)], of="events.sample")
+    names = [member.name for member in members(row.body)]
+    if unknown := [unknown_name(name, names, f"a member of {kind}") for name in overrides if name not in names]:
+        raise UsageError(unknown, of="events.sample")
+    for name, text in (("key", key), ("event_id", event_id), ("version", version)):
+        if isinstance(text, str) and not text.isascii():
+            problem = Problem(name, "text", "must be ASCII")
+            raise UsageError([problem], of="events.sample")
+    # assumed: version is 1.1.0 where statusChangeReason is present
+    usual_version = "1.1.0" if overrides.get("status_change_reason") is not None else row.version
+    event = build(
+        Event,
+        {
+            "id": event_id or str(uuid4()),
+            "resource": row.resource,
+            "action": row.action,
+            "version": version or usual_version,
+            "event_received_at": event_received_at,
+            "body": build(row.body, {**given(_with_ids(example(row.body))), **overrides}),
+        },
+    )
+    raw = strict_json.dumps(converter().unstructure(event))
+    headers = {"Content-Type": "application/json"}
+    if key is not None:
+        headers["Signature"] = sign(raw, key)
+    return Sample(headers=headers, body=raw, event=read_delivery(raw))
+
+
+def _with_ids(body: object) -> Any:
+    """Return a body with new ids, including nested records."""
+    new = {}
+    for name, value in given(body).items():
+        if is_record(value):
+            new[name] = _with_ids(value)
+        elif name == "id" or (name.endswith("_id") and name != "reference_id"):
+            new[name] = str(uuid4())
+    return change(body, **new)

@@ -1,0 +1,1 @@
+"""Many calls: bulk runs and sequences."""

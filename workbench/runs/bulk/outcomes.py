@@ -1,0 +1,421 @@
+"""Outcome of each row of a bulk run, recorded before and after its call, in memory or in a file."""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import attrs
+
+from workbench.base.errors import CannotRecord, Problem, UnusableFile, UsageError, WorkbenchError
+from workbench.base.remedies import Remedy
+from workbench.base.renamed import former_members
+from workbench.base.system.database import Database
+from workbench.client.calls.base import journal_of
+from workbench.client.calls.effects import Outcome, next_step
+from workbench.runs.bulk.plan import BulkPlan, PlannedRow, listed
+from workbench.service import rendering
+
+APPLICATION = 0x57425255  # "WBRU"
+SCHEMA = """
+CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), operation TEXT NOT NULL, host TEXT NOT NULL,
+  environment TEXT NOT NULL, world TEXT NOT NULL, began TEXT NOT NULL);
+CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT NOT NULL,
+  at TEXT, status INTEGER, attempt TEXT, said TEXT, answer TEXT, answer_status TEXT)
+"""
+EARLIER = "Finish the run with workbench 0.1, which made the file."
+PLANNED = "planned"
+STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
+_REJECTED = "rejected"  # in the file; the outcome is "not_sent"
+_FAILED = (Outcome.REFUSED, Outcome.UNKNOWN)
+_NO_EFFECT = (PLANNED, _REJECTED, Outcome.NOT_SENT, Outcome.REFUSED)
+
+
+@attrs.frozen(kw_only=True)
+class RowResult:
+    """The result of one row of the input."""
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+        __getattr__ = former_members("a", "row")
+
+    row: int  # its number in the input, from 1
+    outcome: str  # "done", "refused", "not_sent" or "unknown"; before that "planned" or "sending"
+    key: str | None = None  # the value of the user's key
+    id: str | None = None  # of the created record, where the answer has one
+    answer_status: str | None = None  # status, or application status, in the answer
+    status: int | None = None  # of the HTTP answer
+    attempt: str | None = None  # id of the entry in the client's journal, where the outcome is unknown
+    message: str | None = None
+    at: datetime | None = None
+
+
+class RunChanged(WorkbenchError):
+    """The rows or the target service differ from those at the start of the run. Nothing was sent.
+
+    `problems` names the differences.
+    """
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        self.problems = problems
+        listed = "".join(f"\n  - {problem}" for problem in problems)
+        super().__init__(f"this run was started with other rows:{listed}\nNothing was sent.")
+
+
+class RunRecord:
+    """Results of a run so far. It has one writer; a row is stored as `sending` before its call is sent."""
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self._file = Database(
+            path, application=APPLICATION, schema=SCHEMA, checked=["run", "row"], oldest=2, remedy=EARLIER
+        )
+        self._began: str | None = None
+        self._rows: dict[int, RowResult] = {}
+        self._counts: Counter[str] = Counter()
+        self._failed: dict[int, None] = {}  # the rows that were refused or are unknown, as they ended
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    @property
+    def operation(self) -> str | None:
+        """The operation of the run in the file; None if the run was killed before it started."""
+        if self._file.damaged("run"):
+            raise UnusableFile(f"{self._file.path}: the header of the run is damaged; file left unchanged.")
+        rows = self._file.run("SELECT operation FROM run")
+        return rows[0][0] if rows else None
+
+    def start(self, plan: BulkPlan, target: Mapping[str, str], *, accept_changes: bool = False) -> None:
+        """Start a run with a plan, or continue the one in the file.
+
+        Args:
+            plan: The rows; those with problems are rejected.
+            target: The host, environment and world to send to.
+            accept_changes: Accept changes of rows that were never sent.
+
+        Raises:
+            RunChanged: The file holds another run.
+        """
+        run = {"operation": plan.name, **target}
+        started = self._file.run("SELECT operation, host, environment, world FROM run") if self.operation else []
+        lost = set(self._file.damaged("row"))  # may have been sent
+        with self._file.write() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO row (number, digest, state, said) VALUES (?, ?, 'unknown', ?)",
+                [
+                    (row.number, row.digest, "the record of this row was damaged")
+                    for row in plan.rows
+                    if row.number in lost
+                ],
+            )
+        earlier = {number: rest for number, *rest in self._file.run("SELECT number, digest, state FROM row")}
+        rows = {row.number: row for row in plan.rows}
+        changed = {number for number in earlier if number in rows and earlier[number][0] != rows[number].digest}
+        removed, added = earlier.keys() - rows.keys(), rows.keys() - earlier.keys()
+        # A row that was rejected, or that the service refused and a rejects file corrects, had no effect.
+        corrected = {n for n in changed if earlier[n][1] == _REJECTED or (plan.partial and earlier[n][1] in _NO_EFFECT)}
+        sent = {n for n in (changed | removed) - corrected if earlier[n][1] not in (PLANNED, _REJECTED)}
+        if plan.partial:  # a rejects file holds some of the rows
+            removed, sent = set(), sent & changed
+        if started:
+            was = dict(zip(run, started[0], strict=True))
+            moved = {name: _moved(name, was[name], run[name]) for name in run if was[name] != run[name]}
+            problems = [Problem(name, "changed", message) for name, message in moved.items()]
+            for numbers, message, allowed in (
+                (sent, "were sent already, and have changed since", False),
+                (changed - corrected - sent, "have changed", accept_changes),
+                (removed - sent, "are gone", accept_changes),
+                (added, "are new", accept_changes),
+            ):
+                if numbers and not allowed:
+                    problems.append(Problem(f"rows {listed(sorted(numbers), 10)}", "changed", message))
+            if problems:
+                raise RunChanged(tuple(problems))
+        written = added | changed
+        written |= {n for n in earlier if n in rows and rows[n].problems and earlier[n][1] in _NO_EFFECT}
+        with self._file.write() as connection:
+            if not started:
+                began = datetime.now(UTC).isoformat()
+                connection.execute("INSERT INTO run VALUES (1, ?, ?, ?, ?, ?)", (*run.values(), began))
+            connection.executemany("DELETE FROM row WHERE number = ?", [(number,) for number in removed])
+            states = {number: _REJECTED if rows[number].problems else PLANNED for number in written}
+            connection.executemany(
+                "INSERT OR REPLACE INTO row (number, digest, state, said) VALUES (?, ?, ?, ?)",
+                [(n, rows[n].digest, state, rows[n].reasons) for n, state in states.items()],
+            )
+            said = "the run ended while this call was in flight"
+            connection.execute("UPDATE row SET state = 'unknown', said = ? WHERE state = 'sending'", (said,))
+        for row in self._file.run("SELECT * FROM row ORDER BY number"):
+            number, _, state, at, status, attempt, message, id_, answer_status = row
+            self._keep(
+                RowResult(
+                    row=number,
+                    outcome=Outcome.NOT_SENT.value if state == _REJECTED else state,
+                    id=id_,
+                    status=status,
+                    attempt=attempt,
+                    message=message,
+                    at=None if at is None else datetime.fromisoformat(at),
+                    answer_status=answer_status,
+                    key=rows[number].key if number in rows else None,
+                )
+            )
+
+    def idempotency_key(self, row: PlannedRow) -> str:
+        """Return the idempotency key of a row, stable for the same run, row and request."""
+        if self._began is None:
+            ((self._began,),) = self._file.run("SELECT began FROM run")
+        return hashlib.sha256(f"{self._began} {row.number} {row.digest}".encode()).hexdigest()[:32]
+
+    def sending(self, number: int) -> None:
+        """Record that a row is about to be sent.
+
+        Raises:
+            CannotRecord: The row cannot be recorded, so it must not be sent.
+        """
+        try:
+            self.record(RowResult(row=number, outcome=Outcome.SENDING.value, at=datetime.now(UTC)))
+        except (UnusableFile, OSError) as error:
+            raise CannotRecord(f"cannot record row {number}, so not sending: {error}") from None
+
+    def record(self, result: RowResult) -> None:
+        """Record the result of a row.
+
+        Raises:
+            UnusableFile: The file cannot be written. Its entry remains `sending`, which a resume treats as unknown.
+        """
+        with self._file.write() as connection:
+            connection.execute(
+                "UPDATE row SET state = ?, at = ?, status = ?, attempt = ?, said = ?, answer = ?, answer_status = ? "
+                "WHERE number = ?",
+                (
+                    result.outcome,
+                    result.at and result.at.isoformat(),
+                    result.status,
+                    result.attempt,
+                    result.message,
+                    result.id,
+                    result.answer_status,
+                    result.row,
+                ),
+            )
+        self._keep(result)
+
+    def record_or_keep(self, result: RowResult) -> Exception | None:
+        """Record a result. If the file cannot be written, store it in memory and return the error."""
+        try:
+            self.record(result)
+        except (UnusableFile, OSError) as error:
+            note = f"{result.message or result.outcome}; this could not be recorded"
+            self._keep(attrs.evolve(result, message=note))
+            return error
+        return None
+
+    def _keep(self, result: RowResult) -> None:
+        before = self._rows.get(result.row)
+        if before is not None:
+            self._counts[before.outcome] -= 1
+            self._failed.pop(result.row, None)
+            result = attrs.evolve(result, key=before.key)
+        self._rows[result.row] = result
+        self._counts[result.outcome] += 1
+        if result.outcome in _FAILED:
+            self._failed[result.row] = None
+
+    @property
+    def counts_text(self) -> str:
+        """Number of rows by outcome, and the first failure, as text."""
+        return _counts_text(self._counts) + (f" (row {listed([*self._failed], 5)})" if self._failed else "")
+
+    def resolve(self, resolved: Mapping[int, str]) -> None:
+        """Set the outcome of unknown rows: "done", or "not_sent", which sends them again.
+
+        Raises:
+            UsageError: The outcome of a row is not unknown, or the new outcome is not an allowed value.
+        """
+        problems = []
+        for number, outcome in resolved.items():
+            if number not in self._rows or self._rows[number].outcome != Outcome.UNKNOWN:
+                problems.append(Problem(f"row {number}", "state", "has a known outcome; nothing to resolve"))
+            elif outcome not in (Outcome.DONE, Outcome.NOT_SENT):
+                problems.append(Problem(f"row {number}", "enum", 'can be resolved as "done" or "not_sent"'))
+        if problems:
+            raise UsageError(problems, of="resume")
+        for number, outcome in resolved.items():
+            message = f"{Outcome(outcome).shown}, resolved by a person"
+            self.record(attrs.evolve(self._rows[number], outcome=Outcome(outcome).value, message=message))
+
+    def all(self) -> list[RowResult]:
+        """Return the result of every row, in the order of the input."""
+        return [self._rows[number] for number in sorted(self._rows)]
+
+
+def _moved(name: str, was: str, now: str) -> str:
+    if name != "world":
+        return f"was {was}, is now {now}"
+    return f"was another sandbox ({was}); this one ({now}) was made later, and holds nothing of what the run did"
+
+
+def _counts_text(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{counts[state]:,} {state.replace('_', ' ')}" for state in STATES if counts.get(state))
+
+
+@attrs.frozen(repr=False, eq=False)
+class BulkResult:
+    """Result of a bulk run, with one `RowResult` for each row of the input.
+
+    `ok` is true if all rows are done; `counts` add up to the rows; `stopped` is the reason why a run ended early.
+    """
+
+    row_type: ClassVar = RowResult
+
+    plan: BulkPlan
+    _results: list[RowResult]
+    stopped: str | None
+    path: Path | None
+
+    @property
+    def operation(self) -> str:
+        """The name of the operation."""
+        return self.plan.name
+
+    def rows(self) -> list[RowResult]:
+        """Return the result of every row, in the order of the input."""
+        return self._results
+
+    def __iter__(self) -> Iterator[RowResult]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of rows by outcome."""
+        counts = Counter(result.outcome for result in self._results)
+        return {state: counts[state] for state in STATES if counts[state]}
+
+    @property
+    def ok(self) -> bool:
+        """Whether every row is done."""
+        return all(result.outcome == Outcome.DONE for result in self._results)
+
+    def unknown(self) -> list[RowResult]:
+        """Return the rows with an unknown outcome. They are not sent again until a person resolves them."""
+        return [result for result in self._results if result.outcome == Outcome.UNKNOWN]
+
+    @property
+    def verdict(self) -> str:
+        """Counts, reason for a stop, and next step, as text."""
+        lines = [f"{self.operation}: {len(self):,} {'row' if len(self) == 1 else 'rows'}: {_counts_text(self.counts)}"]
+        if self.stopped:
+            lines.append(f"stopped: {self.stopped}")
+        if unknown := self.unknown():
+            lines.append(
+                f"row {listed([result.row for result in unknown], 10)} may have been carried out and was not sent "
+                f"again; {Remedy('investigate')}"
+            )
+        elif self.counts.get(PLANNED) and self.path is not None:
+            lines.append(str(Remedy("resume")))
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.verdict
+
+    def _repr_html_(self) -> str:
+        shown = [
+            {
+                "row": result.row,
+                "outcome": result.outcome.replace("_", " "),
+                "status": result.status or "",
+                "message": result.message or "",
+            }
+            for result in self._results
+            if result.outcome != Outcome.DONE
+        ]
+        head = rendering.html({"bulk run": self.operation, "result": self.verdict})
+        return head + (rendering.html_table(shown[:50]) if shown else "")
+
+
+@attrs.frozen(kw_only=True)
+class Finding:
+    """Evidence on one row with an unknown outcome; it is not proof."""
+
+    row: int
+    key: str | None
+    attempt: str | None  # id of the entry in the journal
+    found: str  # the journal entry, and events that may be an effect of the row
+    events: int
+    proposal: str  # "done", or "look it up"
+    next_step: str
+
+
+class Findings(tuple[Finding, ...]):
+    """Evidence on each row of a run with an unknown outcome, in input order."""
+
+    __slots__ = ()
+    row_type = Finding
+
+    def rows(self) -> list[Finding]:
+        """Return one row per finding."""
+        return list(self)
+
+    def __repr__(self) -> str:
+        return (
+            "\n".join(f"row {finding.row}: {finding.found}; proposal: {finding.proposal}" for finding in self)
+            or "no unknown rows"
+        )
+
+
+def investigate(api: Any, run: BulkResult) -> Findings:
+    """Search the journal and the received events for evidence on rows with an unknown outcome.
+
+    An event can belong to another call with the same values, and a missing event proves nothing. Record your decision
+    with `resume(…, resolved={row: "done"})`.
+
+    Args:
+        run: The result of `run` or `resume`.
+        api: The session that sent it, or one with the same journal and inbox.
+
+    Raises:
+        UsageError: The client has no journal.
+    """
+    journal = journal_of(api)
+    if journal is None:
+        raise UsageError("investigate needs the journal of the calls; this client has none", of="bulk.investigate")
+    entries = {entry.id: entry for entry in journal}
+    requests = {row.number: row.request for row in run.plan.rows}
+    explained = {result.id for result in run if result.id is not None}  # events of rows that are done
+    findings = []
+    for unresolved in run.unknown():
+        entry = entries.get(unresolved.attempt or "")
+        if entry is None:
+            text, events = "no entry in this journal", []
+        else:
+            unexplained = [event for event in journal.evidence(entry.id) if event.body.id not in explained]
+            events = [event for event in unexplained if _fits(requests.get(unresolved.row), event.body)]
+            known = f"{entry.final_outcome.shown}{f': {entry.error}' if entry.error else ''}"
+            seen = ", ".join(f"{event.kind} {event.id}" for event in events[:3]) or "no event that fits"
+            text = f"journal: {known}; {seen}{' and more' if len(events) > 3 else ''}"
+        settled = entry is not None and entry.final_outcome is Outcome.DONE
+        findings.append(
+            Finding(
+                row=unresolved.row,
+                key=unresolved.key,
+                attempt=unresolved.attempt,
+                found=text,
+                events=len(events),
+                proposal="done" if settled or len(events) == 1 else "look it up",
+                next_step=next_step(run.operation),
+            )
+        )
+    return Findings(findings)
+
+
+def _fits(request: object, body: object) -> bool:
+    """Return whether an event concerns the person in a request; the journal stores only masked values."""
+    pairs = [(getattr(request, name, None), getattr(body, name, None)) for name in ("email", "first_name", "last_name")]
+    return all(asked == seen for asked, seen in pairs if asked is not None and seen is not None)

@@ -1,0 +1,374 @@
+"""Sequences as data: parameters, named steps, references, expectations and durations; TOML output and display."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import date, datetime, time, timedelta
+from typing import Any, ClassVar
+
+import attrs
+
+from workbench.base.errors import (
+    Problem,
+    UsageError,
+    WorkbenchError,
+    first_problems,
+    hide_arguments_of_methods,
+    visible,
+)
+from workbench.base.schema import masks, walk
+from workbench.base.schema.fields import Privacy
+from workbench.base.schema.rules import ISO_DAY, UUID, Full
+from workbench.service import rendering
+from workbench.service.interface.table import OPERATIONS
+
+
+class InvalidSequence(WorkbenchError, ValueError):
+    """A sequence that cannot be run; nothing was sent. `problems` lists all problems, with step and line."""
+
+    def __init__(self, problems: tuple[Problem, ...], name: str = "") -> None:
+        self.problems = problems
+        listed = "".join(f"\n  - {problem}" for problem in first_problems(problems))
+        count = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}"
+        super().__init__(f"the sequence {name + ' ' if name else ''}has {count}:{listed}\nNothing was sent.")
+
+
+@attrs.frozen
+class Reference:
+    """A placeholder that is resolved when the sequence runs."""
+
+    path: str
+    keyword: ClassVar[str] = "ref"  # in a file
+
+
+class Ref(Reference):
+    """Refer to the result of an earlier step: `ref("authorize.transaction_id")`."""
+
+    @property
+    def step(self) -> str:
+        """Name of the step."""
+        return self.path.partition(".")[0]
+
+    @property
+    def attribute(self) -> str:
+        """Dotted path in its result; empty for the result itself."""
+        return self.path.partition(".")[2]
+
+
+class Param(Reference):
+    """Refer to a parameter of the run: `param("amount")`."""
+
+    keyword = "param"
+
+
+class Guide(Reference):
+    """Refer to an example id of the sandbox's guide: `ref("guide.cards.active")`, or `ref("guide.cards.active.2")`."""
+
+    @property
+    def example(self) -> str:
+        """Dotted path in the guide."""
+        return self.path.partition(".")[2]
+
+
+param = Param
+GUIDE = "guide"  # what a reference to the guide begins with, so no step can be called that
+
+
+def ref(path: str) -> Reference:
+    """Refer to the result of an earlier step, or to an example id of the sandbox's guide.
+
+    Args:
+        path: Step and dotted path in its result, such as "authorize.transaction_id"; or "guide" and a dotted path in
+            `sandbox.guide()`, such as "guide.cards.active".
+    """
+    return (Guide if path.partition(".")[0] == GUIDE else Ref)(path)
+
+
+def references(value: object) -> Iterator[Reference]:
+    """Yield all references inside a value, at any depth."""
+    if isinstance(value, Reference):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from references(item)
+
+
+def replaced(value: Any, read: Callable[[Reference], Any]) -> Any:
+    """Replace all references inside a value, at any depth, by the results of `read`."""
+    if isinstance(value, Reference):
+        return read(value)
+    if not any(True for _ in references(value)):
+        return value
+    if isinstance(value, Mapping):
+        return {key: replaced(member, read) for key, member in value.items()}
+    return [replaced(item, read) for item in value]
+
+
+_DURATION = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*([dhms])\s*")
+_SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+
+
+def duration(span: str | timedelta) -> timedelta:
+    """Parse a duration such as `2d`, `1h 30m` or `2.5s`.
+
+    Raises:
+        ValueError: The text is not a duration.
+    """
+    if isinstance(span, timedelta):
+        return span
+    parts = _DURATION.findall(str(span))
+    if not parts or _DURATION.sub("", str(span)).strip():
+        raise ValueError("must be a duration such as 2d, 1h 30m or 2.5s")
+    return sum((timedelta(seconds=float(number) * _SECONDS[unit]) for number, unit in parts), timedelta())
+
+
+def duration_text(span: timedelta) -> str:
+    """Format a duration so that `duration` can parse it."""
+    seconds = span.total_seconds()
+    parts = []
+    for unit in "dhm":
+        count, seconds = divmod(seconds, _SECONDS[unit])
+        if count:
+            parts.append(f"{count:.0f}{unit}")
+    if seconds or not parts:
+        parts.append(f"{seconds:.3f}".rstrip("0").rstrip(".") + "s")
+    return " ".join(parts)
+
+
+def is_duration(value: Any) -> bool:
+    """Return whether a value is a timedelta, or text that `duration` parses."""
+    try:
+        duration(value)
+    except ValueError:
+        return False
+    return True
+
+
+PARAMETER_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "text": (lambda value: isinstance(value, str), "text"),
+    "whole": (lambda value: type(value) is int, "a whole number"),
+    "flag": (lambda value: type(value) is bool, "true or false"),
+    "id": (lambda value: isinstance(value, str) and UUID.fullmatch(value) is not None, "a UUID"),
+    "date": (lambda value: type(value) is date, "a date"),
+    "duration": (is_duration, "a span of time such as 2d or 1h 30m"),
+}
+"""Types of parameters: a check of the value, and its description."""
+
+
+@attrs.frozen(kw_only=True)
+class Parameter:
+    """A parameter that a sequence declares, with its type and default."""
+
+    name: str
+    type: str = "text"  # one of PARAMETER_TYPES
+    doc: str = ""
+    default: Any = None  # a value or a Guide; None: it has to be given
+
+    def problem(self, value: object) -> str | None:
+        """Return why a value does not fit, or None if it does."""
+        fits, description = PARAMETER_TYPES[self.type]
+        return None if fits(value) else f"must be {description}"
+
+    def read(self, text: object) -> Any:
+        """Return a cell of a file as a value of the type; text that cannot be converted is returned unchanged."""
+        if not isinstance(text, str):
+            return text
+        if self.type == "whole" and re.fullmatch(r"-?[0-9]{1,18}", text):
+            return int(text)
+        if self.type == "date" and ISO_DAY.fullmatch(text):
+            with suppress(ValueError):
+                return date.fromisoformat(text)
+        return {"true": True, "false": False}.get(text, text) if self.type == "flag" else text
+
+
+@hide_arguments_of_methods
+@attrs.frozen(kw_only=True)
+class ExpectedEvent:
+    """An event expected after a step: kind, members of its body, and deadline in sandbox time."""
+
+    kind: str = ""
+    timeout: timedelta = timedelta(0)
+    where: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+@hide_arguments_of_methods
+@attrs.frozen(kw_only=True)
+class Expect:
+    """The expected result of a step. Members that are not given are not checked."""
+
+    result: Mapping[str, Any] = attrs.field(factory=dict)  # attribute paths of the answer
+    error: Mapping[str, Any] = attrs.field(factory=dict)  # status, error, message (a part of it)
+    state: Mapping[str, Any] = attrs.field(factory=dict)  # `of`: an id; the rest: members of its record in the sandbox
+    money: Mapping[str, int] = attrs.field(factory=dict)  # change since the start of the run, in cents
+    events: tuple[ExpectedEvent, ...] = ()
+
+
+NOTHING = Expect()
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class Step:
+    """One step: an operation, a control of the sandbox, `advance` or `wait`, with its arguments and expectations."""
+
+    name: str
+    do: str
+    arguments: Mapping[str, Any] = attrs.field(factory=dict)
+    expect: Expect = NOTHING
+    doc: str = ""
+    line: int | None = attrs.field(default=None, eq=False)  # in its file
+
+    def references(self) -> Iterator[Reference]:
+        """Yield the references in its arguments and expectations."""
+        expect = self.expect
+        yield from references([self.arguments, expect.state, expect.result, *(event.where for event in expect.events)])
+
+    def __repr__(self) -> str:
+        return f"<step {self.name}: {self.do}>"
+
+
+def step(
+    name: str, do: str, *, expect: Expect | Mapping[str, Any] | None = None, doc: str = "", **arguments: object
+) -> Step:
+    """Return a step: `step("refund", "simulate_refund", transaction_id=ref("buy.transaction_id"), amount=500)`.
+
+    Args:
+        name: Name of the step, for references and reports.
+        do: An operation, a control of the sandbox, `advance` or `wait`.
+        expect: An `Expect`, or a mapping of its members.
+        doc: One-sentence description of the step.
+        arguments: Arguments of the call; values may be references.
+    """
+    if not isinstance(expect, Expect):
+        members = {str(name): value for name, value in (expect or {}).items()}
+        events = members.pop("events", ())
+        if not isinstance(events, list | tuple) or not all(isinstance(x, ExpectedEvent | Mapping) for x in events):
+            raise UsageError([Problem("expect", "type", "events must be a list of mappings")], of="step")
+        events = (event if isinstance(event, ExpectedEvent) else ExpectedEvent(**event) for event in events)
+        expect = Expect(events=tuple(events), **members)
+    return Step(name=name, do=do, arguments=arguments, expect=expect, doc=doc)
+
+
+_MAX_SHOWN = 200  # characters of a value
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class Sequence:
+    """A script of steps for a card, an application, a dispute or a deposit; run it with `wb.sequences.run(api,
+    sequence)`.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    doc: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    profile: str | None = None  # the behavior of the sandbox it is written for, where its expectations depend on it
+    team: str | None = None  # "individual" or "company", where it needs a tenant with such teams
+
+    def __getitem__(self, name: str) -> Step:
+        return {step.name: step for step in reversed(self.steps)}[name]
+
+    def to_toml(self) -> str:
+        """Return the sequence as TOML text that parses to an equal sequence."""
+        return dumps(self)
+
+    def __repr__(self) -> str:
+        return f"<sequence {self.name}: {len(self.steps)} step{'s' if len(self.steps) != 1 else ''}>"
+
+    def _repr_html_(self) -> str:
+        about = {"sequence": self.name, "about": self.doc or "–", "steps": len(self.steps)}
+        parts = ((step, list(_arguments(step)) or "–", list(_expectations(step)) or "–") for step in self.steps)
+        rows = [{"step": step.name, "do": step.do, "with": given, "expected": due} for step, given, due in parts]
+        return rendering.html(about) + rendering.html_table(rows, limit=max(len(rows), 1))
+
+
+def _arguments(step: Step) -> Iterator[str]:
+    private = _private(OPERATIONS[step.do].request if step.do in OPERATIONS else None)
+    for name, value in step.arguments.items():
+        yield f"{name} = {_shown(value, name in private)}"
+
+
+def _expectations(step: Step) -> Iterator[str]:
+    private = _private(OPERATIONS[step.do].answer if step.do in OPERATIONS else None)
+    for part in ("result", "error", "state", "money"):
+        given: Mapping[str, Any] = getattr(step.expect, part)
+        for path, value in given.items():
+            hidden = part in {"result", "state"} and path.partition(".")[0] in private
+            yield f"{part}.{path} = {_shown(value, hidden)}"
+    for event in step.expect.events:
+        yield f"event {event.kind}"
+
+
+def _private(record: Any) -> frozenset[str]:
+    """Return the members of a record that are private, or contain something private."""
+    if not walk.is_record(record):
+        return frozenset()
+    leaves = walk.leaves(record)
+    return frozenset(path.partition(".")[0] for path, leaf in leaves if leaf.about.privacy is not Privacy.OPEN)
+
+
+def _shown(value: object, hidden: bool) -> str:
+    if isinstance(value, Reference):
+        return f"{value.keyword} {value.path}"
+    return masks.DOTS if hidden or isinstance(value, Mapping | list | tuple) else visible(str(value), _MAX_SHOWN)
+
+
+# TOML
+
+
+def dumps(sequence: Sequence) -> str:
+    """Return a sequence as TOML text that parses to an equal sequence."""
+    lines = _members({"name": sequence.name, "doc": sequence.doc, "profile": sequence.profile, "team": sequence.team})
+    for parameter in sequence.parameters:
+        lines += ["", f"[params.{_key(parameter.name)}]"]
+        lines += _members({"type": parameter.type, "doc": parameter.doc, "default": parameter.default})
+    for step in sequence.steps:
+        lines += ["", "[[steps]]", *_members({"name": step.name, "do": step.do, "doc": step.doc})]
+        if step.arguments:
+            lines += ["[steps.with]", *(f"{_key(key)} = {_toml(value)}" for key, value in step.arguments.items())]
+        if step.expect != NOTHING:
+            events = [_event(event) for event in step.expect.events]
+            members = {key: getattr(step.expect, key) for key in ("result", "error", "state", "money")}
+            lines += ["[steps.expect]", *_members({**members, "events": events})]
+    return "\n".join(lines) + "\n"
+
+
+def _members(members: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {_toml(value)}" for key, value in members.items() if value not in (None, "", {}, [])]
+
+
+def _event(event: ExpectedEvent) -> Any:
+    members = {"kind": event.kind, "timeout": event.timeout, "where": event.where}
+    return {name: value for name, value in members.items() if value} if event.timeout or event.where else event.kind
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    """Return text as a TOML string, which equals a JSON string except for DEL."""
+    return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _toml(value: object) -> str:
+    match value:
+        case Full():
+            return '"FULL"'
+        case Reference(path=path):
+            return f"{{ {value.keyword} = {_quoted(path)} }}"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case str():
+            return _quoted(value)
+        case datetime() | date() | time():
+            return value.isoformat()
+        case timedelta():
+            return _quoted(duration_text(value))
+        case Mapping():
+            return "{ " + ", ".join(f"{_key(str(key))} = {_toml(member)}" for key, member in value.items()) + " }"
+        case list() | tuple():
+            return "[" + ", ".join(_toml(item) for item in value) + "]"
+    raise TypeError(f"{type(value).__name__} cannot be written to a sequence file")

@@ -1,0 +1,137 @@
+"""Answer of a form: its card, subsequent events, next steps, and private values revealed for a minute."""
+
+from types import NoneType
+from typing import Any
+
+import ipywidgets
+
+from workbench.base.errors import visible
+from workbench.base.schema import walk
+from workbench.base.schema.fields import OPEN
+from workbench.client.calls.base import context_of
+from workbench.sandbox.control_records import StoredRecord
+from workbench.sandbox.controls import perform
+from workbench.screens.forms.offers import Offer, after_call
+from workbench.screens.forms.widgets import Later, after, button, close, line, row
+from workbench.service import rendering
+from workbench.service.rendering.markup import isolated
+
+REVEAL_SECONDS = 60.0
+_MAX_EVENTS = 20
+
+
+class Reveal:
+    """Private values of a record, shown for a minute and recorded in the journal. They never enter notebook output."""
+
+    def __init__(self, record: object, api: Any, box: Any, *, later: Later = after) -> None:
+        names = sorted(private(record))
+        what = f"{type(record).__name__} {getattr(record, 'id', '') or ''}"
+        context_of(api).note("revealed", f"{what}: {', '.join(names)} for {REVEAL_SECONDS:.0f} s")
+        self._card = ipywidgets.HTML(rendering.html(record, reveal=names)).add_class("wb-revealed")
+        note = line("advice", f"Shown for {REVEAL_SECONDS:.0f} seconds; recorded in the journal.")
+        self._box = box
+        box.children = (ipywidgets.HTML(note), self._card, button("Hide now", self.hide))
+        self.shown = True
+        self._timer = later(REVEAL_SECONDS, self.hide)
+
+    def hide(self) -> None:
+        """Remove the values from the screen and from the widget state."""
+        if self.shown:
+            self.shown = False
+            self._timer.cancel()
+            self._card.value = ""
+            widgets, self._box.children = self._box.children, ()
+            close(*widgets)
+
+
+class AnswerCard:
+    """The answer of a form.
+
+    Args:
+        form: The form, which opens further forms and records, and shows errors.
+        mark: Position of the inbox before the call; None without an inbox.
+        entry: Id of the call in the journal.
+    """
+
+    def __init__(self, form: Any, request: Any, answer: Any, *, mark: int | None, entry: str | None) -> None:
+        self.reveal: Reveal | None = None
+        self.events = ipywidgets.HTML().add_class("wb-events")
+        self._form, self._answer, self._mark = form, answer, mark
+        api, operation = form.api, form.operation.name
+        # A signature is only given out by `wb.withdrawals`.
+        self.may_reveal = operation != "sign_withdrawal" and bool(private(answer))
+        self._more, self._shown = ipywidgets.VBox(), ipywidgets.VBox()
+        actions = [self._step(*offer) for offer in after_call(operation, request, answer, api)]
+        if mark is not None:
+            actions.append(button("Check for events again", lambda: form.view.guard(self.check_events)))
+        if self.may_reveal:
+            actions.append(button(f"Show private values for {REVEAL_SECONDS:.0f} s", self.show_private))
+        actions.append(button("New form", lambda: self._add(form.open(operation, {}))))
+        self._actions = row(*actions)
+        done = f"Sent to {api.environment.upper()}." + (f" Journal: {entry}" if entry else "")
+        self.widget = ipywidgets.VBox(
+            [
+                ipywidgets.HTML(line("ok", done)),
+                ipywidgets.HTML(rendering.html(answer)).add_class("wb-answer-card"),
+                self._shown,
+                self.events,
+                self._actions,
+                self._more,
+            ]
+        )
+        form.view.guard(self.check_events)
+
+    def _step(self, offer: Offer, arguments: dict[str, Any]) -> Any:
+        form, api = self._form, self._form.api
+
+        def show() -> None:
+            self._add(form.show_thing(offer.do, arguments["id"]) if offer.opens else form.open(offer.do, arguments))
+
+        def use() -> None:
+            """Call a control of the sandbox once, then show its events and next steps."""
+            step_button.disabled = True
+            form.before_sending()
+            answer = perform(api.sandbox, offer.do, {**arguments, **offer.extra})
+            self.check_events()
+            steps = [step for step in after_call(offer.do, None, answer, api) if not step[0].opens]
+            self._actions.children = (*(self._step(*step) for step in steps), *self._actions.children)
+            form.when_done(offer.label)
+
+        act, name, tooltip = (use, "wb-control", "A control of the sandbox") if offer.control else (show, "", "")
+        step_button = button(offer.label, lambda: form.view.guard(act), name, tooltip)
+        return step_button
+
+    def _add(self, shown: object) -> None:
+        """Show a form or record below the answer; None is already shown elsewhere."""
+        self._more.children = (*self._more.children, *([] if shown is None else [shown]))
+
+    def show_private(self) -> None:
+        """Show the private values of the answer for a minute."""
+        self.hide_private()
+        self.reveal = Reveal(self._answer, self._form.api, self._shown)
+
+    def hide_private(self) -> None:
+        """Hide them."""
+        if self.reveal is not None:
+            self.reveal.hide()
+
+    def check_events(self) -> None:
+        """Show the events that arrived since the call."""
+        if self._mark is None:
+            return
+        events = self._form.api.inbox.events(since=self._mark)
+        lines = [f"<div><strong>Events that followed: {len(events)}</strong></div>"]
+        for event in events[:_MAX_EVENTS]:  # lines that unfold to their cards
+            title = f"<strong>{isolated(visible(event.kind, 80))}</strong> {isolated(visible(event.id, 80))}"
+            lines.append(f'<details class="wb-event"><summary>{title}</summary>{rendering.html(event)}</details>')
+        self.events.value = "".join(lines) if events else line("quiet", "No events yet.")
+
+
+def private(thing: object) -> set[str]:
+    """Return the dotted names of the private values of a record, which are masked until revealed."""
+    if isinstance(thing, StoredRecord):
+        shown = thing.shown()
+        return {name for name, value in thing.items() if shown.get(name) != value}
+    leaves = walk.leaves(type(thing)) if walk.is_record(thing) else ()
+    paths = (path for path, leaf in leaves if leaf.about.privacy is not OPEN)
+    return {path for path in paths if not isinstance(walk.get_path(thing, path), tuple | NoneType)}

@@ -1,0 +1,213 @@
+"""Next steps for a record: operations and sandbox controls, with their button labels."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from workbench.base.schema.rules import FULL
+from workbench.base.schema.walk import members
+from workbench.client.session import sandbox_of
+from workbench.commands import command_of
+from workbench.service.interface.table import OPERATIONS
+from workbench.service.interface.vocabulary import EventApplicationStatus
+
+
+def _takes(text: str) -> Mapping[str, str]:
+    pairs = (part.partition("=") for part in text.split())
+    return {argument: fact or argument for argument, _, fact in pairs}
+
+
+def _only(text: str) -> Mapping[str, frozenset[str]]:
+    return {fact: frozenset(values.split(",")) for fact, values in _takes(text).items()}
+
+
+@attrs.frozen
+class Offer:
+    """An operation, a sandbox control, or a record to open, and the label of its button.
+
+    Args:
+        do: The operation or control, or the list that contains the record.
+        takes: Each argument as `name`, or as `name=column` of the row; after a call, a path in the answer or request.
+        only: Each column with the values for which it is offered, such as `status=active,locked`; an unknown value is
+            allowed.
+        extra: Further arguments of a control.
+        asks: Further arguments of a control, each with its choices, or "money" or "text", which may be left empty.
+        fills: Values that its form begins with in a sandbox.
+        card: Status of the example card that its form begins with in a sandbox.
+    """
+
+    do: str
+    label: str
+    takes: Mapping[str, str] = attrs.field(default="", converter=_takes)
+    only: Mapping[str, frozenset[str]] = attrs.field(default="", converter=_only)
+    extra: Mapping[str, str] = attrs.field(factory=dict)
+    asks: Mapping[str, list[str] | str] = attrs.field(factory=dict)
+    opens: bool = False
+    fills: Mapping[str, Any] = attrs.field(factory=dict)
+    card: str = ""
+
+    @property
+    def control(self) -> bool:
+        """Whether it is a sandbox control."""
+        return self.do not in OPERATIONS and not self.opens
+
+    def arguments(self, facts: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the arguments for a row, or None if it is not offered."""
+        given = {argument: facts.get(fact) for argument, fact in self.takes.items()}
+        fits = all(facts.get(fact) is None or str(facts[fact]) in values for fact, values in self.only.items())
+        return given if fits and None not in given.values() else None
+
+
+_PURCHASE = {"amount": 1250, "currency": "USD", "merchant_name": "Example Books", "merchant_category_code": "5942"}
+_TOO_MUCH = 100_000_000  # cents, above the limit of every example card
+
+_ADD_ACCOUNT = "Add payment account"
+
+_STATUSES = [str(status) for status in EventApplicationStatus]
+
+_REVIEW = Offer("review", "Review", "user_or_owner_id=id", asks={"status": _STATUSES})
+
+_DECISIONS = ["inReview", "accepted", "rejected"]
+
+OF_TABS: Mapping[str, tuple[Offer, ...]] = {
+    "users": (
+        Offer("create_user_application", "Create application"),
+        Offer("update_user", "Edit user by ID"),
+        Offer("update_ubo", "Edit owner by ID"),
+    ),
+    "payment accounts": (
+        Offer("create_payment_account", _ADD_ACCOUNT),
+        Offer("delete_payment_account", "Delete account by ID"),
+    ),
+    "disputes": (Offer("update_dispute", "Edit dispute by ID"),),
+    "transactions": (
+        Offer("simulate_authorization", "Simulate purchase", fills=_PURCHASE, card="active"),
+        Offer("simulate_authorization", "Simulate decline", fills={**_PURCHASE, "amount": _TOO_MUCH}, card="active"),
+        Offer("simulate_reversal", "Reverse by ID"),
+        Offer("simulate_refund", "Refund by ID"),
+    ),
+}
+"""Actions of a list, whatever record is open: a person may know an id that the panel does not."""
+
+OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
+    "contracts": (Offer("sign_withdrawal", "Withdraw this token", "chain_id token"),),
+    "users": (
+        Offer("update_user", "Edit user", "user_id=id", "kind=user"),
+        Offer("list_rewards_activity", "Show rewards", "user_id=id", "kind=user"),
+        Offer("create_payment_account", _ADD_ACCOUNT, "user_id=id", "kind=user"),
+        Offer("update_ubo", "Edit owner", "company_id ubo_id=id", "kind=owner"),
+        Offer("accept_terms", "Accept terms", "user_id=id", "application_status=tosNotAccepted"),
+        _REVIEW,
+        Offer(
+            "create_card", "Issue card", "user_id=id", "kind=user application_status=approved", asks={"limit": "money"}
+        ),
+    ),
+    "companies": (Offer("create_payment_account", _ADD_ACCOUNT, "company_id=id"), _REVIEW),
+    "cards": (
+        Offer("simulate_authorization", "Simulate purchase", "card_id=id", "status=active", fills=_PURCHASE),
+        Offer("activate_card", "Activate card", "card_id=id", "status=notActivated"),
+        Offer("lock_card", "Lock card", "card_id=id", "status=active"),
+        Offer("unlock_card", "Unlock card", "card_id=id", "status=locked"),
+        Offer("cancel_card", "Cancel card", "card_id=id", "status=active,locked,notActivated"),
+    ),
+    "payment accounts": (Offer("delete_payment_account", "Delete account", "payment_account_id=id"),),
+    "disputes": (
+        Offer("update_dispute", "Edit dispute", "dispute_id=id"),
+        Offer(
+            "resolve_dispute", "Decide dispute", "dispute_id=id", "status=pending,inReview", asks={"status": _DECISIONS}
+        ),
+    ),
+    "transactions": (
+        Offer("simulate_reversal", "Reverse", "transaction_id=id", "status=authorized"),
+        Offer("settle", "Settle", "transaction_id=id", "status=authorized", asks={"amount": "money"}),
+        Offer("simulate_refund", "Refund", "transaction_id=id", "status=settled", fills={"amount": FULL}),
+        Offer("open_dispute", "Dispute", "transaction_id=id", "status=settled", asks={"text_evidence": "text"}),
+    ),
+    "events": (Offer("resend", "Redeliver", "event_id=id"),),
+    "deliveries": (Offer("resend", "Redeliver", "event_id"),),
+}
+"""Actions of an opened row."""
+
+
+def _offered_by_declaration() -> Iterator[tuple[str, Offer, Offer | None]]:
+    """Yield the offers for operations that neither table names: their list, an offer for it, and one for its rows.
+
+    The list is that of the command's noun; a row gets the offer if the operation takes its id.
+    """
+    named = {offer.do for table in (OF_TABS, OF_ROWS) for offers in table.values() for offer in offers}
+    for name, operation in OPERATIONS.items():
+        taken = {member.name for member in members(operation.request)}
+        if name not in named and taken:
+            of = command_of(operation)[0].replace("-", " ")
+            label, key = name.replace("_", " ").capitalize(), f"{of.removesuffix('s').replace(' ', '_')}_id"
+            yield of, Offer(name, f"{label} by ID"), Offer(name, label, f"{key}=id") if key in taken else None
+
+
+_BY_DECLARATION = tuple(_offered_by_declaration())
+
+_FINAL = {"payment accounts": "deleted"}  # tab → the column that, once it has a value, ends all actions
+
+_APPROVE = Offer("review", "Approve in the sandbox", "user_or_owner_id=id", extra={"status": "approved"})
+
+AFTER: Mapping[str, tuple[str, str, Mapping[str, str], tuple[Offer, ...]]] = {
+    "create_user_application": ("users", "id application_status", {"kind": "user"}, (_APPROVE,)),
+    "update_user": ("users", "id application_status", {"kind": "user"}, ()),
+    "update_ubo": ("users", "id=request.ubo_id company_id=request.company_id", {"kind": "owner"}, ()),
+    "create_payment_account": ("payment accounts", "id", {}, ()),
+    "simulate_authorization": ("transactions", "id=transaction_id status", {}, ()),
+    "simulate_reversal": ("transactions", "id=transaction_id status", {}, ()),
+    "settle": ("transactions", "id=transaction_id", {"status": "settled"}, ()),
+    "simulate_refund": ("transactions", "id=request.transaction_id", {"status": "settled"}, ()),
+    "update_dispute": ("disputes", "id=request.dispute_id", {}, ()),
+}
+"""Record that a call created or changed: its list, its known values from answer and request, and the first actions."""
+
+
+def of_tab(name: str, api: object) -> list[Offer]:
+    """Return the actions of a tab."""
+    declared = (offer for of, offer, _ in _BY_DECLARATION if of == name)
+    return [offer for offer in (*OF_TABS.get(name, ()), *declared) if _available(offer, api)]
+
+
+def prefilled(offer: Offer, api: Any) -> dict[str, Any]:
+    """Return the values that a form begins with, besides those of its row; none for a real service."""
+    sandbox = sandbox_of(api) if offer.fills and api.environment == "sandbox" else None
+    if sandbox is None:
+        return {}
+    cards = sandbox.guide()["cards"].get(offer.card, ()) if offer.card else ()
+    return {**offer.fills, **({"card_id": cards[0]} if cards else {})}
+
+
+def of_row(name: str, facts: Mapping[str, Any], api: object) -> list[tuple[Offer, dict[str, Any]]]:
+    """Return the actions of an opened row with their arguments; those with unknown arguments are omitted."""
+    over = facts.get(_FINAL.get(name, "")) is not None
+    declared = (offer for of, _, offer in _BY_DECLARATION if of == name and offer is not None)
+    return [] if over else _with_arguments((*OF_ROWS.get(name, ()), *declared), facts, api)
+
+
+def after_call(name: str, request: object, answer: object, api: object) -> list[tuple[Offer, dict[str, Any]]]:
+    """Return the next steps after a call, each with its arguments: the actions of the record it created or changed."""
+    if name not in AFTER:
+        return []
+    of, takes, known, first = AFTER[name]
+    facts: dict[str, Any] = dict(known)
+    for fact, path in _takes(takes).items():
+        holder, _, member = path.rpartition(".")
+        facts[fact] = getattr(request if holder else answer, member, None)
+    noun = facts.get("kind") or of.removesuffix("s").rpartition(" ")[2]
+    offered = [row for row in OF_ROWS[of] if not any(isinstance(asked, list) for asked in row.asks.values())]
+    return _with_arguments((*first, *offered, Offer(of, f"Open {noun}", "id", opens=True)), facts, api)
+
+
+def _with_arguments(
+    offers: Iterable[Offer], facts: Mapping[str, Any], api: object
+) -> list[tuple[Offer, dict[str, Any]]]:
+    offered = [(offer, offer.arguments(facts)) for offer in offers if _available(offer, api)]
+    return [(offer, given) for offer, given in offered if given is not None]
+
+
+def _available(offer: Offer, api: Any) -> bool:
+    if offer.opens or not (offer.control or OPERATIONS[offer.do].sandbox_only):
+        return True
+    return api.environment == "sandbox" and (sandbox_of(api) is not None or not offer.control)

@@ -1,0 +1,224 @@
+"""Write the call of a form as Python, terminal command, curl or sequence step, with private values masked."""
+
+import json
+import shlex
+from collections.abc import Callable, Mapping
+from functools import partial
+from html import escape
+from itertools import chain, count
+from typing import Any
+
+import attrs
+import ipywidgets
+
+from workbench.base.schema import masks
+from workbench.base.schema.readers import text_of
+from workbench.base.system.process import own_address
+from workbench.base.system.progress import ipython_shell
+from workbench.client.session import profile_of, sandbox_of
+from workbench.commands import command_of
+from workbench.runs.sequences import Sequence, param
+from workbench.runs.sequences.sequence import Parameter, Step
+from workbench.screens.forms.draft import Draft
+from workbench.screens.forms.widgets import button, row
+from workbench.service.interface.table import PREFIX
+from workbench.service.rendering.show import curl as curl_command
+from workbench.service.rendering.show import python_arguments
+
+_LINE_LENGTH = 90
+
+
+def python(draft: Draft) -> str:
+    """Return the call as Python."""
+    name = f"api.{draft.operation.name}"
+    arguments = python_arguments(draft.nested(partial(_masked, draft)))
+    call = f"{name}({', '.join(arguments)})"
+    if len(call) <= _LINE_LENGTH:
+        return call
+    return f"{name}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
+
+
+def terminal(draft: Draft, api: Any = None) -> str:
+    """Return the call as a command that acts on the session's service; see `note` for an embedded sandbox."""
+    arguments = ["workbench", *command_of(draft.operation)]
+    for path, leaf in draft.leaves.items():
+        if path in draft.given:
+            text = text_of(leaf.member, _masked(draft, path, draft.given[path]))
+            arguments += [f"--{path.replace('_', '-')}", shlex.quote(text)]
+    own = own_address()
+    if (url := _url(api)) and (own is None or url != own.url):  # commands find the sandbox of their process themselves
+        arguments += ["--url", url]
+    elif name := profile_of(api):
+        arguments += ["--profile", name] + (["--live"] if api.environment == "production" else [])
+    return " ".join(arguments)
+
+
+def _url(api: object) -> str:
+    """Return the URL of the session's sandbox; empty if it is not served or there is none."""
+    return getattr(sandbox_of(api), "_url", "")
+
+
+def note(snippet: str, api: object) -> str:
+    """Return what a command or curl needs to reach the session's sandbox; empty for Python and real services."""
+    if snippet not in ("Terminal", "curl") or sandbox_of(api) is None:
+        return ""
+    if not (url := _url(api)):
+        return (
+            "The sandbox is in this kernel's memory. Run api.sandbox.share() in a cell: it serves the sandbox to "
+            "commands and curl "
+            "on this machine, and this text then contains its URL."
+        )
+    if snippet == "Terminal":
+        return ""
+    return (
+        f"Its key, once per terminal: export WORKBENCH_API_KEY=$(workbench sandbox guide --url {url} -o csv --fields "
+        "api_keys.full | tail -1)"
+    )
+
+
+def curl(draft: Draft, api: Any) -> str:
+    """Return the call as a curl command that reads the key from a shell variable."""
+    url = _url(api)
+    base_url = f"{url}{PREFIX}" if url else api.base_url
+    return curl_command(draft.operation, draft.record(), base_url=base_url, converter=api.converter)
+
+
+def step(draft: Draft) -> Sequence:
+    """Return the call as a one-step sequence whose private values are parameters."""
+    private: list[Parameter] = []
+
+    def taken(path: str, value: object) -> Any:
+        if not draft.private(path):
+            return value
+        private.append(Parameter(name=path.replace(".", "_"), doc=draft.leaves[path].member.about.doc))
+        return param(private[-1].name)
+
+    name, arguments = draft.operation.name, draft.nested(taken)
+    return Sequence(name=name, steps=(Step(name=name, do=name, arguments=arguments),), parameters=tuple(private))
+
+
+def _masked(draft: Draft, path: str, value: object) -> Any:
+    return masks.DOTS if draft.private(path) else value
+
+
+SNIPPETS: Mapping[str, Callable[[Draft, Any], str]] = {
+    "Python": lambda draft, _: python(draft),
+    "Terminal": terminal,
+    "curl": curl,
+    "Sequence step": lambda draft, _: step(draft).to_toml(),
+}
+
+
+class Script:
+    """A sequence built from forms: `script.sequence` holds their steps in order.
+
+    Args:
+        called: Expression that refers to it, for messages.
+    """
+
+    def __init__(self, name: str = "from-forms", *, called: str = "form.script") -> None:
+        self.called = called
+        self.sequence = Sequence(name=name, steps=())
+
+    def add(self, more: Sequence) -> str:
+        """Append the step and parameters of a one-step sequence; return the step's new name."""
+        ((line,), taken) = more.steps, {step.name for step in self.sequence.steps}
+        names = chain([line.name], (f"{line.name}-{number}" for number in count(2)))
+        added = attrs.evolve(line, name=next(name for name in names if name not in taken))
+        known = {parameter.name for parameter in self.sequence.parameters}
+        parameters = [parameter for parameter in more.parameters if parameter.name not in known]
+        self.sequence = attrs.evolve(
+            self.sequence,
+            steps=(*self.sequence.steps, added),
+            parameters=(*self.sequence.parameters, *parameters),
+        )
+        return added.name
+
+    def __repr__(self) -> str:
+        return f"<script of {len(self.sequence.steps)} steps: {self.called}.sequence.to_toml() shows it>"
+
+
+class SnippetPanel:
+    """A collapsed panel below a form. A snippet is created when its tab opens, and updated while it is visible.
+
+    Args:
+        script: Script that "Add to sequence" extends.
+        guard: Runs the action of a button and shows errors.
+    """
+
+    def __init__(self, draft: Draft, api: object, script: Script, guard: Callable[[Callable[[], Any]], None]) -> None:
+        self._draft, self._api, self._script = draft, api, script
+        self._kept: dict[str, str] | None = None  # of a form that was sent, whose values are gone
+        self._boxes = [ipywidgets.HTML() for _ in SNIPPETS]
+        self._insert = ipywidgets.HTML().add_class("wb-now")
+        self.message = ipywidgets.HTML().add_class("wb-message")
+        put = button(
+            "Insert below the next cell you run",
+            lambda: guard(self.put_in_cell),
+            "wb-put",
+            "A page without JupyterLab's commands can insert a cell only when a cell is run",
+        )
+        self.add_button = button(
+            "Add to sequence", lambda: guard(self.add_to_sequence), "wb-add", "Add the call as a step of a sequence"
+        )
+        self._tab = ipywidgets.Tab(self._boxes, titles=tuple(SNIPPETS), selected_index=0)
+        content = ipywidgets.VBox([row(self._insert, put, self.add_button, self.message), self._tab])
+        title = "The same call in Python, terminal, curl and as a step"
+        self.widget = ipywidgets.Accordion([content], titles=(title,), selected_index=None).add_class("wb-snippets")
+        for widget in (self.widget, self._tab):
+            widget.observe(lambda _: guard(self.refresh), "selected_index")
+
+    def show(self, index: int | None) -> None:
+        """Open the tab of a snippet by index, or collapse the panel."""
+        self._tab.selected_index = index or 0
+        self.widget.selected_index = None if index is None else 0
+
+    def text(self, name: str) -> str:
+        """Return one snippet."""
+        return self._kept[name] if self._kept is not None else SNIPPETS[name](self._draft, self._api)
+
+    def refresh(self) -> None:
+        """Update the visible snippet, if any."""
+        if self.widget.selected_index is None:
+            return
+        index = self._tab.selected_index or 0
+        name = list(SNIPPETS)[index]
+        below = f'<div class="wb-help">{escape(comment)}</div>' if (comment := note(name, self._api)) else ""
+        self._boxes[index].value = f"<pre>{escape(self.text(name))}</pre>{below}"
+        self._insert.value = insert_button(self.text("Python"))
+
+    def finish(self) -> None:
+        """Store the snippets of a sent call before its values are discarded."""
+        self._kept = {name: self.text(name) for name in SNIPPETS}
+        self.add_button.disabled = True
+
+    def put_in_cell(self) -> str:
+        """Insert the call as Python into a new cell below the current or next running one; return its text."""
+        text = self.text("Python")
+        kernel = ipython_shell()
+        if kernel is not None:
+            kernel.set_next_input(text)
+        self.message.value = "The call will appear below the next cell that you run."
+        return text
+
+    def add_to_sequence(self) -> str:
+        """Add the call as a step to the script; return the name of the step."""
+        name = self._script.add(step(self._draft))
+        count = len(self._script.sequence.steps)
+        self.message.value = escape(f"Added step {name} to {self._script.called} ({count} in total).")
+        return name
+
+
+def insert_button(text: str) -> str:
+    """Return an HTML button with which JupyterLab inserts a cell below this one and writes the text into it.
+
+    JupyterLab executes the commands named by such a button. Only the page can change the notebook; the kernel can do it
+    only while a cell runs. The style sheet hides the button on other pages.
+    """
+    request = {"commands": ["notebook:insert-cell-below", "notebook:replace-selection"], "args": {"text": text}}
+    return (
+        '<button type="button" class="jupyter-button widget-button wb-put-now" '
+        'title="A new cell below this one, with the Python of this call; private values are masked" '
+        'data-commandlinker-command="apputils:run-all-enabled" '
+        f'data-commandlinker-args="{escape(json.dumps(request))}">Insert in a new cell below</button>'
+    )

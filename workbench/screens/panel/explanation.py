@@ -1,0 +1,122 @@
+"""What a number of the panel is made of: its postings or rows, events and requests, which add up exactly to it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from workbench.client.session import sandbox_of
+from workbench.screens.panel import lists as things
+from workbench.screens.panel.listing import Listing
+from workbench.screens.panel.lists import Column, Rows, rows_of_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LINKS = {"transaction_id": "transactions", "card_id": "cards", "user_id": "users", "event_id": "events"}
+_FROM_TRANSACTIONS = frozenset({"held_cents", "posted_cents"})  # amounts of a card
+COUNT = ""
+"""Instead of a column: the number of rows."""
+APPROVED = "approved"
+"""Instead of a column of transactions: the share that was not declined."""
+
+
+@attrs.frozen(kw_only=True)
+class Number:
+    """A number of the panel: the sum of a column of a list, of one row or of those that pass a filter.
+
+    Args:
+        of: Name of the list.
+        column: Column, COUNT or APPROVED.
+        key: Id of the row.
+        filter: Filter, if there is no id.
+    """
+
+    of: str
+    column: str
+    key: str | None = None
+    filter: str = ""
+
+    def rows(self, api: object, lists: Mapping[str, Listing]) -> Rows:
+        """Return what the number is made of, one row each; the contributions add up to it."""
+        listing, numbers = self._contributing(lists)
+        data = listing.data
+        kinds = {column.name: column.kind for column in data.columns}
+        kind = kinds.get(self.column, "number")
+        values: Sequence[object] | int = 1
+        if self.column == APPROVED:
+            status = data.column("status")
+            values = [int(status[number] != "declined") for number in numbers]
+        elif self.column:
+            cells = data.column(self.column)
+            numbers = [number for number in numbers if cells[number] is not None]
+            values = [cells[number] for number in numbers]
+        table = _table(api, listing, numbers, values, "Int64" if kind == "money" else None)
+        return _as_rows(table, listing, f"contribution{'_cents' if kind == 'money' else ''}", self._note)
+
+    def _contributing(self, lists: Mapping[str, Listing]) -> tuple[Listing, list[int]]:
+        listing = lists[self.of]
+        if self.of == "cards" and self.key is not None and self.column in _FROM_TRANSACTIONS:
+            listing = lists["transactions"]
+            cards = listing.data.column("card_id")
+            return listing, [number for number in listing.data.order if cards[number] == self.key]
+        if self.key is not None:
+            return listing, [number for number, key in enumerate(listing.data.ids) if key == self.key]
+        filtered = Listing(self.of, lambda: listing.data)
+        filtered.filter(self.filter)
+        return listing, filtered.order
+
+    def _note(self, shown: Listing) -> str:
+        count = len(shown.data.ids)
+        if self.column == APPROVED:
+            total = sum(shown.data.cells[0])
+            return f"Approval rate: {total:,} approved of {count:,} are {total / count:.1%}." if count else "No rows."
+        contributions = f"{count:,} contribution{'' if count == 1 else 's'}"
+        if not self.column or not (sums := shown.sums()):
+            return f"{contributions} add up to the number."
+        return f"{Column(self.column, 'money').label}: {sums[0][1]}, the sum of {contributions}."
+
+
+def _table(
+    api: object, listing: Listing, numbers: Sequence[int], values: Sequence[object] | int, dtype: str | None
+) -> "pd.DataFrame":
+    """Return the rows with their contributions; of transactions with postings, events and requests."""
+    import pandas as pd
+
+    from workbench.analysis.reports.explanations import with_events
+    from workbench.analysis.reports.traces import Part, Trace
+    from workbench.analysis.reports.transaction_rows import transaction_events
+
+    names = [column.name for column in listing.data.columns]
+    if listing.name == "transactions":
+        names[names.index("id")] = "transaction_id"
+    cells = zip(names, listing.data.cells, strict=True)
+    frame = pd.DataFrame({name: [column[number] for number in numbers] for name, column in cells})
+    series = values if isinstance(values, int) else pd.Series(list(values), dtype=dtype or "object")
+
+    def events_of(ids: list[str]) -> Any:
+        sandbox, wanted = sandbox_of(api), set(ids)
+        if sandbox is not None:
+            events = [event for event in sandbox.events() if event.payload["body"].get("id") in wanted]
+        else:
+            events = [event for event in things.received(api) if getattr(event.event.body, "id", None) in wanted]
+        return transaction_events(events)[0] if events else None
+
+    part = Part(frame, series, statistic="sum" if dtype else "count")  # a rate counts rows that contribute 0, too
+    return with_events(part, Trace(lambda *_: None, events=(events_of, api)))
+
+
+def _as_rows(table: "pd.DataFrame", listing: Listing, first: str, note: Callable[[Listing], str]) -> Rows:
+    known = {column.name: column for column in listing.data.columns}
+    rows = rows_of_frame(table.rename(columns={"contribution": first}))
+    columns = []
+    for column in rows.columns:
+        same = known.get(column.name, column)
+        to = _LINKS.get(column.name) or (listing.name if column.name == "id" else same.to)
+        kind = column.kind if column.kind == "hidden" and column.name != "currency" else same.kind
+        columns.append(Column(column.name, kind, to))
+    shown = Listing("explanation", lambda: attrs.evolve(rows, columns=tuple(columns), names=listing.data.names))
+    notes = [note(shown)]
+    if "event_ids" not in table and "transaction_id" in table:
+        notes.append("The events are not listed: they are not known, or too many.")
+    return attrs.evolve(shown.data, notes=tuple(notes))

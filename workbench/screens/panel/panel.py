@@ -1,0 +1,669 @@
+"""Panel of all data visible to a session: one widget that fetches rows and details from the kernel on demand."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, time
+from functools import partial
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+import anywidget
+
+from workbench.base.errors import InvalidRequest, Problem, UsageError, WorkbenchError, hide_arguments, visible
+from workbench.base.schema.rules import iso_day
+from workbench.base.system.files import write_file
+from workbench.client.calls.base import BaseClient, context_of
+from workbench.client.calls.client import refuse_async
+from workbench.client.calls.keys import state_folder
+from workbench.client.session import sandbox_of
+from workbench.sandbox.controls import perform
+from workbench.screens.forms import offers
+from workbench.screens.forms.answers import REVEAL_SECONDS, private
+from workbench.screens.forms.draft import cents_of, no_amount
+from workbench.screens.forms.form import Form
+from workbench.screens.forms.offers import Offer
+from workbench.screens.forms.snippets import Script
+from workbench.screens.forms.widgets import Displayed, close, css, headline, static_class, what_went_wrong
+from workbench.screens.panel import details
+from workbench.screens.panel import lists as things
+from workbench.screens.panel.explanation import APPROVED, COUNT, Number
+from workbench.screens.panel.listing import Listing, choices
+from workbench.screens.panel.lists import LINKED, Column, Rows
+from workbench.screens.panel.page import document
+from workbench.service import rendering
+from workbench.service.chains.values import refuse_private_key
+from workbench.service.interface.vocabulary import RewardType
+from workbench.service.rendering import markup
+from workbench.service.rendering.text import Cell, Grid, cell, sentence, status_cell
+
+_HERE = Path(__file__).parent
+_STATIC_ROWS = 20
+_FILES = {"csv": "CSV", "xlsx": "Excel", "parquet": "Parquet"}
+EXPLANATION = "explanation"
+"""The name of the list of what a number is made of."""
+ALL = "All known users"
+"""Input that selects the rewards of all known users."""
+_VIEWS = "views.json"  # in the state folder
+
+
+def browse(api: Any) -> "Panel":
+    """Return a panel of the records this client can read and the events this session has received.
+
+    Browsing only reads. Calls with an effect are made in forms, each with a send button.
+
+    Args:
+        api: A Client or a session.
+
+    Raises:
+        UsageError: `api` is not a client or session.
+    """
+    return Panel(api)
+
+
+@hide_arguments
+def form(call: Any, *, script: Script | None = None, **values: Any) -> Form:
+    """Return a form for an operation of a client: `form(api.create_user_application)`. This sends nothing.
+
+    Args:
+        call: An operation of a client or session.
+        script: Where "Add to sequence" adds the step; a new script by default.
+        values: Known arguments of the operation, as for `Form.fill`.
+
+    Raises:
+        UsageError: `call` is not an operation with arguments, or it has no argument of a given name.
+        UsageError: A value looks like a private key.
+    """
+    form = Form(call, script=script, choices=partial(choices, getattr(call, "client", None)))
+
+    def show_thing(name: str, key: str) -> Any:
+        panel = Panel(call.client)
+        panel.show(name, key)
+        form.opened.append(panel)
+        return panel.widget
+
+    form.show_thing = show_thing
+    return form.fill(**values) if values else form
+
+
+class PanelWidget(anywidget.AnyWidget):
+    """Browser side of a panel. Its content is not part of the widget state, so saved notebooks never contain it."""
+
+    _esm = _HERE / "panel.js"
+    _css = css("panel/panel", ".wbp")
+
+
+class Rewards(Listing):
+    """Rewards of one user, or of all known users, by type and time."""
+
+    def __init__(self, api: Any) -> None:
+        super().__init__("rewards", self._read)
+        self.inputs = {"user": "", "type": "", "since": "", "until": ""}
+        self._api = api
+
+    def _read(self) -> Rows:
+        user, filters = self.inputs["user"].strip(), {}
+        if not user:
+            return Rows(columns=(), cells=(), things=(), ids=(), notes=("Choose a user to read rewards.",))
+        refuse_private_key(user, "userId")
+        for name in ("since", "until"):
+            if text := self.inputs[name]:
+                if (day := iso_day(text)) is None:
+                    problem = Problem(name, "date", "must be a calendar date written YYYY-MM-DD")
+                    raise UsageError([problem], of="rewards")
+                filters[name] = datetime.combine(day, time(), UTC)
+        known = choices(self._api, "user_id")
+        users = [known.get(user, user)]
+        if user == ALL:  # of a sandbox those that its guide names, of which some have rewards
+            sandbox = sandbox_of(self._api)
+            guide = {} if sandbox is None else self._api.sandbox.guide()
+            users = [user["id"] for user in guide.get("rewards_users", ())] if guide else list(known.values())
+        return things.rewards(self._api, users, type=self.inputs["type"] or None, **filters)
+
+    @property
+    def outstanding(self) -> tuple[str, str]:
+        """Points outstanding of the users that were read, and the number of these users."""
+        frame = self.data.frame
+        if frame is None or self.inputs["type"] or self.inputs["since"] or self.inputs["until"]:
+            return "–", "read all rewards to see them"
+        from workbench.analysis.reports.balances import outstanding
+
+        count = frame["user_id"].nunique()
+        return f"{outstanding(frame)['outstanding'][0]:,.0f}", f"of {count:,} user{'s' if count != 1 else ''} read"
+
+    def show(self, user: str, **inputs: str) -> None:
+        """Read the rewards of a user, limited by `type`, `since` and `until`."""
+        self.inputs = {**dict.fromkeys(self.inputs, ""), **inputs, "user": user}
+        self.read()
+        self.fresh = frozenset()
+
+    def asked(self) -> dict[str, Any]:
+        """Return the input fields of the page, with their values."""
+        kinds = [[str(kind), str(kind)] for kind in RewardType]
+        return {
+            "inputs": [
+                {"name": "user", "label": "User", "options": [ALL, *choices(self._api, "user_id")]},
+                {
+                    "name": "type",
+                    "label": "Type",
+                    "choices": [["", "Earned and redeemed"], *kinds],
+                },
+                {"name": "since", "label": "Since", "hint": "2026-01-31"},
+                {"name": "until", "label": "Until", "hint": "2026-02-28"},
+            ],
+            "values": {**self.inputs, "user": self.inputs["user"] or ALL},
+        }
+
+
+class Panel(Displayed):
+    """A panel of lists, each read when first opened. From code: `open("users")` returns a list; `show("users", id)`
+    opens a record.
+    """
+
+    def __init__(self, api: Any) -> None:
+        refuse_async(api, "browse")
+        if not isinstance(api, BaseClient):
+            raise UsageError("browse() takes a Client or a session", of="browse")
+        self._api: Any = api
+        self.script = Script(called="panel.script")
+        """The steps that forms of the panel added."""
+        self.form: Form | None = None
+        """The open form."""
+        self.selected = "overview"
+        """The name of the list in view."""
+        self.opened: tuple[str, str] | None = None
+        """The list and the id of the thing whose details are open."""
+        self.rewards = Rewards(api)
+        self.lists: dict[str, Listing] = {}
+        for name, load in things.KINDS.items():
+            self.lists[name] = Listing(name, lambda load=load: load(api))  # type: ignore[misc]
+            if name == "disputes":
+                self.lists["rewards"] = self.rewards
+        self.widget = PanelWidget()
+        self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
+        self._chosen: tuple[Listing, tuple[str, ...]] | None = None
+        self._beside: Listing | None = None  # the second of two views side by side, of the same rows
+        self._explained: str | None = None  # the list of the number that is explained
+        self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
+        self._saved: int | None = None  # savepoint of an action that has not ended
+        self._savepoint: int | None = None  # of the last action, if it can be undone
+        self._done = ""  # the label of the last action
+        self._lock = threading.RLock()  # messages may arrive in several threads of the kernel
+
+    @property
+    def sandbox(self) -> Any:
+        """The sandbox or its remote controls; None for a real service."""
+        return sandbox_of(self._api)
+
+    # from code
+
+    def open(self, name: str, text: str | None = None) -> Listing:
+        """Open a list by its name, and read it if it was not read before.
+
+        Args:
+            text: A filter, as for `Listing.filter`; default: the current one.
+
+        Raises:
+            UsageError: The list does not exist.
+        """
+        if name not in self.lists:
+            raise UsageError(f"the lists are {', '.join(self.lists)}", of="browse")
+        self.selected = name
+        listing = self.lists[name]
+        if not listing.is_read:
+            listing.read()
+        if text is not None:
+            listing.filter(text)
+        self.update_static()
+        self._tell("go", list=name, filter=text)
+        return listing
+
+    def show(self, name: str, key: str) -> dict[str, Any]:
+        """Open the details of a record: fields, timeline, related events, deliveries and requests, and actions.
+
+        Raises:
+            UsageError: The list does not exist, or does not contain the record.
+        """
+        self.open(name)
+        shown = self._details(name, key)
+        self._close_form()
+        self._tell("go", list=name, id=key)
+        return shown
+
+    def act(self, do: str, **values: Any) -> Form:
+        """Open the form of an operation for the open record or list. Nothing is sent yet.
+
+        Args:
+            do: The operation.
+            values: Further arguments.
+        """
+        known = {offer.do: arguments for offer, arguments in self._offered()}
+        self._close_form()
+        self.form = form(getattr(self._api, do), script=self.script, **{**known.get(do, {}), **values})
+        self.form.before_sending, self.form.when_done = self._save, self._changed
+        self.form.show_thing = self._show_beside
+        return self.form
+
+    def _show_beside(self, name: str, key: str) -> None:
+        self.show(name, key)
+
+    def close(self) -> None:
+        """Close the widget and its form."""
+        self._close_form()
+        close(self.widget)
+
+    def document(self) -> str:
+        """Return the lists that were read and the overview as a standalone HTML page."""
+        info = self._start({})
+        about = {name: info[name] for name in ("environment", "host", "tenant")} | {"key": ""}
+        read = [listing for listing in self.lists.values() if listing.is_read]
+        title, moment = f"Workbench: {info['host']}", things.now(self._api)
+        return document(title, read, tiles=list(tiles(self)), about=about, at=moment)
+
+    @property
+    def html(self) -> str:
+        """The lists that were read, as static HTML."""
+        parts = [headline("Workbench", self._api), "<div>What was read. Run the cell for a live panel.</div>"]
+        parts += [_static_table(listing) for listing in self.lists.values() if listing.is_read and listing.data.ids]
+        return f'<div class="wb-read">{"".join(parts)}</div>'
+
+    def __repr__(self) -> str:
+        read = ", ".join(f"{name} {len(listing.data.ids):,}" for name, listing in self.lists.items() if listing.is_read)
+        return f"<panel on {self._api.environment}: {read or 'nothing read yet'}>"
+
+    # for the page
+
+    def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to a message of the page; errors are shown as text."""
+        number = asked.get("ask")
+        try:
+            with self._lock:
+                return {"answer": number, **_ANSWERS[str(asked.get("do"))](self, asked)}
+        except Exception as error:  # noqa: BLE001 - the callback of a widget would lose it
+            return {"answer": number, "error": what_went_wrong(error)}
+
+    def _tell(self, event: str, **facts: Any) -> None:
+        self.widget.send({"event": event, **facts})
+
+    def _start(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        info, sandbox = self._api.info(), self.sandbox
+        return {
+            "environment": info["environment"],
+            "host": info["host"],
+            "key": info["key_fingerprint"],
+            "tenant": None if sandbox is None else visible(self._api.sandbox.guide()["tenant"]["name"], 80),
+            "lists": [{"name": name, "label": sentence(name)} for name in ("overview", *self.lists)],
+            "list": self.selected,
+            "id": self.opened[1] if self.opened else None,
+            "filter": self.lists[self.selected].text if self.selected in self.lists else "",
+            "static": static_class(self.widget),
+            "files": _FILES,
+            **self._tick(asked),
+        }
+
+    def _rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        name, listing = self._asked_list(asked)
+        if not asked.get("beside"):
+            self.selected = name
+        if listing is self.rewards and isinstance(inputs := asked.get("inputs"), Mapping):
+            self.rewards.show(**{field: str(inputs.get(field, "")) for field in self.rewards.inputs})
+        if asked.get("again") and listing.is_read:
+            if name == EXPLANATION and self._explained:
+                self.lists[self._explained].read()
+            listing.read()
+        text, order, group, unfolded = _view(asked)
+        if text != listing.text:
+            listing.filter(text)
+        if order != listing.sorted:
+            listing.sort(*order)
+        if (group, unfolded) != (listing.grouped, listing.unfolded):
+            listing.group(group, unfolded)
+        first = max(int(asked.get("first", 0)), 0)
+        if name not in self._seen:
+            self._seen.add(name)
+            self.update_static()
+        window = {"list": name, "first": first, "rows": listing.window(first, min(int(asked.get("count", 100)), 500))}
+        if asked.get("more"):  # the page has the rest
+            return window
+        answer = {
+            **window,
+            "shown": len(listing),
+            "lines": len(listing.lines),
+            "all": len(listing.data.ids),
+            "notes": [visible(note, 400) for note in listing.notes],
+            "columns": [_column(column) for column in listing.data.columns],
+            "sums": listing.sums(),
+            "actions": [{"do": offer.do, "label": offer.label} for offer in offers.of_tab(name, self._api)],
+            "views": views().get(name, {}),
+            **(self.rewards.asked() if listing is self.rewards else {}),
+        }
+        if not asked.get("beside"):
+            listing.prepare()
+        return answer
+
+    def _asked_list(self, asked: Mapping[str, Any]) -> tuple[str, Listing]:
+        name = str(asked.get("list"))
+        if name not in self.lists:
+            raise UsageError(f"there is no list {visible(name, 40)}", of="browse")
+        listing = self.lists[name]
+        if not asked.get("beside"):
+            return name, listing
+        if self._beside is None or self._beside.name != name:
+            self._beside = Listing(name, lambda: self.lists[name].data)
+        if self._beside.data is not listing.data:  # which was read again
+            self._beside.read()
+        return name, self._beside
+
+    def _number(self, name: str, key: str) -> int:
+        """Return the position of a record's row."""
+        if key not in self.lists[name].data.ids:
+            raise UsageError(f"{name} has no {visible(key, 80)}", of="browse")
+        return self.lists[name].data.ids.index(key)
+
+    def _details(self, name: str, key: str) -> dict[str, Any]:
+        listing, number = self.lists[name], self._number(name, key)
+        if (name, key) != self.opened:
+            self._close_form()
+        self.opened = (name, key)
+        thing = listing.data.things[number]
+        explained = name not in (EXPLANATION, "health")
+        facts = [
+            {**_column(column), "value": listing.cell(number, index), "explain": explained and column.kind == "money"}
+            for index, column in enumerate(listing.data.columns)
+            if listing.data.cells[index][number] is not None and column.kind != "hidden"
+        ]
+        actions = []
+        for offer, _ in self._offered():
+            asks = [{"name": k, "label": sentence(rendering.label(k)), "wants": v} for k, v in offer.asks.items()]
+            actions.append({"do": offer.do, "label": offer.label, "control": offer.control, "asks": asks})
+        links = [{"list": to, "filter": f"{column}={key}"} for to, column in LINKED.get(name, {}).items()]
+        return {
+            "list": name,
+            "id": key,
+            "facts": facts,
+            "fields": details.fields(thing),
+            "actions": actions,
+            "links": links,
+            "private": bool(private(thing)),
+            "states": details.states(name, listing.data.facts(number)),
+            **details.related(
+                self._api, "" if name in ("assumptions", "sequences", EXPLANATION) else key.partition(" ")[0]
+            ),
+        }
+
+    def _drawn_details(self, name: str, key: str) -> dict[str, Any]:
+        """Return the details with the parts below the facts as elements that the page draws."""
+        shown = self._details(name, key)
+        facts = {part: shown[part] for part in ("list", "id", "facts", "actions", "private")}
+        return {**facts, "sections": list(details.sections(shown))}
+
+    def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Show the private values of the open record, record that in the journal; the page hides them again."""
+        if self.opened is None or self.opened != (asked.get("list"), asked.get("id")):
+            raise UsageError("the record is not open", of="browse")
+        name, key = self.opened
+        thing = self.lists[name].data.things[self._number(name, key)]
+        what = f"{name} {visible(key, 80)}: {', '.join(sorted(private(thing)))}"
+        context_of(self._api).note("revealed", f"{what} for {REVEAL_SECONDS:.0f} s")
+        return {"fields": details.element(details.fields(thing, reveal=True) or {}, key), "seconds": REVEAL_SECONDS}
+
+    def _offered(self) -> list[tuple[Offer, dict[str, Any]]]:
+        """Return the actions of the open record, with their arguments."""
+        name, key = self.opened or ("overview", "")
+        if name not in self.lists or key not in self.lists[name].data.ids:
+            return []
+        return offers.of_row(name, self.lists[name].data.known(self._number(name, key)), self._api)
+
+    def _find(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Find the list that contains a record; a list named by the page is searched first."""
+        key, hint = str(asked.get("id")), str(asked.get("to"))
+        for name in sorted(self.lists, key=lambda text: text != hint):
+            if name != "rewards" and key in self.lists[name].data.ids:
+                return {"list": name, "id": key}
+        raise UsageError(f"{visible(key, 80)} is not known here", of="browse")
+
+    def _explain(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Open the list of what a number is made of: of a row, of a tile, or of a bar."""
+        name, listing = self._asked_list(asked)
+        column, key = str(asked.get("column") or ""), asked.get("id")
+        if name == EXPLANATION:
+            raise UsageError("this is already an explanation", of="browse")
+        if column not in (COUNT, APPROVED) and column not in [each.name for each in listing.data.columns]:
+            raise UsageError(f"{name} has no column {visible(column, 40)}", of="browse")
+        text = "" if column == APPROVED else str(asked.get("filter") or "")[:500]
+        number = Number(of=name, column=column, key=None if key is None else str(key), filter=text)
+        self._explained = name
+        self.lists[EXPLANATION] = Listing(EXPLANATION, lambda: number.rows(self._api, self.lists))
+        return {"name": EXPLANATION, "label": sentence(EXPLANATION)}
+
+    def _open_form(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        do = str(asked.get("do_what"))
+        if do == "list_rewards_activity" and self.opened is not None:
+            self.rewards.show(self.opened[1])
+            return {"list": "rewards"}
+        if asked.get("for_list"):
+            self.opened = None
+        offered = [offer for offer, _ in self._offered()] + offers.of_tab(self.selected, self._api)
+        for offer in offered:
+            if offer.do == do and offer.label == asked.get("label", offer.label):
+                return {"model": self.act(do, **offers.prefilled(offer, self._api)).widget.model_id}
+        raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
+
+    def _control(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Call a control of the sandbox that is offered for the open record."""
+        do = str(asked.get("do_what"))
+        for offer, arguments in self._offered():
+            if offer.do == do and offer.control:
+                typed = asked.get("values") or {}
+                for name, wants in offer.asks.items():
+                    if text := str(typed.get(name, "")).strip():
+                        arguments[name] = cents_of(text) if wants == "money" else text
+                        if arguments[name] is None:
+                            raise InvalidRequest([Problem(name, "cents", no_amount(text))], of="browse")
+                self._save()
+                perform(self.sandbox, do, arguments)
+                self._changed(offer.label)
+                return {}
+        raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
+
+    def _export(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        name, listing = self._asked_list(asked)
+        kind = str(asked.get("file"))
+        if kind not in _FILES:
+            return {"code": listing.python()}
+        file = f"{name.replace(' ', '-')}.{kind}"
+        return {"text": str(listing.to_file(file, overwrite=bool(asked.get("overwrite"))))}
+
+    def _shown_as(self, asked: Mapping[str, Any]) -> Listing:
+        """Return a list with the page's filter, order and groups."""
+        name, listing = self._asked_list(asked)
+        if _view(asked) != (listing.text, listing.sorted, listing.grouped, listing.unfolded):
+            raise UsageError(f"{name} changed meanwhile", of="browse")
+        return listing
+
+    def _select(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Store the selected rows, and return their sums."""
+        listing = self._shown_as(asked)
+        places = [place for place in map(int, asked.get("places", ())) if 0 <= place < len(listing.lines)]
+        chosen = tuple(listing.data.ids[number] for number in listing.numbers(places))
+        self._chosen = (listing, chosen) if chosen else None
+        return {"count": len(chosen), "sums": listing.sums(places), "mean": listing.mean(places)}
+
+    @property
+    def selection(self) -> Any:
+        """Rows selected in the page, as a typed frame with notes; empty without a selection."""
+        if self._chosen is None:
+            return self.rows.iloc[:0]
+        listing, ids = self._chosen
+        numbers = {listing.data.ids[number]: number for number in listing.order}
+        return listing.frame([numbers[key] for key in ids if key in numbers])
+
+    @property
+    def rows(self) -> Any:
+        """Rows of the visible list that pass its filter, as a typed frame with notes.
+
+        Raises:
+            UsageError: The overview is visible.
+        """
+        if self.selected not in self.lists:
+            raise UsageError(f"open a list first: {', '.join(self.lists)}", of="browse")
+        return self.lists[self.selected].frame()
+
+    def _keep_view(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Save a view of a list under a name in the state folder, or delete it."""
+        name, _ = self._asked_list(asked)
+        view, kept = asked.get("view"), views()
+        of_list = kept.setdefault(name, {})
+        of_list.pop(str(asked.get("name")), None)
+        if isinstance(view, Mapping):
+            of_list[visible(str(asked.get("name")), 80)] = {
+                name: view.get(name) for name in ("chips", "text", "sort", "hidden", "group")
+            }
+        write_file(state_folder() / _VIEWS, json.dumps(kept).encode())
+        return {"views": of_list}
+
+    def _tick(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return whether something changed since a stamp; lists are then read again when they are shown."""
+        stamp, clock = self._stamp(), None if self.sandbox is None else things.iso(things.now(self._api))
+        return {"stamp": stamp, "changed": stamp != asked.get("stamp"), "clock": clock}
+
+    def _stamp(self) -> str:
+        return repr(things.stamp(self._api))
+
+    def _save(self) -> None:
+        """Save the state of the sandbox before an action, so that it can be undone."""
+        self._savepoint = self._saved = None
+        if self.sandbox is not None:
+            with suppress(WorkbenchError):  # the action says it, if it fails for the same reason
+                self._saved = self.sandbox._savepoint()
+
+    def _undo(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        """Restore the state before the last action, unless something else changed in the sandbox since."""
+        if self._savepoint is None:
+            raise UsageError("there is nothing to undo", of="browse")
+        self.sandbox._undo(savepoint=self._savepoint)
+        self._close_form()
+        context_of(self._api).note("undone", f"{self._done}: the sandbox has the state before it again")
+        self._changed(f"Undo {self._done}", undo=False)
+        return {}
+
+    def _changed(self, done: str, *, undo: bool = True) -> None:
+        """Read again what an action may have changed; filter, order, details and the form's answer are unchanged."""
+        self._done = done
+        undoable = undo and self._saved is not None and self.sandbox._changes() == self._saved + 1
+        self._savepoint, self._saved = self._saved if undoable else None, None
+        for name, listing in self.lists.items():
+            if listing.is_read and name not in ("rewards", "sequences", "assumptions"):
+                listing.read()
+        self.update_static()
+        text = f"{done}: done." if undo else f"{done}: done. Webhooks already delivered are not undone."
+        self._tell("changed", stamp=self._stamp(), text=text, undo=undoable)
+
+    def _close_form(self, _: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        if self.form is not None:
+            self.form.close()
+            self.form = None
+        return {}
+
+
+def _view(asked: Mapping[str, Any]) -> tuple[str, tuple[str, ...], str, frozenset[str]]:
+    """Return filter, order, column of the groups and unfolded groups of the page's view."""
+    order, unfolded = tuple(map(str, asked.get("sort", ()))), frozenset(map(str, asked.get("unfolded", ())))
+    return str(asked.get("filter", ""))[:500], order, str(asked.get("group") or ""), unfolded
+
+
+def _column(column: Column) -> dict[str, Any]:
+    return {"name": column.name, "label": column.label, "kind": column.kind, "to": column.to}
+
+
+def _static_table(listing: Listing) -> str:
+    """Return the first rows of a list as HTML."""
+    columns = [(index, column) for index, column in enumerate(listing.data.columns) if column.kind != "hidden"]
+    rows = tuple(
+        tuple(_static_cell(listing, number, index) for index, _ in columns) for number in listing.order[:_STATIC_ROWS]
+    )
+    title, heads = f"{sentence(listing.name)} · {len(listing):,} rows", tuple(column.label for _, column in columns)
+    return markup.write(Grid(title=title, columns=heads, rows=rows, total=len(listing)))
+
+
+def _static_cell(listing: Listing, number: int, index: int) -> Cell:
+    value, kind = listing.data.cells[index][number], listing.data.columns[index].kind
+    if value is not None and kind == "status":
+        return status_cell(str(value))
+    if isinstance(value, datetime):
+        return cell(value)
+    text = listing.cell(number, index)
+    return Cell((text if isinstance(text, str) else text["name"],), "number" if kind in ("money", "number") else "text")
+
+
+def views() -> dict[str, dict[str, Any]]:
+    """Return the saved views of every list by name; empty if the file is missing or damaged."""
+    try:
+        kept = json.loads((state_folder() / _VIEWS).read_text(encoding="utf-8"))
+    except (OSError, ValueError, WorkbenchError):
+        return {}
+    return kept if isinstance(kept, dict) and all(isinstance(view, dict) for view in kept.values()) else {}
+
+
+_ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
+    "start": Panel._start,
+    "overview": lambda panel, _: {"tiles": list(tiles(panel))},
+    "rows": Panel._rows,
+    "details": lambda panel, asked: panel._drawn_details(panel._asked_list(asked)[0], str(asked.get("id"))),
+    "find": Panel._find,
+    "explain": Panel._explain,
+    "form": Panel._open_form,
+    "close form": Panel._close_form,
+    "control": Panel._control,
+    "undo": Panel._undo,
+    "export": Panel._export,
+    "tick": Panel._tick,
+    "reveal": Panel._reveal,
+    "select": Panel._select,
+    "summary": lambda panel, asked: {"columns": panel._shown_as(asked).summary()},
+    "values": lambda panel, asked: panel._shown_as(asked).values([int(place) for place in asked.get("places", ())]),
+    "view": Panel._keep_view,
+}
+
+
+def tiles(panel: Panel) -> Iterator[dict[str, str]]:
+    """Yield the figures of the overview, each with the list and filter that it links to."""
+
+    def column(name: str, of: str) -> Sequence[Any]:
+        return panel.lists[name].data.column(of)
+
+    def tile(label: str, figure: str, note: str, to: str, text: str = "", column: str = "") -> dict[str, str]:
+        return {"label": label, "figure": figure, "note": note, "list": to, "filter": text, "column": column}
+
+    troubles = column("health", "what")
+    yield tile("Health", f"{len(troubles):,}", (troubles[0] if troubles else "no trouble")[:120], "health")
+    try:
+        backed = [cents for cents in column("contracts", "credit_cents") if cents is not None]
+        collateral = rendering.money(sum(filter(None, column("contracts", "value_cents"))))
+        yield tile("Collateral", collateral, f"{len(backed):,} tokens of contracts", "contracts", column="value_cents")
+        credit, note = rendering.money(sum(backed)), "collateral at its advance rates"
+        yield tile("Credit capacity", credit, note, "contracts", column="credit_cents")
+    except WorkbenchError as error:
+        yield tile("Collateral", "–", rendering.plain(error).splitlines()[0][:120], "contracts")
+    to = "transactions"
+    held = [cents for cents in column(to, "held_cents") if cents]
+    yield tile("Open holds", rendering.money(sum(held)), f"{len(held):,} authorized", to, "held>0", "held_cents")
+    month = f"{things.now(panel._api):%Y-%m}"
+    listing = Listing(to, lambda: panel.lists[to].data)
+    listing.filter(f"posted_at={month}")
+    posted = [cents or 0 for cents in compress(column(to, "posted_cents"), listing._passing)]
+    note = f"{len(posted):,} transactions, before refunds"
+    yield tile("Posted this month", rendering.money(sum(posted)), note, to, listing.text, "posted_cents")
+    statuses = column(to, "status")
+    declined, count = statuses.count("declined"), len(statuses)
+    rate = f"{(count - declined) / count:.1%}" if count else "–"
+    yield tile("Approval rate", rate, f"{declined:,} of {count:,} declined", to, "status:declined", APPROVED)
+    yield tile("Points outstanding", *panel.rewards.outstanding, "rewards")
+    waiting = column("users", "application_status").count("manualReview")
+    yield tile("Pending reviews", f"{waiting:,}", "users and owners in manual review", "users", '"manual review"')
+    failed = sum(state not in ("delivered", "waiting") for state in column("deliveries", "state"))
+    yield tile("Failed deliveries", f"{failed:,}", "events that no endpoint accepted", "deliveries", "state:failed")
+    unknown = column("requests", "outcome").count("unknown")
+    yield tile("Unknown outcomes", f"{unknown:,}", "calls to be resolved in the journal", "requests", "outcome:unknown")

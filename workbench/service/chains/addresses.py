@@ -1,0 +1,284 @@
+"""Chains by id, and addresses: their family, and checks for mistyped or mispasted ones.
+
+Chain ids of Solana and Stellar are the service's own (widely known, not in the interface document); any other id is
+treated as an EVM chain. A checksum detects typing errors; it does not prove that anybody owns the address.
+`checksum_note` states what was checked.
+"""
+
+import re
+import string
+import unicodedata
+from collections.abc import Iterator
+from enum import StrEnum
+
+import attrs
+
+from workbench.service.chains.values import (
+    EVM_ADDRESS,
+    base58_decode,
+    eip55,
+    invalid,
+    looks_like_private_key,
+    read_unsigned,
+    strkey_decode,
+)
+
+
+class Family(StrEnum):
+    """Address format of a chain."""
+
+    EVM = "EVM"
+    SOLANA = "Solana"
+    STELLAR = "Stellar"
+
+
+@attrs.frozen(kw_only=True)
+class Chain:
+    """A chain: the service's id, name and family; `test` is None for an unknown chain."""
+
+    id: int
+    name: str
+    family: Family
+    test: bool | None
+
+    def __str__(self) -> str:
+        return f"{self.name} (chain {self.id})" if self.test is not None else self.name
+
+
+_KNOWN = {
+    number: Chain(id=number, name=name, family=family, test=test)
+    for number, name, family, test in (
+        (900, "Solana", Family.SOLANA, False),  # assumed: not in the document
+        (901, "Solana devnet", Family.SOLANA, True),  # assumed: which of 901 and 902 is which test net
+        (902, "Solana testnet", Family.SOLANA, True),  # assumed
+        (1500, "Stellar", Family.STELLAR, False),  # assumed: not in the document
+        (1501, "Stellar testnet", Family.STELLAR, True),  # assumed
+        (1, "Ethereum", Family.EVM, False),
+        (10, "OP Mainnet", Family.EVM, False),
+        (56, "BNB Smart Chain", Family.EVM, False),
+        (100, "Gnosis", Family.EVM, False),
+        (137, "Polygon", Family.EVM, False),
+        (8453, "Base", Family.EVM, False),
+        (42161, "Arbitrum One", Family.EVM, False),
+        (43114, "Avalanche C-Chain", Family.EVM, False),
+        (43113, "Avalanche Fuji", Family.EVM, True),
+        (80002, "Polygon Amoy", Family.EVM, True),
+        (84532, "Base Sepolia", Family.EVM, True),
+        (11155111, "Ethereum Sepolia", Family.EVM, True),
+    )
+}
+
+
+def chain_of(chain_id: int) -> Chain:
+    """Return a chain by its id; an unknown id gives an EVM chain named by its id.
+
+    Raises:
+        UsageError: It is not a positive int. True (which equals 1, Ethereum mainnet), text and floats are rejected.
+    """
+    number = read_unsigned(chain_id, "chainId", bits=64, minimum=1)
+    return _KNOWN.get(number) or Chain(id=number, name=f"EVM chain {number}", family=Family.EVM, test=None)
+
+
+def family_of(chain_id: int) -> Family:
+    """Return the address family of a chain."""
+    return chain_of(chain_id).family
+
+
+_HEX_40 = re.compile(r"[0-9a-fA-F]{40}")
+_STELLAR = re.compile(r"[GC][A-Z2-7]{55}|M[A-Z2-7]{68}")
+_BASE58 = re.compile(r"[1-9A-HJ-NP-Za-km-z]{32,44}")
+_NAME = re.compile(r"[^\s.]+(?:\.[^\s.]+)*\.[A-Za-z]{2,}")
+_Found = tuple[str, str]  # kind and message of a problem
+_ARTICLE = {None: "not a known", Family.EVM: "an EVM", Family.SOLANA: "a Solana", Family.STELLAR: "a Stellar"}
+
+
+@attrs.frozen
+class AddressProblem:
+    """One problem of an address; `message` completes a sentence that starts with the address's name.
+
+    Attributes:
+        kind: type, blank, private-key, whitespace, invisible, prefix, name, characters, length, checksum or family.
+    """
+
+    kind: str
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def address_problems(address: object, chain_id: int | None = None) -> tuple[AddressProblem, ...]:
+    """Return the problems of an address, for a chain if one is given; empty if none was found.
+
+    Solana addresses, and EVM addresses in a single case, have no checksum, so mistyped characters cannot be detected.
+
+    Raises:
+        UsageError: The chain id is not a positive whole number.
+    """
+    chain = None if chain_id is None else chain_of(chain_id)
+    return tuple(
+        AddressProblem(*problem) for problem in _problems(address, chain.family if chain else None, str(chain))
+    )
+
+
+def _problems(address: object, family: Family | None, taker: str) -> Iterator[_Found]:
+    """Yield the problems of an address of a family, or of any; `taker` names the recipient of that family."""
+    if not isinstance(address, str):
+        yield "type", "must be text"
+    elif looks_like_private_key(address):
+        yield "private-key", "looks like a private key. Never paste a private key here"
+    elif unusual := [*_text_problems(address)]:
+        yield from unusual
+    elif family is not None and (actual := family_of_address(address)) not in {None, family}:
+        yield "family", f"is {_ARTICLE[actual]} address, and {taker} takes {_ARTICLE[family]} one"
+    else:
+        yield from _FORMS[family or family_of_address(address)](address)
+
+
+def require_address(address: object, family: Family, path: str) -> str:
+    """Return an address of a family unchanged, or raise UsageError with its first problem."""
+    for problem in _problems(address, family, "this field"):
+        raise invalid(path, *problem)
+    return str(address)
+
+
+def require_evm_address(address: object, path: str) -> str:
+    """Return a valid EVM address with its checksum, or raise UsageError."""
+    return eip55(require_address(address, Family.EVM, path))
+
+
+def family_of_address(address: str) -> Family | None:
+    """Return the family whose format an address has, valid or not; None if it has none."""
+    if re.match(r"0x", address, re.IGNORECASE):
+        return Family.EVM
+    if len(address) in {56, 69} and address[:1].upper() in {"G", "C", "M"}:
+        return Family.STELLAR
+    if _BASE58.fullmatch(address) and not _HEX_40.fullmatch(address):
+        return Family.SOLANA
+    return None
+
+
+def has_checksum(address: str) -> bool:
+    """Return whether an address carries a checksum: Stellar always, EVM in mixed case, Solana never."""
+    family = family_of_address(address)
+    return family is Family.STELLAR or (family is Family.EVM and _mixed_case(address))
+
+
+def checksum_note(address: str) -> str:
+    """Return a sentence on what the checks of a valid address show, and what they do not."""
+    if has_checksum(address):
+        return (
+            "its checksum is correct, which rules out nearly every typing error; it does not show whose address it is"
+        )
+    if family_of_address(address) is Family.EVM:
+        return "it is written in one case and so has no checksum: a mistyped character cannot be detected"
+    return "its length is correct; this form has no checksum, so a mistyped character can go unnoticed"
+
+
+def is_zero_address(address: str) -> bool:
+    """Return whether an address is all zero bytes. Nobody holds its key, so funds sent there are lost."""
+    family = family_of_address(address)
+    if family is Family.EVM:
+        return set(address[2:]) == {"0"}
+    try:
+        payload = strkey_decode(address)[1][:32] if family is Family.STELLAR else base58_decode(address)
+    except ValueError:
+        return False
+    return bool(payload) and not any(payload)
+
+
+def same_address(a: object, b: object) -> bool:
+    """Return whether two texts are the same address; only EVM addresses may differ in case. False for other types."""
+    return isinstance(a, str) and isinstance(b, str) and _comparable(a) == _comparable(b)
+
+
+def similar_addresses(a: str, b: str) -> bool:
+    """Return whether two different addresses begin and end alike, which address poisoning relies on."""
+    a, b = (_comparable(address).removeprefix("0x") for address in (a, b))
+    return a != b and a[:4] == b[:4] and a[-4:] == b[-4:]
+
+
+def _comparable(address: str) -> str:
+    return address.lower() if EVM_ADDRESS.fullmatch(address) else address
+
+
+def _mixed_case(address: str) -> bool:
+    return address[2:] not in {address[2:].lower(), address[2:].upper()}
+
+
+def _text_problems(address: str) -> Iterator[_Found]:
+    """Yield problems with invisible or misleading characters, before the form is checked."""
+    if address.isascii() and address.isalnum():
+        return
+    body = address.strip()
+    if not body:
+        yield "blank", "is empty"
+    elif "\n" in address or "\r" in address:
+        yield "whitespace", "contains a line break"
+    elif address != body:
+        yield "whitespace", "has spaces before or after it"
+    elif _NAME.fullmatch(body):
+        yield "name", "is a name; names such as those of ENS are not looked up, so paste the address"
+    for position, c in enumerate(body, len(address) - len(address.lstrip()) + 1):
+        if c in "\r\n" or (c.isascii() and c.isprintable() and c != " "):
+            continue
+        code = f"U+{ord(c):04X}"
+        if c.isspace():
+            yield "whitespace", f"has a space at position {position}"
+        elif unicodedata.category(c) in {"Cc", "Cf", "Cn", "Co", "Cs", "Mn"}:
+            yield "invisible", f"has an invisible character ({code}) at position {position}"
+        else:
+            yield "characters", f"has a character at position {position} that is not ASCII ({code})"
+        return
+
+
+def _evm(address: str) -> Iterator[_Found]:
+    wrong = next((index for index, digit in enumerate(address, 1) if index > 2 and digit not in string.hexdigits), None)
+    if address[:2] == "0X":
+        yield "prefix", "begins with 0X; write 0x in lower case"
+    elif address[:2] != "0x":
+        yield "prefix", f"does not begin with 0x{': put 0x before it' if _HEX_40.fullmatch(address) else ''}"
+    elif wrong is not None:
+        yield "characters", f"has a character at position {wrong} that is not a hex digit"
+    elif len(address) != 42:
+        yield "length", f"has {len(address) - 2} hex digits after 0x; 40 are needed"
+    elif _mixed_case(address) and eip55(address) != address:
+        yield "checksum", "has a wrong checksum: a character is probably mistyped"
+
+
+def _solana(address: str) -> Iterator[_Found]:
+    try:
+        size = len(base58_decode(address))
+    except ValueError as error:
+        yield "characters", f"is not base58: {error}"
+        return
+    if size != 32:
+        yield "length", f"decodes to {size} bytes; 32 are needed, so a character is missing, added or mistyped"
+
+
+def _stellar(address: str) -> Iterator[_Found]:
+    if _STELLAR.fullmatch(address.upper()) and not _STELLAR.fullmatch(address):
+        yield "characters", "has lower-case letters; Stellar addresses are written in capitals"
+        return
+    try:
+        strkey_decode(address)
+    except ValueError as error:
+        text = str(error)
+        kinds = {"wrong checksum": "checksum", "a char": "characters", "unused": "characters", "begin": "prefix"}
+        yield next((kind for phrase, kind in kinds.items() if phrase in text), "length"), text
+
+
+def _unknown(address: str) -> Iterator[_Found]:
+    if _HEX_40.fullmatch(address):
+        yield from _evm(address)
+    else:
+        yield (
+            "characters",
+            (
+                "is not a known form of address: 0x and 40 hex digits (EVM), 32 to 44 characters of base58 (Solana), "
+                "or 56 capitals and digits beginning with G or C, 69 with M (Stellar)"
+            ),
+        )
+
+
+_FORMS = {Family.EVM: _evm, Family.SOLANA: _solana, Family.STELLAR: _stellar, None: _unknown}

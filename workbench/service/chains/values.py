@@ -1,0 +1,373 @@
+"""Hashes, text encodings (base58 of Solana, StrKey of Stellar), strict parsing of message values, and signatures.
+
+Text that looks like a private key is rejected before any other parsing, and is never shown, stored or logged. Invalid
+base58 or StrKey raises a plain ValueError. Only the sandbox and its demo wallets sign, with throw-away keys derived
+from a
+seed; the workbench never asks for a key of a real wallet.
+"""
+
+import base64
+import binascii
+import hmac
+import json
+import operator
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from workbench.base.errors import Problem, UsageError, hide_arguments
+
+_ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_DIGIT = {character: value for value, character in enumerate(_ALPHABET)}
+_MAX_BASE58 = 256  # decoding is quadratic, and nothing read here is longer
+
+# G account, C contract, M muxed account, S secret seed: the version byte and the length of the payload
+_STRKEYS = {"G": (6 << 3, 32), "C": (2 << 3, 32), "M": (12 << 3, 40), "S": (18 << 3, 32)}
+_BASE32 = re.compile(r"[A-Z2-7]*")
+
+
+def keccak256(data: bytes) -> bytes:
+    """Return the Keccak-256 hash (with the original padding, unlike SHA3-256)."""
+    from Crypto.Hash import keccak  # loaded when first used
+
+    hashed: bytes = keccak.new(digest_bits=256, data=data).digest()
+    return hashed
+
+
+EVM_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+
+
+def eip55(address: str) -> str:
+    """Return an EVM address with its checksum encoded in letter case (EIP-55).
+
+    Raises:
+        UsageError: It is not 0x and 40 hex digits.
+    """
+    if not EVM_ADDRESS.fullmatch(address):
+        raise UsageError("an EVM address is 0x and 40 hex digits", of="eip55")
+    digits = address[2:].lower()
+    hashed = keccak256(digits.encode()).hex()
+    return "0x" + "".join([d.upper() if h > "7" else d for d, h in zip(digits, hashed, strict=False)])
+
+
+def ed25519_public_key(secret: bytes) -> bytes:
+    """Return the 32-byte public key of a 32-byte Ed25519 seed."""
+    from nacl.bindings import crypto_sign_seed_keypair  # loaded when first used
+
+    public, _ = crypto_sign_seed_keypair(secret)
+    return public
+
+
+def base58_encode(data: bytes) -> str:
+    """Encode bytes as base58 (Bitcoin's alphabet, no checksum); each leading zero byte becomes a leading `1`."""
+    number = int.from_bytes(data)
+    digits = []
+    while number:
+        number, digit = divmod(number, 58)
+        digits.append(_ALPHABET[digit])
+    return "1" * (len(data) - len(data.lstrip(b"\0"))) + "".join(reversed(digits))
+
+
+def base58_decode(text: str) -> bytes:
+    """Decode base58 text.
+
+    Raises:
+        ValueError: A character is not in the alphabet, or the text is longer than 256 characters.
+    """
+    if len(text) > _MAX_BASE58:
+        raise ValueError(f"longer than {_MAX_BASE58} characters")
+    number = 0
+    for position, character in enumerate(text, 1):
+        if character not in _DIGIT:
+            raise ValueError(f"character {position} is not in the base58 alphabet")
+        number = number * 58 + _DIGIT[character]
+    return b"\0" * (len(text) - len(text.lstrip("1"))) + number.to_bytes((number.bit_length() + 7) // 8)
+
+
+def strkey_encode(kind: str, payload: bytes) -> str:
+    """Encode a payload as a StrKey of kind G (account), C (contract), M (muxed account) or S (secret seed)."""
+    if kind not in _STRKEYS:
+        raise ValueError("the kind must be one of " + ", ".join(_STRKEYS))
+    version, length = _STRKEYS[kind]
+    if len(payload) != length:
+        raise ValueError(f"a StrKey of kind {kind} holds {length} bytes")
+    body = bytes([version]) + payload
+    return base64.b32encode(body + binascii.crc_hqx(body, 0).to_bytes(2, "little")).decode().rstrip("=")
+
+
+def strkey_decode(text: str) -> tuple[str, bytes]:
+    """Return the kind and payload of a StrKey.
+
+    Raises:
+        ValueError: Wrong kind, length, characters, padding bits or checksum; the message names it.
+    """
+    kind = text[:1]
+    if kind not in _STRKEYS:
+        raise ValueError("does not begin with G, C or M")
+    length = (8 * (_STRKEYS[kind][1] + 3) + 4) // 5
+    if len(text) != length:
+        raise ValueError(f"has {len(text)} characters; {length} are needed after this first letter")
+    if not _BASE32.fullmatch(text):
+        raise ValueError("has a character outside A to Z and 2 to 7")
+    raw = base64.b32decode(text + "=" * (-len(text) % 8))
+    if binascii.crc_hqx(raw[:-2], 0).to_bytes(2, "little") != raw[-2:]:
+        raise ValueError("has a wrong checksum: a character is probably mistyped")
+    if strkey_encode(kind, raw[1:-2]) != text:
+        raise ValueError("has unused bits set, which StrKey does not allow")
+    return kind, raw[1:-2]
+
+
+BytesLike = bytes | bytearray | memoryview | str | Sequence[int]
+
+_HEX = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})+)")
+_HEX_KEY = re.compile(r"(?:0[xX])?[0-9a-fA-F]{64}")
+_STELLAR_SEED = re.compile(r"S[A-Z2-7]{55}", re.IGNORECASE)
+_EXTENDED_KEY = re.compile(r"[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{100,112}")
+_BASE58_64 = re.compile(r"[1-9A-HJ-NP-Za-km-z]{80,90}")
+_BYTE_LIST = re.compile(r"\[[\d\s,]+\]")
+_WORD = re.compile(r"[a-z]{3,8}", re.IGNORECASE)  # every word of the BIP-39 English list matches
+_PHRASE_LENGTHS = (12, 15, 18, 21, 24)
+_MIN_KEY = 50  # an EVM or Solana address is shorter than any key without spaces
+_MAX_KEY = 4096
+
+
+def invalid(path: str, rule: str, message: str) -> UsageError:
+    """Return the error for one problem with one value."""
+    return UsageError([Problem(path, rule, message)])
+
+
+def read_bytes(value: BytesLike, length: int, path: str) -> bytes:
+    """Parse exactly `length` bytes from bytes, hex with or without 0x, base64, or a list of numbers.
+
+    The length determines the format of a text unambiguously. The error never shows the value.
+    """
+    raw: bytes | None = None
+    if isinstance(value, bytes | bytearray | memoryview):
+        raw = bytes(value)
+    elif isinstance(value, str):
+        raw = _from_text(value, length)
+    elif isinstance(value, Sequence):
+        exact = [n for n in value if type(n) is int and 0 <= n <= 255]
+        raw = bytes(exact) if len(exact) == len(value) else None
+    if raw is not None and len(raw) == length:
+        return raw
+    if isinstance(value, str):
+        refuse_private_key(value, path)
+    if raw is None:
+        raise invalid(path, "type", f"must be {length} bytes, as bytes, hex or base64")
+    raise invalid(path, "length", f"has {len(raw)} bytes; {length} are needed")
+
+
+def _from_text(text: str, length: int) -> bytes | None:
+    as_hex = _HEX.fullmatch(text)
+    if as_hex and (text.startswith("0x") or len(as_hex[1]) == 2 * length):
+        return bytes.fromhex(as_hex[1])
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raw = b""
+    if len(raw) == length and base64.b64encode(raw).decode() == text:
+        return raw
+    return bytes.fromhex(as_hex[1]) if as_hex else None
+
+
+def read_unsigned(value: object, path: str, *, bits: int = 256, minimum: int = 0) -> int:
+    """Validate a whole number of at most `bits` bits. NumPy integers are accepted; booleans, floats and text are
+    not.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise invalid(path, "type", "must be an int")
+    number = operator.index(value)
+    if number < minimum:
+        raise invalid(path, "minimum", f"must be at least {minimum}")
+    if number >> bits:
+        raise invalid(path, "maximum", f"does not fit into {bits} bits")
+    return number
+
+
+def read_unix_seconds(value: object, path: str) -> int:
+    """Convert an int or an aware datetime to Unix seconds, the unit of contracts."""
+    if isinstance(value, datetime):
+        if value.utcoffset() is None:
+            raise invalid(path, "type", "has no time zone; times of the service are in UTC")
+        value = int(value.timestamp())
+    seconds = read_unsigned(value, path)
+    if seconds >= 100_000_000_000:
+        raise invalid(path, "maximum", "must be in seconds; this looks like milliseconds")
+    return seconds
+
+
+def looks_like_private_key(text: object, *, hash_expected: bool = False) -> bool:
+    """Return whether text looks like a private key, a seed phrase or a secret seed.
+
+    If in doubt the result is True, except for 64 bytes in Solana's format, which may be a public signature: they count
+    as a key only if the second half is the public key of the first.
+
+    Args:
+        hash_expected: Whether the field takes 32 public bytes (a salt, a digest), so that 64 hex digits are allowed.
+    """
+    if not isinstance(text, str) or len(text) > _MAX_KEY or (len(text) < _MIN_KEY and text.isalnum()):
+        return False
+    stripped = text.strip().strip("\"'")
+    return (
+        (not hash_expected and _HEX_KEY.fullmatch(stripped) is not None)
+        or _STELLAR_SEED.fullmatch(stripped) is not None
+        or _EXTENDED_KEY.fullmatch(stripped) is not None
+        or "PRIVATE KEY-----" in text
+        or _is_seed_phrase(stripped)
+        or _is_solana_secret(stripped)
+    )
+
+
+def private_key_problem(text: object, path: str, *, hash_expected: bool = False) -> Problem | None:
+    """Return a problem if text looks like a private key; its message contains no part of the text."""
+    if not looks_like_private_key(text, hash_expected=hash_expected):
+        return None
+    return Problem(
+        path,
+        "private-key",
+        "looks like a private key or a seed phrase. Never paste a private key here. It was not stored; but if it "
+        "belongs "
+        "to a real wallet, treat it as exposed: it may remain in this notebook or shell history",
+    )
+
+
+@hide_arguments
+def refuse_private_key(text: object, path: str, *, hash_expected: bool = False) -> None:
+    """Raise UsageError if text looks like a private key."""
+    problem = private_key_problem(text, path, hash_expected=hash_expected)
+    if problem is not None:
+        raise UsageError([problem])
+
+
+def _is_seed_phrase(text: str) -> bool:
+    if text.isalnum():  # one word, such as a Stellar address, which its digits would cut into words
+        return False
+    phrase = [word for word in re.split(r"[\s,;]+|\d+[.):]?", text) if word]
+    return len(phrase) in _PHRASE_LENGTHS and all(_WORD.fullmatch(word) for word in phrase)
+
+
+def _is_solana_secret(text: str) -> bool:
+    raw = b""
+    if _BASE58_64.fullmatch(text):
+        raw = base58_decode(text)
+    elif _BYTE_LIST.fullmatch(text):
+        try:
+            raw = bytes(json.loads(text))
+        except ValueError:
+            return False
+    return len(raw) == 64 and ed25519_public_key(raw[:32]) == raw[32:]
+
+
+# Signatures: secp256k1 (EVM, recoverable, 65 bytes r, s, v) and Ed25519 (Solana and Stellar, 64 bytes)
+
+_ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
+ED25519_PROGRAM = "Ed25519SigVerify111111111111111111111111111"
+_RECOVERY_IDS = {0: b"\0", 1: b"\1", 27: b"\0", 28: b"\1"}
+
+
+def recover(digest: bytes, signature: BytesLike) -> str:
+    """Return the address (EIP-55) whose key signed a 32-byte digest.
+
+    Any well-formed signature recovers to some address; compare the result with the expected one.
+
+    Raises:
+        UsageError: Not 65 bytes, v other than 0, 1, 27, 28, r or s out of range, s in the upper half of the range
+            (a second form of each signature, which contracts reject), or no key fits.
+    """
+    import coincurve  # loaded when first used
+
+    hashed = _digest(digest)
+    raw = canonical_signature(signature)
+    try:
+        key = coincurve.PublicKey.from_signature_and_message(raw[:64] + _RECOVERY_IDS[raw[64]], hashed, hasher=None)
+    except ValueError:
+        raise invalid("signature", "signature", "fits no key: it was not made over this message") from None
+    return _address(key)
+
+
+def canonical_signature(signature: BytesLike, path: str = "signature") -> bytes:
+    """Validate a signature and return 65 bytes with v 27 or 28; forms that contracts reject raise an error."""
+    raw = read_bytes(signature, 65, path)
+    if raw[64] not in _RECOVERY_IDS:
+        raise invalid(path, "v", "ends in a v other than 27 and 28 (or 0 and 1)")
+    r, s = int.from_bytes(raw[:32]), int.from_bytes(raw[32:64])
+    if not 0 < r < _ORDER or not 0 < s < _ORDER:
+        raise invalid(path, "range", "has an r or s out of range")
+    if s > _ORDER // 2:
+        raise invalid(
+            path, "malleable", "is malleable: its s is in the upper half of the range, which contracts refuse"
+        )
+    return raw if raw[64] > 1 else raw[:64] + bytes([27 + raw[64]])
+
+
+def sign(digest: bytes, secret: bytes) -> bytes:
+    """Sign a digest with a throw-away key (sandbox only); return 65 bytes with v 27 or 28."""
+    import coincurve
+
+    raw: bytes = coincurve.PrivateKey(secret).sign_recoverable(_digest(digest), hasher=None)
+    return raw[:64] + bytes([27 + raw[64]])
+
+
+def public_address(secret: bytes) -> str:
+    """Return the EVM address (EIP-55) of a throw-away key."""
+    import coincurve
+
+    return _address(coincurve.PrivateKey(secret).public_key)
+
+
+def derive_secret(seed: bytes, *labels: str) -> bytes:
+    """Derive a throw-away 32-byte key from a seed and labels, deterministic and valid on every chain."""
+    label = "".join(f"{len(text)}:{text}" for text in labels).encode()
+    hashes = (hmac.digest(seed, label + bytes([attempt]), "sha256") for attempt in range(256))
+    return next(hash_ for hash_ in hashes if 0 < int.from_bytes(hash_) < _ORDER)  # nearly always the first
+
+
+def sign_ed25519(message: bytes, secret: bytes) -> bytes:
+    """Sign with a throw-away Ed25519 seed (sandbox only); return 64 bytes."""
+    from nacl.signing import SigningKey  # loaded when first used
+
+    if len(secret) != 32:
+        raise UsageError([Problem("secret", "length", "must be 32 bytes")], of="sign_ed25519")
+    return SigningKey(secret).sign(message).signature
+
+
+def verify_ed25519(public_key: BytesLike, message: bytes, signature: BytesLike) -> bool:
+    """Return whether a signature is valid; small-order keys and non-canonical signatures never are.
+
+    Raises:
+        UsageError: The key is not 32 bytes or the signature not 64.
+    """
+    key = read_bytes(public_key, 32, "publicKey")
+    raw = read_bytes(signature, 64, "signature")
+    from nacl.exceptions import BadSignatureError
+    from nacl.signing import VerifyKey
+
+    try:
+        VerifyKey(key).verify(message, raw)
+    except BadSignatureError:
+        return False
+    return True
+
+
+def ed25519_instruction(public_key: BytesLike, message: bytes, signature: BytesLike) -> bytes:
+    """Return the data of Solana's built-in instruction that verifies an Ed25519 signature; its program is
+    `ED25519_PROGRAM`.
+
+    Count, padding, then the offsets of signature, key and message in this instruction, as Solana documents the program.
+    """
+    key, raw = read_bytes(public_key, 32, "publicKey"), read_bytes(signature, 64, "signature")
+    here, start = 0xFFFF, 16  # 0xFFFF: in this same instruction
+    offsets = (start + 32, here, start, here, start + 96, len(message), here)
+    return bytes([1, 0]) + b"".join(number.to_bytes(2, "little") for number in offsets) + key + raw + message
+
+
+def _digest(digest: object) -> bytes:
+    if not isinstance(digest, bytes) or len(digest) != 32:
+        raise invalid("digest", "length", "must be 32 bytes")
+    return digest
+
+
+def _address(key: Any) -> str:
+    return eip55("0x" + keccak256(key.format(compressed=False)[1:])[12:].hex())

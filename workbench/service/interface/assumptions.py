@@ -1,0 +1,1246 @@
+"""All assumptions about the service: what is assumed, why, with what confidence, and where to change it.
+
+Assumptions about fields, operations and failures are declared there; this module adds those about behavior, each with
+its
+value in both behaviors ("documented", "observed"), and lists all of them.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from workbench.base.schema.fields import LIVE, ONCE, UNCONFIRMED, WIDELY, Confidence, Reason
+from workbench.base.schema.rules import When
+from workbench.base.schema.walk import cross_rules, members, records, snake
+from workbench.service.interface import table
+from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.table import Failure, Operation
+
+STATUS = "4xx"
+"""Placeholder among the values of a setting: the status of the refusal as text, such as "422"."""
+ANY = "any"
+"""Placeholder among the values of a setting: any value of the same type as the others."""
+
+
+@attrs.frozen(kw_only=True)
+class Assumption:
+    """One assumption: id, location, assumed value, reason, confidence, and where to change it."""
+
+    id: str
+    where: str
+    value: str
+    reason: str
+    confidence: Confidence
+    change: str
+
+
+@attrs.frozen
+class Behavior:
+    """An assumption about the service's behavior. `documented` and `observed` are its values in these behaviors."""
+
+    id: str
+    where: str
+    says: str
+    reason: str
+    confidence: Confidence = UNCONFIRMED
+    documented: Any = ...  # where there is no setting
+    observed: Any = attrs.Factory(lambda behavior: behavior.documented, takes_self=True)
+    others: tuple[Any, ...] = ()  # further values; STATUS: a status as text, ANY: any value of the same type
+
+    @property
+    def settable(self) -> bool:
+        """Whether a sandbox setting changes this behavior."""
+        return self.documented is not ...
+
+    def accepts(self, value: object) -> bool:
+        """Return whether a value is allowed for this setting."""
+        known = [choice for choice in (self.documented, self.observed, *self.others) if choice not in (STATUS, ANY)]
+        if any(type(value) is type(choice) and value == choice for choice in known):
+            return True
+        if STATUS in self.others and isinstance(value, str) and re.fullmatch("4[0-9][0-9]", value):
+            return True
+        numbers = (int, float)
+        same = any(
+            isinstance(value, numbers if type(choice) in numbers else type(choice)) and not isinstance(value, bool)
+            for choice in known
+            if choice is not None
+        ) or (
+            isinstance(value, str)
+            and None in known
+            and all(choice is None or isinstance(choice, str) for choice in known)
+        )
+        return ANY in self.others and same
+
+
+BEHAVIORS: Mapping[str, Behavior] = {
+    row.id: row
+    for row in (
+        # withdrawals
+        Behavior(
+            "withdrawal_unit_default",
+            "sign_withdrawal",
+            "an absent unit flag means cents, or native units",
+            "the document says that false means cents, and nothing about absence",
+            WIDELY,
+            documented="cents",
+            others=("native",),
+        ),
+        Behavior(
+            "withdrawal_pending",
+            "sign_withdrawal",
+            "a status other than ready is pending, with retryAfter and no signature, HTTP 200",
+            "values of status other than ready are not shown",
+            WIDELY,
+        ),
+        Behavior(
+            "withdrawal_contract_choice",
+            "sign_withdrawal",
+            "if several contracts match, the oldest is used, or the newest",
+            "the document does not say which one",
+            documented="first",
+            others=("last",),
+        ),
+        Behavior(
+            "withdrawal_smallest_amount",
+            "sign_withdrawal",
+            "an amount below one unit of the token is 400",
+            "conditions of its error bodies are not shown",
+            documented="400",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "address_case",
+            "sign_withdrawal",
+            "EVM addresses are compared case-insensitively",
+            "the document gives patterns that accept any case, and no checksum",
+        ),
+        Behavior(
+            "withdrawal_same_again",
+            "sign_withdrawal",
+            "the same request gets the same signature while it is valid, or a new one",
+            "the document does not describe the answer to a second request",
+            documented="same",
+            others=("new",),
+        ),
+        Behavior(
+            "withdrawal_other_while_active",
+            "sign_withdrawal",
+            "another request while a signature is valid gets a new one, or 409",
+            "conditions of its error bodies are not shown",
+            WIDELY,
+            documented="new",
+            observed="409",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "withdrawal_lifetime",
+            "sign_withdrawal",
+            "a signature is valid for this many seconds",
+            "the document shows only expiresAt",
+            ONCE,
+            documented=600,
+            observed=300,
+            others=(120, ANY),
+        ),
+        Behavior(
+            "withdrawal_scope",
+            "sign_withdrawal",
+            "scope of the one valid signature: the tenant, or the contract",
+            "conditions of its error bodies are not shown",
+            ONCE,
+            documented="tenant",
+            observed="contract",
+        ),
+        Behavior(
+            "withdrawal_encodings",
+            "sign_withdrawal",
+            "salt is base64 of 32 bytes; data is 0x hex (EVM), base64 (Solana) or plain hex (Stellar)",
+            "encodings are not shown",
+            WIDELY,
+        ),
+        Behavior(
+            "withdrawal_service_half",
+            "sign_withdrawal",
+            "on EVM chains the service signs its own EIP-712 message, with domain Coordinator, version 2",
+            "the document does not show what is signed",
+            ONCE,
+        ),
+        Behavior(
+            "coordinator_verifying_contract",
+            "sign_withdrawal",
+            "that message is verified by the contract's controllerAddress",
+            "seen in one source, which does not name the verifier",
+        ),
+        Behavior(
+            "withdrawal_admin_message",
+            "withdrawals",
+            "on EVM chains an admin signs an EIP-712 message, domain Collateral, version 2, verified by the "
+            "contract's proxyAddress, with a salt chosen by the admin, and the proxy's adminNonce()",
+            "outside the document",
+            WIDELY,
+        ),
+        Behavior(
+            "withdrawal_call",
+            "withdrawals",
+            "on EVM chains the controllerAddress takes withdrawAsset: ten arguments for contractVersion 2, the first "
+            "seven of them for version 1, which its owner sends",
+            "outside the document",
+            WIDELY,
+        ),
+        Behavior(
+            "withdrawal_parameters_order",
+            "withdrawals",
+            "parameters are proxy, asset, amount in native units, recipient, end in unix seconds, salt as 32 "
+            "numbers, signature, and on Ed25519 chains the public key",
+            "not in the document",
+            LIVE,
+        ),
+        Behavior(
+            "withdrawal_solana_message",
+            "withdrawals",
+            "on Solana the service signs an EIP-712 message of domain Coordinator over packed values, with the "
+            "nonce, and chain id 900 on every network",
+            "not in the document; public integration examples of the contracts",
+            ONCE,
+        ),
+        Behavior(
+            "withdrawal_stellar_message",
+            "withdrawals",
+            "on Stellar the service signs the SHA-256 of chain, parties, numbers and salt",
+            "only Ed25519 is reported, not which bytes; verify(message=…) takes a function that returns others",
+        ),
+        Behavior(
+            "withdrawal_ed25519_transaction",
+            "withdrawals",
+            "on Solana and Stellar an admin sends the transaction, so that its own signature is their half; it "
+            "carries the parameters, on Solana after the instruction that checks the service's signature",
+            "not in the document; in public examples the program's instruction on Solana is "
+            "withdrawSingleSignerCollateralAsset(request), the contract's function on Stellar withdraw_assets(caller, "
+            "collateral, asset, amount, recipient, expires_at, salt, signature, admin_public_key)",
+            ONCE,
+        ),
+        Behavior(
+            "token_decimals",
+            "sign_withdrawal",
+            "a token of the sandbox has six decimals, seven on Stellar",
+            "decimals of tokens are not shown",
+        ),
+        Behavior(
+            "cents_to_units",
+            "sign_withdrawal",
+            "cents are converted to units of the token by its exchangeRate, rounded down",
+            "the document does not describe the conversion of cents to units",
+        ),
+        Behavior(
+            "recipient_family",
+            "sign_withdrawal",
+            "a recipient of another family of chains, or a damaged address, is 400",
+            "conditions of its error bodies are not shown",
+            documented="400",
+            others=(STATUS,),
+        ),
+        # simulations
+        Behavior(
+            "settle_route",
+            "simulations",
+            "POST /simulate/transactions/{transactionId}/settle with {amount} settles an authorization",
+            "the document has no call for it, and refunds need it; public clients call it",
+            LIVE,
+            documented=True,
+            others=(False,),
+        ),
+        Behavior(
+            "settle_by_clock",
+            "simulations",
+            "an authorization settles by itself after this many seconds of sandbox time; None: only by a control",
+            "the document does not state the time",
+            documented=None,
+            others=(3600, ANY),
+        ),
+        Behavior(
+            "full_reversal_status",
+            "simulate_reversal",
+            "status of the answer to a full reversal",
+            "no documented value fits exactly",
+            LIVE,
+            documented="authorized",
+            observed="settled",
+            others=("reversed", ANY),
+        ),
+        Behavior(
+            "full_reversal_reason",
+            "simulate_reversal",
+            "completionReason of the answer to a full reversal",
+            "no documented value fits exactly",
+            LIVE,
+            documented=None,
+            observed="authorization_reversal",
+            others=(ANY,),
+        ),
+        Behavior(
+            "full_reversal_completed",
+            "simulate_reversal",
+            "a full reversal also sends transaction.completed",
+            "seen in events of a live sandbox",
+            ONCE,
+            documented=False,
+            observed=True,
+        ),
+        Behavior(
+            "partial_reversal",
+            "simulate_reversal",
+            "a partial reversal answers authorized and holds newAmount",
+            "the document gives no status for it",
+            documented="authorized",
+            others=("reversed", ANY),
+        ),
+        Behavior(
+            "reversal_bounds",
+            "simulate_reversal",
+            "newAmount above the hold is 400; equal changes nothing; 0 is a full reversal",
+            "not shown",
+            documented="400",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "completion_reason_case",
+            "simulations",
+            "casing of completionReason",
+            "live answers are in lower case",
+            LIVE,
+            documented="upper",
+            observed="lower",
+        ),
+        Behavior(
+            "event_completion_reason",
+            "events",
+            "transaction.completed has version 1.1.0 and a completionReason",
+            "the document shows no event of a transaction",
+            ONCE,
+            documented=False,
+            observed=True,
+        ),
+        Behavior(
+            "refund_amount_omitted",
+            "simulate_refund",
+            "a refund without amount",
+            "live services require it",
+            LIVE,
+            documented="full",
+            observed="400",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "refund_bounds",
+            "simulate_refund",
+            "refunds may repeat until the settled amount is used up, then 400; 0 has no effect",
+            "not shown",
+            documented="400",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "settle_bounds",
+            "simulations",
+            "a settlement above the hold is 400, or is posted; one below it releases the rest",
+            "the document has no call that settles, and no bounds for it",
+            LIVE,
+            documented="400",
+            observed="posted",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "wrong_state",
+            "simulations",
+            "a reversal of a settled and a refund of an unsettled transaction are 400 and change nothing",
+            "error responses of the simulations are not shown",
+            documented="400",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "card_not_active",
+            "simulate_authorization",
+            "a card that is not active is 400 with its id, even if a decline is requested; or a decline",
+            "error responses of the simulations are not shown",
+            WIDELY,
+            documented="400",
+            others=("declined", STATUS),
+        ),
+        Behavior(
+            "card_money",
+            "simulations",
+            "a card has one limit for all time: available + held + posted - refunded = limit",
+            "fields of the card record are not shown",
+        ),
+        Behavior(
+            "inactive_user",
+            "simulate_authorization",
+            "cards of a deactivated user still authorize",
+            "the document does not say what isActive changes",
+        ),
+        Behavior(
+            "over_limit",
+            "simulate_authorization",
+            "an authorization above the available credit is declined with this reason; or authorized",
+            "the document says authorized where no decline is requested; live answers decline",
+            LIVE,
+            documented="account_credit_limit_exceeded",
+            others=("authorized", ANY),
+        ),
+        Behavior(
+            "currency",
+            "simulate_authorization",
+            "only USD is supported",
+            "the document shows no list",
+            LIVE,
+            documented=("USD",),
+            others=(("USD", "EUR"), ANY),
+        ),
+        # people
+        Behavior(
+            "outcome_by_name",
+            "create_user_application",
+            "a status word in the last name determines the outcome of the review",
+            "the review is not described",
+            WIDELY,
+            documented=True,
+            others=(False,),
+        ),
+        Behavior(
+            "review_seconds",
+            "create_user_application",
+            "an application stays pending for this many seconds of sandbox time, then is approved",
+            "transitions of statuses are not shown",
+            documented=60,
+            others=(5, ANY),
+        ),
+        Behavior(
+            "review_transitions",
+            "users",
+            "a review may set any status; setting the present status changes nothing and sends no event",
+            "transitions of statuses are not shown",
+        ),
+        Behavior(
+            "terms_not_accepted",
+            "create_user_application",
+            "without accepted terms an approval becomes tosNotAccepted, or approved",
+            "the document describes how this status ends, not how it begins",
+            documented="tosNotAccepted",
+            others=("approved",),
+        ),
+        Behavior(
+            "initiated_application",
+            "create_user_application",
+            "the id of an initiated application is that of a user who is notStarted, else 409",
+            "the initiate endpoint is not shown",
+            documented="409",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "share_token_person",
+            "create_user_application",
+            "any share token is accepted and represents a fictitious person",
+            "the verification providers are outside the document",
+        ),
+        Behavior(
+            "external_contract",
+            "update_user",
+            "an external contract counts as collateral on its chain",
+            "the document does not mention it",
+        ),
+        Behavior(
+            "status_links",
+            "users",
+            "needsInformation, needsVerification, tosNotAccepted and notStarted carry a completion link, "
+            "needsVerification the deprecated link too",
+            "the document states it only for tosNotAccepted",
+            documented=("needsInformation", "needsVerification", "tosNotAccepted", "notStarted"),
+            others=(("needsVerification",), ANY),
+        ),
+        Behavior(
+            "status_reasons",
+            "users",
+            "denied, needsInformation, needsVerification and manualReview carry labels as applicationReason, other "
+            "statuses an empty text",
+            "the labels of the provider are not shown",
+            documented={
+                "denied": "WRONG_USER_REGION, REGULATIONS_VIOLATIONS",
+                "needsInformation": "DOCUMENT_PAGE_MISSING, LOW_QUALITY",
+                "needsVerification": "UNSATISFACTORY_PHOTOS",
+                "manualReview": "SIMILAR_APPLICATION",
+            },
+            others=({"denied": "FORGERY"}, ANY),
+        ),
+        Behavior(
+            "company_outcome",
+            "update_ubo",
+            "a company is approved if all owners are, pending while one is, otherwise it has the status of its first "
+            "owner who is not approved",
+            "transitions of companies are not shown",
+        ),
+        Behavior(
+            "event_statuses_shown",
+            "users",
+            "notStarted and tosNotAccepted are shown as pending, exempt as approved; or unchanged",
+            "answers list eight statuses, events eleven",
+            LIVE,
+            documented="mapped",
+            observed="raw",
+        ),
+        Behavior(
+            "approved_with_reason",
+            "users",
+            "an approved application can carry an applicationReason",
+            "observed in practice",
+            LIVE,
+        ),
+        Behavior(
+            "partial_address",
+            "update_user",
+            "a part of an address changes that part, or replaces the address",
+            "the document does not say whether the service merges or replaces it",
+            documented="merged",
+            others=("replaced",),
+        ),
+        Behavior(
+            "address_country",
+            "requests",
+            "an address in a request may carry country",
+            "the document lists it for answers, and omits it for one request",
+        ),
+        Behavior(
+            "owner_reapplies",
+            "update_ubo",
+            "a reapplying owner and its company become pending, then are reviewed",
+            "transitions are not shown",
+        ),
+        Behavior(
+            "owner_events",
+            "update_ubo",
+            "the review of an owner sends user.updated with the companyId",
+            "the document shows no event for owners",
+            documented=True,
+            others=(False,),
+        ),
+        Behavior(
+            "owner_contract",
+            "create_user_application",
+            "if the provider manages contracts, the wallet immediately owns a new, empty contract on a test chain of "
+            "its family",
+            "the document says that the wallet becomes an owner on the user's contract, but not when or on which chain",
+        ),
+        Behavior(
+            "wallet_required",
+            "create_user_application",
+            "a provider-managed tenant's application without a wallet is 400",
+            "error codes of validation failures are not shown",
+            documented="400",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "duplicate_external_id",
+            "create_user_application",
+            "a second use of an external id among the users and companies of a tenant is 409",
+            "codes of conflicts are not shown",
+            documented="409",
+            others=("accepted", STATUS),
+        ),
+        Behavior(
+            "empty_patch",
+            "updates",
+            "an empty PATCH body changes nothing and answers 200",
+            "not shown",
+            documented="accepted",
+            others=(STATUS,),
+        ),
+        # disputes
+        Behavior(
+            "dispute_cancel_twice",
+            "update_dispute",
+            "a second cancel, or evidence on a canceled dispute, is 400",
+            "transitions of disputes are not shown",
+            documented="400",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "dispute_both",
+            "update_dispute",
+            "cancel and evidence in one call both take effect",
+            "not shown",
+            documented="accepted",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "evidence_total",
+            "update_dispute",
+            "all text evidence of a dispute together has at most 65,535 characters, else 400",
+            "the document limits one text, not their sum",
+            documented="400",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "evidence_appended",
+            "update_dispute",
+            "evidence is appended on a new line, or replaces the earlier one",
+            "the document says that text evidence is added, but not how",
+            documented="appended",
+            others=("replaced",),
+        ),
+        Behavior(
+            "disputes_closed",
+            "update_dispute",
+            "a dispute that was accepted or rejected accepts neither evidence nor a cancel: 400",
+            "transitions of disputes are not shown",
+            documented="400",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "dispute_money",
+            "update_dispute",
+            "a dispute moves no money, whatever its outcome",
+            "fields and effects of disputes are not shown",
+        ),
+        Behavior(
+            "dispute_ids",
+            "update_dispute",
+            "ids of disputes are UUIDs in the sandbox; another text is 404, not 400",
+            "fields of the dispute record are not shown",
+            documented="404",
+            others=(STATUS,),
+        ),
+        # rewards
+        Behavior(
+            "rewards_order",
+            "list_rewards_activity",
+            "sorted by createdAt, newest first, or oldest; hidden rows are removed before paging",
+            "the order is not shown",
+            documented="newest",
+            others=("oldest",),
+        ),
+        Behavior(
+            "rewards_members",
+            "list_rewards_activity",
+            "earned items carry merchantName, transactionAmountCents, spendCategory, reason, postedAt, mintedAt; "
+            "redeemed ones status and createdAt",
+            "the document does not say which fields belong to which type",
+        ),
+        Behavior(
+            "rewards_earning",
+            "list_rewards_activity",
+            "a settled purchase earns points by its category, a refund takes them back; they are posted within three "
+            "days and minted within nine more",
+            "how points are earned is not shown",
+        ),
+        Behavior(
+            "rewards_beyond",
+            "list_rewards_activity",
+            "an offset beyond the last item returns no items",
+            "not shown",
+            documented="empty",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "rewards_adjustments",
+            "list_rewards_activity",
+            "an adjustment has the reason CARD_SPEND, no merchant, and possibly negative points",
+            "the document says that adjustments have the reason CARD_SPEND, and nothing about their other members",
+        ),
+        Behavior(
+            "rewards_words",
+            "list_rewards_activity",
+            "status is COMPLETED, PENDING or FAILED, a category is one word, such as groceries",
+            "the document shows only PENDING and FAILED, and no category",
+        ),
+        # payment accounts
+        Behavior(
+            "account_owner_kind",
+            "create_payment_account",
+            "userId for tenants with individual teams, companyId for those with company teams, else 404",
+            "the document assigns each to a kind of team, and does not describe the answer to the other",
+            documented="404",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "account_defaults",
+            "create_payment_account",
+            "omitted members are answered as thirdParty false, rail ach, bankAccountType checking",
+            "the document shows these values as observed, not as defaults",
+            documented={"thirdParty": False, "rail": "ach", "bankAccountType": "checking"},
+            others=({"thirdParty": False, "rail": "wire", "bankAccountType": "checking"}, ANY),
+        ),
+        Behavior(
+            "account_business_name",
+            "create_payment_account",
+            "an individual's account is answered with an empty beneficiaryBusinessName",
+            "the document says that the answer adds it, but not its value",
+            documented=True,
+            others=(False,),
+        ),
+        Behavior(
+            "account_other_variant",
+            "create_payment_account",
+            "members of the other kind of beneficiary are accepted and stored, or ignored",
+            "the fields of the business variant are not shown",
+            documented="kept",
+            others=("dropped",),
+        ),
+        Behavior(
+            "account_words",
+            "create_payment_account",
+            "currency, rail and bankAccountType accept any text",
+            "allowed values other than the observed ones are not shown",
+        ),
+        # requests in general
+        Behavior(
+            "unknown_body_members",
+            "requests",
+            "unknown body members are ignored silently, or refused",
+            "reported from live calls",
+            WIDELY,
+            documented="dropped",
+            others=(STATUS,),
+        ),
+        Behavior("order_of_checks", "requests", "key, role, body, then the record", "the order is not shown", LIVE),
+        Behavior(
+            "roles_elsewhere",
+            "requests",
+            "operations without a named role need no role",
+            "roles of other endpoints are not shown",
+        ),
+        Behavior(
+            "validation_errors",
+            "requests",
+            "a rule that is broken is 400 in the usual error body, whose message names each member once",
+            "codes of validation failures are not shown",
+            LIVE,
+            documented="400",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "email_format",
+            "requests",
+            "an email address has one @ between two parts without blanks, else 400",
+            "the document states no format for it",
+            documented="400",
+            others=("accepted", STATUS),
+        ),
+        Behavior(
+            "ip_format",
+            "requests",
+            "an IP address is one of version 4 or 6 without a zone, else 400",
+            "the document states no format for it",
+            documented="400",
+            others=("accepted", STATUS),
+        ),
+        Behavior(
+            "id_case",
+            "requests",
+            "an id is a UUID of 36 characters in any case, else 400; answers have lower case",
+            "the document says uuid, without the accepted spellings",
+            documented="400",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "null_members",
+            "requests",
+            "null for a member of a request is 400",
+            "the document shows no null in requests",
+            documented="400",
+            others=("accepted", STATUS),
+        ),
+        Behavior(
+            "duplicate_members",
+            "requests",
+            "a duplicate body member or query parameter is refused with 400",
+            "not shown",
+            documented="400",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "whole_number_spelling",
+            "requests",
+            "1250.0 and 1.25e3 are whole numbers",
+            "the document says integer, without the accepted spellings",
+        ),
+        Behavior(
+            "content_type",
+            "requests",
+            "a body of another content type than application/json is 400",
+            "the document says that bodies are JSON, and does not describe the answer to other types",
+            documented="400",
+            others=("accepted", STATUS),
+        ),
+        Behavior(
+            "body_size",
+            "requests",
+            "a body above 1,000,000 bytes is 400",
+            "body size limits are not shown",
+            documented="400",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "empty_body",
+            "requests",
+            "a missing body is an empty object, or 400 for simulations; the body of a GET or DELETE is ignored",
+            "the document does not say what an absent body means",
+            LIVE,
+            documented="object",
+            observed="400",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "unknown_paths",
+            "requests",
+            "an unknown path is 404, another method 405 with Allow",
+            "paths beyond the document are not shown",
+            documented="404",
+            others=(STATUS,),
+        ),
+        Behavior(
+            "team_not_found",
+            "requests",
+            "every operation answers 404 Team not found if the tenant of the key was deleted",
+            "the document shows it for two operations",
+        ),
+        Behavior(
+            "production_order",
+            "requests",
+            "a simulation in production is 404 before its role and body are checked",
+            "the order is not shown",
+        ),
+        Behavior(
+            "rate_limits",
+            "requests",
+            "no limits, unless a fault is set; X-RateLimit headers and 429 with Retry-After are understood",
+            "rate limits are not shown",
+            ONCE,
+        ),
+        Behavior(
+            "idempotency",
+            "requests",
+            "the client sends no idempotency key unless a profile names its header or the caller gives a key",
+            "none is documented",
+            ONCE,
+        ),
+        Behavior(
+            "success_codes",
+            "requests",
+            "any 2xx, with or without a body, is a success; the sandbox answers the documented one, or those "
+            "listed here",
+            "the document does not show all success codes",
+            documented={},
+            others=({"create_payment_account": 201}, ANY),
+        ),
+        Behavior(
+            "bearer_keys",
+            "requests",
+            "an API key is also accepted in Authorization: Bearer",
+            "the document shows only the header Api-Key",
+            ONCE,
+            documented=False,
+            observed=True,
+        ),
+        Behavior(
+            "idempotency_keys",
+            "requests",
+            "a write with the Idempotency-Key of one in the last 24 hours gets the same response, "
+            "with Idempotency-Cached: true; a different write gets 409",
+            "none is documented; some public pages describe it",
+            ONCE,
+            documented=False,
+            observed=True,
+        ),
+        Behavior(
+            "rate_limit",
+            "requests",
+            "requests a minute for each key, stated in X-RateLimit headers; 429 with Retry-After above it; None: no "
+            "limit",
+            "rate limits are not shown",
+            ONCE,
+            documented=None,
+            observed=1_000_000,
+            others=(600, ANY),
+        ),
+        Behavior(
+            "payment_routes",
+            "requests",
+            "GET /payment-routes and its alias /automations answer an empty list, or an object whose paymentRoutes is "
+            "one; the alias sends the header Deprecation",
+            "the endpoints are not shown; two of three known consumers read an object",
+            documented="list",
+            others=("object",),
+        ),
+        Behavior(
+            "lengths_elsewhere",
+            "requests",
+            "a text without a limit in the document may be of any length, also empty",
+            "maximum lengths of other fields are not shown",
+        ),
+        Behavior(
+            "whole_numbers",
+            "requests",
+            "a whole number above 2^53 - 1 is 400",
+            "limits of whole numbers are not shown; JSON readers agree up to there",
+            documented="400",
+            others=("accepted", STATUS),
+        ),
+        Behavior(
+            "keys_lifetime",
+            "requests",
+            "the sandbox's keys do not expire",
+            "issuance, rotation and expiry of keys are not shown",
+        ),
+        # chains and records of the sandbox
+        Behavior(
+            "chain_numbers",
+            "contracts",
+            "Solana is 900 (tests 901, 902), Stellar 1500 (test 1501)",
+            "the document does not list chain ids",
+            WIDELY,
+        ),
+        Behavior(
+            "stellar_contracts",
+            "contracts",
+            "contracts on Stellar, whose addresses the wallet pattern refuses, are listed",
+            "the document's pattern of addresses refuses them; live answers carry them",
+            LIVE,
+            documented=False,
+            observed=True,
+        ),
+        # events
+        Behavior(
+            "transaction_events",
+            "events",
+            "transaction.requested (unless False) and .created for an authorization, .updated for a reversal, "
+            ".completed for settlement, refund and full reversal",
+            "the kinds of transaction events are not shown",
+            WIDELY,
+            documented=True,
+            others=(False,),
+        ),
+        Behavior(
+            "declined_events",
+            "events",
+            "a declined authorization sends transaction.requested with pending (unless False), then "
+            "transaction.created with declined",
+            "the events of transactions are not shown",
+            WIDELY,
+            documented=True,
+            others=(False,),
+        ),
+        Behavior(
+            "refund_events",
+            "events",
+            "a refund sends transaction.completed with a negative amount, and authorizedAmount equal to it",
+            "the events of transactions are not shown",
+            WIDELY,
+        ),
+        Behavior(
+            "refund_event_id",
+            "events",
+            "the events of a refund have the id of the refunded transaction; or a separate id",
+            "the events of transactions are not shown",
+            LIVE,
+            documented="transaction",
+            observed="own",
+        ),
+        Behavior(
+            "refund_event_created",
+            "events",
+            "a refund also sends transaction.created before transaction.completed; without it, a ledger that adds the "
+            "created amounts, their updates and what completions add to them misses refunds",
+            "the events of transactions are not shown",
+            LIVE,
+            documented=False,
+            observed=True,
+        ),
+        Behavior(
+            "previously_authorized",
+            "events",
+            "transaction.requested has previouslyAuthorizedAmount, 0 for a new authorization",
+            "sources disagree",
+            ONCE,
+            documented=False,
+            others=(True,),
+        ),
+        Behavior(
+            "event_authorized_amount",
+            "events",
+            "authorizedAmount of a completed transaction is the hold before it, reduced by reversals; or the "
+            "original amount",
+            "the events of transactions are not shown; sources disagree",
+            LIVE,
+            documented="reduced",
+            others=("original",),
+        ),
+        Behavior(
+            "event_merchant",
+            "events",
+            "a transaction has authorizationMethod online, cardType virtual, a merchant in Springfield, US, and "
+            "localAmount as amount",
+            "the events of transactions are not shown",
+        ),
+        Behavior(
+            "merchant_padding",
+            "events",
+            "merchant texts are padded with blanks: a name to 25 characters, a city to 13",
+            "the events of transactions are not shown",
+            LIVE,
+            documented=False,
+            observed=True,
+        ),
+        Behavior(
+            "user_terms_shown",
+            "users",
+            "the answer of a user carries isTermsOfServiceAccepted",
+            "the document's table has it only in events",
+            WIDELY,
+            documented=False,
+            observed=True,
+        ),
+        Behavior(
+            "user_event_terms",
+            "events",
+            "isTermsOfServiceAccepted is false (or true) while the status is tosNotAccepted",
+            "the document describes the member, but not its value by status",
+            documented=False,
+            others=(True,),
+        ),
+        Behavior(
+            "deposits",
+            "events",
+            "deposits are made by a control; one of 2.00 USD or more sends no event",
+            "the document describes only smaller ones",
+        ),
+        Behavior(
+            "card_events",
+            "events",
+            "card.updated on a change of a card",
+            "fields of the card record are not shown",
+            WIDELY,
+        ),
+        Behavior(
+            "event_version",
+            "events",
+            "version is 1.1.0 where statusChangeReason or completionReason is present, else 1.0.0; or one text in "
+            "all events",
+            "the document shows each release, but not the field in both; set it to simulate a release",
+            documented=None,
+            others=("2.0.0", ANY),
+        ),
+        Behavior(
+            "event_endpoints",
+            "events",
+            "endpoints are registered by a control of the sandbox",
+            "registration of webhook endpoints is not shown",
+            WIDELY,
+        ),
+        Behavior(
+            "event_signing",
+            "events",
+            "header Signature: hex HMAC-SHA256 of the raw body; Secondary-Signature while a key is rotated",
+            "signing of deliveries is not shown",
+            WIDELY,
+        ),
+        Behavior(
+            "event_retries",
+            "events",
+            "15 attempts, the first retry after 2.5 s, tripling each time, at most a day",
+            "delivery retries are not shown",
+            ONCE,
+            documented=(15, 2.5, 3, 86400),
+            others=((5, 1, 2, 60), ANY),
+        ),
+        Behavior(
+            "event_retry_spread",
+            "events",
+            "each delay before a retry is up to 10 % shorter",
+            "delivery retries are not shown",
+            documented=0.1,
+            others=(0.5, ANY),
+        ),
+        Behavior(
+            "event_ids",
+            "events",
+            "the envelope id is the same for all retries, or new for each",
+            "not shown",
+            ONCE,
+            documented="same",
+            others=("new",),
+        ),
+        Behavior(
+            "event_repeats",
+            "events",
+            "an event with the same resource, action and state as the previous one is a repeat",
+            "the envelope id may differ between retries",
+            ONCE,
+        ),
+        Behavior(
+            "event_accepted",
+            "events",
+            "a missing response, or any but 2xx, is a failed delivery",
+            "delivery retries are not shown",
+            ONCE,
+        ),
+        Behavior("event_gone", "events", "a response 410 disables the endpoint", "delivery retries are not shown"),
+        Behavior(
+            "event_order",
+            "events",
+            "events are sent to an endpoint in order, and a retry does not delay later events",
+            "delivery retries are not shown",
+        ),
+        Behavior(
+            "reversal_events",
+            "events",
+            "a reversal sends transaction.updated: status reversed, amount the new total, authorizationUpdateAmount "
+            "negative",
+            "the events of transactions are not shown",
+            WIDELY,
+            documented="reversed",
+            others=("pending", ANY),
+        ),
+        Behavior(
+            "event_declined_reason",
+            "events",
+            "declinedReason is in lower-case words (card locked), or the code used in answers (card_locked)",
+            "the events of transactions are not shown",
+            WIDELY,
+            documented="words",
+            others=("code",),
+        ),
+        Behavior(
+            "error_bodies",
+            "requests",
+            'error bodies have statusCode, error and message; {"400": {"code": "invalid"}} adds members, or other '
+            "values, by status",
+            "error bodies observed in practice have further members and other values",
+            LIVE,
+            documented={},
+            others=({"400": {"error": "Bad Request", "code": "FST_ERR_VALIDATION"}}, ANY),
+        ),
+        Behavior(
+            "extra_members",
+            "versioning",
+            'answers and events have the members of the document; {"update_user": {"tier": "text"}} adds members to an '
+            "answer, or to the body of an event by its kind",
+            "live answers contain undocumented members",
+            LIVE,
+            documented={},
+            others=({"update_user": {"tier": "text"}}, ANY),
+        ),
+        # announced or possible changes, to be rehearsed
+        Behavior(
+            "deprecated_alias",
+            "versioning",
+            "GET /automations is served until it is set to False",
+            "it will be removed in a future release, which is not dated",
+            documented=True,
+            others=(False,),
+        ),
+        Behavior(
+            "unknown_members",
+            "versioning",
+            "answers and events have only the documented members; True adds addedLater to each of their objects",
+            "a later release may add members",
+            documented=False,
+            others=(True,),
+        ),
+        Behavior(
+            "unknown_values",
+            "versioning",
+            'enumerations have the words of the document; members listed here, such as ["status"], have the value '
+            "addedLater instead",
+            "a later release may add values",
+            documented=(),
+            others=(("status",), ANY),
+        ),
+        Behavior(
+            "null_values",
+            "versioning",
+            "members of answers and events have a value or are left out; members listed here, such as "
+            '["declinedReason"], are null instead',
+            "a later release may write null",
+            documented=(),
+            others=(("declinedReason",), ANY),
+        ),
+        Behavior(
+            "reversed_lists",
+            "versioning",
+            "lists of records in answers and events keep their order; True reverses each of them",
+            "a later release may use another order",
+            documented=False,
+            others=(True,),
+        ),
+        Behavior(
+            "tightened_roles",
+            "versioning",
+            'operations need the roles of the document; {"list_contracts": "newRole"} makes one need another, which '
+            "no key has",
+            "a later release may require more roles",
+            documented={},
+            others=({"list_contracts": "newRole"}, ANY),
+        ),
+        Behavior(
+            "deprecation",
+            "versioning",
+            "the client never calls the deprecated alias",
+            "the deprecation schedule is not shown",
+        ),
+    )
+}
+
+
+def settings(profile: str) -> dict[str, Any]:
+    """Return the value of every setting in the behavior "documented" or "observed"."""
+    return {row.id: getattr(row, profile) for row in BEHAVIORS.values() if row.settable}
+
+
+def assumptions() -> tuple[Assumption, ...]:
+    """Return every assumption about the service, with its reason and where to change it."""
+    return tuple(
+        Assumption(id=key, where=where, value=value, reason=str(why), confidence=why.confidence, change=change)
+        for key, where, value, why, change in _marked()
+        if why
+    )
+
+
+_CHANGES = {
+    "name": 'wire_names."{key}" in a profile',
+    "need": "check=False of connect() sends a request without it",
+    "meaning": "not settable; the value is not converted",
+    "event": "not settable; members of other names are kept in extra",
+}
+"""Where to change an assumption about a member, by its aspect."""
+
+
+def failure_id(operation: Operation[..., Any], failure: Failure) -> str:
+    """Return the assumption id of an operation's failure."""
+    return f"{operation.name}.{failure.status}.{snake(failure.message.split()[0].strip('{}'))}"
+
+
+def _marked() -> Iterator[tuple[str, str, str, Reason | None, str]]:
+    """Yield possible assumptions: id, location, assumed value, reason if it is one, and where to change it."""
+    for operation in table.OPERATIONS.values():
+        where, value = f"{operation.method} {operation.path}", f"{operation.success}, and the body of the answer"
+        yield operation.name, where, value, operation.assumed, "not settable; the client reads any 2xx"
+        for failure in operation.failures:
+            value = f"{failure.status} {failure.error}, when {failure.when}"
+            change = "not settable; the client reads any status"
+            yield failure_id(operation, failure), operation.name, value, failure.assumed, change
+    tops = [cls for operation in table.OPERATIONS.values() for cls in (operation.request, operation.answer)]
+    tops += [kind.body for kind in EVENT_KINDS.values()]
+    for cls in dict.fromkeys(cls for top in tops for cls in records(top)):
+        for member in members(cls):
+            reason, key = member.about.assumed, f"{snake(cls.__name__)}.{member.name}"
+            value = f"{member.wire} is required" if reason and reason.of == "need" else member.wire
+            yield key, cls.__name__, value, reason, _CHANGES[reason.of].format(key=key) if reason else ""
+        for rule in cross_rules(cls):
+            named = f"{rule.name}_{rule.value}" if isinstance(rule, When) else snake(type(rule).__name__)
+            change = "check=False of connect() sends it all the same"
+            yield f"{snake(cls.__name__)}.{named}", cls.__name__, rule.doc, rule.assumed, change
+    for row in BEHAVIORS.values():
+        change = f"sandbox.{row.id} in a profile" if row.settable else "not settable"
+        both = f" (documented: {row.documented!r}, observed: {row.observed!r})"
+        value = row.says + (both if row.documented != row.observed else "")
+        yield row.id, row.where, value, Reason(row.reason, row.confidence), change

@@ -1,0 +1,168 @@
+"""Simulated card transactions (sandbox only), disputes, and rewards points.
+
+Source: Endpoints 3-5, 10 and 12.
+"""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import ClassVar
+
+from workbench.base.schema.fields import PERSONAL, WIDELY, Answer, Reason, about, record
+from workbench.base.schema.rules import Full
+from workbench.service.interface.formats import CENTS, ID, MOMENT, TEXT_EVIDENCE
+from workbench.service.interface.vocabulary import (
+    CompletionReason,
+    DeclineReason,
+    DeclineReasonText,
+    DisputeStatus,
+    DisputeUpdateStatus,
+    DisputeUpdateStatusText,
+    RewardType,
+    RewardTypeText,
+    TransactionStatus,
+)
+
+__all__ = [
+    "Dispute",
+    "RewardsActivity",
+    "SimulatedTransaction",
+]
+"""Public names of this module in `workbench.records`: answers, event bodies, and their enums."""
+
+REQUIRED = Reason("which body fields are required is not shown", WIDELY, "need")
+NAME = Reason("the name of the field that requests a decline is not shown", WIDELY)
+
+
+@record
+class SimulateAuthorization:
+    """Request for a card authorization, as from a merchant. Source: Endpoints 3."""
+
+    card_id: str = about("Card to authorize against; it belongs to the calling tenant", ID, assumed=REQUIRED)
+    amount: int = about("Amount in the merchant's currency", CENTS, minimum=1, assumed=REQUIRED)
+    currency: str = about("Merchant currency code, for example USD", assumed=REQUIRED)
+    merchant_name: str = about("Merchant name", assumed=REQUIRED)
+    merchant_category_code: str = about("Merchant category code (MCC), four digits as text", assumed=REQUIRED)
+    decline_reason: DeclineReason | DeclineReasonText | None = about(
+        "Reason for which the authorization is declined", default=None, assumed=NAME
+    )
+
+
+@record
+class SimulateReversal:
+    """Reverse an open authorization, in full or down to a remaining amount. Source: Endpoints 4."""
+
+    transaction_id: str = about("Transaction to reverse", ID)
+    new_amount: int | Full = about("Remaining authorized amount; FULL (omitted when sent) reverses all of it", CENTS)
+
+
+@record
+class SimulateRefund:
+    """Refund a settled transaction, in full or in part. Source: Endpoints 5."""
+
+    transaction_id: str = about("Transaction to refund", ID)
+    amount: int | Full = about(
+        "Amount in the merchant's currency; FULL (omitted when sent) refunds the full settlement amount", CENTS
+    )
+
+
+@record
+class SimulatedTransaction(Answer):
+    """Result of a simulation. Source: Resources, "Simulated transaction result"."""
+
+    transaction_id: str = about("The transaction id", ID, needed=False)
+    status: TransactionStatus | str = about("Status of the transaction", needed=False)
+    declined_reason: DeclineReason | str | None = about("Reason for the decline", default=None)
+    completion_reason: CompletionReason | str | None = about("Reason for the completion", default=None)
+
+
+FIELDS = Reason("the fields of the dispute record are not shown", WIDELY)
+
+
+@record
+class UpdateDispute:
+    """Cancel a dispute, or add text evidence to it. Source: Endpoints 10."""
+
+    dispute_id: str = about("Dispute to update; the format of its id is not documented", min_length=1)
+    status: DisputeUpdateStatus | DisputeUpdateStatusText | None = about(
+        "New status; only canceled is allowed", default=None
+    )
+    text_evidence: str | None = about(
+        "Text evidence added to the dispute", TEXT_EVIDENCE, default=None, privacy=PERSONAL
+    )
+
+
+@record
+class Dispute(Answer):
+    """A dispute. The document shows no success body, so every member may be absent. Source: Resources, "Dispute"."""
+
+    assumed: ClassVar = FIELDS
+
+    id: str | None = about("Dispute's unique identifier", ID, default=None)
+    transaction_id: str | None = about("Disputed transaction", ID, default=None)
+    status: DisputeStatus | str | None = about("Status of the dispute", default=None)
+    text_evidence: str | None = about("Text evidence", TEXT_EVIDENCE, default=None, privacy=PERSONAL)
+    created_at: datetime | None = about("Time of opening", MOMENT, default=None)
+    resolved_at: datetime | None = about("Time of resolution", MOMENT, default=None)
+
+
+PARAMETER = Reason("the names of the query parameters are not shown")
+MAX_LIMIT = 100
+MAX_OFFSET = 10_000
+
+
+@record
+class ListRewardsActivity:
+    """Request for one page of a user's rewards activity. Source: Endpoints 12."""
+
+    user_id: str = about("User whose activity to list", ID, assumed=PARAMETER)
+    type: RewardType | RewardTypeText | None = about(
+        "Type of the items: earned or redeemed", default=None, assumed=PARAMETER
+    )
+    limit: int | None = about(
+        "Maximum number of items (default 20)",
+        minimum=1,
+        maximum=MAX_LIMIT,
+        default=None,
+        otherwise=20,
+        assumed=PARAMETER,
+    )
+    offset: int | None = about(
+        "Number of items to skip (default 0)",
+        minimum=0,
+        maximum=MAX_OFFSET,
+        default=None,
+        otherwise=0,
+        assumed=PARAMETER,
+    )
+
+
+@record
+class RewardsItem(Answer):
+    """One earned or redeemed item. The document does not state which fields belong to which type.
+
+    Source: Resources, "Rewards activity item".
+    """
+
+    type: RewardType | str | None = about("earned or redeemed", default=None)
+    id: str | None = about("Item id", default=None)
+    points: Decimal | None = about("Points amount", format="decimal", unit="points", default=None)
+    reason: str | None = about(
+        "For earned items currently CARD_SPEND in all rows, also for non-card adjustments", default=None
+    )
+    status: str | None = about("Item status", default=None)
+    merchant_name: str | None = about("Merchant name", default=None)
+    transaction_amount_cents: int | None = about("Amount of the transaction", unit="cents", default=None)
+    spend_category: str | None = about("Spend category", default=None)
+    posted_at: datetime | None = about("When posted", MOMENT, default=None)
+    minted_at: datetime | None = about("When minted", MOMENT, default=None)
+    created_at: datetime | None = about("When created", MOMENT, default=None)
+
+
+@record
+class RewardsActivity(Answer):
+    """One page of rewards activity; it contains no total, hasMore or cursor.
+
+    Source: Resources, "Rewards activity item".
+    """
+
+    items: tuple[RewardsItem, ...] = about("The items of the page")

@@ -1,0 +1,62 @@
+"""State transitions of records, and the event that each transition sends."""
+
+from collections.abc import Mapping
+
+import attrs
+
+from workbench.service.interface.vocabulary import DisputeStatus, EventApplicationStatus
+
+
+@attrs.frozen
+class Transition:
+    """Target status and event of an action. `to` is None if the action itself determines the status."""
+
+    to: str | None
+    emits: str | None = None
+
+
+Table = Mapping[tuple[str, str], Transition]
+"""Transitions by (status, action); all other moves are impossible.
+
+Documented: a transaction is authorized, declined or settled; an open authorization can be reversed, a settled
+transaction
+refunded; `tosNotAccepted` becomes `approved` when the terms are accepted; an application is reviewed after its
+creation; a
+client can set a dispute only to `canceled`. Everything else here is assumed, because the document shows no transitions.
+A
+fully reversed authorization has a separate status inside the sandbox (`reversed`); reviews may move an application from
+any status to any other; cards and disputes have the states that public clients of the interface know.
+"""
+TRANSACTION: Table = {
+    ("", "authorize"): Transition("authorized", "transaction.created"),
+    ("", "decline"): Transition("declined", "transaction.created"),
+    ("authorized", "reduce"): Transition("authorized", "transaction.updated"),
+    ("authorized", "reverse"): Transition("reversed", "transaction.updated"),
+    ("authorized", "settle"): Transition("settled", "transaction.completed"),
+    ("settled", "refund"): Transition("settled", "transaction.completed"),
+}
+_EVERY = tuple(EventApplicationStatus)
+APPLICATION: Table = {
+    # to `pending`, or immediately to the status in its last name
+    ("", "file"): Transition(None, "user.updated"),
+    ("notStarted", "file"): Transition(None, "user.updated"),
+    ("pending", "conclude"): Transition(None, "user.updated"),
+    ("tosNotAccepted", "accept_terms"): Transition("approved", "user.updated"),
+    **{(status, "review"): Transition(None, "user.updated") for status in ("", *_EVERY)},
+    **{(status, "reapply"): Transition(None, "user.updated") for status in _EVERY},
+}
+CARD: Table = {
+    ("notActivated", "activate"): Transition("active", "card.updated"),
+    ("active", "lock"): Transition("locked", "card.updated"),
+    ("locked", "unlock"): Transition("active", "card.updated"),
+    **{(status, "cancel"): Transition("canceled", "card.updated") for status in ("notActivated", "active", "locked")},
+}
+_OPEN = (DisputeStatus.PENDING, DisputeStatus.IN_REVIEW)
+DISPUTE: Table = {
+    ("", "open"): Transition("pending"),
+    ("pending", "review"): Transition("inReview"),
+    **{(status, "accept"): Transition("accepted") for status in _OPEN},
+    **{(status, "reject"): Transition("rejected") for status in _OPEN},
+    **{(status, "cancel"): Transition("canceled") for status in _OPEN},
+    **{(status, "add_evidence"): Transition(status) for status in _OPEN},
+}

@@ -1,0 +1,308 @@
+"""Render blocks as static HTML: all text is escaped and isolated; no scripts and no style sheets.
+
+Borders and chips blend their color with that of the surrounding text, so they are readable in light and dark themes. If
+a notebook viewer drops the styles, mark and word remain.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any, Literal
+
+from workbench.service.interface import transitions
+from workbench.service.rendering import text
+from workbench.service.rendering.design import Drawing, look, word
+from workbench.service.rendering.text import ASSUMED, Block, Cell, Grid, Row, Sheet, is_assumed, legend
+
+_LINE = "color-mix(in srgb, currentColor 18%, transparent)"
+_CELL = f"padding:2px 10px 2px 0;text-align:left;vertical-align:top;border-top:1px solid {_LINE};font-weight:normal"
+_MONO = "font-family:ui-monospace,monospace;white-space:nowrap"
+_CODE = "font-family:ui-monospace,monospace;white-space:pre;overflow-x:auto;line-height:1.4;padding:4px 0"
+_QUIET = "opacity:0.65"
+_PROSE = 2  # spaces of a text that stays on its line
+
+
+def write(block: Block) -> str:
+    """Return a block as HTML."""
+    footnote = f'<div style="{_QUIET};font-size:85%">{escape(legend())}</div>' if is_assumed(block) else ""
+    return f'<div class="wb-face" style="overflow-x:auto;line-height:1.5">{_block(block)}{footnote}</div>'
+
+
+def isolated(text: str) -> str:
+    """Return external text, escaped and isolated from the direction of the surrounding text."""
+    return f"<bdi>{escape(text)}</bdi>"
+
+
+def chip(text: str, status: str) -> str:
+    """Return a status as a chip in its color; `text` has its mark and word."""
+    color = look(status).color
+    return (
+        f'<span class="wb-status" style="border:1px solid {color};border-radius:9px;padding:0 8px;white-space:nowrap;'
+        f'background:color-mix(in srgb, {color} 18%, transparent)">{isolated(text)}</span>'
+    )
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Cell():
+            return f"<div>{_cell(block)}</div>"
+        case Sheet():
+            return _sheet(block)
+        case Grid():
+            return _grid(block)
+
+
+def _cell(cell: Cell) -> str:
+    kind, _, status = cell.role.partition(":")
+    if kind == "status":
+        return chip(cell.text, status)
+    style = {"private": _QUIET, "muted": _QUIET}.get(kind, "")
+    if not style and all(len(line) >= 20 and " " not in line for line in cell.lines):  # ids and addresses
+        style = _MONO
+    elif all(line.count(" ") <= _PROSE for line in cell.lines):
+        style = f"{style};white-space:nowrap".lstrip(";")
+    lines = "<br>".join(isolated(line) for line in cell.lines)
+    return f'<span style="{style}">{lines}</span>' if style else lines
+
+
+def _sheet(sheet: Sheet) -> str:
+    parts = []
+    if sheet.title:
+        title = sheet.title[:1].upper() + sheet.title[1:] + (f" {ASSUMED}" if sheet.all_assumed else "")
+        status = f" {_cell(sheet.status)}" if sheet.status else ""
+        parts.append(f"<div><strong>{isolated(title)}</strong>{status}</div>")
+    parts += [f"<div>{isolated(line)}</div>" for line in sheet.words]
+    if sheet.code:
+        parts.append(f'<div style="{_CODE}">{"<br>".join(escape(line) for line in sheet.code)}</div>')
+    if sheet.rows:
+        rows = "".join(_row(row, sheet.all_assumed) for row in sheet.rows)
+        parts.append(f'<table style="border-collapse:collapse"><tbody>{rows}</tbody></table>')
+    parts += [f'<div style="{_QUIET};font-size:85%">{isolated(note)}</div>' for note in sheet.notes]
+    if sheet.state:
+        kind: Any = sheet.state[0]
+        opened = "" if kind == "application" else " open"  # a large diagram is collapsed
+        drawn = state_diagram(kind, sheet.state[1])
+        parts.append(f'<details{opened}><summary style="{_QUIET}">States</summary>{drawn}</details>')
+    return "".join(parts)
+
+
+def _row(row: Row, quiet: bool) -> str:
+    mark = f' <span title="{escape("assumed: " + row.assumed)}">{ASSUMED}</span>' if row.assumed and not quiet else ""
+    value = _cell(row.value) if isinstance(row.value, Cell) else _block(row.value)
+    warning = f" <strong>({escape(row.warning)})</strong>" if row.warning else ""
+    head = f'<th scope="row" style="{_CELL};{_QUIET};white-space:nowrap">{isolated(row.label)}{mark}</th>'
+    return f'<tr>{head}<td style="{_CELL}">{value}{warning}</td></tr>'
+
+
+def _grid(grid: Grid) -> str:
+    caption = f'<caption style="text-align:left"><strong>{escape(grid.title)}</strong></caption>' if grid.title else ""
+    head = "".join(
+        f'<th scope="col" style="{_CELL};{_QUIET};white-space:nowrap">{isolated(name)}</th>' for name in grid.columns
+    )
+    right = {"number": ";text-align:right;white-space:nowrap"}
+    rows = (
+        "".join(f'<td style="{_CELL}{right.get(cell.role, "")}">{_cell(cell)}</td>' for cell in row)
+        for row in grid.rows
+    )
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    notes = [f"… and {grid.total - len(grid.rows):,} more of {grid.total:,}"] if grid.total > len(grid.rows) else []
+    notes += grid.notes
+    table = (
+        f'<table style="border-collapse:collapse">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    )
+    return table + "".join(f'<div style="{_QUIET}">{isolated(note)}</div>' for note in notes)
+
+
+class Shown(ABC):
+    """Base of objects with a sheet: printed as plain text, shown as HTML in notebooks."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def sheet(self) -> Sheet | Grid:
+        """Return the content to show."""
+
+    def __str__(self) -> str:
+        return text.write(self.sheet())
+
+    def _repr_html_(self) -> str:
+        return write(self.sheet())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text("…" if cycle else text.write(self.sheet(), printer.max_width))
+
+
+Kind = Literal["transaction", "application", "card", "dispute"]
+Place = tuple[float, float]
+
+_TABLES: Mapping[Kind, transitions.Table] = {
+    "transaction": transitions.TRANSACTION, "application": transitions.APPLICATION, "card": transitions.CARD,
+    "dispute": transitions.DISPUTE,
+}  # fmt: skip
+_PLACES: Mapping[Kind, Mapping[str, Place]] = {
+    "transaction": {"": (0, 0), "authorized": (1, 0), "settled": (2, 0), "reversed": (2, 1), "declined": (1, 2)},
+    "application": {
+        "notStarted": (0, 0),
+        "pending": (1, 0),
+        "needsInformation": (2, 0),
+        "needsVerification": (0, 0.75),
+        "manualReview": (1, 0.75),
+        "denied": (2, 0.75),
+        "tosNotAccepted": (0, 1.5),
+        "approved": (1, 1.5),
+        "exempt": (2, 1.5),
+        "locked": (0, 2.25),
+        "canceled": (1, 2.25),
+    },
+    "card": {"notActivated": (0, 0), "active": (1, 0), "locked": (2, 0), "canceled": (2, 1)},
+    "dispute": {
+        "": (0, 0),
+        "pending": (1, 0),
+        "inReview": (2, 0),
+        "accepted": (3, 1),
+        "rejected": (3, 2),
+        "canceled": (3, 3),
+    },
+}
+"""Column and row of each state in its diagram."""
+_SAME: Mapping[tuple[Kind, str], str] = {
+    ("transaction", "pending"): "authorized",
+    ("transaction", "completed"): "settled",
+    ("transaction", "refunded"): "settled",
+}
+"""Other names of states, in events and lists."""
+
+_FONT, _LETTER, _HIGH, _GAP, _ROW, _EDGE, _TOP, _DOT = 13.5, 7.4, 30, 24, 62, 12, 32, 14  # pixels
+
+
+def state_diagram(kind: Kind, state: str | None = None) -> Drawing:
+    """Return the state diagram of a kind of record as SVG, with the current state marked.
+
+    Most transitions are assumed; the interface page says which are documented.
+
+    Args:
+        kind: "transaction", "application", "card" or "dispute".
+        state: Current state, as named in a record, an event or a list; an unknown one marks nothing.
+    """
+    return Drawing("".join(_Diagram(kind).svg(_SAME.get((kind, str(state)), str(state)))))
+
+
+class _Diagram:
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.places = places = _PLACES[kind]
+        self.edges: dict[tuple[str, str], list[str]] = {}  # actions from one state to another
+        self.loops: dict[str, list[str]] = {}  # actions that do not change the state
+        self.free: dict[str, list[str]] = {}  # actions to any state, and their start states
+        self.boxes: dict[str, tuple[float, float, float]] = {}  # left, middle and width of a state, in pixels
+        for (start, action), transition in _TABLES[kind].items():
+            name, to = word(action), transition.to
+            if to is None:
+                self.free.setdefault(name, []).append(start)
+            elif to == start:
+                self.loops.setdefault(start, []).append(name)
+            else:
+                self.edges.setdefault((str(start), str(to)), []).append(name)
+        x = 4.0
+        for column in range(1 + int(max(column for column, _ in places.values()))):
+            held = [state for state, place in places.items() if place[0] == column]
+            incoming = [", ".join(names) for (_, to), names in self.edges.items() if to in held]
+            x += (max(map(len, incoming), default=0) * _LETTER + _GAP) if column else 2
+            wide = max(len(word(state)) * _LETTER + 40 if state else _DOT for state in held)
+            for state in held:
+                self.boxes[state] = x, _TOP + places[state][1] * _ROW + _HIGH / 2, wide if state else _DOT
+            x += wide
+        self.width = x + 6
+
+    def svg(self, present: str) -> Iterator[str]:
+        notes = list(self._notes())
+        rows = 1 + max(row for _, row in self.places.values())
+        width = max([self.width, *(len(note) * _LETTER * 0.9 for note in notes)])
+        height = _TOP + rows * _ROW - (_ROW - _HIGH) + 24 + 20 * len(notes)
+        known = present in self.places and present != ""
+        sentence = f"States of {'an' if self.kind[0] in 'aeiou' else 'a'} {self.kind}: {'; '.join(self._sentences())}."
+        sentence += f" Present state: {word(present)}." if known else ""
+        yield (
+            f'<svg class="wb-states" role="img" aria-label="{escape(sentence)}" width="{width:.0f}" '
+            f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="system-ui, sans-serif" '
+            f'font-size="{_FONT}" fill="currentColor">'
+        )
+        for start, to in self.edges:
+            yield from self._edge(start, to)
+        for state in self.places:
+            yield from self._node(state, known and state == present)
+        for line, sentence in enumerate(notes):
+            yield f'<text x="4" y="{height - 20 * (len(notes) - line) + 8:.0f}">{escape(sentence)}</text>'
+        yield "</svg>"
+
+    def _node(self, state: str, present: bool) -> Iterator[str]:
+        x, y, width = self.boxes[state]
+        if not state:
+            yield f'<circle cx="{x + 7:.0f}" cy="{y:.0f}" r="7"/>'
+            return
+        seen = look(state)
+        if present:
+            yield (
+                f'<rect class="wb-present" x="{x - 4:.0f}" y="{y - _HIGH / 2 - 4:.0f}" width="{width + 8:.0f}" '
+                f'height="{_HIGH + 8}" '
+                'rx="10" fill="none" stroke="currentColor" stroke-width="1.5"/>'
+            )
+        yield (
+            f'<rect x="{x:.0f}" y="{y - _HIGH / 2:.0f}" width="{width:.0f}" height="{_HIGH}" rx="7" '
+            f'fill="{seen.color}" '
+            f'fill-opacity="{0.28 if present else 0}" stroke="currentColor" stroke-opacity="{1 if present else 0.62}" '
+            f'stroke-width="{2.5 if present else 1}"/>'
+        )
+        bold = ' font-weight="bold"' if present else ""
+        yield (
+            f'<text x="{x + width / 2:.0f}" y="{y + 5:.0f}" text-anchor="middle"{bold}>{seen.mark} '
+            f"{escape(word(state))}</text>"
+        )
+        if kept := self.loops.get(state):
+            yield (
+                f'<text x="{x + width / 2:.0f}" y="{y - _HIGH / 2 - 8:.0f}" text-anchor="middle">↻ '
+                f"{escape(', '.join(kept))}</text>"
+            )
+
+    def _edge(self, start: str, to: str) -> Iterator[str]:
+        (x, y, wide), (left, middle, width) = self.boxes[start], self.boxes[to]
+        (column, row), (last, below) = self.places[start], self.places[to]
+        a, low = x + wide / 2, middle - _HIGH / 2
+        label: tuple[float, float, str] = (left - _EDGE, middle - 6, "end")
+        tip: tuple[float, float, int] = (left, middle, 0)
+        if row == below and column < last:
+            path = f"M{x + wide:.0f} {y:.0f}H{left - 4:.0f}"
+        elif row == below:  # backward: above both
+            b = left + width / 2
+            path, tip = f"M{a:.0f} {low:.0f}v-4q0 -8 -8 -8H{b + 8:.0f}q-8 0 -8 8v2", (b, low, 90)
+            label = (b + 14, low - 16, "start")
+        elif column == last:
+            path, tip = f"M{a:.0f} {y + _HIGH / 2:.0f}V{low - 4:.0f}", (a, low, 90)
+            label = (a + 7, low - 9, "start")
+        else:
+            path = f"M{a:.0f} {y + (_HIGH / 2 if start else 7):.0f}V{middle - 8:.0f}q0 8 8 8H{left - 4:.0f}"
+        yield f'<path d="{path}" fill="none" stroke="currentColor" stroke-opacity=".62"/>'
+        yield f'<path d="M 0 0l-9 -4.5v9z" transform="translate({tip[0]:.0f} {tip[1]:.0f}) rotate({tip[2]})"/>'
+        names = self.edges[start, to]
+        if (start, to) == next(
+            edge for edge, others in self.edges.items() if edge[1] == to and others == names
+        ):  # once
+            yield (
+                f'<text x="{label[0]:.0f}" y="{label[1]:.0f}" '
+                f'text-anchor="{label[2]}">{escape(", ".join(names))}</text>'
+            )
+
+    def _notes(self) -> Iterator[str]:
+        """Yield notes on the actions that may lead to any state, by start state."""
+        starts: dict[str, list[str]] = {}
+        for name, held in self.free.items():
+            every = set(held) >= set(self.places)
+            where = "any state" if every else " or ".join(word(state) or "the start" for state in held)
+            starts.setdefault(where, []).append(name)
+        for where, names in starts.items():
+            yield f"{', '.join(names)}: from {where} to any other"
+
+    def _sentences(self) -> Iterator[str]:
+        for (start, to), names in self.edges.items():
+            yield f"{word(start) or 'start'} to {word(to)} ({', '.join(names)})"
+        yield from self._notes()
