@@ -95,7 +95,7 @@ def _call(entry: RequestEntry) -> Any:
         status=entry.status,
         request={name: _plain(value) for name, value in sent.items()},
         answer=entry.answer,
-        changes=operation.effect,
+        changes=operation.effect is not None,
     )
 
 
