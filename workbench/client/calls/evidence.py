@@ -107,7 +107,7 @@ class Evidences:
             self._bodies[event.body.id].append(event.body)
         created = ((_created_by(entry), entry.request) for entry in entries)
         self._created = {record_id: request for record_id, request in created if record_id is not None}
-        self._attempts = Counter(entry.idempotency_key for entry in entries if entry.idempotency_key is not None)
+        self._attempts = Counter(entry.idempotency_key or entry.id for entry in entries)
         self._calls: dict[str, list[_Call]] = {}
 
     def bodies(self, record_id: str) -> list[Any]:
@@ -177,7 +177,7 @@ class Evidences:
                     continue
                 if (key := self._key(entry, trace)) is not None:
                     # A repeated call may have been answered from the first one, without an effect.
-                    alone = self._attempts[entry.idempotency_key] < 2
+                    alone = self._attempts[entry.idempotency_key or entry.id] < 2
                     surely = outcome is Outcome.DONE and trace.every and key != UNCLEAR and alone
                     calls.append(_Call(entry, key, int(surely), 1))
         return self._calls[operation]

@@ -391,7 +391,7 @@ def investigate(api: Any, run: BulkResult) -> Findings:
     findings = []
     for result, entry in zip(unknown, entries, strict=True):
         seen = None if entry is None else next(evidence)
-        proven = None if seen is None else seen.outcome
+        proven: str | None = None if seen is None else seen.outcome
         if entry is not None and entry.resolution is not None:
             proven = str(entry.final_outcome)
         findings.append(
