@@ -28,7 +28,7 @@ from workbench.client.calls.journal import what
 from workbench.client.calls.messages import Broken, Refusal, Request, Response
 from workbench.client.calls.pace import LONGEST_WAIT, delay, retry_after
 from workbench.client.calls.request_checks import has_open_ids, request_problems
-from workbench.service.interface.convert import Unreadable, placeholders
+from workbench.service.interface.convert import Unreadable, written
 from workbench.service.interface.table import Operation, Operations
 
 _IN_SPANS = {
@@ -183,9 +183,9 @@ class Exchange:
 
     def encode(self) -> Request:
         """Return the wire message of a checked request."""
-        operation, body, headers = self.operation, self.seen.body.copy(), self.context.headers
+        operation, headers = self.operation, self.context.headers
+        path, body = written(operation, self.seen)
         try:
-            path = {name: body.pop(name) for name in placeholders(operation.path) if name in body}
             content = None if operation.in_query or operation.method == "DELETE" else strict_json.encode(body).encode()
             target = operation.target(path, body if operation.in_query else {})
         except (TypeError, ValueError, OverflowError):

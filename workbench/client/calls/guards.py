@@ -25,7 +25,7 @@ from workbench.base.system.process import at_start, refusal
 from workbench.client.calls.journal import Recorder
 from workbench.client.calls.keys import Key
 from workbench.client.calls.pace import Budget, Clock, Pace, http_date
-from workbench.service.interface.convert import Converter
+from workbench.service.interface.convert import Converter, converter
 from workbench.service.interface.formats import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
 from workbench.service.interface.table import OPERATIONS, Call, Operation
 
@@ -250,6 +250,8 @@ def _confirmed(member: Member, value: Any) -> str:
     if member.about.privacy is SECRET:
         numbered = rule.format in ("account-number", "password") and isinstance(value, str) and len(value) > 6
         return f"ends in {visible(value[-4:])} ({len(value)} characters)" if numbered else "given, not shown"
-    if not isinstance(value, str):
-        return f"{value} {rule.unit}" if rule.unit else str(value)
-    return json.dumps(visible(value), ensure_ascii=False)
+    write = converter().kind_writer(member.kind, False)
+    written = value if write is None else write(value)
+    if not isinstance(written, str):
+        return f"{written} {rule.unit}" if rule.unit else str(written)
+    return json.dumps(visible(written), ensure_ascii=False)

@@ -544,8 +544,8 @@ class Journal:
 
 def what(operation: Operation[..., Any], request: object) -> str:
     """Return a one-line description of a call, without private values, as recorded in the journal."""
-    assert operation.effect is not None
-    return visible(operation.effect.label(request), 300)
+    effect = operation.effect
+    return visible(f"{operation.method} {operation.path}" if effect is None else effect.label(request), 300)
 
 
 def recorder_of(journal: Journal) -> Recorder:
