@@ -1,7 +1,6 @@
 """Packages of pure functions: their public names exist, and importing all of them loads no library before it is used."""
 
 import importlib
-import re
 import subprocess
 import sys
 
@@ -9,7 +8,6 @@ import pytest
 
 import workbench as wb
 from workbench.base.errors import UsageError
-from workbench.base.renamed import replacements
 
 PACKAGES = {
     "workbench.service.chains": (
@@ -70,17 +68,6 @@ print("Crypto" in sys.modules)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.split("\n")[:2] == ["[]", "True"]
-
-
-def test_former_members_say_what_to_write_instead() -> None:
-    """Members of sessions, inboxes and results that earlier versions had; no class has them any more."""
-    former = [name.split(".") for name in replacements()["names"] if re.fullmatch(r"(?!wb)\w+\.\w+", name)]
-
-    assert {owner for owner, _ in former} == set(RESULTS)
-    for owner, member in former:
-        assert member not in dir(RESULTS[owner])
-        with pytest.raises(AttributeError, match=f"has no {member}; it is now "):
-            RESULTS[owner].__getattr__(None, member)
 
 
 def test_arguments_in_another_order_are_named() -> None:
