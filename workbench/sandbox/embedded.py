@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from workbench.base.errors import (
@@ -27,7 +26,7 @@ from workbench.sandbox.delivery import signed
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.programs import World, read_world
 from workbench.sandbox.service import MAX_BODY
-from workbench.sandbox.store import Store, in_world, made_earlier, open_store
+from workbench.sandbox.store import Store, in_world, open_store
 from workbench.sandbox.world import new_world
 from workbench.sandbox.world import world as world_of
 from workbench.service.interface.assumptions import settings as settings_of
@@ -378,18 +377,6 @@ def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
     except (ValueError, AttributeError):
         pass
     raise UsageError("clock must be fixed, now, a time with its zone as 2026-01-15T15:00:00Z, or a speed as x60")
-
-
-def renew_file(path: Path) -> None:
-    """Replace a sandbox file of an earlier version by the initial state; other files are left unchanged."""
-    settings = made_earlier(path) if path.exists() else None
-    if settings is not None:
-        for ending in ("", "-wal", "-shm"):
-            path.with_name(path.name + ending).unlink(missing_ok=True)
-        behavior = settings.get("behavior") or settings["profile"]
-        Sandbox(
-            settings["seed"], settings["environment"], behavior, path=path, random_keys=settings.get("random_keys")
-        ).close()
 
 
 def _make(store: Store, start: int, world: World | None, **given: object) -> bool:

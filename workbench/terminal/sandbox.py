@@ -20,14 +20,14 @@ from workbench.base.system.messages import LOOPBACK
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.controls.declaration import Control
-from workbench.sandbox.embedded import clock_settings, renew_file
+from workbench.sandbox.embedded import clock_settings
 from workbench.service import rendering
 from workbench.terminal.commands import kebab, read_duration
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import make_command
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Name, Text, Where, Whole, chosen_profile, complete_ids, kept_path, session
+from workbench.terminal.where import Name, Text, Where, Whole, complete_ids, kept_path, session
 
 _KEYS = frozenset({"api_key", "signing_key"})
 _CONTROL = Group("Control", sort_key=1)
@@ -153,8 +153,6 @@ def _keys(control: str, arguments: list[inspect.Parameter]) -> dict[str, str]:
 
 def reset(*, where: Where = Where()) -> None:
     """Reset the sandbox to its initial state. Other users' sandboxes are not affected."""
-    if not (chosen_profile(where) or where.url or where.fresh):
-        renew_file(kept_path())  # of version 0.1, the file could not be opened
     with session(where) as api:
         api.sandbox.reset()
     say("Sandbox reset.")
