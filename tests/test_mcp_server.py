@@ -176,11 +176,12 @@ def test_numbers_of_an_answer_are_numbers() -> None:
 
     async def conversation(client: mcp.Client) -> None:
         answers = await call(client, "call", "list_contracts")
-        wire = httpx.Client(transport=api.sandbox.transport(), headers={"Api-Key": api.sandbox.guide()["api_keys"]["full"]})
-        sent = wire.get(f"{api.base_url}/issuing/tenants/contracts").json()
         assert [contract["tokens"] for contract in answers] == [contract["tokens"] for contract in sent]
 
     with wb.connect(seed=7) as api:
+        key = api.sandbox.guide()["api_keys"]["full"]
+        wire = httpx.Client(transport=api.sandbox.transport(), headers={"Api-Key": key})
+        sent = wire.get(f"{api.base_url}/issuing/tenants/contracts").json()
         talk(api, conversation)
 
 
