@@ -236,7 +236,7 @@ def test_what_was_not_stored_is_listed(served: tuple[Inbox, str]) -> None:
     assert [one.reason for one in inbox.refusals[before:]] == [
         f"A duplicate of event {sample.event.id}.",
         "Missing or wrong signature.",
-        "This host is not served here (421).",
+        "tunnel.example is not a host name of this server (421): allow it with hosts=[…], at a prompt with --allow-host.",
         "Another path than that of the inbox (404).",
         "Declared as something else than JSON (415).",
     ]

@@ -14,12 +14,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import attrs
 
 from workbench.base.errors import CannotRecord, UsageError, not_allowed, visible
-from workbench.base.renamed import former_members
 from workbench.base.system.files import write_file
 from workbench.base.system.progress import notebook_shell
 from workbench.client import session
@@ -140,9 +139,6 @@ class Display(Shown):
 
 class CheckResult(Display):
     """The result of a check: `ok`, or what is `missing`."""
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "check")
 
     def __init__(
         self, exercise: Exercise, missing: tuple[str, ...], looked_at: str = "", notes: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Concatenate, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Concatenate, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 
@@ -32,7 +32,6 @@ from workbench.base.errors import (
     unknown_name,
     visible,
 )
-from workbench.base.renamed import former_members
 from workbench.base.system.messages import LOOPBACK
 from workbench.client.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
 from workbench.client.webhooks.store import Conflict, Receipt, Store, StoredEvent
@@ -133,9 +132,6 @@ def _utc_now() -> datetime:
 @hide_arguments_of_methods
 class Inbox:
     """A store of received webhook events: each is verified and stored once, in memory or in a file."""
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("an", "inbox")
 
     @hide_arguments
     def __init__(

@@ -51,10 +51,10 @@ CREATE TABLE effects(
   PRIMARY KEY(handler, sequence)
 ) WITHOUT ROWID;
 CREATE INDEX effects_of ON effects(sequence);
-CREATE INDEX effects_waiting ON effects(handler, state, sequence)
+CREATE INDEX effects_waiting ON effects(handler, state, sequence);
+CREATE TABLE handlers(name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID
 """
 MAX_PARSED = 4 * 2**20  # bytes of bodies whose records are cached: about 11,000 events in 13 MB
-_POSITIONS = "CREATE TABLE IF NOT EXISTS handlers(name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID"
 _COLUMNS = "sequence, arrived, verified, times, repeat_of, body, id IN (SELECT id FROM conflicts)"
 
 
@@ -140,8 +140,7 @@ class Store:
     """Event store of one inbox, in a file or in memory."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self.file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["events", "conflicts"])
-        self.file.run(_POSITIONS)  # not in the schema: files of an earlier version have none
+        self.file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["events", "conflicts"], version=3)
         self.parsed = ParsedEvents()
 
     def keep(self, event: AnyEvent, raw: bytes, verified: bool, arrived: datetime) -> Receipt:
