@@ -160,6 +160,14 @@ encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=F
 """Write compact JSON as text; decimals become numbers if that is exact."""
 
 
+def printable(value: object) -> str:
+    """Write compact JSON as text for people and agents: what is not printable, such as U+202E, as an escape."""
+    text = encode(value)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else "\\u007f" if c == "\x7f" else json.dumps(c)[1:-1] for c in text)
+
+
 def dumps(value: object) -> bytes:
     """Write compact JSON as UTF-8 bytes."""
     return encode(value).encode()
