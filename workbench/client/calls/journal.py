@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from weakref import WeakValueDictionary
 
 import attrs
@@ -30,7 +30,6 @@ from workbench.base.errors import (
     not_allowed,
     visible,
 )
-from workbench.base.renamed import former_members
 from workbench.base.schema.masks import masked
 from workbench.base.schema.walk import is_record
 from workbench.base.system.database import Database
@@ -385,9 +384,6 @@ Rows = list[dict[str, Any]]
 @hide_arguments_of_methods
 class Journal:
     """History of calls with an effect: iterate it, filter it with `list`, and resolve unknown outcomes."""
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "journal")
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, clock: Clock | None = None) -> None:
         """Open the journal.
