@@ -31,6 +31,7 @@ from workbench.base.system.limits import (
     too_many_columns,
     too_many_rows,
 )
+from workbench.runs.bulk.spreadsheets import damage
 from workbench.service.interface.table import OPERATIONS, Operation
 
 SHOWN = 20
@@ -202,6 +203,8 @@ def _cell(member: Member, value: object) -> Any:
     """
     kind = member.kind
     if isinstance(value, str):
+        if (damaged := damage(member, value)) is not None:
+            raise ValueError(damaged)
         return value_of(member, value) if isinstance(kind, Integer | Boolean) else value
     number = isinstance(value, int) or type(value).__name__ in {"float", "Decimal"}
     if number and not isinstance(kind, Integer | Boolean | Numeric | Array | Nested):
