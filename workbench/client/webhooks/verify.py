@@ -195,7 +195,7 @@ def sample(
     *,
     event_id: str | None = None,
     version: str | None = None,
-    event_received_at: datetime | None = None,
+    event_received_at: datetime | None = TIME,
     **overrides: object,
 ) -> Sample:
     """Return a sample delivery of a kind of event, signed if a key is given.
@@ -205,7 +205,7 @@ def sample(
         key: Key to sign with.
         event_id: Id of the envelope (default: a new id for each sample).
         version: Version of the payload (default: the documented one).
-        event_received_at: Time of the event (default: one of the examples, if the kind has it).
+        event_received_at: Time of the event (default: that of the examples, if the kind has one).
         overrides: Members of the body by attribute name, such as `application_status="denied"`; nested ones: mappings.
 
     Raises:
@@ -224,8 +224,8 @@ def sample(
     # assumed: version is 1.1.0 where statusChangeReason is present
     usual_version = "1.1.0" if overrides.get("status_change_reason") is not None else row.version
     also = {"spend.completionReason"} if version not in (None, row.version) else set()
-    if event_received_at is None and row.body is UserUpdated:  # "present on user.updated"
-        event_received_at = TIME
+    if event_received_at is TIME and row.body is not UserUpdated:  # "present on user.updated"
+        event_received_at = None
     event = build(
         Event,
         {
