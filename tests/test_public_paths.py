@@ -66,6 +66,7 @@ KEEPER: Any = SimpleNamespace(receive=lambda headers, body: 204, books=dict)
 READERS: dict[str, tuple[str, Use]] = {
     "bulk.read_rows path": (".csv .xlsx .parquet .json .ndjson", wb.bulk.read_rows),
     "events.read_log paths": (".ndjson .ndjson.gz", lambda path: list(wb.events.read_log(path))),
+    "course.add path": (".toml", wb.course.add),
     "sequences.read_toml path": (".toml", wb.sequences.read_toml),
     "tables.read_parquet path": (".parquet", wb.tables.read_parquet),
     "learn paths": (".har .ndjson .db", wb.learn),

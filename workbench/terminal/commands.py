@@ -152,7 +152,7 @@ _EXAMPLES = {
     "disputes": "workbench disputes update DISPUTE-ID --status canceled",
     "docs": "workbench docs user.updated",
     "setup": "workbench setup check",
-    "course": "workbench course drills",
+    "course": "workbench course tasks",
     "events": "workbench events --kind transaction.created --last 5",
     "events resend": "workbench events resend EVENT-ID --forward-to http://127.0.0.1:8000/webhooks",
     "journal": "workbench journal list --outcome unknown",
@@ -213,10 +213,9 @@ _EXAMPLES = {
     "payment-accounts create": "workbench payment-accounts create --from account.json --user-id USER-ID",
     **{
         f"course {verb}": f"workbench course {verb} unknown-refunds"
-        for verb in ("start", "check", "ledger", "debrief", "stop")
+        for verb in ("start", "check", "hint", "debrief")
     },
     "course answer": "workbench course answer cut-rewards --set earned=120",
-    "course book": "workbench course book duplicate-bookings SETTLED-TRANSACTION-ID 1250",
     "class join": "workbench class join https://class.example.com:8700/olive-4f7m-qjxa",
     "class prepare": "workbench class prepare --folder class --system windows --system linux",
     "class print": "workbench class print sheets --folder class",
