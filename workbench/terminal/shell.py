@@ -317,11 +317,11 @@ def close(
     """
     from workbench.analysis.reports.closing import closing_frames, write_close
     from workbench.analysis.reports.event_logs import read_log
-    from workbench.analysis.tables.frames import read_parquet
+    from workbench.analysis.tables.read_table import read_table
 
     with session(where) as api:
         source = read_log([*map(str, logs)]) if logs else api
-        points = None if rewards is None else read_parquet(rewards)
+        points = None if rewards is None else read_table(rewards)
         frames = closing_frames(
             source, month, tz=tz, currency=currency, ledger=ledger, signed_by=signed_by, rewards=points
         )
