@@ -553,7 +553,7 @@ def test_the_command_serves_over_standard_input_and_output(tmp_path: Path) -> No
     async def main() -> None:
         command = mcp.StdioServerParameters(
             command=sys.executable,
-            args=["-m", "workbench", "agent", "serve", "--fresh"],
+            args=["-m", "workbench", "sandbox", "agent", "--fresh"],
             env={**os.environ, "WORKBENCH_STATE": str(tmp_path)},
         )
         async with mcp.Client(command) as client:

@@ -15,12 +15,12 @@ from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
 from workbench.base.schema.rules import FULL
 from workbench.base.schema.walk import member
 from workbench.client.session import Session
-from workbench.commands import command_of
 from workbench.runs.sequences import from_toml
 from workbench.screens.forms.answers import REVEAL_SECONDS, Reveal
 from workbench.screens.forms.draft import Draft
 from workbench.screens.forms.fields import explained, text_of, value_of
 from workbench.screens.panel.panel import form
+from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS
 from workbench.terminal import main, operations
 from workbench.terminal.operations import option_members, values

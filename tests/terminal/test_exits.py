@@ -118,7 +118,7 @@ def test_a_file_without_traffic_is_wrong_input(wb, tmp_path, data: bytes | str |
     elif data is not None:
         file.mkdir()
 
-    ended = wb("learn", str(file))
+    ended = wb("profiles", "learn", str(file))
 
     assert ended.code == 2
     assert "traffic.har" in ended.err
