@@ -63,7 +63,7 @@ def test_the_command_reads_back_as_the_same_values(api: Session, name: str) -> N
     """A shell splits the command into the options that the terminal takes, with the values of the form."""
 
     made = form(getattr(api, name), **CALLS[name])
-    program, noun, verb, *words = shlex.split(made.snippets["Terminal"])
+    program, noun, verb, *words = shlex.split(made.snippets["Terminal"].replace("=-", " -"))
 
     known = {f"--{path.replace('_', '-')}": path for path, _ in option_members(OPERATIONS[name].request)}
     texts = {known[option].replace(".", "__"): text for option, text in zip(words[::2], words[1::2], strict=True)}
