@@ -89,7 +89,7 @@ def test_descriptions_are_made_from_the_declarations() -> None:
             assert not any("_" in argument for argument in schema["properties"]), name
             assert not {"apiKey", "signingKey", "reveal"} & set(schema["properties"]), name
         for name, row in OPERATIONS.items():
-            assert (await call_describe(client, name))["effect"] is row.effect
+            assert (await call_describe(client, name))["effect"] is (row.effect is not None)
         schema = (await call_describe(client, "simulate_authorization"))["arguments"]
         jsonschema.validate({"cardId": USER, **PURCHASE}, schema)
         assert (await call_describe(client, "create_user_application"))["arguments"]["properties"]

@@ -15,7 +15,6 @@ from cyclopts import Parameter
 
 from workbench.base.errors import InvalidProfile, InvalidRequest, visible
 from workbench.base.system.files import write_file
-from workbench.client.calls.guards import confirmation
 from workbench.client.calls.journal import Journal
 from workbench.client.calls.key_sources import key_source
 from workbench.client.calls.keys import state_folder
@@ -295,7 +294,7 @@ def confirm(api: Any, operation: Operation[..., Any], request: object) -> None:
         Exit: There is no terminal to type at.
         InvalidRequest: The typed text does not match; nothing was sent.
     """
-    asked = confirmation(operation, request)
+    asked = operation.effect.confirm(request) if operation.effect is not None else None
     if asked is not None:
         say(f"PRODUCTION, {api.host}: {asked.says}.")
         ask_typed(f"Type {asked.types} to continue: ", asked.types)
