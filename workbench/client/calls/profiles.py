@@ -71,7 +71,8 @@ def open_profile(name: str | None = None) -> Profile:
     if table is None and not given_url:
         known = f" (known: {', '.join(tables)})" if tables else ""
         source = "WORKBENCH_PROFILE: " if name == os.environ.get("WORKBENCH_PROFILE") else ""
-        named = f"profile {name!r}" if len(name) <= _LONGEST_SHOWN and sum(map(str.isdigit, name)) < _MAX_DIGITS else "such profile"
+        like_a_key = len(name) > _LONGEST_SHOWN or sum(map(str.isdigit, name)) >= _MAX_DIGITS
+        named = "such profile" if like_a_key else f"profile {name!r}"
         raise InvalidProfile(f"{source}no {named} in {path}{known}")
     profile = _read(name, dict(table or {}), path, problems)
     if problems:
