@@ -56,7 +56,7 @@ setup: $(VENV)/.dev ## Install everything into .venv
 
 .PHONY: demo
 demo: $(VENV)/.all ## Run the main job on the embedded sandbox and show it
-	@$(VENV)/bin/workbench course demo
+	@$(VENV)/bin/python examples/demo.py
 
 .PHONY: lab
 lab: $(VENV)/.all ## Open JupyterLab on the course
@@ -67,10 +67,6 @@ docs: setup ## Write the pages and pictures that are made from the code
 	@for script in docs/make_*.py tests/test_readme.py; do $(PY) $$script; done
 	@$(PY) -m tests.tables.listing
 	@$(PY) -m tests.sandbox.facts
-
-.PHONY: site
-site: setup ## Build the documentation as a site, in build/site
-	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
 
 # ---------------------------------------------------------------- checking
 

@@ -13,6 +13,7 @@ import attrs
 
 from workbench.base.errors import InvalidRequest, Problem, UsageError, visible
 from workbench.base.schema import masks, walk
+from workbench.base.schema.checks import survey
 from workbench.base.schema.fields import Privacy
 from workbench.base.schema.readers import is_empty
 from workbench.base.schema.rules import Full
@@ -353,7 +354,7 @@ def plan_of(
 def _digest(secret: bytes, operation: Operation[..., Any], request: object) -> str:
     """Return the digest of a request; empty if a value cannot be written as JSON, which is reported separately."""
     try:
-        text = dumps({"operation": operation.name, **converter().unstructure(request)})
+        text = dumps({"operation": operation.name, **survey(request, converter()).body})
     except (TypeError, ValueError):
         return ""
     return hmac.new(secret, text, hashlib.sha256).hexdigest()

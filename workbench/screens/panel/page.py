@@ -13,9 +13,10 @@ from workbench.base.system.files import write_file
 from workbench.screens.panel.listing import Listing, plain
 from workbench.screens.panel.lists import LINKED, Column, rows_of_frame
 from workbench.service import rendering
+from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import look, variables, word
 from workbench.service.rendering.markup import isolated
-from workbench.service.rendering.text import minor_digits, sentence, status_cell
+from workbench.service.rendering.text import sentence, status_cell
 
 if TYPE_CHECKING:
     import pandas as pd
