@@ -38,7 +38,7 @@ TESTS = {
     "Type checkers on a program of a user": "tests/test_docs_types.py",
     "A proxy, private authorities, certificates of clients": "tests/client/test_network.py tests/client/test_options.py",
     "Keys from variables, commands and the keyring": "tests/client/test_settings.py tests/client/test_key_renewal.py",
-    "Files of earlier versions": "tests/test_earlier_files.py",
+    "Files of another version": "tests/test_other_versions.py",
     "Schemathesis as it comes": "tests/service/test_schemathesis.py",
 }
 """Shown by tests of the checkout, since they need other programs."""

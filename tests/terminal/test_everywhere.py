@@ -11,7 +11,7 @@ import pytest
 
 import workbench
 from workbench.base.schema.walk import members
-from workbench.commands import command_of
+from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS
 from workbench.terminal import commands, make_app
 
@@ -24,10 +24,10 @@ ENDLESS = {
     ("sandbox", "serve"),
     ("class", "serve"),
 }  # they run until stopped; see their own tests
-GROUPS = tuple(sorted(commands.GROUPS))
+APP = make_app()
 COMMANDS = [
-    *((name,) for name in make_app() if not name.startswith("-") and name not in GROUPS),
-    *((group, name) for group in GROUPS for name in make_app()[group] if not name.startswith("-")),
+    *((noun,) for noun, verbs in commands.COMMANDS.items() if "" in verbs),
+    *((noun, verb) for noun in commands.COMMANDS for verb in APP[noun] if not verb.startswith("-")),
 ]
 PAGE = ROOT / "docs/interface.md"
 

@@ -26,9 +26,8 @@ def double_bookings(_: Any, sandbox: Any, facts: Facts) -> Facts:
 
 
 def refund_event(_: Any, sandbox: Any, facts: Facts) -> Facts:
-    """The id of the event of the last refund."""
-    event = sandbox.events("transaction.completed")[-1].payload
-    return {"_event": event["id"]}
+    """The ids of the events of the last refund."""
+    return {"_event": [event.payload["id"] for event in sandbox.events()[-2:]]}
 
 
 def rotated_key(_: Any, sandbox: Any, facts: Facts) -> Facts:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import attrs
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from workbench.analysis import charts
 from workbench.base.errors import visible
@@ -105,11 +105,6 @@ def resume(
             raise usage_error("In production, resume a run in Python, where its plan is confirmed.")
         options = {"resolved": _resolved(resolved), "accept_changes": accept_changes, **attrs.asdict(sending)}
         return _result(lambda: bulk.resume(api, path, rows, **options), how)
-
-
-app = App(name="bulk", help="Send one request for each row of a file, at most once each.")
-app.command(run)
-app.command(resume)
 
 
 def _resolved(text: str | None) -> dict[int, Literal["done", "not_sent"]] | None:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from workbench.base.errors import visible
 from workbench.base.schema.masks import DOTS
@@ -26,7 +26,7 @@ from workbench.service.rendering.text import screen_of
 from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import nested
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Name, Setting, Text, Url, Where, Whole, chosen_profile, session
+from workbench.terminal.where import Last, Name, Setting, Text, Url, Where, Whole, chosen_profile, session
 
 KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
 _COLUMNS = {"amount": 100, "event id": 140}  # columns of the screen from which each is shown
@@ -39,7 +39,7 @@ def list_events(
     *,
     kind: _Kind | None = None,
     about: Text | None = None,
-    last: Whole | None = None,
+    last: Last = None,
     where: Where = Where(),
     how: Output = Output(),
 ) -> None:
@@ -48,7 +48,6 @@ def list_events(
     Args:
         kind: Only events of this kind.
         about: Only events about this id.
-        last: Show only the last N.
     """
     with _inbox(where) as (inbox, _):
         events = [
@@ -56,6 +55,9 @@ def list_events(
             for event in inbox.events(kind)
             if about is None or about in {getattr(event.body, "id", None), event.id}
         ]
+        unreadable = inbox.unreadable()
+    for delivery in unreadable:
+        say(f"{delivery.arrived:%m-%d %H:%M}  stored, but could not be read: {delivery.reason}", error=True)
     events = events[-last:] if last else events
     show(_table(events, how) if how.output == "table" and not how.fields else events, how)
 
@@ -105,7 +107,7 @@ def resend(event: str, /, *, forward_to: Url | None = None, where: Where = Where
         try:
             body = inbox.raw(event)
         except KeyError:
-            raise usage_error(f"No event {visible(event, 60)!r}; `workbench events` lists them.") from None
+            raise usage_error(f"No event {visible(event, 60)!r}; `workbench events list` lists them.") from None
     return _send(target, _headers(body, key), body)
 
 
@@ -217,6 +219,7 @@ def listen(
         seen, failed = 0 if earlier else inbox._mark(), 0
         url = stack.enter_context(inbox.serve(port=port, hosts=allow_host or ()))
         refused: Any = None
+        unread = 0 if earlier else len(inbox.unreadable())
         say(f"Receiving at {url}{f', forwarding to {forward_to}' if target else ''}. Press Ctrl-C to stop.")
         while True:
             for received in inbox.stored(since=seen):
@@ -227,6 +230,7 @@ def listen(
                 if count == 0:
                     return PARTLY if failed else DONE
             refused = _say_refused(inbox.refusals, refused)
+            unread = _say_unreadable(inbox, unread)
             if deadline is not None and time.monotonic() >= deadline:
                 return PARTLY if failed or count else DONE
             wait(_POLL_INTERVAL)
@@ -238,6 +242,14 @@ def _say_refused(refusals: tuple[Any, ...], last: object) -> Any:
     for latest in refusals[known[0] + 1 if known else 0 :]:
         say(f"{latest.at.astimezone():%H:%M:%S}  not stored: {latest.reason}")
     return refusals[-1] if refusals else last
+
+
+def _say_unreadable(inbox: Any, known: int) -> int:
+    """Report the signed deliveries that could not be read, after the first ones; return their number."""
+    deliveries = inbox.unreadable()
+    for delivery in deliveries[known:]:
+        say(f"{delivery.arrived.astimezone():%H:%M:%S}  stored, but could not be read: {delivery.reason}")
+    return len(deliveries)
 
 
 def _show_received(received: Any, how: Output) -> None:
@@ -280,11 +292,3 @@ def _send(target: Target, headers: Mapping[str, str], body: bytes) -> int:
         return NOT_SENT
     say(f"{'Accepted' if result.accepted else 'Rejected'} ({result.status}).")
     return DONE if result.accepted else REFUSED
-
-
-app = App(name="events", help="List, receive, send and watch events.")
-app.default(list_events)
-for _command in (resend, listen, trigger):
-    app.command(_command)
-app.command("workbench.terminal.watch:watch", help="Watch requests, events and deliveries on one timeline.")
-app.command("workbench.terminal.watch:tail", help="Print requests, events and deliveries as they happen.")

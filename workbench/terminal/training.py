@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import quote
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from workbench import course
 from workbench.base.errors import visible
@@ -129,7 +129,7 @@ def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, fold
 _Page = Literal["sheets", "answers", "handout", "product", "support", "developer", "two-hours"]
 
 
-def print_pages(what: _Page, /, *, folder: Path | None = None, url: Url | None = None) -> None:
+def print_(what: _Page, /, *, folder: Path | None = None, url: Url | None = None) -> None:
     """Print a page as HTML: sheets with each learner's link, the answer key, a handout to keep, or a plan.
 
     Args:
@@ -179,17 +179,6 @@ def _existing(folder: Path) -> Path:
     if not (folder / "class.db").is_file():
         raise usage_error(f"--folder: {visible(str(folder), 200)} holds no class.")
     return folder
-
-
-class_app = App(name="class", help="Serve or join a class, show its board, and export its results.")
-class_app.command(serve)
-class_app.command(join)
-class_app.command(leave)
-class_app.command(board)
-class_app.command(results)
-class_app.command(add)
-class_app.command(prepare)
-class_app.command(print_pages, name="print")
 
 
 # tasks
@@ -248,13 +237,3 @@ def hint(name: _Task, /, *, where: Where = Where()) -> None:
 def debrief(name: _Task, /, *, where: Where = Where()) -> None:
     """Show what was done since a task began, and a good answer."""
     _in_session(where, lambda api: course.debrief(name, api))
-
-
-course_app = App(name="course", help="Open the course; do its tasks in the sandbox, judged by what it holds.")
-course_app.command("workbench.terminal.shell:lab", help="Open JupyterLab on the course, or on a folder.")
-course_app.command(
-    "workbench.terminal.tour:demo", name="demo", help="Walk through the main tasks on an embedded sandbox."
-)
-course_app.command(list_tasks, name="tasks")
-for _command in (start, check, answer, hint, debrief):
-    course_app.command(_command)

@@ -1,6 +1,6 @@
 """Build the request of an operation: from arguments, or from a wire body."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -20,7 +20,7 @@ def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, An
     unknown = []
     for member in strange:
         names = [known.name for known in members(member.of)]
-        problems_of = (unknown_name(name, names) for name in member.names)
+        problems_of = (_unknown(name, names) for name in member.names)
         unknown += [attrs.evolve(problem, path=member.prefix + problem.path) for problem in problems_of]
     # A member given by its wire name is named once, as unknown, and not as missing besides.
     spelled = {snake(problem.path) for problem in unknown}
@@ -30,8 +30,26 @@ def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, An
     )
 
 
-def from_wire(operation: object, body: object, converter: Converter, path_arguments: Mapping[str, str]) -> Any:
-    """Parse a wire body as the request of an operation; see `Client.from_wire`."""
+def _unknown(name: str, names: Collection[str]) -> Problem:
+    if name == "idempotency_key":
+        message = 'is not an argument; send a key by `with api.idempotency("…"):` around the call'
+        return Problem(name, "unknown", message)
+    return unknown_name(name, names)
+
+
+def from_wire(
+    operation: object,
+    body: object,
+    converter: Converter,
+    path_arguments: Mapping[str, str],
+    *,
+    exact: bool = False,
+) -> Any:
+    """Parse a wire body as the request of an operation; see `Client.from_wire`.
+
+    Args:
+        exact: Whether undocumented members are problems, instead of being left out with a warning.
+    """
     row = OPERATIONS.get(operation) if isinstance(operation, str) else getattr(operation, "operation", operation)
     if not isinstance(row, Operation):
         raise InvalidArguments(f"no operation {visible(str(operation), 60)!r} (known: {', '.join(OPERATIONS)})")
@@ -48,6 +66,8 @@ def from_wire(operation: object, body: object, converter: Converter, path_argume
     path |= {of_path[name]: value for name, value in path_arguments.items()}
     rest = {name: _as_text(value) if row.in_query else value for name, value in raw.items() if name not in path}
     request, problems, unknown = converter.read_request(row, rest, path, from_query=row.in_query)
+    if exact:
+        problems += tuple(unknown_name(name, (), "a member of this operation") for name in unknown)
     if problems:
         raise InvalidRequest(problems, of=row.name)
     if unknown:

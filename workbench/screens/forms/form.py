@@ -5,7 +5,7 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.base.errors import (
     AdviceWarning,
@@ -20,11 +20,9 @@ from workbench.base.errors import (
     hide_arguments,
 )
 from workbench.base.remedies import worded_for
-from workbench.base.renamed import former_members
 from workbench.base.schema import walk
 from workbench.client.calls.base import BaseClient, journal_of
 from workbench.client.calls.client import refuse_async
-from workbench.client.calls.guards import Confirmation
 from workbench.screens.forms.answers import AnswerCard
 from workbench.screens.forms.draft import TICKS, Draft, Review
 from workbench.screens.forms.fields import help_of
@@ -32,6 +30,7 @@ from workbench.screens.forms.snippets import SNIPPETS, Script
 from workbench.screens.forms.view import FormView, State
 from workbench.screens.forms.widgets import Displayed, line
 from workbench.service import rendering
+from workbench.service.interface.effects import Confirmation
 from workbench.service.interface.table import Call
 from workbench.service.rendering.text import sentence
 
@@ -52,9 +51,6 @@ class Form(Displayed):
 
     It consists of a `draft` with the values and a `view` with the widgets.
     """
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "form")
 
     def __init__(
         self,

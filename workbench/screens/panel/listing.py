@@ -13,17 +13,17 @@ from functools import cached_property, lru_cache, partial
 from itertools import chain, compress, repeat
 from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from workbench.base.errors import UsageError, WorkbenchError, visible
-from workbench.base.renamed import former_members
 from workbench.screens.panel import lists as things
 from workbench.screens.panel.lists import Column, Rows, Times
 from workbench.service import rendering
+from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import look, word
-from workbench.service.rendering.text import minor_digits, status_cell
+from workbench.service.rendering.text import status_cell
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - its hours are those of UTC
 _LONGEST = 500  # characters of a cell
@@ -68,9 +68,6 @@ class Listing:
         name: Name of the list.
         load: Reads the rows.
     """
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "listing")
 
     def __init__(self, name: str, load: Callable[[], Rows]) -> None:
         self.name = name

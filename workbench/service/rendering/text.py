@@ -23,6 +23,7 @@ from workbench.base.remedies import Remedy
 from workbench.base.schema.fields import OPEN
 from workbench.base.schema.rules import Full
 from workbench.base.schema.walk import Member
+from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import look, paint, word
 
 MAX_ROWS = 200
@@ -96,18 +97,6 @@ TEST_CHAINS = frozenset({11155111, 43113, 80002, 84532, 901, 902, 1501})
 """Test chains, on which deposits of real funds are lost. Source: Assumed behavior."""
 
 NO_FUNDS = "SANDBOX, do not send funds"
-
-
-_NO_MINOR_UNIT = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
-_THREE_DIGITS = "BHD IQD JOD KWD LYD OMR TND"
-_MINOR_DIGITS = {
-    **dict.fromkeys(_NO_MINOR_UNIT.split(), 0), **dict.fromkeys(_THREE_DIGITS.split(), 3), "CLF": 4, "UYW": 4
-}  # fmt: skip
-
-
-def minor_digits(currency: str | None) -> int:
-    """Return the number of decimal places of a currency (ISO 4217): 2 for USD, 0 for JPY."""
-    return _MINOR_DIGITS.get((currency or "USD").upper(), 2)
 
 
 _ABBREVIATIONS = re.compile(r"\b(id|ip|mcc|ubo)\b")
@@ -212,9 +201,11 @@ FORMULA = "=+-@\t\r\n＝＋－＠"
 """Characters that start a formula in spreadsheets, including full-width forms."""
 
 
-def guarded(text: str) -> str:
-    """Return text for a CSV cell, escaped if a spreadsheet would run it as a formula."""
-    return f"'{text}" if text and text[0] in FORMULA else text
+def guarded(value: object) -> Any:
+    """Return a value for a CSV cell, with `'` before text that a spreadsheet would run; readers of files remove it."""
+    if not isinstance(value, str):
+        return value
+    return f"'{value}" if value.lstrip(" ")[:1] in set(FORMULA) or value[:1] == "'" else value
 
 
 Paint = Callable[[str, str], str]
