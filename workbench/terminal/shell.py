@@ -318,9 +318,9 @@ def close(
     """
     from workbench.analysis.reports.closing import closing_frames, write_close
     from workbench.analysis.reports.event_logs import read_log
-    from workbench.analysis.tables.frames import read_parquet
+    from workbench.analysis.tables.read_table import read_table
 
-    points = None if rewards is None else read_parquet(rewards)
+    points = None if rewards is None else read_table(rewards)
     options: dict[str, Any] = {
         "tz": tz,
         "currency": currency,

@@ -201,9 +201,11 @@ FORMULA = "=+-@\t\r\n＝＋－＠"
 """Characters that start a formula in spreadsheets, including full-width forms."""
 
 
-def guarded(text: str) -> str:
-    """Return text for a CSV cell, escaped if a spreadsheet would run it as a formula."""
-    return f"'{text}" if text and text[0] in FORMULA else text
+def guarded(value: object) -> Any:
+    """Return a value for a CSV cell, with `'` before text that a spreadsheet would run; readers of files remove it."""
+    if not isinstance(value, str):
+        return value
+    return f"'{value}" if value.lstrip(" ")[:1] in set(FORMULA) or value[:1] == "'" else value
 
 
 Paint = Callable[[str, str], str]
