@@ -77,10 +77,13 @@ def hidden_characters(text: str) -> tuple[str, ...]:
 
 
 def _hidden(character: str) -> bool:
-    return character in _BLANK or unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    if unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}:
+        return True
+    return character in _BLANK or "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
 
 
-_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # letters, marks and symbols without a shape
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+"""Letters, marks and symbols without a shape; the variation selectors are ranges."""
 
 
 def _escape(character: str) -> str:
