@@ -133,5 +133,6 @@ def test_a_world_is_not_made_without_a_log(wb, tmp_path, name: str) -> None:
     ended = wb("sandbox", "world", str(tmp_path / name), "--out", str(tmp_path / "world.toml"))
 
     assert ended.code == 2
-    assert f"no event log at {tmp_path / name}" in ended.err
+    assert "no event log at" in ended.err
+    assert str(tmp_path / name) in ended.err
     assert "FileNotFoundError" not in ended.err

@@ -35,6 +35,7 @@ their control characters escaped and their length capped.
 import errno
 import inspect
 import logging
+import os
 import re
 import sys
 import typing
@@ -46,6 +47,7 @@ from datetime import datetime
 from functools import wraps
 from inspect import iscoroutinefunction
 from itertools import islice
+from pathlib import Path
 from types import FunctionType, UnionType
 from typing import Any, ParamSpec, TypeVar
 
@@ -234,10 +236,17 @@ def unusable_name(error: Exception) -> str:
     """Return why Python rejected a file name; empty for any other error."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return "the name of a file or folder is too long"
+    if isinstance(error, OSError) and error.errno in _NO_SUCH_FILE and not isinstance(error, WorkbenchError):
+        name = f"{visible(Path(error.filename).name, 100)}: " if isinstance(error.filename, str) else ""
+        return f"{name}{os.strerror(error.errno or 0).lower()}"
     if isinstance(error, UnicodeEncodeError) and error.reason.startswith("surrogates"):
         return "a name or text contains half of a surrogate pair"
     is_null = isinstance(error, ValueError) and str(error).startswith("embedded null")
     return "the name of a file contains a NUL character" if is_null else ""
+
+
+_NO_SUCH_FILE = frozenset({errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENXIO})
+"""Errors of the system for a path that names no readable file."""
 
 
 def _public_name(function: Callable[..., Any]) -> str:
