@@ -141,7 +141,7 @@ def _get(url: str, ca_file: str | None) -> httpx.Response:
 
 def _no_answer(parts: SplitResult, error: Exception) -> NotSent:
     reason = "this name is unknown in your network" if isinstance(error, socket.gaierror) else "no class is served"
-    return NotSent(f"No answer from {parts.netloc}: {reason}, or a firewall blocks it.")
+    return NotSent(f"No answer from {parts.netloc.rpartition('@')[2]}: {reason}, or a firewall blocks it.")
 
 
 def leave() -> Display:

@@ -57,6 +57,11 @@ def _command(control: Control) -> Callable[..., int | None]:
         given |= _keys(control.name, [argument for argument in arguments if argument.name in _KEYS])
         with session(where) as api:
             answer = perform(api.sandbox, control.name, given)
+        if control.name == "clear_faults":
+            say(f"Removed {len(answer)} fault rule{'' if len(answer) == 1 else 's'}.")
+            answer = answer if how.output != "table" else None
+        if answer is None:
+            return
         if isinstance(answer, Mapping) and answer and answer.keys() <= _MONEY and how.output == "table":
             answer = {name: rendering.money(cents) for name, cents in answer.items()}
         show(answer, how)

@@ -42,7 +42,7 @@ def check_format(path: Path, limits: Limits) -> str:
 
     Raises:
         UsageError: The extension is unknown, or the file is too large.
-        FileNotFoundError: The file does not exist.
+        UsageError: The file cannot be read.
     """
     size = path.stat().st_size
     if not path.is_file():
@@ -76,7 +76,7 @@ def read_records(path: Path, limits: Limits) -> Records:
 
     Raises:
         UsageError: The file cannot be read.
-        FileNotFoundError: The file does not exist.
+        UsageError: The file cannot be read.
     """
     suffix = check_format(path, limits)
     try:

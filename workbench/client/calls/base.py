@@ -115,6 +115,7 @@ class BaseClient(Operations, ABC):
             idempotency_header=idempotency_header,
             journal=journal,
             http=http,
+            ca_file=ca_file,
         )
         if problems:
             raise UsageError(problems, of=type(self).__name__)

@@ -65,7 +65,7 @@ def read_rows(
 
     Raises:
         InvalidRequest: The file cannot be read, or its cells do not fit; `problems` name rows and columns.
-        FileNotFoundError: The file does not exist.
+        UsageError: The file cannot be read.
     """
     rows = raw_bodies(path, limits(Limits(), rows=max_rows, columns=max_columns, cell=max_cell, size=max_size))
     if operation is None:
@@ -78,7 +78,7 @@ def raw_bodies(path: str | Path, limits: Limits = Limits()) -> list[Body]:
 
     Raises:
         UsageError: The file cannot be read.
-        FileNotFoundError: The file does not exist.
+        UsageError: The file cannot be read.
     """
     return [Body(nested(row), number) for number, row in read_records(Path(path), limits)]
 
