@@ -1,6 +1,5 @@
 """`workbench class` and `workbench course`."""
 
-import json
 import os
 import re
 import signal
