@@ -2,10 +2,12 @@
 
 import csv
 from pathlib import Path
+from typing import Any
 
+import openpyxl
 import pytest
 
-from workbench.base.errors import InvalidRequest
+from workbench.base.errors import AdviceWarning, InvalidRequest
 from workbench.base.schema import checks, walk
 from workbench.runs.bulk import InvalidRows, read_rows, run
 from workbench.runs.bulk.spreadsheets import damage
@@ -98,3 +100,18 @@ def test_destroyed_account_numbers_are_not_sent() -> None:
     )]  # fmt: skip
     assert "format the column as text" in str(caught.value)
     assert len(session.journal) == 0
+
+
+def test_a_filtered_row_is_said_to_be_sent(tmp_path: Path) -> None:
+    """A person who filters a sheet may not expect that all of its rows are read."""
+    book = openpyxl.Workbook()
+    sheet: Any = book.active
+    sheet.append(["user_id", "first_name"])
+    for name in ("Ada", "Bob", "Cleo"):
+        sheet.append(["00000000-0000-4000-8000-000000000001", name])
+    sheet.row_dimensions[3].hidden = True
+    book.save(tmp_path / "people.xlsx")
+    with pytest.warns(AdviceWarning, match=r"people\.xlsx: 1 hidden or filtered rows .* read as well"):
+        rows = read_rows(tmp_path / "people.xlsx", "update_user")
+
+    assert [row["first_name"] for row in rows] == ["Ada", "Bob", "Cleo"]
