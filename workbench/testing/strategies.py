@@ -205,7 +205,7 @@ def _event_bodies(draw: st.DrawFn, row: EventKind, cls: type[Any], prefix: str, 
         if path in row.never or (may_lack and draw(st.booleans())):
             continue
         if isinstance(one.kind, Nested):
-            given[one.name] = draw(_event_bodies(row, one.kind.of, f"{path}.", missing))  # type: ignore[arg-type]
+            given[one.name] = draw(_event_bodies(row, one.kind.of, f"{path}.", missing))
         else:
             given[one.name] = draw(_answered(one, one.kind, missing))
     return build(cls, given)
@@ -228,7 +228,7 @@ def deliveries(draw: st.DrawFn, kind: str | None = None, *, key: str, missing: b
         "action": row.action,
         "version": row.version,
         "event_received_at": draw(_MOMENTS) if row.body is UserUpdated else None,
-        "body": draw(_event_bodies(row, row.body, "", missing)),  # type: ignore[arg-type]
+        "body": draw(_event_bodies(row, row.body, "", missing)),
     }
     body = strict_json.dumps(converter().unstructure(build(Event, envelope)))
     headers = {"content-type": "application/json", SIGNATURE: sign(body, key)}
