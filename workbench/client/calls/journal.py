@@ -376,6 +376,7 @@ def _entry(row: tuple[Any, ...]) -> Entry:
     )
 
 
+OutcomeName = Literal["done", "refused", "not_sent", "not sent", "unknown", "sending"]
 Entries = list[Entry]
 Events = list[Any]
 Rows = list[dict[str, Any]]
@@ -436,7 +437,7 @@ class Journal:
         self,
         *,
         operation: object = None,
-        outcome: str | None = None,
+        outcome: OutcomeName | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         text: str | None = None,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import wraps
 from types import NoneType, UnionType
-from typing import Annotated, Any, Self, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_origin
 
 import attrs
 
@@ -113,8 +113,13 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
 
 
 def limits_of(hint: object) -> tuple[Any, Any]:
-    """Return the type of an annotation and the limits of its values."""
-    return get_args(hint)[:2] if get_origin(hint) is Annotated else (hint, None)
+    """Return the type of an annotation and the limits of its values; literals are the values of a text."""
+    declared, limit = get_args(hint)[:2] if get_origin(hint) is Annotated else (hint, None)
+    kinds = (declared, *get_args(declared))
+    literal = next((kind for kind in kinds if get_origin(kind) is Literal), None)
+    if literal is None:
+        return declared, limit
+    return str | None if NoneType in kinds else str, get_args(literal)
 
 
 def _all_checked(row: Control, given: Mapping[str, Any]) -> dict[str, Any]:
