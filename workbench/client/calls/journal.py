@@ -41,6 +41,7 @@ from workbench.client.calls.effects import Outcome, Resolution
 from workbench.client.calls.evidence import EventSource, Evidence, Evidences
 from workbench.client.calls.keys import installation_secret
 from workbench.client.calls.pace import Clock
+from workbench.service.chains.values import refuse_private_key
 from workbench.service.interface.effects import Key
 from workbench.service.interface.table import OPERATIONS, Operation
 
@@ -479,6 +480,7 @@ class Journal:
         entry, said = self[attempt], _outcome(outcome)
         if said is None or said not in {Outcome.DONE, Outcome.NOT_SENT}:
             raise UsageError('an unknown outcome is resolved as "done" or "not_sent"', of="journal.resolve")
+        refuse_private_key(note, "note")
         if entry.outcome is not Outcome.UNKNOWN:
             raise UsageError(f"entry {attempt} is not unknown but {entry.outcome.shown}", of="journal.resolve")
         if entry.resolution is not None:
