@@ -15,7 +15,8 @@ from workbench.sandbox.control_records import ExecutedWithdrawal, WalletSignatur
 from workbench.service import chains
 from workbench.service.chains import WithdrawCall, WithdrawParameters, address_problems, eip55, same_address
 from workbench.service.chains.addresses import Family, family_of, family_of_address
-from workbench.service.chains.values import ed25519_public_key, refuse_private_key
+from workbench.service.chains.curves import ed25519_public_key
+from workbench.service.chains.values import refuse_private_key
 from workbench.service.interface import table
 from workbench.service.interface.contracts import SignWithdrawal, WithdrawalSignature
 

@@ -14,7 +14,8 @@ from workbench.sandbox.control_records import DepositReceived, from_json
 from workbench.sandbox.store import Store
 from workbench.service.chains import eip55, public_address, same_address
 from workbench.service.chains.addresses import Family, family_of
-from workbench.service.chains.values import base58_encode, derive_secret, ed25519_public_key, strkey_encode
+from workbench.service.chains.curves import ed25519_public_key
+from workbench.service.chains.values import base58_encode, derive_secret, strkey_encode
 from workbench.service.interface import table
 from workbench.service.interface.contracts import IssuingContract, ListContracts
 from workbench.service.interface.events import MINIMUM_DEPOSIT
