@@ -38,12 +38,6 @@ def recorded(path: Path) -> None:
         session().list_contracts()
 
 
-def replayed(path: Path) -> None:
-    """Open a recording."""
-    with wb.testing.replay(path):
-        pass
-
-
 @functools.cache
 def session() -> Any:
     """Return a session on an embedded sandbox."""
@@ -69,12 +63,11 @@ READERS: dict[str, tuple[str, Use]] = {
     "sequences.read_toml path": (".toml", wb.sequences.read_toml),
     "tables.read_parquet path": (".parquet", wb.tables.read_parquet),
     "learn paths": (".har .ndjson .db", wb.learn),
-    "testing.replay path": (".har", replayed),
-    "testing.Recording path": (".har", wb.testing.Recording),
+    "testing.Corpus folder": ("", lambda path: wb.testing.Corpus(path).check()),
+    "testing.Corpus.add paths": (".har", lambda path: wb.testing.Corpus(path.parent / "corpus").add(path)),
     "bulk.run rows": (".csv", lambda path: with_session(lambda api: wb.bulk.run(api.simulate_refund, path, progress=False))),
     "sequences.run_many rows": (".csv", lambda path: with_session(lambda api: wb.sequences.run_many(api, PURCHASE, path))),
     "reports.reconcile mine": (".csv", lambda path: wb.reports.reconcile(path, LEDGER)),
-    "testing.compare_recording recording": (".har", lambda path: with_session(lambda api: wb.testing.compare_recording(path, api))),
     "testing.regress log": (".ndjson", lambda path: wb.testing.regress(path, lambda _: KEEPER, lambda _: KEEPER)),
     "Sandbox world": (".toml", lambda path: wb.Sandbox(world=path).close()),
     "Sandbox behavior": (".toml", lambda path: wb.Sandbox(behavior=path).close()),

@@ -36,7 +36,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Many calls": {"bulk": "Send one request for each row of a file, at most once each."},
     "Sandbox": {
         "sandbox": "Serve, reset and control the sandbox: settle, review, advance and more; open a shell on it.",
-        "learn": "Show which assumptions recorded traffic confirms or refutes, and write a behavior file.",
+        "corpus": "Keep recorded traffic without its values; replay it; learn a behavior file from it.",
     },
     "Events": {"events": "List, receive, send and watch events."},
     "Tests": {"test": "Explore your application in simulated universes, also behind HTTP; compare two versions."},
@@ -63,7 +63,7 @@ PLACES: dict[tuple[str, ...], str] = {
     **_FURTHER,
     ("bulk",): "bulk:app",
     ("sandbox",): "sandbox:app",
-    ("learn",): "learning:learn",
+    ("corpus",): "learning:app",
     ("events",): "events:app",
     ("test",): "testing:app",
     ("sequences",): "sequences:app",
@@ -178,7 +178,10 @@ _EXAMPLES = {
     "sandbox register-endpoint": (
         "workbench sandbox register-endpoint http://127.0.0.1:8000/webhooks --url http://127.0.0.1:8080"
     ),
-    "learn": "workbench learn traffic.har webhooks.ndjson --out acme.toml",
+    "corpus": "workbench corpus add traffic.har webhooks.ndjson --to acme",
+    "corpus add": "workbench corpus add traffic.har webhooks.ndjson --to acme",
+    "corpus check": "workbench corpus check acme --behavior acme.toml",
+    "corpus learn": "workbench corpus learn acme --out acme.toml",
     "sandbox world": "workbench sandbox world events.ndjson --out program.toml",
     "sandbox review": "workbench sandbox review PENDING-USER-ID approved",
     "sandbox serve": "workbench sandbox serve --port 8080 --db sandbox.db",

@@ -87,14 +87,14 @@ def compare(
     """Run sequences and reads on two services and list the differences. Exit code 5 if there are any.
 
     Args:
-        a: documented, observed, the URL of a served sandbox, a profile, or a recording (.har).
+        a: documented, observed, the URL of a served sandbox, or a profile.
         b: The other one.
         sequence: Name or TOML file of a sequence; default: the entire catalogue.
     """
-    from workbench import compare_behavior, testing
+    from workbench import compare_behavior
 
     chosen = [_sequence(name) for name in sequence] or None
-    comparison = testing.compare_recording(a, b) if a.endswith(".har") else compare_behavior(a, b, sequences=chosen)
+    comparison = compare_behavior(a, b, sequences=chosen)
     show([attrs.asdict(row) for row in comparison.rows()], how)
     say(comparison.verdict)
     return DONE if comparison.ok else PARTLY

@@ -107,7 +107,8 @@ class Adoption:
         for owner in owners:
             self.add("owner", owner)
         made = people.new_company(key, self.tenant, "C", owners)
-        kept = {name: self.shown[name] for name in ("address", "external_id", "source_key") if name in self.shown}
+        names = ("address", "external_id", "source_key")
+        kept: Record = {name: self.shown[name] for name in names if name in self.shown}
         return self.add("company", {**{name: made[name] for name in made if name != "address"}, **kept})
 
     def team(self, **kind: object) -> Change:
@@ -237,8 +238,8 @@ def _rewards(of: Adoption) -> list[Change]:
     key, items = of.id_of("userId"), of.shown.get("items") or []
     if key:
         of.user(key)
-    times = [seconds_of(item.get("created_at")) for item in items]
-    if not key or not items or None in times:
+    times = [at for item in items if (at := seconds_of(item.get("created_at"))) is not None]
+    if not key or not times or len(times) < len(items):
         return []
     kind = rewards.kept_in(key)
     known = [row for _, row in of.store.items(kind) if row.get("adopted")]

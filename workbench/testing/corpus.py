@@ -14,7 +14,15 @@ from typing import Any
 import attrs
 import orjson
 
-from workbench.base.errors import ApiError, UnusableFile, UsageError, WorkbenchError, hide_arguments_of_methods, visible
+from workbench.base.errors import (
+    ApiError,
+    InvalidRequest,
+    UnusableFile,
+    UsageError,
+    WorkbenchError,
+    hide_arguments_of_methods,
+    visible,
+)
 from workbench.base.schema.rules import UUID
 from workbench.base.system import toml
 from workbench.base.system.files import write_file
@@ -26,13 +34,14 @@ from workbench.service.rendering.text import Cell, Grid
 from workbench.testing.facts import ABSENT, Reader, differing
 from workbench.testing.following import ODD, Sample
 from workbench.testing.learning import Learned, Replay, check_names, given_paths, learn
+from workbench.testing.proposals import shown_path
 from workbench.testing.recorded import Exchange, Reading, read_traffic
 from workbench.testing.shapes import Shapes
 
 _KEY, _ABOUT = ".key", "corpus.toml"
 _OLD = 90 * 86_400  # seconds after which a corpus is said to be old
 _SHOWN = 50
-_HEAD = """# A corpus of recorded traffic. Its values are replaced by others of the same shape; the key for that is in .key,
+_HEAD = """# A corpus of recorded traffic. Its values are replaced by others of the same shape; the key is in .key,
 # which git ignores. A difference that is accepted needs a reason, as:
 #
 # [[accepted]]
@@ -199,11 +208,11 @@ class Corpus:
         replay = Replay(sample, {**settings(name or "documented"), **changed}, search=False)
         replay.run()
         for step, paths, attempt in replay.differences:
-            for path in paths:
+            for path in ["status"] if "status" in paths else paths:
                 now = attempt.shown.get(path, ABSENT)
                 yield Difference(
                     operation=step.name or "event",
-                    path=path,
+                    path=shown_path(step, path),
                     recorded=attempt.recorded.get(path, ABSENT),
                     now=now,
                     whose="sandbox",
@@ -243,7 +252,10 @@ class _Again:
             try:
                 answer = self._sent(x)
             except WorkbenchError as error:
-                why = f"{type(error).__name__} before an answer"
+                why = f"the client does not send them ({type(error).__name__})"
+            else:
+                if answer.status == 404 and x.status != 404:
+                    why = "their records are not there any more"
         if why:
             self.left[why] = self.left.get(why, 0) + 1
             return []
@@ -267,7 +279,7 @@ class _Again:
                 whose="service",
                 place=x.place,
             )
-            for path in sorted(differing(recorded, now))
+            for path in (["status"] if recorded["status"] != now["status"] else sorted(differing(recorded, now)))
         ]
 
     def _reason(self, x: Exchange) -> str:
@@ -276,17 +288,26 @@ class _Again:
             return "not an operation of the document"
         if x.operation.effect and not self._has_effects:
             return "they have an effect, and this is not a sandbox environment"
+        if x.sent_headers.get("content-type", "application/json").partition(";")[0] != "application/json":
+            return "they have another content type"
         if x.status in (401, 403, 429):
             return "they were refused for their key or rate"
         return ""
 
     def _sent(self, x: Exchange) -> Any:
-        raw = orjson.dumps(x.members).decode()
-        for known, current in self._new.items():
-            raw = raw.replace(known, current)
+        raw = self._renamed(orjson.dumps(x.members))
         with self._api.responses() as answers, suppress(ApiError):
             self._api.send(self._api.from_wire(x.name, raw))
+        asked = answers[-1].request
+        if not x.operation.in_query and _json(asked.body or b"") != _json(self._renamed(orjson.dumps(x.body)).encode()):
+            raise InvalidRequest("the client does not send such a request", of="check")
         return answers[-1]
+
+    def _renamed(self, raw: bytes) -> str:
+        text = raw.decode()
+        for known, current in self._new.items():
+            text = text.replace(known, current)
+        return text
 
 
 def _json(text: bytes) -> Any:

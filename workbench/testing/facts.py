@@ -13,10 +13,10 @@ from typing import Any
 
 from workbench.base.schema import walk
 from workbench.base.schema.rules import UUID
-from workbench.sandbox.extensions import LATER
+from workbench.sandbox.extensions import LATER, ROWS
 from workbench.service.chains.addresses import family_of_address
 from workbench.service.interface.assumptions import BEHAVIORS
-from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.events import EVENT_KINDS, Event
 from workbench.service.interface.table import ERRORS, OPERATIONS
 
 Facts = dict[str, Any]
@@ -44,6 +44,7 @@ def words() -> frozenset[str]:
                 if isinstance(member.kind, walk.Choice):
                     texts.update(map(str, member.kind.of))
     for kind in EVENT_KINDS.values():
+        texts.update(kind.name.split("."))
         texts.update(word for of in kind.words.values() for word in of)
     for row in BEHAVIORS.values():
         if row.settable:
@@ -63,6 +64,15 @@ def _texts(value: object) -> Iterable[str]:
 def is_word(text: object) -> bool:
     """Return whether a text consists of words of a list."""
     return isinstance(text, str) and all(part.lower() in words() for part in re.split(", ?", text))
+
+
+@cache
+def declared() -> frozenset[str]:
+    """Return the names of all members of the interface."""
+    tops: list[Any] = [Event, *(kind.body for kind in EVENT_KINDS.values())]
+    tops += [of for row in (*OPERATIONS.values(), *ROWS.values()) for of in (row.request, row.answer)]
+    names = {member.wire for top in tops for record in walk.records(top) for member in walk.members(record)}
+    return frozenset(names | {"statusCode", "error", "message", "resource", "action", "body", "id"})
 
 
 class Reader:
@@ -108,9 +118,9 @@ class Reader:
             return len(text)
         if name in _PADDED:
             return len(text) - len(text.rstrip())
-        seconds = _seconds(text)
+        near = name == "expiresAt" or "/parameters/" in path
+        seconds = seconds_of(text) if near or not text.isdigit() else None
         if seconds is not None:
-            near = name == "expiresAt" or "/parameters/" in path
             return round(seconds - self._at) if near and abs(seconds - self._at) < _DAY else "time"
         if "/parameters/" in path and (text.isdigit() or _is_address(text)):
             return text.lower()
@@ -121,18 +131,16 @@ def _is_address(text: str) -> bool:
     return len(text) < 66 and family_of_address(text) is not None
 
 
-def _seconds(text: str) -> float | None:
+def seconds_of(text: object) -> float | None:
+    """Return a time on the wire as seconds since 1970; None if it is none."""
+    if not isinstance(text, str):
+        return None
     if len(text) == 10 and text.isascii() and text.isdigit():
         return float(text)
     try:
         return datetime.fromisoformat(text).timestamp() if _MOMENT.fullmatch(text) else None
     except (ValueError, OverflowError):
         return None
-
-
-def seconds_of(text: object) -> float | None:
-    """Return a time on the wire as seconds since 1970; None if it is none."""
-    return _seconds(text) if isinstance(text, str) else None
 
 
 def differing(a: Facts, b: Facts) -> set[str]:

@@ -6,6 +6,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 from urllib.parse import urlencode
 
@@ -144,7 +145,7 @@ class Following:
                 yield from self._from_event(event, card, left)
 
     def _move(self, at: float | None) -> None:
-        self._now = max(self._now, at or 0.0)
+        self._now = self._now if at is None else at
         self.twin.move(self._now)
 
     def _step(self, x: Exchange, resource: str) -> tuple[Step, list[Change], str]:
@@ -156,6 +157,8 @@ class Following:
         tenant = self.twin.learn_key(key) if key else ""
         body = x.sent or (b"" if x.body is None else orjson.dumps(x.body))
         request = Request(x.method, PREFIX + x.path.partition("?")[0], urlencode(x.query), headers, body)
+        if body and not headers.keys() - {"api-key"}:
+            headers["content-type"] = "application/json"  # the recorder left all headers out
         step = Step(x.place, self._now, self.twin.call(request), x.name, x.status, exchange=x)
         step.has_key = bool(headers.get("idempotency-key")) and x.method != "GET"
         if kind := _NEW.get(x.name):
@@ -170,7 +173,7 @@ class Following:
             self._calls[resource] -= 1
         is_money = x.name in ("simulate_reversal", "simulate_refund")
         step.is_last = is_money and self._calls[resource] == 0
-        step.events = self._expected(x, resource)  # type: ignore[assignment]
+        step.events = self._expected(x, resource)
         step.facts = self.twin.answer_facts(step, x.status, x.headers, x.received, recorded=True)
         return step, states, tenant
 
@@ -244,7 +247,8 @@ class Following:
         """Yield the change behind an event as a step."""
         tenant = self.twin.learn_key("recorded")
         step = Step(event.place, self._now, lambda twin: None)
-        step.events = [other.event for other in queue]
+        step.events = [other.event for other in _group(queue)]
+        step.is_last = True
         adoption = Adoption(self.twin, step, Exchange("", "", "", [], {}, b"", 0, {}, b"", None), tenant, self.clues)
         run = {"transaction": self._spent, "user": self._reviewed, "card": self._changed}.get(
             str(event.event.get("resource"))
@@ -341,6 +345,22 @@ def _emitted(kind: str, key: str, event: str, changes: Mapping[str, Any], of: An
         context.emit(event, record["tenant"], **of(record))
 
     return run
+
+
+def _group(queue: deque[Delivery]) -> list[Delivery]:
+    """Return the first event with those that the same change may have caused."""
+    first, *others = islice(queue, 3)
+    group = [first]
+    for event in others:
+        amounts = [one.spend.get("amount") for one in (group[-1], event)]
+        actions = [str(one.event.get("action")) for one in (group[-1], event)]
+        is_pair = amounts[0] == amounts[1] and (
+            actions == ["requested", "created"] or (_refunds(event) and actions == ["created", "completed"])
+        )
+        if not is_pair and not (actions == ["updated", "completed"] and amounts == [0, 0]):
+            break
+        group.append(event)
+    return group
 
 
 def _refunds(event: Delivery) -> bool:

@@ -26,11 +26,11 @@ from workbench.service.interface.assumptions import BEHAVIORS, assumptions, sett
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Grid
-from workbench.testing.facts import NAME
+from workbench.testing.facts import is_word
 from workbench.testing.following import ODD, Following, Sample
-from workbench.testing.proposals import PARTS, alternatives, proposed
+from workbench.testing.proposals import PARTS, alternatives, proposed, shown_path
 from workbench.testing.recorded import NAMES, Exchange, Reading, read_traffic
-from workbench.testing.twin import Attempt, Change, Step
+from workbench.testing.twin import Attempt, Change, Step, Twin
 
 _ORDER = ("refuted", "mixed", "undecided", "confirmed", "not seen")
 _PASSES = 4
@@ -204,25 +204,23 @@ class Replay:
                 return
 
     def _try(self, step: Step, changes: Mapping[str, Any], state: Change | None, *, keep: bool = False) -> Attempt:
-        return self._following.twin.attempt(step, {**self.base, **self.learned, **changes}, state, keep=keep)
+        twin: Twin = self._following.twin
+        return twin.attempt(step, {**self.base, **self.learned, **changes}, state, keep=keep)
 
     def _step(self, step: Step, states: list[Change]) -> int:
         """Replay a step, learn from it, and return the number of its events."""
-        tries = [(None, self._try(step, {}, None))]
+        tries: list[tuple[Change | None, Attempt]] = [(None, self._try(step, {}, None))]
         if tries[0][1].differences or step.name in _OPEN:
             tries += [(state, self._try(step, {}, state)) for state in states]
         agreeing = [(state, attempt) for state, attempt in tries if not attempt.differences]
         changes: Mapping[str, Any] = {}
-        if agreeing and (agreeing[0][0] is None or self.search):
-            state, attempt = agreeing[0]
-            if self.search:
-                self._confirm(step, agreeing)
-        elif agreeing:
-            state, attempt = agreeing[0]
-        else:
-            state, changes, attempt = self._explain(step, tries) if self.search else (*tries[0][:1], {}, tries[0][1])
-            if attempt.differences:
-                self.differences.append((step, sorted(attempt.differences), attempt))
+        state, attempt = (agreeing or tries)[0]
+        if agreeing and self.search:
+            self._confirm(step, agreeing)
+        elif not agreeing and self.search:
+            state, changes, attempt = self._explain(step, tries)
+        if attempt.differences:
+            self.differences.append((step, sorted(attempt.differences), attempt))
         kept = self._try(step, changes, state, keep=True)
         twin = self._following.twin
         twin.ids.update(str((event.get("body") or {}).get("id")).lower() for event in kept.events)
@@ -323,8 +321,7 @@ class _Learner:
         place = visible(item.place, 120)
         if not isinstance(item, Exchange):
             if item.kind not in EVENT_KINDS:
-                is_name = all(NAME.fullmatch(part) for part in item.kind.split("."))
-                self.note_unlisted("event", item.kind if is_name else "…", place)
+                self.note_unlisted("event", ".".join(p if is_word(p) else "…" for p in item.kind.split(".")), place)
             return
         for name in item.headers:
             if _HEADER.fullmatch(name) and not _USUAL_HEADERS.fullmatch(name):
@@ -343,7 +340,7 @@ class _Learner:
         _learn_delays(replay)
         _learn_retries(replay)
         for step, paths, _ in replay.differences:
-            shown = "/".join(part for part in paths[0].split("/") if NAME.fullmatch(part) or " " in part)
+            shown = re.sub(r"/\d+(?=/|$)", "", shown_path(step, paths[0]))
             self.note_unlisted("difference", f"{step.name or 'event'} {shown}", visible(step.place, 120))
         for place, names in replay.learned.get("extra_members", {}).items():
             for name in names:

@@ -6,18 +6,17 @@ from typing import Any
 
 import orjson
 
-from workbench.base.schema import walk
 from workbench.sandbox.extensions import LATER
 from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS
-from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import OPERATIONS
 from workbench.service.interface.vocabulary import EventApplicationStatus
-from workbench.testing.facts import NAME, is_word
+from workbench.testing.facts import NAME, declared, is_word
 from workbench.testing.twin import Attempt, Step
 
 Values = Iterator[Any]
 Proposal = Callable[[Step, Attempt, Any], Values]
 _CARD_REASONS = frozenset({"card_locked", "card_canceled", "card_not_activated"})
+VERSION = r"[0-9]{1,2}(\.[0-9]{1,2}){0,2}"
 _LABELS = re.compile(r"[A-Z_]{2,40}(, ?[A-Z_]{2,40})*")
 _LIFETIMES = (600, 300)
 PARTS = frozenset(
@@ -133,21 +132,17 @@ def _error(step: Step, attempt: Attempt, current: Any) -> Values:
     changes = {}
     for path in attempt.differences:
         name = path.removeprefix("error/")
-        if path.startswith("error/") and name in answer and NAME.fullmatch(name) and name != "statusCode":
+        is_member = path.startswith("error/") and name in answer and name != "statusCode"
+        if is_member and not name.isdecimal() and _is_open(step, name, 1):
             changes[name] = answer[name] if is_word(answer[name]) else _example(answer[name])
     if changes:
         status = str(step.status)
         yield {**current, status: {**current.get(status, {}), **changes}}
 
 
-def _declared() -> frozenset[str]:
-    tops = (*(row.answer for row in OPERATIONS.values()), *(kind.body for kind in EVENT_KINDS.values()))
-    return frozenset(member.wire for top in tops for record in walk.records(top) for member in walk.members(record))
-
-
 def _extra(step: Step, attempt: Attempt, current: Any) -> Values:
     """Propose members that the document does not name."""
-    known = _declared()
+    known = declared()
     places: dict[str, dict[str, Any]] = {name: dict(members) for name, members in current.items()}
     changed = False
     for path in attempt.differences:
@@ -180,6 +175,17 @@ def _kind_of(fact: object) -> Any:
     return [] if isinstance(fact, str) and fact.startswith("list of") else _example(fact)
 
 
+def shown_path(step: Step, path: str) -> str:
+    """Return the path of a fact, without names of members that may be private."""
+    parts = path.split("/")
+    return "/".join(part if _is_open(step, part, number) else "…" for number, part in enumerate(parts))
+
+
+def _is_open(step: Step, part: str, number: int) -> bool:
+    known = not number or (part.isdecimal() and len(part) < 6) or part in declared()
+    return known or (NAME.fullmatch(part) is not None and not _is_value(step, part))
+
+
 def _is_value(step: Step, name: str) -> bool:
     """Return whether a member's name also occurs as a value, and so may be private."""
     texts = [orjson.dumps([*(step.events or ())[:2]], default=str)]
@@ -198,7 +204,7 @@ def _nulls(step: Step, attempt: Attempt, current: Any) -> Values:
 
 def _added(current: Any, paths: Iterator[str]) -> Values:
     names = {path.rpartition("/")[2] for path in paths} - set(current)
-    if names and names <= _declared():
+    if names and names <= declared():
         yield (*current, *sorted(names))
 
 
@@ -217,7 +223,7 @@ def _roles(step: Step, attempt: Attempt, current: Any) -> Values:
 
 def _version(step: Step, attempt: Attempt, current: Any) -> Values:
     for event in (step.events or ())[:1]:
-        if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3}){0,3}", str(event.get("version"))):
+        if re.fullmatch(VERSION, str(event.get("version"))):
             yield event["version"]
 
 

@@ -14,45 +14,43 @@ from typing import Any
 
 import orjson
 
-from workbench.base.schema import walk
 from workbench.base.schema.rules import UUID
 from workbench.service.chains import eip55
 from workbench.service.chains.addresses import Family, family_of_address
 from workbench.service.chains.values import base58_encode, strkey_encode
-from workbench.service.interface.events import EVENT_KINDS, Event
 from workbench.service.interface.table import OPERATIONS, PREFIX
-from workbench.testing.facts import NAME, words
-from workbench.testing.recorded import SERVED, Delivery, Exchange, Item
+from workbench.testing.facts import NAME, declared, words
+from workbench.testing.proposals import VERSION
+from workbench.testing.recorded import Delivery, Exchange, Item
 
-_TOKEN = re.compile(r"[^\W_]+")
+_TOKEN = re.compile(rf"{UUID.pattern}|[^\W_]+", UUID.flags)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _CODE = re.compile(r"[A-Z]{2,3}")
 _PLAIN = frozenset(
     {
-        "merchantCategoryCode", "version", "balance", "exchangeRate", "advanceRate", "amount", "limit", "offset",
-        "chainId", "contractVersion", "points", "isAmountNative", "expirationMonth", "expirationYear", "expiresAt",
+        "merchantCategoryCode", "balance", "exchangeRate", "advanceRate", "amount", "limit", "offset",
+        "chainId", "contractVersion", "parameters", "points", "isAmountNative", "expirationMonth", "expirationYear",
+        "expiresAt",
     }
 )  # fmt: skip
 """Members whose texts are numbers, and not private."""
 _CODES = frozenset(
     {"currency", "localCurrency", "country", "countryCode", "countryOfIssue", "merchantCountry", "region"}
 )
-_HEADERS = frozenset({"content-type", "date", "retry-after", "x-ratelimit-limit", "deprecation", "idempotency-cached"})
+_HEADERS = {
+    "content-type": re.compile(r"(application/json|text/plain|text/html)(; ?charset=(utf|UTF)-8)?"),
+    "date": re.compile(r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [0-9:]{8} GMT"),
+    "retry-after": re.compile(r"\d{1,6}"),
+    "x-ratelimit-limit": re.compile(r"\d{1,9}"),
+    "idempotency-cached": re.compile("true|false"),
+}
+"""Headers that stay, with what they may be."""
 _SECRET_HEADERS = frozenset({"api-key", "authorization", "idempotency-key", "signature", "secondary-signature"})
 _KNOWN = frozenset(
     {"statusCode", "error", "message", "bearer", "is", "not", "a", "the", "of", "by", "must", "be", "for"}
 )
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
-
-@cache
-def declared() -> frozenset[str]:
-    """Return the names of all members of the interface."""
-    tops = [Event, *(kind.body for kind in EVENT_KINDS.values())]
-    tops += [of for row in SERVED.values() for of in (row.request, row.answer)]
-    names = {member.wire for top in tops for record in walk.records(top) for member in walk.members(record)}
-    return frozenset(names | {"statusCode", "error", "message", "resource", "action", "body", "id"})
 
 
 @cache
@@ -110,8 +108,9 @@ class Shapes:
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Return the headers that matter."""
-        kept = {name: value for name, value in headers.items() if name in _HEADERS and len(value) < 100}
-        kept = {name: value for name, value in kept.items() if re.fullmatch(r"[\w ,:;=/.*+-]*", value)}
+        kept = {
+            name: headers[name] for name, form in _HEADERS.items() if name in headers and form.fullmatch(headers[name])
+        }
         return kept | {name: self.text(value) for name, value in headers.items() if name in _SECRET_HEADERS}
 
     def name(self, name: str) -> str:
@@ -135,13 +134,10 @@ class Shapes:
         """Return a text of the same shape."""
         if text.lower() in words() or _MOMENT.fullmatch(text) or (name in _CODES and _CODE.fullmatch(text)):
             return text
+        if name == "version" and re.fullmatch(VERSION, text):
+            return text
         if name in _PLAIN and re.fullmatch(r"-?[0-9a-fx]{1,20}(\.[0-9.]{1,20})?|true|false", text):
             return text
-        if UUID.fullmatch(text):
-            drawn = self._drawn(text.lower()).hex()
-            new = f"{drawn[:8]}-{drawn[8:12]}-4{drawn[13:16]}-a{drawn[17:20]}-{drawn[20:32]}"
-            self.ids[text.lower()] = new
-            return new
         if _DAY.fullmatch(text):
             drawn_day = self._drawn(text)
             return f"19{50 + drawn_day[0] % 50}-{1 + drawn_day[1] % 12:02}-{1 + drawn_day[2] % 28:02}"
@@ -157,7 +153,12 @@ class Shapes:
         if text.lower() in words() or text.lower() in _spoken():
             return text
         drawn = self._drawn(text.lower())
-        family = family_of_address(text) if len(text) > 30 else None
+        if UUID.fullmatch(text):
+            new = drawn.hex()
+            new = f"{new[:8]}-{new[8:12]}-4{new[13:16]}-a{new[17:20]}-{new[20:32]}"
+            self.ids[text.lower()] = new
+            return new
+        family = family_of_address(text) if 30 < len(text) < 66 else None
         if family is not None:
             if family is Family.EVM:
                 new = "0x" + drawn[:20].hex()

@@ -142,15 +142,16 @@ class Twin:
     def _compared(
         self, step: Step, response: Response | None, events: list[dict[str, Any]], touched: Collection[str]
     ) -> Attempt:
-        shown, recorded = {}, dict(step.facts)
+        shown: Facts = {}
+        recorded: Facts = dict(step.facts)
         if response is not None:
             shown = self.answer_facts(step, response.status, response.headers, response.body, recorded=False)
         if step.events is not None:
             for number, event in enumerate(events):
                 shown |= self.event_facts(step, number, event)
             likely = len(step.events) if step.is_last else len(events)
-            for number, event in enumerate(step.events[:likely]):
-                recorded |= self.event_facts(step, number, event)
+            for number, expected in enumerate(step.events[:likely]):
+                recorded |= self.event_facts(step, number, expected)
         return Attempt(response, events, touched, shown, recorded, frozenset(differing(shown, recorded)))
 
     def answer_facts(
@@ -159,7 +160,7 @@ class Twin:
         """Return the facts of an answer."""
         facts: Facts = {"status": status}
         limit = headers.get("x-ratelimit-limit", "")
-        if limit.isdigit():
+        if limit.isdigit() and len(limit) < 10:
             facts["limit"] = int(limit)
         if step.has_key and status < 300:
             facts["repeats"] = "idempotency-key" in headers or "idempotency-cached" in headers
