@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+import workbench as wb
 from workbench import reports, tables
 from workbench.analysis.tables.event_frames import events_frame
 from workbench.analysis.tables.frames import to_file
@@ -141,7 +142,7 @@ def measured(size: int, folder: str) -> dict[str, Any]:
         return path
 
     path = stored("events")
-    made = transactions_of(tables.read_parquet(path), clocked)
+    made = transactions_of(wb.read_table(path), clocked)
     assert len(made) == size
     clocked("approvals by day", lambda: reports.approvals(made, tz="America/New_York"))
     clocked("declines", lambda: reports.declines(made))
@@ -155,7 +156,7 @@ def measured(size: int, folder: str) -> dict[str, Any]:
     clocked("explain, of one of 500 merchants, without events", lambda: reports.explain(merchants, 0, "net_cents"))
     clocked("cohorts", lambda: reports.cohorts(made))
     clocked("monthly_changes", lambda: reports.monthly_changes(made))
-    points = tables.read_parquet(stored("rewards"))
+    points = wb.read_table(stored("rewards"))
     clocked("plain pandas: groupby of points", lambda: plain_outstanding(points))
     clocked("outstanding", lambda: reports.outstanding(points, at="2025-09-01"))
     clocked("outstanding by user", lambda: reports.outstanding(points, by="user_id"))
@@ -171,7 +172,7 @@ def measured(size: int, folder: str) -> dict[str, Any]:
             f"plain pandas: a fifth of the {name} as CSV", partial(frame.to_csv, f"{folder}/plain.csv", index=False)
         )
         clocked(f"a fifth of the {name} as CSV", partial(to_file, frame, f"{folder}/{name}.csv"))
-    given = tables.read_parquet(path)
+    given = wb.read_table(path)
     clocked("plain pandas: groupby of events", lambda: plain_transactions(given))
     return found
 

@@ -58,7 +58,7 @@ def test_a_served_sandbox_tells_the_same() -> None:
 def test_a_command_shows_what_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--reveal` shows private values, of records and of what controls tell; without it none is shown."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
-    command("applications", "create", *options(PERSON))
+    command("users", "create", *options(PERSON))
     for output in ("table", "json"):
         shown = command("sandbox", "events", "-o", output, "--reveal")
         masked = command("sandbox", "events", "-o", output)

@@ -158,8 +158,6 @@ def test_profiles_differ_where_live_answers_do() -> None:
         "idempotency_keys": (False, True),
         "rate_limit": (None, 1_000_000),
         "merchant_padding": (False, True),
-        "refund_event_id": ("transaction", "own"),
-        "refund_event_created": (False, True),
     }
 
 

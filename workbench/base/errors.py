@@ -35,6 +35,7 @@ their control characters escaped and their length capped.
 import errno
 import inspect
 import logging
+import os
 import re
 import sys
 import typing
@@ -46,6 +47,7 @@ from datetime import datetime
 from functools import wraps
 from inspect import iscoroutinefunction
 from itertools import islice
+from pathlib import Path
 from types import FunctionType, UnionType
 from typing import Any, ParamSpec, TypeVar
 
@@ -77,10 +79,13 @@ def hidden_characters(text: str) -> tuple[str, ...]:
 
 
 def _hidden(character: str) -> bool:
-    return character in _BLANK or unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    if unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}:
+        return True
+    return character in _BLANK or "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
 
 
-_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # letters, marks and symbols without a shape
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+"""Letters, marks and symbols without a shape; the variation selectors are ranges."""
 
 
 def _escape(character: str) -> str:
@@ -231,10 +236,17 @@ def unusable_name(error: Exception) -> str:
     """Return why Python rejected a file name; empty for any other error."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return "the name of a file or folder is too long"
+    if isinstance(error, OSError) and error.errno in _NO_SUCH_FILE and not isinstance(error, WorkbenchError):
+        name = f"{visible(Path(error.filename).name, 100)}: " if isinstance(error.filename, str) else ""
+        return f"{name}{os.strerror(error.errno or 0).lower()}"
     if isinstance(error, UnicodeEncodeError) and error.reason.startswith("surrogates"):
         return "a name or text contains half of a surrogate pair"
     is_null = isinstance(error, ValueError) and str(error).startswith("embedded null")
     return "the name of a file contains a NUL character" if is_null else ""
+
+
+_NO_SUCH_FILE = frozenset({errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENXIO})
+"""Errors of the system for a path that names no readable file."""
 
 
 def _public_name(function: Callable[..., Any]) -> str:

@@ -57,6 +57,8 @@ class DirectTransport:
         handler: Answers a request.
     """
 
+    is_embedded = True  # a client sends nothing out of this process by it
+
     def __init__(self, handler: Callable[[Request], Response]) -> None:
         self._handler = handler
 

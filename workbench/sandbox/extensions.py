@@ -12,7 +12,7 @@ from typing import Any
 from workbench.base.schema.fields import LIVE, Answer, Reason, about, record
 from workbench.base.schema.rules import Full
 from workbench.sandbox.context import RequestContext
-from workbench.service.interface import table
+from workbench.service.interface import effects, table
 from workbench.service.interface.formats import CENTS, ID
 from workbench.service.interface.table import Operation
 from workbench.service.interface.transactions import SimulatedTransaction
@@ -56,7 +56,12 @@ _ALL: tuple[Operation[..., Any], ...] = (
         path="/simulate/transactions/{transactionId}/settle",
         takes=SettleTransaction,
         returns=SimulatedTransaction,
-        effect=True,
+        effect=effects.Effect(
+            label=lambda r: f"POST settlement of transaction {r.transaction_id}",
+            confirm=effects.reversible,
+            next_step="Look at the transaction.",
+            evidence=None,
+        ),
         sandbox_only=True,
         failures=table.Operations.simulate_refund.failures,
         source="assumed",
@@ -70,7 +75,7 @@ _ALL: tuple[Operation[..., Any], ...] = (
             path=path,
             takes=ListPaymentRoutes,
             returns=list[PaymentRoute],
-            effect=False,
+            effect=None,
             failures=(table.UNAUTHORIZED,),
             source="Versioning",
             assumed=ROUTES_REASON,

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
-from cyclopts import App
 
 from workbench.base.errors import UnusableFile, visible
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
@@ -119,8 +118,3 @@ def world(*files: Path, out: Path) -> None:
         raise usage_error("FILES: give at least one log of events.")
     world_from(list(files)).save(out)
     say(f"World: {out}. Review it, then use it as --world {out}")
-
-
-app = App(name="corpus", help="Keep recorded traffic without its values; replay it; learn a behavior file from it.")
-for _command in (add, check, learn):
-    app.command(_command)

@@ -57,6 +57,11 @@ def _command(control: Control) -> Callable[..., int | None]:
         given |= _keys(control.name, [argument for argument in arguments if argument.name in _KEYS])
         with session(where) as api:
             answer = perform(api.sandbox, control.name, given)
+        if control.name == "clear_faults":
+            say(f"Removed {len(answer)} fault rule{'' if len(answer) == 1 else 's'}.")
+            answer = answer if how.output != "table" else None
+        if answer is None:
+            return
         if isinstance(answer, Mapping) and answer and answer.keys() <= _MONEY and how.output == "table":
             answer = {name: rendering.money(cents) for name, cents in answer.items()}
         show(answer, how)
@@ -76,7 +81,6 @@ def _parameter(control: Control, parameter: inspect.Parameter, *, first: bool) -
         + (" JSON, or @FILE with it." if _kind(parameter) is Mapping else ""),
         metavar="CHOICE" if choices else _value_name(parameter),
         group=_CONTROL,
-        allow_leading_hyphen=True,
         show_default=parameter.default is not None,
         completer=None if choices else complete_ids(parameter.name),
     )
@@ -346,27 +350,12 @@ def __getattr__(name: str) -> Callable[..., int | None]:
     return _command(CONTROLS[name])
 
 
-app = App(name="sandbox", help="Serve, reset and control the sandbox.")
-_SERVE, _CONTROLS = (
-    Group("Sandbox", sort_key=0),
-    Group("Controls (not part of the interface)", sort_key=1),
-)
-app.command(serve, group=_SERVE)
-app.command(advance, group=_CONTROLS)
-app.command(reset, group=_SERVE)
-app.command(
-    "workbench.terminal.shell:shell",
-    name="shell",
-    help="Open IPython with api, sandbox, inbox and wb ready; also for a profile.",
-    group=_SERVE,
-)
-app.command(
-    "workbench.terminal.learning:world",
-    name="world",
-    help="Write a world file for `sandbox serve --world` from the event logs of a card program.",
-    group=_SERVE,
-)
-for _name, _control in CONTROLS.items():
-    if _name not in ("reset", "advance", "columns", "changes", "savepoint", "undo"):  # the last four: for the panel
-        _line = _control.summary
-        app.command(f"{__name__}:{_name}", name=kebab(_name), help=_line, group=_CONTROLS)
+_NOT_COMMANDS = ("reset", "advance", "columns", "changes", "savepoint", "undo")  # the last four are for the panel
+_CONTROLS = Group("Controls (not part of the interface)", sort_key=1)
+
+
+def add_controls(app: App) -> None:
+    """Add the commands of the controls to the group of the sandbox."""
+    for name, row in CONTROLS.items():
+        if name not in _NOT_COMMANDS:
+            app.command(f"{__name__}:{name}", name=kebab(name), help=row.summary, group=_CONTROLS)

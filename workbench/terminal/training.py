@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from workbench import course
 from workbench.base.errors import visible
@@ -124,7 +124,7 @@ def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, fold
 _Page = Literal["sheets", "answers", "product", "support", "developer"]
 
 
-def print_pages(what: _Page, /, *, folder: Path | None = None, url: Url | None = None) -> None:
+def print_(what: _Page, /, *, folder: Path | None = None, url: Url | None = None) -> None:
     """Print a page as HTML: sheets with each learner's link, the answer key, or the half-day plan of a role.
 
     Args:
@@ -172,17 +172,6 @@ def _existing(folder: Path) -> Path:
     if not (folder / "class.db").is_file():
         raise usage_error(f"--folder: {visible(str(folder), 200)} holds no class.")
     return folder
-
-
-class_app = App(name="class", help="Serve or join a class, show its board, and export its results.")
-class_app.command(serve)
-class_app.command(join)
-class_app.command(leave)
-class_app.command(board)
-class_app.command(results)
-class_app.command(add)
-class_app.command(prepare)
-class_app.command(print_pages, name="print")
 
 
 # drills
@@ -258,13 +247,3 @@ def debrief(name: _Drill, /, *, where: Where = Where()) -> None:
 def stop(name: _Drill, /, *, where: Where = Where()) -> None:
     """End a drill: remove its fault rules and endpoints. Its records stay in the sandbox."""
     _run(name, where, lambda run: run.stop())
-
-
-course_app = App(name="course", help="Open the course; solve incidents in the sandbox, judged by its final state.")
-course_app.command("workbench.terminal.shell:lab", help="Open JupyterLab on the course, or on a folder.")
-course_app.command(
-    "workbench.terminal.tour:demo", name="demo", help="Walk through the main tasks on an embedded sandbox."
-)
-course_app.command(list_drills, name="drills")
-for _command in (start, check, answer, book, ledger, debrief, stop):
-    course_app.command(_command)

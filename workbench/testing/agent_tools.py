@@ -350,7 +350,7 @@ def _operation_schema(operation: Operation[..., Any], of: Schema) -> Schema:
     return {
         "name": operation.name,
         "description": f"{operation.doc} {described['description']}",
-        "effect": operation.effect,
+        "effect": operation.effect is not None,
         "arguments": _defined(schema, of),
     }
 

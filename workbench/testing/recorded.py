@@ -47,7 +47,7 @@ _GAP = re.compile(rb"\}\s*,\s*\{\s*\Z")
 _ENTRIES = re.compile(rb'"entries"\s*:\s*\[')
 _HAR = re.compile(rb'\s*\{\s*"log"\s*:')
 _REQUEST = re.compile(r"([A-Z]{3,7}) (\S+)(?: HTTP/[0-9.]+)?")
-_ACCESS = re.compile(r'.*?(?:\[([^]]+)] )?"([A-Z]{3,7} \S+)(?: HTTP/[0-9.]+)?" (\d{3})\b')
+_ACCESS = re.compile(r'(?:\[([^]]{1,40})] )?"([A-Z]{3,7} \S{1,4000})(?: HTTP/[0-9.]+)?" (\d{3})\b')
 _UNUSABLE = (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
 
 
@@ -407,7 +407,7 @@ def _lines(file: BinaryIO, path: Path, names: Mapping[str, str], reading: Readin
         raw = _json(line)
         if isinstance(raw, dict):
             yield _kept(_line, raw, place, reading, names)
-        elif access := _ACCESS.match(line.decode("utf-8", "replace")):
+        elif access := _ACCESS.search(line[:8_192].decode("utf-8", "replace")):
             flat = {names["time"]: access[1], names["request"]: access[2], names["status"]: access[3]}
             yield _kept(_line, flat, place, reading, names)
         else:

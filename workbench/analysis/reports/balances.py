@@ -11,8 +11,9 @@ import pandas as pd
 from workbench.analysis.reports.scope import without_repeats
 from workbench.analysis.reports.traces import Part, Trace, rows_of
 from workbench.analysis.tables.event_frames import events_frame
-from workbench.analysis.tables.frames import read_parquet, to_file, to_frame
+from workbench.analysis.tables.frames import to_file, to_frame
 from workbench.analysis.tables.periods import end_of, every_period, moment, running, steps
+from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import EXACT, TEXT, cumsum, decimal_series, decimals, mark_report
 from workbench.base.errors import Problem, UsageError, not_allowed
 from workbench.client.calls.client import refuse_async
@@ -126,7 +127,7 @@ def record_balances(api: Any, path: str | Path, *, symbols: Mapping[str, str] | 
     recorded.insert(5, "symbol", recorded["tokens.address"].str.lower().map(known).astype(TEXT))
     notes = recorded.attrs["notes"]
     if path.exists():
-        recorded = pd.concat([read_parquet(path), recorded], ignore_index=True)
+        recorded = pd.concat([read_table(path), recorded], ignore_index=True)
     for name in _DECIMALS:
         recorded[name] = decimal_series(decimals(recorded[name]))
     recorded = mark_report(recorded, "balances", notes)

@@ -1,15 +1,14 @@
 """Compare a ledger with the service's postings: each difference with its kind, probable cause and next step."""
 
-import io
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from workbench.analysis.reports.posting_rows import postings
+from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT, mark_report
-from workbench.base.errors import UsageError, not_allowed, unusable_name, visible
-from workbench.base.system.limits import Limits, read_bytes, too_many_columns, too_many_rows
+from workbench.base.errors import UsageError, not_allowed
 
 BREAKS = {
     "missing here": ("the event was not received or not booked", "book it; look for its event in the inbox"),
@@ -24,7 +23,7 @@ BREAKS = {
     "orphan refund": ("a refund whose purchase is not on this side", "find the purchase in an earlier period"),
 }
 """Kinds of differences, each with its probable cause and the next step."""
-_LIMITS = Limits(rows=2_000_000)
+_MAX_ROWS = 2_000_000
 _COLUMNS = ["break", "transaction_id", "mine_cents", "theirs_cents", "difference_cents", "mine_at", "theirs_at"]
 
 
@@ -83,29 +82,10 @@ def _booked(events: object) -> pd.DataFrame:
     return booked
 
 
-def _read_csv(path: Path, key: str) -> pd.DataFrame:
-    """Return a ledger from a CSV file.
-
-    Raises:
-        UsageError: It is not a CSV file, or exceeds a limit.
-    """
-    try:
-        data = read_bytes(path, _LIMITS)
-        if data.count(b"\n") > _LIMITS.rows:
-            raise too_many_rows(data.count(b"\n"), _LIMITS)
-        if (columns := data.partition(b"\n")[0].count(b",")) > _LIMITS.columns:
-            raise too_many_columns(columns, _LIMITS)
-        return pd.read_csv(io.BytesIO(data), dtype={key: "str"})
-    except ValueError as error:
-        if unusable_name(error):
-            raise
-        raise UsageError(f"{path.name} cannot be read: {visible(str(error), 200)}", of="reports.reconcile") from None
-
-
 def _side(given: object, key: str, amount: str) -> pd.DataFrame:
     """Return one side as key, cents, at, currency and position, with a running number among equal rows."""
     if isinstance(given, str | Path):
-        given = _read_csv(Path(given), key)
+        given = read_table(given, max_rows=_MAX_ROWS)
     if not isinstance(given, pd.DataFrame):
         raise UsageError("mine must be a frame or the path of a CSV file", of="reports.reconcile")
     for name in (key, amount):

@@ -88,8 +88,8 @@ def _visit(
     for name, wire, usual, is_plain, mask, write, member in fields:
         value = getattr(record, name)
         if value.__class__ is usual and is_plain(value):
-            body[wire] = value
-            shown[member.wire] = mask(value) if mask is not None else value
+            body[wire] = written = value if write is None else write(value)
+            shown[member.wire] = mask(value) if mask is not None else written
         elif value is None:
             if member.required:
                 doubtful.append(Doubtful(prefix + member.wire, member, member.kind, None, record, in_part))
@@ -105,8 +105,9 @@ def _visit(
             doubtful.extend(
                 Doubtful(prefix + member.wire + at, member, kind, item, record, in_part) for at, kind, item in items
             )
-            body[wire] = _written(write, value)
-            shown[member.wire] = masks.shown(member, value)
+            body[wire] = written = _written(write, value)
+            is_plain_value = mask is None and record_of(member.kind) is None
+            shown[member.wire] = masks.shown(member, written if is_plain_value else value)
     if has_rules:
         doubtful.append(Doubtful(prefix, None, None, None, record, in_part))
     if extra := getattr(record, "extra", None):

@@ -115,6 +115,7 @@ class BaseClient(Operations, ABC):
             idempotency_header=idempotency_header,
             journal=journal,
             http=http,
+            ca_file=ca_file,
         )
         if problems:
             raise UsageError(problems, of=type(self).__name__)
@@ -148,6 +149,7 @@ class BaseClient(Operations, ABC):
             clock=clock,
             limits=limits,
             real=real,
+            is_embedded=getattr(transport, "is_embedded", False),
             pace=Pace(reads=limits.reads_per_second, writes=limits.writes_per_second),
             recorder=None if self._journal is None else recorder_of(self._journal),
             headers=[
@@ -160,7 +162,6 @@ class BaseClient(Operations, ABC):
             attempts=self._http.retries + 1,
         )
         if self._context.recorder is not None:
-            self._context.recorder.skew = lambda: self._context.clock_skew
             self._context.recorder.send_again = self._resend
 
     # views and descriptions

@@ -165,6 +165,7 @@ def client_problems(
     idempotency_header: object = None,
     journal: object = None,
     http: object = None,
+    ca_file: object = None,
     **_: object,
 ) -> list[Problem]:
     """Return all problems of a client's arguments; omitted arguments are valid."""
@@ -179,6 +180,8 @@ def client_problems(
         problems.append(Problem("limits", "type", "must be Limits(…), as Limits(amount=100_000)"))
     if idempotency_header is not None and (wrong := header_problem(idempotency_header)):
         problems.append(Problem("idempotency_header", "header", wrong))
+    if ca_file is not None and not _FILE["fits"](ca_file):
+        problems.append(Problem("ca_file", "file", _FILE["words"]))
     if isinstance(http, Mapping):
         checked(http, rules_of(HttpOptions), "http.", problems)
     elif http is not None:

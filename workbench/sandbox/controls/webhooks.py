@@ -207,9 +207,10 @@ class WebhookControls(ControlGroup):
 
     @control(changes=True)
     def clear_faults(self) -> list[FaultRule]:
-        """Remove all fault rules."""
+        """Remove all fault rules, and return those that were removed."""
+        removed = self._engine.faults.rules
         self._engine.store.fill("fault", {})
-        return []
+        return removed
 
     @control(changes=False)
     def list_faults(self) -> list[FaultRule]:

@@ -939,11 +939,11 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_event_id",
             "events",
-            "the events of a refund have the id of the refunded transaction; or a separate id",
+            "the events of a refund have an id of their own; or that of the refunded transaction",
             "the events of transactions are not shown",
             LIVE,
-            documented="transaction",
-            observed="own",
+            documented="own",
+            others=("transaction",),
         ),
         Behavior(
             "refund_event_created",
@@ -952,8 +952,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "created amounts, their updates and what completions add to them misses refunds",
             "the events of transactions are not shown",
             LIVE,
-            documented=False,
-            observed=True,
+            documented=True,
+            others=(False,),
         ),
         Behavior(
             "previously_authorized",

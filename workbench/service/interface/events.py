@@ -265,8 +265,7 @@ ORDER: Mapping[str, tuple[str, ...]] = {
         "transaction.completed (completed)",
     ),
     "A settlement": ("transaction.completed (completed)",),
-    "A refund": ("transaction.completed (completed, amount below 0)",),
-    "A refund, with behavior `observed`": (
+    "A refund, under an id of its own": (
         "transaction.created (pending, amount below 0)",
         "transaction.completed (completed, amount below 0)",
     ),

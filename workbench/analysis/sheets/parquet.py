@@ -6,7 +6,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workbench.base.errors import UsageError
+from workbench.analysis.sheets.questions import BadSheet
+from workbench.analysis.sheets.records import Records
+from workbench.base.errors import UsageError, visible
 from workbench.base.system.limits import FRAMES, LimitExceeded, Limits, too_large, too_many_columns, too_many_rows
 
 _ROWS = 200_000  # cells per part
@@ -33,7 +35,7 @@ def parquet_table(path: Path, limits: Limits = FRAMES) -> Any:
     """Return a Parquet file as an Arrow table.
 
     Raises:
-        FileNotFoundError: The file does not exist.
+        UsageError: The file cannot be read.
         UsageError: The file is not a Parquet file, is damaged, or exceeds a limit.
     """
     try:
@@ -61,3 +63,34 @@ def parquet_table(path: Path, limits: Limits = FRAMES) -> Any:
     except Exception as error:  # noqa: BLE001 - an untrusted file can raise anything in the reader
         problem = f"not a readable Parquet file ({type(error).__name__})"
     raise UsageError(f"{path.name}: {problem}")
+
+
+def parquet_records(path: Path, limits: Limits) -> Records:
+    """Yield the rows of a Parquet file; numbers stay numbers, text stays text."""
+    try:
+        with pq.ParquetFile(path) as file:
+            head = file.metadata
+            check_parquet(file, limits)
+            names = file.schema_arrow.names
+            leaves = [head.schema.column(j) for j in range(head.num_columns)]
+            if lists := [visible(leaf.path, 80) for leaf in leaves if leaf.max_repetition_level]:
+                raise BadSheet(f"column {lists[0]} contains lists; a cell holds one value")
+            texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        number = 0
+        # Repeated text is stored once in a dictionary, and once in memory.
+        with pq.ParquetFile(path, read_dictionary=texts) as file:
+            for batch in file.iter_batches(max(1, min(10_000, 200_000 // max(1, len(names))))):
+                for values in zip(*map(_column_values, batch.columns), strict=True):
+                    number += 1
+                    yield number, {n: v for n, v in zip(names, values, strict=True) if v is not None and v != ""}
+    except LimitExceeded:
+        raise
+    except Exception as error:  # noqa: BLE001 - a file that is not trusted can make the reader fail in any way
+        raise BadSheet(f"not a readable Parquet file ({type(error).__name__})") from None
+
+
+def _column_values(column: Any) -> list[Any]:
+    if not hasattr(column, "dictionary"):
+        return column.to_pylist()  # type: ignore[no-any-return]
+    dictionary = column.dictionary.to_pylist()
+    return [None if at is None else dictionary[at] for at in column.indices.to_pylist()]
