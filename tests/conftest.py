@@ -130,9 +130,9 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
     ipywidgets keeps them all, and others look at what it keeps.
     """
-    if drill_runs := sys.modules.get("workbench.course.drill_run"):
-        for run in drill_runs._ON.values():
-            run.end_traffic()
+    if learner := sys.modules.get("workbench.course.learner"):
+        for stopped in learner._traffic.values():
+            stopped.set()
     if "ipywidgets" in sys.modules and (nextitem is None or item.path != nextitem.path):
         sys.modules["ipywidgets"].Widget.close_all()
 

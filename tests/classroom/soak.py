@@ -21,7 +21,7 @@ from typing import Any
 
 import httpx
 
-from workbench.course.learner import EXERCISES
+from workbench.course.task_files import EXERCISES
 
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
 RESET_AFTER = 300  # calls, about: ten minutes of a learner

@@ -12,7 +12,7 @@ import pytest
 from workbench.base.system.messages import Request, Response
 from workbench.course.classroom import ClassServer
 from workbench.course.classroom.actions import LESSONS
-from workbench.course.learner import EXERCISES
+from workbench.course.task_files import EXERCISES
 
 LEARNERS = 10
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}

@@ -284,8 +284,11 @@ class RequestContext:
 
     def bad_request(self, problems: str, assumed: str) -> ApiError:
         """Return the 400 error for an invalid request, and note the assumption that makes it invalid."""
-        documented = self.operation is table.Operations.create_payment_account  # as "Invalid request"
-        problems = f"{table.INVALID_ACCOUNT.message}: {problems}" if documented else problems
+        if self.operation is table.Operations.create_payment_account:
+            if not self.settings["account_error_text"]:
+                return self.error(table.INVALID_ACCOUNT, assumed)
+            self.assumed.append("account_error_text")
+            problems = f"{table.INVALID_ACCOUNT.message}: {problems}"
         return self.error("{problems}", assumed, problems=problems)
 
 

@@ -206,8 +206,11 @@ def wallet_address(seeds: Seeds, chain_id: int, label: str) -> str:
 
 def create_payment_account(context: RequestContext, request: CreatePaymentAccount) -> PaymentAccount:
     """Create an account for a user or a company, by the tenant's kind of team.
-    assumed: account_other_variant, account_words
+    assumed: account_other_variant, account_words, routing_number_format
     """
+    currencies = context.settings["account_currency"]
+    if request.external_fiat_account.currency not in currencies:
+        raise context.bad_request(f"currency must be one of {', '.join(currencies)}", "account_currency")
     kind = "company" if context.tenant["team"] == "company" else "user"
     owner = getattr(request, f"{kind}_id")
     if owner is None:

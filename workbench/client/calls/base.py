@@ -126,6 +126,7 @@ class BaseClient(Operations, ABC):
         self._given = transport
         self._connections = Connections(self._transport)
         self._http = HttpOptions(**(http or {}))
+        self._proxy = None if transport is not None else self._http.proxy_for(self._url.scheme, self._url.host)
         if transport is None and not self._url.local and (variable := unused_proxy(self._http)):
             advise(f"{variable} is set, and not used; http={{'trust_env': True}} uses it")
         self._ca_file = None if ca_file is None else str(ca_file)
@@ -313,7 +314,7 @@ class BaseClient(Operations, ABC):
             "environment": self.environment,
             "key_fingerprint": self._key.fingerprint,
             "transport": "network" if self._given is None else type(self._given).__name__,
-            "proxies_and_netrc": "proxy used" if self._http.proxy_for(self._url.scheme, self._url.host) else "not used",
+            "proxies_and_netrc": "proxy used" if self._proxy else "not used",
             "journal": "none" if self._journal is None else self._journal._place,
             "armed": sorted(armed.operations) if armed else [],
             "readonly": os.environ.get("WORKBENCH_READONLY", ""),

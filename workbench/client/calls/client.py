@@ -126,7 +126,7 @@ class _Calls(BaseClient):
         return context
 
     def _options(self) -> dict[str, Any]:
-        return {"http": self._http, "proxy": self._http.proxy_for(self._url.scheme, self._url.host)}
+        return {"http": self._http, "proxy": self._proxy}
 
 
 class Client(_Calls, Sync):
@@ -205,7 +205,7 @@ class AsyncClient(_Calls, Async):
     """Asynchronous client. Each operation of the service is a method to be awaited."""
 
     def _new_transport(self) -> Any:
-        return network().async_transport(self._ssl_context(), **self._options())
+        return network().AsyncTransport(self._ssl_context(), **self._options())
 
     _run = hide_arguments(_Calls._call)
 

@@ -350,6 +350,8 @@ class Exchange:
     def again(self, outcome: Broken | Response) -> float:
         """Return the delay before the next attempt, if attempts and shared budget allow one."""
         timeout = isinstance(outcome, Broken) and outcome.timeout
+        if isinstance(outcome, Broken) and outcome.final:
+            self.give_up(outcome)
         if self.tries >= self.context.attempts or not self.context.budget.spend(timeout=timeout):
             self.give_up(outcome)
         return delay(self.tries, self.context.clock.random())

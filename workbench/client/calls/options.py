@@ -14,6 +14,7 @@ from workbench.base.schema.walk import members, records, snake
 from workbench.client.calls.base_url import base_url_or_problem
 from workbench.client.calls.guards import Limits
 from workbench.client.calls.journal import Journal
+from workbench.client.calls.proxies import Proxy, environment_proxy, proxy_problem, read_proxy
 from workbench.service.interface.convert import placeholders
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import KEY_HEADER, OPERATIONS
@@ -45,9 +46,9 @@ _COMMAND = _rule(
 _POSITIVE = _rule(lambda value: type(value) is int and value > 0, "must be a whole number above 0")
 _FILE = _rule(lambda value: isinstance(value, str | Path) and Path(value).is_file(), "must be the path of a file")
 _FUNCTION = _rule(callable, "must be a function")
-_URL = _rule(
-    lambda value: isinstance(value, str) and value.startswith(("http://", "https://")),
-    "must be a URL, as http://proxy.example.com:3128",
+_PROXY = _rule(
+    lambda value: proxy_problem(value) is None,
+    "must be the address of an HTTP proxy, as http://proxy.example.com:3128; SOCKS is not supported",
 )
 _HTTP2 = _rule(
     lambda value: value is False or (value is True and importlib.util.find_spec("h2") is not None),
@@ -70,7 +71,7 @@ class HttpOptions:
 
     Attributes:
         trust_env: Use HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR of the environment.
-        proxy: URL of a proxy, such as "http://proxy.example.com:3128"; TLS is tunneled through it.
+        proxy: Address of an HTTP proxy, such as "http://proxy.example.com:3128"; TLS is tunneled through it.
         http2: Offer HTTP/2; requires the package h2.
         max_connections: Maximum number of connections.
         max_keepalive_connections: Maximum number of idle connections.
@@ -84,7 +85,7 @@ class HttpOptions:
     """
 
     trust_env: bool = attrs.field(default=False, metadata=_FLAG)
-    proxy: str | None = attrs.field(default=None, repr=False, metadata=_URL)  # may hold a password
+    proxy: str | None = attrs.field(default=None, repr=False, metadata=_PROXY)  # may hold a password
     http2: bool = attrs.field(default=False, metadata=_HTTP2)
     max_connections: int = attrs.field(default=100, metadata=_POSITIVE)
     max_keepalive_connections: int = attrs.field(default=20, metadata=_POSITIVE)
@@ -96,16 +97,11 @@ class HttpOptions:
     on_request: Callable[[Any], object] | None = attrs.field(default=None, metadata=_FUNCTION)
     on_response: Callable[[Any], object] | None = attrs.field(default=None, metadata=_FUNCTION)
 
-    def proxy_for(self, scheme: str, host: str) -> str | None:
-        """Return the URL of the proxy for a host; None if its connections are direct."""
-        if self.proxy is not None or not self.trust_env:
-            return self.proxy
-        from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
-
-        proxies = getproxies_environment()
-        if proxy_bypass_environment(host, proxies):
-            return None
-        return proxies.get(scheme) or proxies.get("all")
+    def proxy_for(self, scheme: str, host: str) -> Proxy | None:
+        """Return the proxy for a host; None if its connections are direct."""
+        if self.proxy is not None:
+            return read_proxy(self.proxy, "http.proxy")
+        return environment_proxy(scheme, host) if self.trust_env else None
 
 
 @attrs.frozen(kw_only=True)
