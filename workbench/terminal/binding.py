@@ -14,9 +14,7 @@ _WHERE = inspect.Parameter("where", inspect.Parameter.KEYWORD_ONLY, default=Wher
 _HOW = inspect.Parameter("how", inspect.Parameter.KEYWORD_ONLY, default=Output(), annotation=Output)
 
 
-def command(
-    function: Callable[..., Any], parameters: Sequence[inspect.Parameter] | None = None
-) -> Callable[..., int]:
+def command(function: Callable[..., Any], parameters: Sequence[inspect.Parameter] | None = None) -> Callable[..., int]:
     """Return a function as a command, with its parameters or others, which are passed by name.
 
     A first parameter `api` is a session on the target of the options for it. What the function returns is shown in the
