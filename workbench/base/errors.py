@@ -455,7 +455,7 @@ def allowed_names(names: Iterable[object]) -> str:
     return ", ".join(listed[:_MAX_LISTED]) + more
 
 
-def _nearest(name: object, names: Iterable[object]) -> str:
+def nearest(name: object, names: Iterable[object]) -> str:
     from difflib import get_close_matches  # for an error alone
 
     near = get_close_matches(str(name).lower(), texts := [str(name) for name in names], 1, 0.6)
@@ -467,7 +467,7 @@ def unknown_name(name: object, names: Iterable[object], what: str = "an argument
     """Return the problem of an unknown name, with the closest known name."""
     listed = list(names)
     known = f" (known: {allowed_names(listed)})" if listed else ""
-    return Problem(visible(str(name), 60), "unknown", f"is not {what}{_nearest(name, listed)}{known}")
+    return Problem(visible(str(name), 60), "unknown", f"is not {what}{nearest(name, listed)}{known}")
 
 
 def not_allowed(argument: str, value: object, allowed: Iterable[object]) -> Problem:
@@ -475,7 +475,7 @@ def not_allowed(argument: str, value: object, allowed: Iterable[object]) -> Prob
     stored.
     """
     listed = list(allowed)
-    return Problem(argument, "enum", f"must be one of {allowed_names(listed)}{_nearest(value, listed)}")
+    return Problem(argument, "enum", f"must be one of {allowed_names(listed)}{nearest(value, listed)}")
 
 
 class InvalidArguments(InvalidRequest, TypeError):

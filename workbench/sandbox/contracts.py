@@ -228,7 +228,7 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
         bank = {"beneficiary_business_name": "", **bank}
     defaults = {snake(wire): value for wire, value in context.settings["account_defaults"].items()}
     bank = {**defaults, **bank}  # assumed: account_defaults
-    account = new_account(key, context.tenant["id"], context.clock.at, of, bank, type=request.type, **name)
+    account = new_account(key, context.tenant["id"], context.clock.ms, of, bank, type=request.type, **name)
     context.store.save("payment_account", account)
     record: PaymentAccount = from_json(PaymentAccount, account | account["members"])
     return record
@@ -308,7 +308,7 @@ def receive_deposit(
     sends = small and route["fiat_deposit"] is not None
     owner = {name: route[name] for name in ("user_id", "company_id") if route.get(name)}
     of = {"id": context.new_id("deposit"), "tenant": route["tenant"], "payment_route_id": route["id"]}
-    paid = {"amount": f"{amount:.2f}", "currency": "usd", "rail": rail, "received_at": context.clock.at}
+    paid = {"amount": f"{amount:.2f}", "currency": "usd", "rail": rail, "received_at": context.clock.ms}
     deposit = context.store.save("deposit", {**of, **paid, **owner, **memo})
     if sends:
         context.emit("microDeposit.received", route["tenant"], deposit=deposit)
