@@ -47,7 +47,6 @@ from datetime import datetime
 from functools import wraps
 from inspect import iscoroutinefunction
 from itertools import islice
-from pathlib import Path
 from types import FunctionType, UnionType
 from typing import Any, ParamSpec, TypeVar
 
@@ -219,7 +218,7 @@ def _stripped(
     error.__context__ = None  # what it was raised from on purpose is its cause
     if not isinstance(error, Exception) or isinstance(error, WorkbenchError):
         return error
-    if unusable := unusable_name(error):
+    if unusable := unusable_name(error) or _no_file(error):
         return UsageError([Problem("", "path", unusable)], of=_public_name(function))
     if isinstance(error, _OF_ARGUMENTS):
         problems = argument_problems(function, args, given) or _unusable(error, function, args, given)
@@ -236,13 +235,19 @@ def unusable_name(error: Exception) -> str:
     """Return why Python rejected a file name; empty for any other error."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return "the name of a file or folder is too long"
-    if isinstance(error, OSError) and error.errno in _NO_SUCH_FILE and not isinstance(error, WorkbenchError):
-        name = f"{visible(Path(error.filename).name, 100)}: " if isinstance(error.filename, str) else ""
-        return f"{name}{os.strerror(error.errno or 0).lower()}"
     if isinstance(error, UnicodeEncodeError) and error.reason.startswith("surrogates"):
         return "a name or text contains half of a surrogate pair"
     is_null = isinstance(error, ValueError) and str(error).startswith("embedded null")
     return "the name of a file contains a NUL character" if is_null else ""
+
+
+def _no_file(error: Exception) -> str:
+    """Return why a path leads to no readable file; empty for any other error."""
+    if not isinstance(error, OSError) or error.errno not in _NO_SUCH_FILE:
+        return ""
+    name = error.filename if isinstance(error.filename, str) else ""
+    shown = f"{visible(os.path.basename(name), 100)}: " if name else ""  # noqa: PTH119 - quick to load
+    return f"{shown}{os.strerror(error.errno).lower()}"
 
 
 _NO_SUCH_FILE = frozenset({errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENXIO})
@@ -450,7 +455,7 @@ def allowed_names(names: Iterable[object]) -> str:
     return ", ".join(listed[:_MAX_LISTED]) + more
 
 
-def _nearest(name: object, names: Iterable[object]) -> str:
+def nearest(name: object, names: Iterable[object]) -> str:
     from difflib import get_close_matches  # for an error alone
 
     near = get_close_matches(str(name).lower(), texts := [str(name) for name in names], 1, 0.6)
@@ -462,7 +467,7 @@ def unknown_name(name: object, names: Iterable[object], what: str = "an argument
     """Return the problem of an unknown name, with the closest known name."""
     listed = list(names)
     known = f" (known: {allowed_names(listed)})" if listed else ""
-    return Problem(visible(str(name), 60), "unknown", f"is not {what}{_nearest(name, listed)}{known}")
+    return Problem(visible(str(name), 60), "unknown", f"is not {what}{nearest(name, listed)}{known}")
 
 
 def not_allowed(argument: str, value: object, allowed: Iterable[object]) -> Problem:
@@ -470,7 +475,7 @@ def not_allowed(argument: str, value: object, allowed: Iterable[object]) -> Prob
     stored.
     """
     listed = list(allowed)
-    return Problem(argument, "enum", f"must be one of {allowed_names(listed)}{_nearest(value, listed)}")
+    return Problem(argument, "enum", f"must be one of {allowed_names(listed)}{nearest(value, listed)}")
 
 
 class InvalidArguments(InvalidRequest, TypeError):

@@ -35,6 +35,8 @@ def check_name(path: str | os.PathLike[str]) -> None:
         raise UsageError([Problem("", "path", "must be text or a path")])
     try:
         os.lstat(path)
+    except FileNotFoundError:  # a file to be written
+        return
     except (OSError, ValueError) as error:
         if problem := unusable_name(error):
             raise UsageError([Problem("", "path", problem)]) from None

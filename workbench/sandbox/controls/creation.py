@@ -47,7 +47,7 @@ class CreationControls(ControlGroup):
         """
         self._require_free_name(name)
         kind = {"team": team, "management": management, "corporate_cards": corporate_cards}
-        return self._tenant(add_tenant(self._engine.store, self._engine.seeds, name, kind, self._engine.clock.at))
+        return self._tenant(add_tenant(self._engine.store, self._engine.seeds, name, kind, self._engine.clock.ms))
 
     @control(changes=True)
     def _create_key(self, name: str, tenant_name: str = PRIMARY, roles: str | None = None) -> TenantKey:
@@ -98,7 +98,7 @@ class CreationControls(ControlGroup):
         of = {} if company_id is None else {"company_id": self._record("company", company_id)["id"]}
         key, name = context.new_id("user"), {"first_name": first_name, "last_name": last_name}
         email = f"user.{context.store.next('created user')}@example.com"
-        user = people.new_user(key, context.tenant["id"], context.clock.at, email=email, **name, **of)
+        user = people.new_user(key, context.tenant["id"], context.clock.ms, email=email, **name, **of)
         context.store.save("user", user)
         return application_state(people.decide(context, "user", key, status))
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Self, TypeVar, get_args, get_origin
 import attrs
 
 from workbench.base.errors import ApiError, Problem, UsageError, argument_problems, not_allowed
+from workbench.base.schema.walk import is_record
 from workbench.sandbox.context import Refused, control_error, error_of, not_found, wrong_argument
 from workbench.sandbox.engine import Engine
 
@@ -87,9 +88,9 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
                     wrong = argument_problems(method, (self, *args), kwargs)
                 else:
                     del given["self"]
-                    return self._carry_out(row, given)
+                    return self._carry_out(row, _all_checked(row, given))
                 raise UsageError(wrong, of=row.name)
-            return self._carry_out(row, kwargs)
+            return self._carry_out(row, _all_checked(row, kwargs))
 
         shown = [
             parameter.replace(annotation=limits_of(parameter.annotation)[0])
@@ -116,6 +117,14 @@ def limits_of(hint: object) -> tuple[Any, Any]:
     return get_args(hint)[:2] if get_origin(hint) is Annotated else (hint, None)
 
 
+def _all_checked(row: Control, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a control converted to their declared types, before they are run or serialized."""
+    try:
+        return {name: _checked(name, row.hints[name], value) for name, value in given.items()}
+    except Refused as refused:
+        raise error_of(row.name, refused) from None
+
+
 def _checked(name: str, hint: Any, value: Any) -> Any:
     """Return an argument converted to its declared type; numbers may come from JSON."""
     declared, limit = limits_of(hint)
@@ -135,6 +144,9 @@ def _checked(name: str, hint: Any, value: Any) -> Any:
     if not right:
         if limit is not None and not isinstance(limit, Between):
             raise wrong_argument(not_allowed(name, value, limit))
+        if is_record(value):
+            id_ = name if hasattr(value, name) else "id"
+            allowed += f", not the record; write its .{id_}"
         raise wrong_argument(Problem(name, "type", f"must be {allowed}"))
     return value
 
@@ -150,13 +162,12 @@ class ControlGroup:
     def _carry_out(self, row: Control, given: Mapping[str, Any]) -> Any:
         """Run a control in this process; a client of a served sandbox sends it to the server."""
         try:
-            checked = {name: _checked(name, row.hints[name], value) for name, value in given.items()}
             present = self._engine.catch_up()
             if row.transaction:
                 with present, self._engine.store:
-                    result = row.method(self, **checked)
+                    result = row.method(self, **given)
             else:
-                result = row.method(self, **checked)
+                result = row.method(self, **given)
         except Refused as refused:
             raise error_of(row.name, refused) from None
         except ApiError as refused:

@@ -130,7 +130,7 @@ class WebhookControls(ControlGroup):
             if row is None and endpoint_id is not None and event["tenant"] == endpoint["tenant"]:
                 row = engine.dispatcher.new_delivery(endpoint["id"], event)
             if row is not None:
-                row = {**row, "state": "waiting", "due": engine.clock.at, "tried": 0, "held": None}
+                row = {**row, "state": "waiting", "due": engine.clock.ms, "tried": 0, "held": None}
                 engine.dispatcher.enqueue(endpoint, row)
                 again.append(_delivery(row))
         if not again:
