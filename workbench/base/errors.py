@@ -41,13 +41,13 @@ import sys
 import typing
 import unicodedata
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import wraps
 from inspect import iscoroutinefunction
 from itertools import islice
-from types import FunctionType, UnionType
+from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
 import attrs
@@ -289,12 +289,15 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
         known = f"; {_public_name(function)} takes {', '.join(names)}" if "positional" in str(error) else ""
         return lacking or [Problem("", "arguments", f"{visible(str(error), 200)}{known}")]
     with suppress(NameError, TypeError):  # what it is annotated with is loaded for type checkers alone
-        hints = typing.get_type_hints(inspect.unwrap(function))
-        return [
-            _wrong_type(name, value, hints[name])
+        from workbench.base.annotations import argument_problem
+
+        hints = typing.get_type_hints(inspect.unwrap(function), include_extras=True)
+        found = (
+            argument_problem(name, value, hints[name])
             for name, value in bound.arguments.items()
-            if name in hints and parameters[name].kind in (1, 3, 0) and not _fits(value, hints[name])
-        ]
+            if name in hints and parameters[name].kind in (1, 3, 0)
+        )
+        return [problem for problem in found if problem is not None]
     return []
 
 
@@ -304,6 +307,8 @@ def _unusable(
     """Return the argument that caused a Python error: an object without the attribute, or a frame without the
     column.
     """
+    from workbench.base.annotations import a_type, items_of
+
     bound = inspect.signature(function).bind(*args, **given).arguments
     if isinstance(error, KeyError):
         column = error.args[0] if error.args else None
@@ -316,88 +321,15 @@ def _unusable(
         ]
     if isinstance(error, AttributeError):
         candidates = [name for name, value in bound.items() if value is error.obj]
-        items = [name for name, value in bound.items() if any(item is error.obj for item in _items(value))]
+        items = [name for name, value in bound.items() if any(item is error.obj for item in items_of(value))]
     else:
         kind = re.search(r"'([\w.]+)' object|(?:not|got) '?([\w.]+)'?$", str(error))
         named = kind and (kind[1] or kind[2]).rpartition(".")[2]
         candidates = [name for name, value in bound.items() if type(value).__name__ == named]
-        items = [name for name, value in bound.items() if any(type(item).__name__ == named for item in _items(value))]
-    return [Problem(name, "type", f"cannot be {_a_type(bound[name])}") for name in candidates] or [
+        items = [name for name, value in bound.items() if any(type(item).__name__ == named for item in items_of(value))]
+    return [Problem(name, "type", f"cannot be {a_type(bound[name])}") for name in candidates] or [
         Problem(name, "type", "contains an item of the wrong type") for name in items
     ]
-
-
-def _wrong_type(name: str, value: object, hint: object) -> Problem:
-    choices = [
-        text
-        for part in (hint, *typing.get_args(hint))
-        if typing.get_origin(part) is typing.Literal
-        for text in typing.get_args(part)
-    ]
-    if choices and isinstance(value, str):
-        return not_allowed(name, value, choices)
-    item = ", or an item has another type" if _items(value) else ""
-    return Problem(name, "type", f"must be {_named(hint)}, not {_a_type(value)}{item}")
-
-
-def _fits(value: object, hint: object) -> bool:
-    """Return whether a value matches an annotation, with the items of a list, tuple or set."""
-    origin, parts = typing.get_origin(hint), typing.get_args(hint)
-    if origin is typing.Annotated:
-        return _fits(value, typing.get_args(hint)[0])
-    if origin in (typing.Union, UnionType):
-        return any(_fits(value, part) for part in typing.get_args(hint))
-    if origin is typing.Literal:
-        return isinstance(value, str | int | None) and value in typing.get_args(hint)
-    kind = origin or (type(None) if hint is None else hint)
-    if kind is Any:
-        return True
-    if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if kind is tuple and parts and parts[-1] is not ...:
-        return isinstance(value, tuple) and len(value) == len(parts) and all(map(_fits, value, parts))
-    if kind in (Sequence, Iterable, Collection):
-        return isinstance(value, kind) and not isinstance(value, str) and all(_fits(x, parts[0]) for x in _items(value))
-    return isinstance(value, kind) if isinstance(kind, type) and not getattr(kind, "_is_protocol", False) else True
-
-
-def _items(value: object) -> Iterable[object]:
-    """Return the items of a container that can be read twice; of anything else none."""
-    return value if isinstance(value, list | tuple | dict | set | frozenset | bytes) else ()
-
-
-_NAMES = {
-    str: "text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    type(None): "None",
-    datetime: "a datetime",
-    Mapping: "a mapping",
-    Iterable: "an iterable",
-    Sequence: "a list",
-    Collection: "a collection",
-    Callable: "a function",
-}
-
-
-def _named(hint: object) -> str:
-    """Return the types that an annotation allows, as text."""
-    origin, parts = typing.get_origin(hint), typing.get_args(hint)
-    if origin is typing.Annotated:
-        return _named(parts[0])
-    if origin in (typing.Union, UnionType):
-        return " or ".join(dict.fromkeys(_named(part) for part in parts if part is not type(None)))
-    if origin is typing.Literal:
-        return " or ".join(repr(part) for part in parts)
-    kind = origin or hint
-    return _NAMES.get(kind) or f"a {getattr(kind, '__name__', str(kind))}"
-
-
-def _a_type(value: object) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
 
 
 def _listed(problems: tuple[Problem, ...]) -> str:
