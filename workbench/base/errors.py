@@ -32,22 +32,14 @@ No message holds a key or a private value: problems name the path and the rule, 
 their control characters escaped and their length capped.
 """
 
-import errno
-import inspect
 import logging
-import os
 import re
 import sys
-import typing
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import wraps
-from inspect import iscoroutinefunction
 from itertools import islice
-from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
 import attrs
@@ -160,176 +152,6 @@ def advise(text: str) -> None:
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "workbench":
         frame, level = frame.f_back, level + 1
     warnings.warn(text, AdviceWarning, stacklevel=level)
-
-
-def hide_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Strip internal frames and arguments from errors of a public function or coroutine function.
-
-    Tracebacks may be printed with the locals of their frames, which hold requests, keys and bodies. A Python error
-    caused by a wrong argument becomes a `UsageError`; any other foreign error gets a note with where it was raised.
-    """
-
-    @wraps(function)
-    def called(*args: P.args, **given: P.kwargs) -> R:
-        __tracebackhide__ = True
-        try:
-            return function(*args, **given)
-        except BaseException as caught:  # noqa: BLE001 - raised again
-            error = _stripped(caught, function, args, given)
-        del args, given
-        try:
-            raise error
-        finally:
-            del error
-
-    @wraps(function)
-    async def awaited(*args: P.args, **given: P.kwargs) -> Any:
-        __tracebackhide__ = True
-        try:
-            return await function(*args, **given)  # type: ignore[misc]
-        except BaseException as caught:  # noqa: BLE001 - raised again
-            error = _stripped(caught, function, args, given)
-        del args, given
-        try:
-            raise error
-        finally:
-            del error
-
-    return awaited if iscoroutinefunction(function) else called  # type: ignore[return-value]
-
-
-T = TypeVar("T", bound=type[Any])
-
-
-def hide_arguments_of_methods(cls: T) -> T:
-    """Apply `hide_arguments` to the constructor and the public methods of a class."""
-    for name, method in list(vars(cls).items()):
-        is_public = name == "__init__" or not name.startswith("_")
-        if is_public and isinstance(method, FunctionType) and method.__code__.co_filename != __file__:
-            setattr(cls, name, hide_arguments(method))
-    return cls
-
-
-def _stripped(
-    error: BaseException, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
-) -> BaseException:
-    """Return an error without frames and context; a Python error caused by a wrong argument becomes a UsageError."""
-    frames, error.__traceback__ = error.__traceback__, None
-    error.__context__ = None  # what it was raised from on purpose is its cause
-    if not isinstance(error, Exception) or isinstance(error, WorkbenchError):
-        return error
-    if unusable := unusable_name(error) or _no_file(error):
-        return UsageError([Problem("", "path", unusable)], of=_public_name(function))
-    if isinstance(error, _OF_ARGUMENTS):
-        problems = argument_problems(function, args, given) or _unusable(error, function, args, given)
-        if problems:
-            return UsageError(problems, of=_public_name(function))
-    while frames is not None and frames.tb_next is not None:
-        frames = frames.tb_next
-    if frames is not None and frames.tb_frame.f_code.co_filename != __file__ and not hasattr(error, "__notes__"):
-        error.add_note(f"raised in {frames.tb_frame.f_code.co_filename}, line {frames.tb_lineno}")
-    return error
-
-
-def unusable_name(error: Exception) -> str:
-    """Return why Python rejected a file name; empty for any other error."""
-    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        return "the name of a file or folder is too long"
-    if isinstance(error, UnicodeEncodeError) and error.reason.startswith("surrogates"):
-        return "a name or text contains half of a surrogate pair"
-    is_null = isinstance(error, ValueError) and str(error).startswith("embedded null")
-    return "the name of a file contains a NUL character" if is_null else ""
-
-
-def _no_file(error: Exception) -> str:
-    """Return why a path leads to no readable file; empty for any other error."""
-    if not isinstance(error, OSError) or error.errno not in _NO_SUCH_FILE:
-        return ""
-    name = error.filename if isinstance(error.filename, str) else ""
-    shown = f"{visible(os.path.basename(name), 100)}: " if name else ""  # noqa: PTH119 - quick to load
-    return f"{shown}{os.strerror(error.errno).lower()}"
-
-
-_NO_SUCH_FILE = frozenset({errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENXIO})
-"""Errors of the system for a path that names no readable file."""
-
-
-def _public_name(function: Callable[..., Any]) -> str:
-    """Return the name a caller uses for a function; for a constructor, the name of its class."""
-    *_, name = parts = getattr(function, "__qualname__", "").split(".")
-    return parts[-2] if name == "__init__" and len(parts) > 1 else name
-
-
-_OF_ARGUMENTS = (TypeError, AttributeError, LookupError, ValueError)
-"""Errors that Python raises for an argument of the wrong type."""
-
-
-def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> list[Problem]:
-    """Return the problems of unknown, missing and wrongly typed arguments."""
-    parameters = inspect.signature(function).parameters
-    names = [
-        name
-        for name, parameter in parameters.items()
-        if name != "self" and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-    ]
-    open_names = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    if unknown := [] if open_names else [name for name in given if name not in names]:
-        return [unknown_name(name, names) for name in unknown]
-    try:
-        bound = inspect.signature(function).bind(*args, **given)
-    except TypeError as error:
-        lacking = [
-            Problem(name, "required", "is missing")
-            for name, parameter in parameters.items()
-            if name in names
-            and parameter.default is parameter.empty
-            and name not in given
-            and list(parameters).index(name) >= len(args)
-        ]
-        known = f"; {_public_name(function)} takes {', '.join(names)}" if "positional" in str(error) else ""
-        return lacking or [Problem("", "arguments", f"{visible(str(error), 200)}{known}")]
-    with suppress(NameError, TypeError):  # what it is annotated with is loaded for type checkers alone
-        from workbench.base.annotations import argument_problem
-
-        hints = typing.get_type_hints(inspect.unwrap(function), include_extras=True)
-        found = (
-            argument_problem(name, value, hints[name])
-            for name, value in bound.arguments.items()
-            if name in hints and parameters[name].kind in (1, 3, 0)
-        )
-        return [problem for problem in found if problem is not None]
-    return []
-
-
-def _unusable(
-    error: Exception, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
-) -> list[Problem]:
-    """Return the argument that caused a Python error: an object without the attribute, or a frame without the
-    column.
-    """
-    from workbench.base.annotations import a_type, items_of
-
-    bound = inspect.signature(function).bind(*args, **given).arguments
-    if isinstance(error, KeyError):
-        column = error.args[0] if error.args else None
-        frames = [name for name, value in bound.items() if hasattr(value, "columns") and column not in value.columns]
-        return [Problem(name, "column", f"has no column {visible(str(column), 60)}") for name in frames]
-    if re.search(r"\.(str|dt) accessor|dtype=", str(error)):  # of pandas
-        frames = [name for name, value in bound.items() if hasattr(value, "columns")]
-        return [
-            Problem(name, "column", f"has a column of the wrong type ({visible(str(error), 100)})") for name in frames
-        ]
-    if isinstance(error, AttributeError):
-        candidates = [name for name, value in bound.items() if value is error.obj]
-        items = [name for name, value in bound.items() if any(item is error.obj for item in items_of(value))]
-    else:
-        kind = re.search(r"'([\w.]+)' object|(?:not|got) '?([\w.]+)'?$", str(error))
-        named = kind and (kind[1] or kind[2]).rpartition(".")[2]
-        candidates = [name for name, value in bound.items() if type(value).__name__ == named]
-        items = [name for name, value in bound.items() if any(type(item).__name__ == named for item in items_of(value))]
-    return [Problem(name, "type", f"cannot be {a_type(bound[name])}") for name in candidates] or [
-        Problem(name, "type", "contains an item of the wrong type") for name in items
-    ]
 
 
 def _listed(problems: tuple[Problem, ...]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any, get_origin
 
-from workbench.base.annotations import Between, kinds_of, limits_of
+from workbench.base.arguments import Between, kinds_of, limits_of
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.controls.declaration import Control
 from workbench.service.interface.openapi import ERROR_SCHEMA

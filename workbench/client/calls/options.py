@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_type_hints
 
 import attrs
 
-from workbench.base.annotations import Fits, argument_problem
+from workbench.base.arguments import Fits, argument_problem
 from workbench.base.errors import Problem, unknown_name, visible
 from workbench.base.schema.walk import members, records, snake
 from workbench.client.calls.base_url import base_url_or_problem

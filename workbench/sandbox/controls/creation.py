@@ -3,7 +3,7 @@
 import re
 from typing import Annotated
 
-from workbench.base.annotations import Between
+from workbench.base.arguments import Between
 from workbench.base.errors import Problem, not_allowed
 from workbench.sandbox import cards, contracts, people
 from workbench.sandbox.context import RequestContext, not_found, usage_error, wrong_argument

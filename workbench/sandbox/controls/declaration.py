@@ -13,8 +13,8 @@ from typing import Any, Self, TypeVar
 
 import attrs
 
-from workbench.base.annotations import Between, argument_problem, kinds_of, limits_of
-from workbench.base.errors import ApiError, Problem, UsageError, argument_problems
+from workbench.base.arguments import Between, argument_problem, argument_problems, kinds_of, limits_of
+from workbench.base.errors import ApiError, Problem, UsageError
 from workbench.base.schema.walk import is_record
 from workbench.sandbox.context import Refused, control_error, error_of, not_found, wrong_argument
 from workbench.sandbox.engine import Engine

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
-from workbench.base.annotations import Between
+from workbench.base.arguments import Between
 from workbench.base.errors import Problem
 from workbench.base.schema.rules import FULL
 from workbench.base.schema.walk import change

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
-from workbench.base.annotations import Between
+from workbench.base.arguments import Between
 from workbench.base.errors import Problem, unknown_name
 from workbench.base.schema.walk import build, members, snake
 from workbench.base.system.http_post import ForbiddenUrl
