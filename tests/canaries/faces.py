@@ -168,7 +168,7 @@ def _recordings(_: Life, folder: Path) -> Iterator[str]:
             user = _people(api)
             api.list_contracts()
         yield path.read_text()
-        for to in ("pytest", "notebook", "har"):
+        for to in ("pytest", "har"):
             yield testing.to_text(api.journal, to)
             yield testing.to_text(api.sandbox.requests(), to)
         for entry in (*api.journal, *api.sandbox.requests()):
