@@ -268,6 +268,12 @@ def test_rosters_have_the_names_that_people_have(tmp_path: Path) -> None:
     roster.write_text("name\n" + "\n".join(names) + "\n", encoding="utf-8")
 
     assert read_roster(roster) == names
+    for content in (
+        "Vorname;Nachname\nZoë;Groß\nJörg;Käß\n".encode("cp1252"),
+        "last name\tfirst name\nGroß\tZoë\nKäß\tJörg\n".encode("utf-16"),
+    ):
+        roster.write_bytes(content)
+        assert read_roster(roster) == ["Zoë Groß", "Jörg Käß"]
     for bad, said in (("Ann\nBob\nAnn\n", "'Ann'"), ("Ann\nB\x07b\n", "name 2"), ("x" * 130_000, "name 1")):
         roster.write_text(bad, encoding="utf-8")
         with pytest.raises(UsageError, match=said):

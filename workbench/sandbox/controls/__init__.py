@@ -8,7 +8,8 @@ for the server, commands, sequences and documentation. Arguments are JSON values
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from workbench.base.errors import hide_arguments, nearest
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import nearest
 from workbench.sandbox import chain
 from workbench.sandbox.context import error_of, not_found, python_name
 from workbench.sandbox.controls.creation import CreationControls
