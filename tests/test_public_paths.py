@@ -69,6 +69,7 @@ KEEPER: Any = SimpleNamespace(receive=lambda headers, body: 204, books=dict)
 READERS: dict[str, tuple[str, Use]] = {
     "bulk.read_rows path": (".csv .xlsx .parquet .json .ndjson", wb.bulk.read_rows),
     "events.read_log paths": (".ndjson .ndjson.gz", lambda path: list(wb.events.read_log(path))),
+    "course.add path": (".toml", wb.course.add),
     "sequences.read_toml path": (".toml", wb.sequences.read_toml),
     "read_table path": (".parquet .csv .xlsx .json .ndjson", wb.read_table),
     "read_table mapping": (".toml", with_answers),

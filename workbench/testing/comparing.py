@@ -10,7 +10,8 @@ from typing import Any
 
 import attrs
 
-from workbench.base.errors import ApiError, Problem, UsageError, WrongEnvironment, hide_arguments, visible
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import ApiError, Problem, UsageError, WrongEnvironment, visible
 from workbench.base.schema import masks, walk
 from workbench.base.schema.rules import UUID
 from workbench.client.session import connect, sandbox_of, session_on

@@ -14,13 +14,13 @@ from typing import Any
 import attrs
 import orjson
 
+from workbench.base.arguments import hide_arguments_of_methods
 from workbench.base.errors import (
     ApiError,
     InvalidRequest,
     UnusableFile,
     UsageError,
     WorkbenchError,
-    hide_arguments_of_methods,
     visible,
 )
 from workbench.base.schema.rules import UUID

@@ -21,8 +21,8 @@ _LABELS = re.compile(r"[A-Z_]{2,40}(, ?[A-Z_]{2,40})*")
 _LIFETIMES = (600, 300)
 PARTS = frozenset(
     {
-        "account_defaults", "currency", "error_bodies", "extra_members", "null_values", "status_links",
-        "status_reasons", "success_codes", "tightened_roles", "unknown_values",
+        "account_currency", "account_defaults", "currency", "error_bodies", "extra_members", "null_values",
+        "status_links", "status_reasons", "success_codes", "tightened_roles", "unknown_values",
     }
 )  # fmt: skip
 """Settings that are collections; each step shows a part of them."""
@@ -74,6 +74,13 @@ def _lifetime(step: Step, attempt: Attempt, current: Any) -> Values:
 def _currency(step: Step, attempt: Attempt, current: Any) -> Values:
     currency = step.exchange.members.get("currency") if step.exchange is not None else None
     if isinstance(currency, str) and re.fullmatch("[A-Z]{3}", currency):
+        yield _toggled(current, currency)
+
+
+def _account_currency(step: Step, attempt: Attempt, current: Any) -> Values:
+    account = step.exchange.members.get("externalFiatAccount") if step.exchange is not None else None
+    currency = account.get("currency") if isinstance(account, dict) else None
+    if isinstance(currency, str) and re.fullmatch("[a-z]{3}", currency):
         yield _toggled(current, currency)
 
 
@@ -241,6 +248,7 @@ _BY_SETTING: Mapping[str, Proposal] = {
     "over_limit": _word_of("declinedReason"),
     "withdrawal_lifetime": _lifetime,
     "currency": _currency,
+    "account_currency": _account_currency,
     "status_links": _links,
     "status_reasons": _reasons,
     "success_codes": _success,

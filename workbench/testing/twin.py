@@ -18,6 +18,7 @@ from workbench.sandbox.context import NEVER, RequestContext, Seeds
 from workbench.sandbox.delivery import wire_event
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.store import Store
+from workbench.service.interface.table import INVALID_ACCOUNT
 from workbench.service.interface.vocabulary import Role
 from workbench.testing.facts import Facts, Reader, differing
 
@@ -169,6 +170,8 @@ class Twin:
         except orjson.JSONDecodeError:
             value = "text"
         reader = Reader(step.at, self.ids, self.signatures[recorded])
+        if step.name == "create_payment_account" and isinstance(value, dict):
+            facts["documented message"] = value.get("message") == INVALID_ACCOUNT.message
         return facts | reader.read("answer" if status < 400 else "error", value)
 
     def event_facts(self, step: Step, number: int, event: Mapping[str, Any]) -> Facts:

@@ -15,6 +15,7 @@ from workbench.base.errors import InvalidRequest, Problem, UsageError, not_allow
 from workbench.base.schema.readers import value_of
 from workbench.base.schema.walk import Array, Boolean, Date, Integer, Member, Nested, Numeric, camel, members, snake
 from workbench.base.system.limits import Limits, limits
+from workbench.runs.bulk.spreadsheets import damage
 from workbench.service.interface.table import OPERATIONS, Operation
 
 SHOWN = 20
@@ -164,6 +165,8 @@ def _cell(member: Member, value: object) -> Any:
     """
     kind = member.kind
     if isinstance(value, str):
+        if (damaged := damage(member, value)) is not None:
+            raise ValueError(damaged)
         return value_of(member, value) if isinstance(kind, Integer | Boolean) else value
     number = isinstance(value, int) or type(value).__name__ in {"float", "Decimal"}
     if number and not isinstance(kind, Integer | Boolean | Numeric | Array | Nested):

@@ -6,21 +6,21 @@ for the server, commands, sequences and documentation. Arguments are JSON values
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from workbench.base.errors import hide_arguments
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import nearest
 from workbench.sandbox import chain
-from workbench.sandbox.context import error_of, not_found
+from workbench.sandbox.context import error_of, not_found, python_name
 from workbench.sandbox.controls.creation import CreationControls
 from workbench.sandbox.controls.declaration import Control
 from workbench.sandbox.controls.lifecycles import LifecycleControls
 from workbench.sandbox.controls.reading import ReadingControls
 from workbench.sandbox.controls.state import StateControls
 from workbench.sandbox.controls.webhooks import WebhookControls
-from workbench.sandbox.timeline import WithTimeline
 
 
-class Controls(ReadingControls, CreationControls, LifecycleControls, StateControls, WebhookControls, WithTimeline):
+class Controls(ReadingControls, CreationControls, LifecycleControls, StateControls, WebhookControls):
     """All controls, as methods of a sandbox."""
 
     @hide_arguments
@@ -31,6 +31,12 @@ class Controls(ReadingControls, CreationControls, LifecycleControls, StateContro
             ApiError: The address does not belong to a teaching wallet.
         """
         return chain.TeachingWallet(self, admin)
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            public = [] if name.startswith("_") else [*map(python_name, CONTROLS), "clock", "cards", "create", "wallet"]
+            raise AttributeError(f"a sandbox has no control {name!r}{nearest(name, public)}")
 
     @property
     def create(self) -> "Create":
