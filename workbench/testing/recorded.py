@@ -418,12 +418,15 @@ def _lines(file: BinaryIO, path: Path, names: Mapping[str, str], reading: Readin
 def _rows(file: BinaryIO, path: Path, names: Mapping[str, str], reading: Reading) -> Iterator[Item | None]:
     """Yield the rows of a CSV file of exchanges or deliveries."""
     csv.field_size_limit(MAX_ENTRY)
-    rows = csv.DictReader(io.TextIOWrapper(file, "utf-8-sig", "replace", newline=""))
+    text = io.TextIOWrapper(file, "utf-8-sig", "replace", newline="")
+    rows = csv.DictReader(text)
     try:
         for number, row in enumerate(rows, 2):
             yield _kept(_line, row, f"{path.name}:{number}", reading, names)
     except csv.Error as error:
         reading.skip(f"not CSV ({error})", visible(path.name, 120))
+    finally:
+        text.detach()  # the file stays with its owner
 
 
 def _line(raw: dict[str, Any], place: str, reading: Reading, names: Mapping[str, str]) -> Item | None:
