@@ -93,9 +93,9 @@ class QuizResult(Display):
         require_widgets()
         from workbench.course.ask_view import AskView
 
-        name, field = self.quiz.id, self.allowed
+        name, field = self.quiz.id, "Answer"
         lines = (self.quiz.question, *(f"{letter})  {text}" for letter, text in self.quiz.options.items()))
-        asked = Display(Sheet(title="Quiz", words=lines))
+        asked = Display(Sheet(title="Quiz", words=lines, notes=(f"Answer with {self.allowed}.",)))
         if self.quiz.kind == "choice":
             buttons = {letter: lambda _, letter=letter: quiz(name, letter) for letter in self.quiz.options}
             AskView(asked, (), buttons)._ipython_display_()
