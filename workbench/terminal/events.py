@@ -40,6 +40,7 @@ def list_events(
     kind: _Kind | None = None,
     about: Text | None = None,
     last: Last = None,
+    follow: bool = False,
     where: Where = Where(),
     how: Output = Output(),
 ) -> None:
@@ -48,18 +49,30 @@ def list_events(
     Args:
         kind: Only events of this kind.
         about: Only events about this id.
+        follow: Print further events as they arrive, until Ctrl-C.
     """
-    with _inbox(where) as (inbox, _):
-        events = [
-            event
-            for event in inbox.events(kind)
-            if about is None or about in {getattr(event.body, "id", None), event.id}
-        ]
-        unreadable = inbox.unreadable()
-    for delivery in unreadable:
-        say(f"{delivery.arrived:%m-%d %H:%M}  stored, but could not be read: {delivery.reason}", error=True)
-    events = events[-last:] if last else events
-    show(_table(events, how) if how.output == "table" and not how.fields else events, how)
+    with ExitStack() as stack:
+        wait = stack.enter_context(waiting_for_signals()) if follow else None
+        inbox, _ = stack.enter_context(_inbox(where))
+
+        def stored(since: int) -> list[Any]:
+            found = inbox.stored(kind, since=since)
+            return [
+                row for row in found if about is None or about in {getattr(row.event.body, "id", None), row.event.id}
+            ]
+
+        rows = stored(0)
+        events = [row.event for row in rows][-last if last else 0 :]
+        for delivery in inbox.unreadable():
+            say(f"{delivery.arrived:%m-%d %H:%M}  stored, but could not be read: {delivery.reason}", error=True)
+        show(_table(events, how) if how.output == "table" and not how.fields else events, how)
+        while wait is not None:
+            flush_line()
+            wait(_POLL_INTERVAL)
+            new = stored(rows[-1].sequence if rows else 0)
+            for received in new:
+                _show_received(received, how)
+            rows = new or rows
 
 
 def _table(events: list[Any], how: Output) -> list[dict[str, Any]]:

@@ -20,7 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from workbench.base.errors import FileBusy, UnusableFile, advise, hide_arguments, visible
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import FileBusy, UnusableFile, advise, visible
 from workbench.base.system.files import file_system, make_folder, warn_if_shared
 from workbench.base.system.interrupts import uninterrupted
 from workbench.base.system.locks import FileLock

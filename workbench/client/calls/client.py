@@ -8,7 +8,8 @@ from typing import Any, Self, TypeVar
 
 import attrs
 
-from workbench.base.errors import InvalidArguments, NotSent, Problem, UsageError, advise, hide_arguments
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import InvalidArguments, NotSent, Problem, UsageError, advise
 from workbench.base.schema.walk import UnknownMember, build, given
 from workbench.client.calls.base import BaseClient, Connections
 from workbench.client.calls.building import argument_problems
