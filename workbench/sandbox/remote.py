@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from workbench.base.errors import NotSent, WrongEnvironment, hide_arguments, visible
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import NotSent, WrongEnvironment, visible
 from workbench.base.schema import strict_json
 from workbench.base.system.certificates import trusted
 from workbench.base.system.messages import LOOPBACK

@@ -46,8 +46,6 @@ COMMANDS: dict[str, dict[str, str]] = {
         "resend": "events:resend",
         "listen": "events:listen",
         "trigger": "events:trigger",
-        "watch": "watch:watch",
-        "tail": "watch:tail",
     },
     "test": {"explore": "testing:explore", "http": "testing:http", "regress": "testing:regress"},
     "sequences": {
@@ -182,8 +180,6 @@ _EXAMPLES = {
     "docs": "workbench docs user.updated",
     "contracts list": "workbench contracts list --fields id,tokens.balance",
     "events list": "workbench events list --kind transaction.created --last 5",
-    "events tail": "workbench events tail --json --url http://127.0.0.1:8080",
-    "events watch": "workbench events watch --url http://127.0.0.1:8080",
     "sandbox agent": "workbench sandbox agent --fresh",
     "profiles learn": "workbench profiles learn traffic.har webhooks.ndjson --out acme.toml",
     "profiles check": "workbench profiles check test",

@@ -29,7 +29,7 @@ from workbench.client.calls.request_checks import request_problems
 from workbench.service.interface.convert import MAX_BODY, placeholders
 from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS, Operation, Operations
-from workbench.service.rendering.show import curl
+from workbench.service.rendering.calls import curl
 from workbench.terminal.exits import DONE, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, complete_member, session

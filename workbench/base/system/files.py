@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from workbench.base.errors import Problem, UnusableFile, UsageError, advise, unusable_name
+from workbench.base.arguments import unusable_name
+from workbench.base.errors import Problem, UnusableFile, UsageError, advise
 
 _SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "fuse.rclone", "drvfs"})
 

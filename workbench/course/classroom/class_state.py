@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import UsageError, WorkbenchError, not_allowed
+from workbench.base.system.seconds import monotonic
 from workbench.course.classroom.actions import ACTIONS, EVENTS, note_of
 from workbench.course.classroom.class_results import ExerciseResult, Learner, Results, minutes_of
 from workbench.course.classroom.exports import export
@@ -164,7 +165,7 @@ class ClassState:
             what = f"the sandbox does not hold what the task needs ({why}): reset it, and begin the task again."
             return {**self._desk(learner, place).do(attrs.evolve(act, kind="about")), "missing": [what], "tried": True}
         if act.kind == "start" and task.traffic:
-            self._traffic[learner, place] = (act.task, time.monotonic())
+            self._traffic[learner, place] = (act.task, monotonic())
         return told
 
     def play(self, learner: str, place: str) -> None:
