@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import UsageError, WorkbenchError, not_allowed
+from workbench.base.system.seconds import monotonic
 from workbench.course.attempt import Attempt
 from workbench.course.classroom.actions import ACTIONS, EVENTS, note_of
 from workbench.course.classroom.class_results import ExerciseResult, Learner, Results, minutes_of
@@ -157,7 +158,7 @@ class ClassState:
             if not (attempt.is_begun and (task.minutes or not attempt.check(self._fetched(learner, place)))):
                 attempt.begin()
             if task.traffic:
-                self._traffic[learner, place] = (name, time.monotonic())
+                self._traffic[learner, place] = (name, monotonic())
             return {"facts": attempt.facts()}
 
     def check(self, learner: str, place: str, name: str) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from workbench.base.schema import strict_json
 from workbench.base.system.http_server import Handler, PortTaken, serving
 from workbench.base.system.locks import FileLock
 from workbench.base.system.messages import LOOPBACK, Request, Response
+from workbench.base.system.seconds import monotonic
 from workbench.course import membership
 from workbench.course.classroom.class_results import FINGERPRINT_DIGITS, MAX_LEARNERS, Learner
 from workbench.course.classroom.class_state import DISK_FULL, ClassState
@@ -190,8 +191,8 @@ class ClassServer(ClassState):
     async def _play(self, name: str, place: str) -> None:
         """Make due purchases of live traffic, at most once a second."""
         playing = self._traffic.get((name, place))
-        if playing is not None and playing[1] < time.monotonic() - 1:
-            self._traffic[name, place] = (playing[0], time.monotonic())
+        if playing is not None and playing[1] < monotonic() - 1:
+            self._traffic[name, place] = (playing[0], monotonic())
             await asyncio.to_thread(self.play, name, place)
 
     def _widen(self) -> None:
@@ -205,8 +206,8 @@ class ClassServer(ClassState):
 
     async def _late(self, code: str) -> LearnerSandboxes | None:
         """Return the sandboxes of a learner added by `class add` since; the file is read at most once a second."""
-        if self._looked_up < time.monotonic() - 1:
-            self._looked_up = time.monotonic()
+        if self._looked_up < monotonic() - 1:
+            self._looked_up = monotonic()
             await self._with_results(self._read_learners)
         return self._by_code.get(code)
 
@@ -222,7 +223,7 @@ class ClassServer(ClassState):
             return _answer(await self._with_results(self._status, name))
         if not is_json(request):
             return refused(415, NOT_JSON)
-        now = time.monotonic()
+        now = monotonic()
         if len(sandboxes.entries) == MAX_ENTRIES_A_MINUTE and sandboxes.entries[0] > now - 60:
             return refused(429, f"At most {MAX_ENTRIES_A_MINUTE} checks, hints and tasks a minute")
         sandboxes.entries.append(now)
@@ -319,7 +320,7 @@ class ClassServer(ClassState):
         """Return a ticket for a page, because a new tab cannot send the trainer's key."""
         if page not in _PRINTED:
             return refused(400, "no such page")
-        now = time.monotonic()
+        now = monotonic()
         self._tickets = {known: ticket for known, ticket in self._tickets.items() if ticket[1] > now}
         ticket = secrets.token_urlsafe(24)
         self._tickets[ticket] = page, now + _TICKET_SECONDS
@@ -327,7 +328,7 @@ class ClassServer(ClassState):
 
     async def _printed(self, ticket: str) -> Response:
         page, until = self._tickets.pop(ticket, ("", 0.0))
-        if not page or until < time.monotonic():
+        if not page or until < monotonic():
             return refused(401, "The link was already used or has expired; open the page from the board again")
         text = await self._with_results(self.export, page, _STYLESHEET)
         return Response(status=200, headers=PAGE_HEADERS, body=text.encode())
