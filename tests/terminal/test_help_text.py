@@ -55,7 +55,6 @@ NOT_RUN = {
     "sequences check": "needs a file of the user's",
     "journal resolve": "needs a call with an unknown outcome",
     "journal health": "ends with 5 where something needs attention",
-    "journal export": "needs the journal of an application",
     "journal unknown": "needs the journal of an application",
 }
 """Commands whose examples are checked for their form alone, and why."""

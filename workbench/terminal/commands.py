@@ -71,7 +71,6 @@ COMMANDS: dict[str, dict[str, str]] = {
         "unknown": "journal:list_unknown",
         "resolve": "journal:resolve",
         "health": "journal:health",
-        "export": "journal:export",
     },
     "profiles": {
         "list": "journal:list_profiles",
@@ -192,7 +191,6 @@ _EXAMPLES = {
     "sequences show": "workbench sequences show refund-full",
     "journal list": "workbench journal list --outcome unknown -n 5",
     "events resend": "workbench events resend EVENT-ID --forward-to http://127.0.0.1:8000/webhooks",
-    "journal export": "workbench journal export --path app.db > calls.ndjson",
     "journal resolve": "workbench journal resolve 4f1d done --note 'seen in the dashboard'",
     "journal unknown": "workbench journal unknown --path app.db",
     "course lab": "workbench course lab notebooks",

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
@@ -17,6 +16,7 @@ from workbench.base.schema.masks import DOTS
 from workbench.base.schema.readers import value_of
 from workbench.base.schema.walk import is_record, leaves
 from workbench.base.system.http_post import ANYWHERE, ForbiddenUrl, Target, check_url, post
+from workbench.base.system.seconds import monotonic
 from workbench.client.calls.keys import state_folder
 from workbench.client.webhooks.inbox import Inbox
 from workbench.client.webhooks.verify import sign
@@ -225,7 +225,7 @@ def listen(
         allow_host: Further host name of the receiver, such as that of a tunnel.
     """
     target = _target(forward_to) if forward_to else None
-    deadline = None if timeout is None else time.monotonic() + timeout
+    deadline = None if timeout is None else monotonic() + timeout
     with ExitStack() as stack:
         wait = stack.enter_context(waiting_for_signals())
         inbox, key = stack.enter_context(_inbox(where, unsigned=unsigned))
@@ -244,7 +244,7 @@ def listen(
                     return PARTLY if failed else DONE
             refused = _say_refused(inbox.refusals, refused)
             unread = _say_unreadable(inbox, unread)
-            if deadline is not None and time.monotonic() >= deadline:
+            if deadline is not None and monotonic() >= deadline:
                 return PARTLY if failed or count else DONE
             wait(_POLL_INTERVAL)
 

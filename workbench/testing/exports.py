@@ -1,4 +1,4 @@
-"""Export calls as a test, a HAR file or a curl command; private values are replaced by fictitious ones."""
+"""Export calls as a test or a HAR file; private values are replaced by fictitious ones."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,7 +22,6 @@ from workbench.runs.sequences.sequence import Sequence
 from workbench.service.interface.convert import converter
 from workbench.service.interface.examples import example_of
 from workbench.service.interface.table import OPERATIONS, PREFIX, Operation
-from workbench.service.rendering.calls import curl, python
 from workbench.testing.generated import from_journal
 
 Format = Literal["pytest", "har"]
@@ -74,23 +73,6 @@ def to_text(
         log = {"version": "1.2", "creator": creator, "entries": [_har_entry(call) for call in exported]}
         return strict_json.dumps({"log": log}).decode()
     return _pytest(from_journal(exported, name=name), seed)
-
-
-def call_as(entry: object, to: Literal["curl", "python"], *, base_url: str) -> str | None:
-    """Return one call as a curl command or a line of Python; None if its outcome is unknown.
-
-    Args:
-        entry: An entry of a journal, or one of `api.sandbox.requests()`.
-        to: "curl", which reads the key from the variable WORKBENCH_API_KEY, or "python".
-        base_url: Base URL of the service.
-    """
-    if (call := _call(entry)) is None:
-        return None
-    operation = OPERATIONS[call.operation]
-    request, _, _ = converter().read_request(operation, call.request, call.request)
-    if to == "curl":
-        return curl(operation, request, base_url=base_url, converter=converter(), reveal=True)
-    return python(operation, walk.given(request))
 
 
 def _call(entry: Any) -> _Call | None:
