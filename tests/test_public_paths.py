@@ -215,7 +215,7 @@ def test_every_reader_has_limits(name: str, tmp_path: Path) -> None:
 
 SEARCHED = {
     "to_file path": ("CSV", "XLSX", "Parquet", "exports of the panel", "reports about a client"),
-    "testing.record path": ("recordings and exports of calls",),
+    "testing.Corpus folder": ("recordings and exports of calls",), "testing.record path": ("recordings and exports of calls",),
     "Journal path": ("the journal", "the journal of production"), "Inbox path": ("the inbox",), "Sandbox path": ("the state folder",),
     "connect path": ("the state folder",), "bulk.run path": ("a bulk run's file",), "bulk.resume path": ("a bulk run's file",),
     "sequences.run path": ("a kept sequence's file",), "rewards.fetch path": ("tables",), "reports.record_balances path": ("Parquet",),
