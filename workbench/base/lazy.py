@@ -31,17 +31,18 @@ def public_names(package: str, names: Mapping[str, str]) -> "tuple[Callable[[str
 
         if name == "__all__":
             return public
-        if name not in names:
+        if name not in names or sys._getframe(1).f_globals.get("__name__") == "freezegun.api":
+            # That one reads every name of each module, which would load all of it while time is frozen.
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, colon, attribute = names[name].partition(":")
         loaded: object = import_module(module)
         if attribute or not colon:
             loaded = getattr(loaded, attribute or name)
         if hasattr(loaded, "__code__"):
-            from workbench.base import errors
+            from workbench.base import arguments
 
-            if loaded.__code__.co_filename != errors.__file__:  # not needed between the files of a package
-                loaded = errors.hide_arguments(loaded)  # type: ignore[arg-type]
+            if loaded.__code__.co_filename != arguments.__file__:  # not needed between the files of a package
+                loaded = arguments.hide_arguments(loaded)  # type: ignore[arg-type]
         setattr(sys.modules[package], name, loaded)
         return loaded
 

@@ -10,13 +10,8 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from workbench.base.errors import (
-    Problem,
-    UnusableFile,
-    UsageError,
-    hide_arguments_of_methods,
-    not_allowed,
-)
+from workbench.base.arguments import hide_arguments_of_methods
+from workbench.base.errors import Problem, UnusableFile, UsageError, not_allowed
 from workbench.base.system.http_post import THIS_MACHINE
 from workbench.base.system.messages import BROKEN, LOOPBACK, Request, Response
 from workbench.sandbox.behavior import Behavior, BehaviorName, read_behavior

@@ -4,12 +4,12 @@ import errno
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from workbench.base.errors import Problem, UnusableFile, UsageError, advise, unusable_name
+from workbench.base.arguments import unusable_name
+from workbench.base.errors import Problem, UnusableFile, UsageError, advise
 
 _SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "fuse.rclone", "drvfs"})
 
@@ -35,6 +35,8 @@ def check_name(path: str | os.PathLike[str]) -> None:
         raise UsageError([Problem("", "path", "must be text or a path")])
     try:
         os.lstat(path)
+    except FileNotFoundError:  # a file to be written
+        return
     except (OSError, ValueError) as error:
         if problem := unusable_name(error):
             raise UsageError([Problem("", "path", problem)]) from None
@@ -81,19 +83,17 @@ def write_file(path: Path, write: Callable[[BinaryIO], Any] | bytes, *, private:
         OSError: It cannot be written; the previous content is unchanged.
     """
     path = path.resolve()  # a link stays one
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.{os.getpid()}-", suffix=path.suffix)
+    name = path.with_name(f".{path.name[:40]}.{os.getpid()}-{os.urandom(4).hex()}{path.suffix}")
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = os.open(name, flags, 0o600 if private else 0o666)  # less what the process's mask takes away
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(write) if isinstance(write, bytes) else write(file)
             file.flush()
-            if not private:
-                mask = os.umask(0)
-                os.umask(mask)
-                os.fchmod(file.fileno(), 0o666 & ~mask)
             os.fsync(file.fileno())
-        Path(name).replace(path)
+        name.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
 

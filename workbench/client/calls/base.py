@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from workbench import __version__
-from workbench.base.errors import Problem, UsageError, advise, hide_arguments, hide_arguments_of_methods
+from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
+from workbench.base.errors import Problem, UsageError, advise
 from workbench.client.calls.base_url import base_url as read_base_url
 from workbench.client.calls.building import from_wire
 from workbench.client.calls.exchange import IDEMPOTENCY, RESPONSES

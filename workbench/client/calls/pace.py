@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from workbench.base.system.seconds import monotonic
+
 FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0
 LONGEST_WAIT = 60.0  # a Retry-After beyond this is reported, not waited for
 BUDGET, COST, COST_OF_TIMEOUT, EARNED = 500, 5, 10, 1
@@ -20,7 +22,7 @@ class Clock:
 
     def monotonic(self) -> float:
         """Return seconds of a monotonic clock."""
-        return time.monotonic()
+        return monotonic()
 
     def sleep(self, seconds: float) -> None:
         """Sleep for a number of seconds."""
@@ -50,7 +52,7 @@ def delay(tries: int, fraction: float) -> float:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Parse a Retry-After header, in seconds or as a date relative to `Date`; None if missing or invalid.
+    """Parse a Retry-After header, in seconds or as a date relative to `Date`; None if missing, unreadable or 0.
 
     assumed: rate_limits
     """
@@ -59,9 +61,11 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
         return None
     text = value.strip()
     if text.isascii() and text.replace(".", "", 1).isdigit():
-        return float(text)
-    when = http_date(text)
-    return None if when is None else when - (http_date(headers.get("date")) or now.timestamp())
+        seconds = float(text)
+    else:
+        when = http_date(text) or 0.0
+        seconds = when - (http_date(headers.get("date")) or now.timestamp())
+    return seconds if seconds > 0 else None
 
 
 def http_date(text: str | None) -> float | None:

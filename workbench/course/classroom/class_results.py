@@ -1,7 +1,5 @@
 """Learners, exercise results, locks and notes of a class, in one SQLite file."""
 
-import csv
-import io
 import json
 import re
 import secrets
@@ -26,17 +24,14 @@ CREATE TABLE entry (
     id INTEGER PRIMARY KEY, at REAL NOT NULL, learner TEXT NOT NULL, kind TEXT NOT NULL, exercise TEXT NOT NULL,
     detail TEXT NOT NULL)
 """
-_WORDS = (
-    "amber", "apple", "aspen", "birch", "cedar", "cherry", "clover", "cobalt", "coral", "crane", "daisy", "dove",
-    "ember", "falcon", "fern", "finch", "flint", "fox", "ginger", "hazel", "heron", "indigo", "iris", "ivory",
-    "jasper", "juniper", "kiwi", "lark", "laurel", "lemon", "lilac", "linen", "lotus", "mango", "maple", "marble",
-    "mint", "moss", "oak", "olive", "onyx", "opal", "orchid", "otter", "pearl", "pepper", "pine", "plum", "poppy",
-    "quartz", "raven", "robin", "rose", "ruby", "saffron", "sage", "slate", "sparrow", "teal", "thyme", "tulip",
-    "violet", "willow", "wren",
-)  # fmt: skip
+_WORDS = tuple(Path(__file__).with_name("words.txt").read_text(encoding="ascii").split())
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
 _PARTS = re.compile(r"(\d+)")
 _JOINERS = re.compile(r"(?<=\S)[\u200c\u200d\ufe0e\ufe0f](?=\S|$)")  # inside Persian and Indic names, and emoji
+_NAMES = frozenset({"name", "names", "learner", "student", "id", "teilnehmer", "nom", "nombre", "nome"})
+_PARTS_OF_NAMES = ("first name", "first_name", "firstname", "given name", "vorname", "prénom", "last name", "last_name",
+                   "lastname", "surname", "family name", "nachname")  # fmt: skip
+"""Names of columns with a part of a name, in the order in which the parts are joined."""
 MAX_LEARNERS = 200
 MAX_NAME = 80
 FINGERPRINT_DIGITS = 32  # of a link: 128 bits, which nobody finds another certificate for
@@ -71,22 +66,26 @@ class ExerciseResult:
 
 
 def read_roster(source: str | Path) -> list[str]:
-    """Return the names of the learners: the first column of a CSV file, or "Learner 1" and so on for a number.
+    """Return the names of the learners: of a file of any program, or "Learner 1" and so on for a number.
+
+    The names are in the first column, or in those that are called first and last name.
 
     Raises:
-        UsageError: The file does not exist or has no names, duplicate names or too many names.
+        UsageError: The file cannot be read, or has no names, duplicate names or too many names.
     """
     text = str(source)
     if text.isascii() and text.isdigit():
         names = [f"Learner {number}" for number in range(1, min(int(text), MAX_LEARNERS + 1) + 1)]
     else:
-        try:
-            content = Path(source).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"learners: cannot read {visible(text, 200)}: {error}", of="class") from None
-        names = [row[0].strip() for row in csv.reader(io.StringIO(content)) if row and row[0].strip()]
-        if names and names[0].lower() in ("name", "learner", "student", "id"):
-            names = names[1:]
+        from workbench.analysis.tables.read_table import read_table  # needs pandas, the rest of a class does not
+
+        rows = [[str(cell).strip() for cell in row] for row in read_table(Path(source), header=0).fillna("").to_numpy()]
+        head = [cell.casefold() for cell in rows[0]] if rows else []
+        is_head = bool({*head} & (_NAMES | {*_PARTS_OF_NAMES}))
+        parts = [number for part in _PARTS_OF_NAMES for number, cell in enumerate(head) if cell == part]
+        lines = rows[is_head:]
+        names = [" ".join(filter(None, (line[column] for column in parts or [0]))) for line in lines]
+        names = [name for name in names if name]
     if not names or len(names) > MAX_LEARNERS:
         raise UsageError(f"learners: 1 to {MAX_LEARNERS} are needed, not {len(names)}", of="class")
     _check_names(names)

@@ -8,7 +8,8 @@ for the server, commands, sequences and documentation. Arguments are JSON values
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from workbench.base.errors import hide_arguments, nearest
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import nearest
 from workbench.sandbox import chain
 from workbench.sandbox.context import error_of, not_found, python_name
 from workbench.sandbox.controls.creation import CreationControls
@@ -17,10 +18,9 @@ from workbench.sandbox.controls.lifecycles import LifecycleControls
 from workbench.sandbox.controls.reading import ReadingControls
 from workbench.sandbox.controls.state import StateControls
 from workbench.sandbox.controls.webhooks import WebhookControls
-from workbench.sandbox.timeline import WithTimeline
 
 
-class Controls(ReadingControls, CreationControls, LifecycleControls, StateControls, WebhookControls, WithTimeline):
+class Controls(ReadingControls, CreationControls, LifecycleControls, StateControls, WebhookControls):
     """All controls, as methods of a sandbox."""
 
     @hide_arguments

@@ -3,6 +3,7 @@
 import re
 from typing import Annotated
 
+from workbench.base.arguments import Between
 from workbench.base.errors import Problem, not_allowed
 from workbench.sandbox import cards, contracts, people
 from workbench.sandbox.context import RequestContext, not_found, usage_error, wrong_argument
@@ -15,7 +16,7 @@ from workbench.sandbox.control_records import (
     TenantKey,
     from_json,
 )
-from workbench.sandbox.controls.declaration import CENTS, Between, ControlGroup, Record, control
+from workbench.sandbox.controls.declaration import CENTS, ControlGroup, Record, control
 from workbench.sandbox.world import PRIMARY, add_key, add_tenant
 from workbench.service.interface.contracts import IssuingContract
 from workbench.service.interface.vocabulary import EventApplicationStatus, Role

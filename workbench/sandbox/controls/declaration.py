@@ -9,36 +9,20 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import wraps
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_origin
+from typing import Any, Self, TypeVar
 
 import attrs
 
-from workbench.base.errors import ApiError, Problem, UsageError, argument_problems, not_allowed
+from workbench.base.arguments import Between, argument_problem, argument_problems, kinds_of, limits_of
+from workbench.base.errors import ApiError, Problem, UsageError
 from workbench.base.schema.walk import is_record
 from workbench.sandbox.context import Refused, control_error, error_of, not_found, wrong_argument
 from workbench.sandbox.engine import Engine
+from workbench.service.interface.naming import operation_named
+from workbench.service.interface.table import OPERATIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
 Record = dict[str, Any]
-_KINDS: Mapping[Any, str] = {
-    str: "text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    Mapping: "an object",
-}
-
-
-@attrs.frozen
-class Between:
-    """Minimum and maximum of a numeric argument."""
-
-    low: float
-    high: float
-    unit: str = ""
-
-
 CENTS = Between(1, 10**12, "cents")
 
 
@@ -112,16 +96,6 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
     return declare
 
 
-def limits_of(hint: object) -> tuple[Any, Any]:
-    """Return the type of an annotation and the limits of its values; literals are the values of a text."""
-    declared, limit = get_args(hint)[:2] if get_origin(hint) is Annotated else (hint, None)
-    kinds = (declared, *get_args(declared))
-    literal = next((kind for kind in kinds if get_origin(kind) is Literal), None)
-    if literal is None:
-        return declared, limit
-    return str | None if NoneType in kinds else str, get_args(literal)
-
-
 def _all_checked(row: Control, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a control converted to their declared types, before they are run or serialized."""
     try:
@@ -131,28 +105,19 @@ def _all_checked(row: Control, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _checked(name: str, hint: Any, value: Any) -> Any:
-    """Return an argument converted to its declared type; numbers may come from JSON."""
+    """Return an argument converted to its declared type; numbers may come from JSON, operations have several names."""
     declared, limit = limits_of(hint)
-    kinds = get_args(declared) if get_origin(declared) is UnionType else (declared,)
-    if value is None and NoneType in kinds:
-        return None
-    if float in kinds and type(value) in (int, Decimal):
+    if float in kinds_of(declared) and type(value) in (int, Decimal):
         value = float(value)
-    kind = next(get_origin(kind) or kind for kind in kinds if kind is not NoneType)
-    right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-    allowed = _KINDS[kind]
-    if isinstance(limit, Between):
-        right = right and limit.low <= value <= limit.high
-        allowed += f"{limit.unit and f' of {limit.unit}'} from {limit.low:,} to {limit.high:,}"
-    elif limit is not None:
-        right = right and value in tuple(limit)
-    if not right:
-        if limit is not None and not isinstance(limit, Between):
-            raise wrong_argument(not_allowed(name, value, limit))
+    if isinstance(value, str) and isinstance(limit, tuple) and value not in limit and {*OPERATIONS} & {*limit}:
+        row = operation_named(value)
+        value = row.name if row is not None else value
+    if problem := argument_problem(name, value, hint):
         if is_record(value):
-            id_ = name if hasattr(value, name) else "id"
-            allowed += f", not the record; write its .{id_}"
-        raise wrong_argument(Problem(name, "type", f"must be {allowed}"))
+            member = name if hasattr(value, name) else "id"
+            text = f"{problem.message.partition(', not ')[0]}, not the record; write its .{member}"
+            problem = Problem(name, problem.rule, text)
+        raise wrong_argument(problem)
     return value
 
 
@@ -188,10 +153,14 @@ class ControlGroup:
         return seen
 
     def _record(self, kind: str, key: str) -> Record:
+        """Return a record: of any tenant for the operator, who has the full key, else of the key's tenant."""
         record: Record | None = self._engine.store.get(kind, key.lower())
-        if record is None:
+        if record is None or not self._may_act_on(record):
             raise not_found(kind.replace("_", " ").capitalize())
         return record
+
+    def _may_act_on(self, record: Record) -> bool:
+        return self._key == self._engine.full_key or bool(record["tenant"] == self._tenant_id())
 
     def _tenant_id(self, api_key: str | None = None) -> str:
         """Return the id of a key's tenant. The default is the key of the sandbox; "" if that is unknown."""

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
+from workbench.base.arguments import Between
 from workbench.base.errors import Problem, unknown_name
 from workbench.base.schema.walk import build, members, snake
 from workbench.base.system.http_post import ForbiddenUrl
 from workbench.sandbox.context import moment_of, not_found, wrong_argument
 from workbench.sandbox.control_records import Delivery, Endpoint, FaultRule, FlushResult
-from workbench.sandbox.controls.declaration import Between, ControlGroup, Record, control
+from workbench.sandbox.controls.declaration import ControlGroup, Record, control
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.faults import BODIES, OF_DELIVERIES, FaultKind, FaultTarget
 from workbench.service.interface import table
@@ -121,7 +122,7 @@ class WebhookControls(ControlGroup):
         """
         engine = self._engine
         event = engine.event_of(event_id)
-        if event is None:
+        if event is None or not self._may_act_on(event):
             raise not_found("Delivery")
         chosen = engine.store.all("endpoint") if endpoint_id is None else [self._record("endpoint", endpoint_id)]
         again = []
