@@ -24,6 +24,9 @@ from workbench.service.interface.events import EVENT_KINDS, Event
 DELIVERY = "delivery"
 """Source of a time that is not in the event: its delivery, or its time in the sandbox."""
 
+ARRIVAL = "arrival"
+"""Source of a time that is the arrival of a delivery by the clock of this machine."""
+
 COMPUTED = ("kind", "at", "at_source")
 """Columns of event frames that are not members of the event."""
 
