@@ -68,10 +68,6 @@ docs: setup ## Write the pages and pictures that are made from the code
 	@$(PY) -m tests.tables.listing
 	@$(PY) -m tests.sandbox.facts
 
-.PHONY: site
-site: setup ## Build the documentation as a site, in build/site
-	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
-
 # ---------------------------------------------------------------- checking
 
 .PHONY: check

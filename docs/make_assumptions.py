@@ -1,15 +1,13 @@
 """Write docs/assumptions.md from the declarations: `python docs/make_assumptions.py`."""
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from docs.make_interface import table
 from workbench.base.schema.fields import Confidence
-from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS, Assumption, Behavior, assumptions
-from workbench.service.interface.table import OPERATIONS
+from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS, Behavior, assumptions
 
 PAGE = Path(__file__).parent / "assumptions.md"
 MEANINGS = {
@@ -23,62 +21,46 @@ INTRODUCTION = """# Assumptions
 The interface document leaves things open: names, required members, error bodies, events, and much of how the service behaves. What
 the workbench assumes there is listed on this page, in `wb.assumptions()` and by `workbench docs assumptions`. An assumption is marked
 where it applies, too: `~` in forms and tables, `x-assumed` in `/openapi.json`, and each answer of the sandbox names those it
-rests on in the header `workbench-assumed`.
+rests on in the header `workbench-assumed`. Assumptions about members of records and about errors stand on [the interface page](interface.md), where they apply.
 
 This page is written by `python docs/make_assumptions.py`; a test compares it with the code.
 """
-BEHAVIOR = """
-The sandbox has two behaviors. `documented` follows the letter of the document wherever it says anything; `observed` follows what
-live services were seen to do. `wb.connect(behavior="observed")` chooses one, and where the table shows values,
-`wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile changes one of them. *As said*: both act as the third column says.
+SETTINGS = """
+The sandbox has two presets. `documented` follows the letter of the document wherever it says anything; `observed` follows what
+live services were seen to do: `wb.connect(behavior="observed")`. `wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile changes one value.
 """
 
 
 def value(x: Any) -> str:
     """Return a value of a setting."""
-    return "*as said*" if x is ... else f"`{x!r}`"
+    return f"`{x!r}`"
 
 
-def behavior_row(row: Behavior) -> list[str]:
-    """Return the row of a behavior, with both values side by side."""
+def setting_row(row: Behavior) -> list[str]:
+    """Return the row of a behavior whose value can be chosen, with the values of both presets."""
     others = ", ".join({ANY: "another", STATUS: "a status"}.get(str(other)) or value(other) for other in row.others)
-    cells = [row.says, value(row.documented), value(row.observed), others or "–", row.confidence, row.reason]
-    return [f"`{row.id}`", row.where, *cells]
+    presets = (
+        value(row.documented) if row.documented == row.observed else f"{value(row.documented)}, {value(row.observed)}"
+    )
+    return [f"`{row.id}`", row.where, row.says, presets, others, row.confidence, row.reason]
 
 
-def rows(listed: Iterable[Assumption]) -> Iterator[list[str]]:
-    """Yield the rows of assumptions about declarations; those with one reason in one place share a row."""
-
-    def alike(one: Assumption) -> tuple[str, ...]:
-        return one.where, one.reason, one.confidence, one.change.partition(".")[0]
-
-    for _, group in groupby(sorted(listed, key=alike), key=alike):
-        held = list(group)
-        change = (
-            held[0].change
-            if len(held) == 1
-            else held[0].change.replace(held[0].id, f"{held[0].id.partition('.')[0]}.…")
-        )
-        values = "<br>".join(one.value for one in held)
-        yield [held[0].where, values, held[0].confidence, held[0].reason, change]
+def fixed_row(row: Behavior) -> list[str]:
+    """Return the row of a behavior that is the same in both presets and cannot be chosen."""
+    return [f"`{row.id}`", row.where, row.says, row.confidence, row.reason]
 
 
 def page() -> str:
     """Return the page."""
-    columns = ("Where", "What is assumed", "Known", "Why", "Change")
-    others = [one for one in assumptions() if one.id not in BEHAVIORS]
-    members = [one for one in others if one.where[:1].isupper() and " " not in one.where]
-    failures = [one for one in others if one.where in OPERATIONS]
-    answers = [one for one in others if one not in members and one not in failures]
+    settable = [row for row in BEHAVIORS.values() if row.documented is not ...]
+    fixed = [row for row in BEHAVIORS.values() if row.documented is ...]
     parts = [INTRODUCTION, "## How well an assumption is known\n"]
     parts += table(("Known", "Meaning", "Assumptions"), counted())
-    parts += ["\n## Behavior\n" + BEHAVIOR]
-    parts += table(
-        ("Name", "Where", "What is assumed", "`documented`", "`observed`", "Can be", "Known", "Why"),
-        map(behavior_row, BEHAVIORS.values()),
-    )
-    for title, listed in (("Members of records", members), ("Failures", failures), ("Answers", answers)):
-        parts += [f"\n## {title}\n", *table(columns, rows(listed))]
+    parts += ["\n## Settings\n" + SETTINGS]
+    columns = ("Name", "Where", "What is assumed", "`documented`, `observed` if another", "Can also be", "Known", "Why")
+    parts += table(columns, map(setting_row, settable))
+    parts += ["\n## The same in both presets\n\nThese cannot be changed.\n"]
+    parts += table(("Name", "Where", "What is assumed", "Known", "Why"), map(fixed_row, fixed))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).rstrip() + "\n"
 
 

@@ -264,9 +264,8 @@ def states() -> Iterator[str]:
 
 
 def failure_row(failure: Failure) -> list[str]:
-    """Return the row of a failure."""
-    mark = f"assumed ({failure.assumed.confidence})" if failure.assumed else ""
-    return [str(failure.status), f"`{failure.error}`", f"`{failure.message}`", failure.when, mark]
+    """Return the row of a failure, without the endpoints that answer it."""
+    return [str(failure.status), f"`{failure.error}`", f"`{failure.message}`", failure.when]
 
 
 def endpoint(operation: Operation[..., Any]) -> Iterator[str]:
@@ -288,7 +287,7 @@ def endpoint(operation: Operation[..., Any]) -> Iterator[str]:
     named = f"{'a list of ' if operation.many else ''}[{answer.__name__}](#{slug(section_of(answer))})"
     yield f"Response {operation.success}: {named if walk.members(answer) else 'no body'}.\n"
     yield from reasons([("response", operation.assumed)])
-    yield from table(("Status", "Error", "Message", "When", ""), map(failure_row, operation.failures))
+    yield f"[Errors](#errors): {', '.join(str(status) for status in sorted({failure.status for failure in operation.failures}))}.\n"
 
 
 def events() -> Iterator[str]:
@@ -320,7 +319,7 @@ def errors() -> Iterator[str]:
     rows = sorted(grouped.items(), key=lambda pair: (pair[0].status, pair[0].error))
     yield from table(
         ("Status", "Error", "Message", "When", "Endpoints", ""),
-        ([*failure_row(failure)[:4], ", ".join(f"[{n}](#endpoints-{n})" for n in numbers), "assumed" if failure.assumed else ""]
+        ([*failure_row(failure), ", ".join(f"[{n}](#endpoints-{n})" for n in numbers), "assumed" if failure.assumed else ""]
          for failure, numbers in rows),
     )  # fmt: skip
     yield from reasons((f"{row.status} {row.message}", row.assumed) for row, _ in rows)

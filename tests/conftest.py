@@ -19,6 +19,16 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
+_HELPERS = ("*.py", "[a-z]*/*.py")
+pytest.register_assert_rewrite(  # a failed assertion of a helper shows its values
+    *{
+        ".".join(path.relative_to(HERE.parent).with_suffix("").parts)
+        for pattern in _HELPERS
+        for path in HERE.glob(pattern)
+        if not path.name.startswith(("test_", "conftest", "__"))
+    }
+    - sys.modules.keys()
+)
 SAMPLES = HERE / "samples"
 RECORDED = SAMPLES / "recorded"
 """Bodies with the structure met in practice; people, ids and addresses are made up."""

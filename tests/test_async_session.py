@@ -176,7 +176,7 @@ THREADED: dict[str, Callable[[Any], object]] = {
     ),
 }
 """Functions that need a session of `connect()`, called with an async one."""
-ANY_SESSION = {"sequences.run", "rewards.fetch", "reports.deliveries", "course.board", "course.check", "course.notes"}
+ANY_SESSION = {"sequences.run", "rewards.fetch", "reports.deliveries", "course.check", "course.notes"}
 ANY_SESSION |= {"testing.record", "bulk.investigate"}
 """Functions of a session that are awaited, or that make no call with it."""
 AFTER_CHECKS = {"bulk.resume"}

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from docs import make_agents, make_assumptions, make_events, make_interface
+from docs import make_assumptions, make_events, make_interface
+from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import OPERATIONS
 
 ROOT = Path(__file__).parent.parent
@@ -71,10 +72,16 @@ def test_events_are_written_from_the_declarations() -> None:
 
 
 def test_the_texts_for_agents_are_current() -> None:
-    """`python -m docs.make_agents` writes docs/SKILL.md and docs/llms.txt anew."""
-    for path, text in make_agents.TEXTS.items():
-        assert path.read_text(encoding="utf-8") == text()
-    assert all(f"`{name}`" in make_agents.skill() and f"[{name}]" in make_agents.llms() for name in OPERATIONS)
+    """SKILL.md and llms.txt name each operation and each kind of event, in the words of their declarations."""
+    skill = (ROOT / "workbench/testing/SKILL.md").read_text(encoding="utf-8")
+    index = (ROOT / "docs/llms.txt").read_text(encoding="utf-8")
+    for name, row in OPERATIONS.items():
+        assert f"| `{name}` | `{row.method} {row.path}` |" in skill
+        assert row.doc in skill
+        assert f"[{name}](interface.html#{name.replace('_', '-')}): {row.doc}" in index
+    for name, kind in EVENT_KINDS.items():
+        assert f"- `{name}`: {kind.doc}" in skill
+        assert f"- [{name}](events.html): {kind.doc}" in index
 
 
 def test_assumptions_are_written_from_the_declarations() -> None:

@@ -1,10 +1,14 @@
 """The server of the Model Context Protocol, spoken to by the client of its own SDK."""
 
 import asyncio
+import http.server
 import json
 import os
 import random
+import re
+import site
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +20,10 @@ import mcp.types as types
 import pytest
 
 import workbench as wb
+from workbench.base.schema.walk import leaves, snake
+from workbench.sandbox.control_records import private_members
+from workbench.sandbox.controls.reading import RECORD_KINDS
+from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import OPERATIONS
 from workbench.testing.agent_tools import make_server
 
@@ -55,12 +63,6 @@ def test_an_agent_explores_and_simulates() -> None:
         await call(client, "call", "simulate_refund", transactionId=answer["transactionId"], amount=120)
         state = await call(client, "control", "state", recordId=answer["transactionId"])
         assert (state["settled"], state["refunded"]) == (420, 120)
-        names = (await call(client, "describe"))["sequences"]
-        run = await call(client, "run_sequence", "refund-full", amount=2500)
-        assert "refund-full" in names
-        assert {step["outcome"] for step in run["steps"]} == {"done"}
-        assert {2500} <= {step["amount"] for step in run["steps"]}
-        assert "=" not in json.dumps(run)  # no Python repr
         assert (await call(client, "control", "advance", hours=2))["now"]
 
     with wb.connect() as api:
@@ -70,7 +72,7 @@ def test_an_agent_explores_and_simulates() -> None:
 def test_tools_are_few_and_their_definitions_small() -> None:
     async def conversation(client: mcp.Client) -> None:
         tools = (await client.list_tools()).tools
-        assert {tool.name for tool in tools} == {"describe", "call", "control", "run_sequence"}
+        assert {tool.name for tool in tools} == {"describe", "call", "control"}
         assert len(json.dumps([tool.model_dump(mode="json") for tool in tools])) < 15_000
 
     with wb.connect() as api:
@@ -81,7 +83,7 @@ def test_descriptions_are_made_from_the_declarations() -> None:
     async def conversation(client: mcp.Client) -> None:
         listed = await call(client, "describe")
         assert set(listed["operations"]) == set(OPERATIONS)
-        for name in (*listed["operations"], *listed["controls"], *listed["sequences"]):
+        for name in (*listed["operations"], *listed["controls"]):
             schema = (await call_describe(client, name))["arguments"]
             jsonschema.Draft202012Validator.check_schema(schema)
             assert not any("_" in argument for argument in schema["properties"]), name
@@ -92,11 +94,7 @@ def test_descriptions_are_made_from_the_declarations() -> None:
         jsonschema.validate({"cardId": USER, **PURCHASE}, schema)
         assert (await call_describe(client, "create_user_application"))["arguments"]["properties"]
         assert not {"wallet_sign", "create_key", "execute"} & set(listed["controls"])
-
-    async def call_describe(client: mcp.Client, name: str) -> Any:
-        answer = await client.call_tool("describe", {"name": name})
-        assert not answer.is_error, answer.content[0].text
-        return json.loads(answer.content[0].text)
+        assert not [name for name in listed["controls"] if name.endswith("_endpoint")]
 
     with wb.connect() as api:
         talk(api, conversation)
@@ -110,23 +108,113 @@ def test_a_refusal_is_a_result_that_says_so() -> None:
         for name in ("wallet_sign", "create_key", "nothing"):
             assert "no control" in await refused(client, "control", {"name": name, "arguments": {}})
         message = await refused(client, "control", {"name": "guide", "arguments": {"apiKey": "x"}})
-        assert "no argument apiKey" in message
+        assert "apiKey is not an argument" in message
 
     with wb.connect() as api:
         talk(api, conversation)
 
 
-def test_private_values_are_masked() -> None:
+def private_values(api: wb.Session) -> set[str]:
+    """Return every text of the sandbox's world that is private in a record of the interface, of some length."""
+    held: set[str] = set()
+
+    def collect(stored: Any, name: str) -> None:
+        if isinstance(stored, dict):
+            for inner, value in stored.items():
+                collect(value, inner)
+        elif isinstance(stored, list | tuple):
+            for value in stored:
+                collect(value, name)
+        elif name in private_members() and len(str(stored)) > 5 and "SANDBOX" not in str(stored):
+            held.add(str(stored))
+
+    for kind in RECORD_KINDS:
+        for stored in api.sandbox.records(kind, all_tenants=True):
+            collect(dict(stored), kind)
+    return held - {"1 Example Street", "2 Example Street"}  # also in the public address of a contract's bank
+
+
+def test_no_private_value_reaches_an_agent() -> None:
+    """Each control and each read, with ids of every kind: no account number, name, birth date or address in an answer."""
+
     async def conversation(client: mcp.Client) -> None:
         guide = await call(client, "control", "guide")
-        user = guide["users"]["approved"][0]
-        state = await call(client, "control", "state", recordId=user)
-        events = await call(client, "control", "events")
-        assert "•" in json.dumps(state, ensure_ascii=False)
-        account = await call(client, "control", "state", recordId=guide["paymentAccounts"][0])
-        assert "000123450000" not in json.dumps([account, events])
+        ids = re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", json.dumps(guide))
+        answers = [json.dumps(guide)]
+        for name in (await call(client, "describe"))["controls"]:
+            described = await call_describe(client, name)
+            required, choices = described["arguments"]["required"], described["arguments"]["properties"]
+            for key in (*ids[::3], *choices.get("kind", {}).get("enum", ())):
+                if name in ("flush", "advance", "reset") or (name == "events" and key in ids):
+                    continue
+                given = {argument: choices[argument].get("enum", [key])[0] for argument in required}
+                given |= {"kind": key} if key in choices.get("kind", {}).get("enum", ()) else {}
+                answer = await client.call_tool("control", {"name": name, "arguments": given})
+                answers.append(answer.content[0].text)
+        listed = {"userId": guide["rewardsUsers"][0]["id"]}
+        answers.append(json.dumps(await call(client, "call", "list_rewards_activity", **listed)))
+        answers.append(json.dumps(await call(client, "call", "list_contracts")))
+        text = "".join(answers)
+        assert "•" in text
+        assert [value for value in held if value in text] == []
 
-    with wb.connect() as api:
+    with wb.connect(seed=7) as api:
+        held = private_values(api)
+        assert "000408962227" in held
+        assert len(held) > 50
+        talk(api, conversation)
+
+
+async def call_describe(client: mcp.Client, name: str) -> Any:
+    answer = await client.call_tool("describe", {"name": name})
+    assert not answer.is_error, answer.content[0].text
+    return json.loads(answer.content[0].text)
+
+
+def test_numbers_of_an_answer_are_numbers() -> None:
+    """What is a number on the wire is one for an agent, as an exchange rate; what is text stays text."""
+
+    async def conversation(client: mcp.Client) -> None:
+        answers = await call(client, "call", "list_contracts")
+        assert [contract["tokens"] for contract in answers] == [contract["tokens"] for contract in sent]
+
+    with wb.connect(seed=7) as api:
+        key = api.sandbox.guide()["api_keys"]["full"]
+        wire = httpx.Client(transport=api.sandbox.transport(), headers={"Api-Key": key})
+        sent = wire.get(f"{api.base_url}/issuing/tenants/contracts").json()
+        talk(api, conversation)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_refusal_names_members_as_the_agent_does(name: str) -> None:
+    """Refusals for missing and for unknown members name wire names, at any depth."""
+
+    async def conversation(client: mcp.Client) -> None:
+        for arguments in ({}, {"noSuchMember": 1}, {"address": {"noSuchMember": 1}}):
+            answer = await client.call_tool("call", {"name": name, "arguments": arguments})
+            if not answer.is_error:
+                continue
+            message = json.loads(answer.content[0].text)["message"]
+            attributes = {path.rpartition(".")[2] for path, _ in leaves(OPERATIONS[name].request) if "_" in path}
+            assert not [word for word in attributes if re.search(rf"\\b{word}\\b", message)], message
+            assert "noSuchMember" in message or not arguments or "address" in message
+
+    with wb.connect(seed=7) as api:
+        talk(api, conversation)
+
+
+def test_a_refusal_of_a_control_names_arguments_as_the_agent_does() -> None:
+    async def conversation(client: mcp.Client) -> None:
+        for name in (await call(client, "describe"))["controls"]:
+            schema = (await call_describe(client, name))["arguments"]
+            for value in (None, 10**12, [], "x"):
+                arguments = dict.fromkeys(schema["properties"], value)
+                answer = await client.call_tool("control", {"name": name, "arguments": arguments})
+                if answer.is_error:
+                    message = json.loads(answer.content[0].text)["message"]
+                    assert not [word for word in map(snake, schema["properties"]) if "_" in word and word in message]
+
+    with wb.connect(seed=7) as api:
         talk(api, conversation)
 
 
@@ -152,89 +240,160 @@ def test_no_control_hands_a_key_to_an_agent() -> None:
 
 
 _PATHS = ("../escaped", "/tmp/escaped", "~/.ssh/escaped", "C:\\\\escaped", "file:///etc/passwd", "a\x00b", "x" * 5_000)
+_URLS = (
+    "http://127.0.0.1:{port}/admin/delete?x=1",
+    "http://localhost:{port}/",
+    "http://[::1]:{port}/",
+    "http://example.com/",
+)
 _VALUES = (*_PATHS, -1, 10**400, 1e308, True, None, [], {}, [["x"]] * 50, {"x": {"y": []}}, "2026-01-01", "=1+1")
 _NAMES = (
     "path",
     "progress",
-    "resolved",
     "api",
-    "sequence",
     "values",
     "self",
     "api_key",
     "times",
-    "workers",
+    "endpointUrl",
+    "endpoint_url",
     "__class__",
     "data",
 )
+_REACHES = (
+    "mkdir",
+    "rename",
+    "remove",
+    "rmdir",
+    "chmod",
+    "symlink",
+    "link",
+    "listdir",
+    "scandir",
+    "system",
+    "fork",
+    "exec",
+    "spawn",
+)
+_OWN = tuple({sys.prefix, sys.base_prefix, str(Path(wb.__file__).parent), *map(str, site.getsitepackages())})
+
+
+def reach(event: str, arguments: tuple[Any, ...]) -> bool:
+    """Return whether an audit event reaches a file outside of Python and this package, a process or an address."""
+    if event == "open":
+        return not isinstance(arguments[0], int) and not str(arguments[0]).startswith(_OWN)
+    if event.startswith(("socket.connect", "socket.sendto", "socket.getaddrinfo", "subprocess.", "sqlite3.connect")):
+        return True
+    return event.partition(".")[0] in ("os", "shutil", "pty") and event.partition(".")[2] in _REACHES
 
 
 def test_an_agent_reaches_no_file_process_or_address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Arguments of every tool are fuzzed for paths, names and sizes; an audit hook sees what is opened, started and connected."""
+    """Arguments of every tool and every control are fuzzed for paths, URLs, names and sizes; an audit hook sees what is
+    read, written, started and connected, and a service of this machine sees nothing.
+    """
     generator = random.Random(29)
     reached: list[str] = []
     watching = [False]
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
-        if watching[0] and (
-            (event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
-            or event
-            in {
-                "os.mkdir",
-                "os.rename",
-                "os.remove",
-                "subprocess.Popen",
-                "os.system",
-                "socket.connect",
-                "sqlite3.connect",
-            }
-        ):
+        if watching[0] and reach(event, arguments):
             reached.append(f"{event} {arguments[:1]}")
 
     async def conversation(client: mcp.Client) -> None:
         listed = await call(client, "describe")
-        names = {
-            "call": [*listed["operations"]],
-            "control": [*listed["controls"]],
-            "run_sequence": [*listed["sequences"]],
-        }
-        names["control"] = [name for name in names["control"] if name not in {"register_endpoint", "flush", "resend"}]
+        names = {"call": [*listed["operations"]], "control": [*listed["controls"]]}
+        called = set()
+        values = (*_VALUES, *(url.format(port=server.server_port) for url in _URLS))
         watching[0] = True
-        for _ in range(600):
+        for number in range(600):
             tool = generator.choice([*names, "describe"])
-            name = generator.choice([*names.get(tool, ("guide",)), *_PATHS[:2], "__init__"])
-            schema: dict[str, Any] = {}
+            name = generator.choice([*names.get(tool, ("guide",)), *_PATHS[:2], "__init__", "register_endpoint"])
+            if number < len(names["control"]):
+                tool, name = "control", names["control"][number]
             described = await client.call_tool("describe", {"name": name})
+            schema: dict[str, Any] = {}
             if not described.is_error:
                 schema = json.loads(described.content[0].text)["arguments"]["properties"]
             chosen = generator.sample([*schema, *_NAMES], min(3, len(schema) + len(_NAMES)))
             arguments: dict[str, Any] = {"name": name}
             if tool != "describe":
-                arguments["arguments"] = {argument: generator.choice(_VALUES) for argument in chosen}
+                arguments["arguments"] = {argument: generator.choice(values) for argument in chosen}
             if generator.random() < 0.1:
-                arguments[generator.choice(_NAMES)] = generator.choice(_VALUES)
+                arguments[generator.choice(_NAMES)] = generator.choice(values)
             try:
                 answer = await client.call_tool(tool, arguments)
             except (ValueError, OverflowError):  # no JSON: the client itself cannot send it
                 continue
+            called.add((tool, name))
             assert len(answer.content[0].text) < 1_100_000
+        for name in ("flush", "resend", "deliveries"):
+            await client.call_tool("control", {"name": name, "arguments": {}})
         watching[0] = False
+        assert {("control", name) for name in names["control"]} <= called
+
+    requests: list[str] = []
+
+    class Service(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            requests.append(self.path)
 
     monkeypatch.chdir(tmp_path)
     sys.addaudithook(watch)
-    with wb.connect(seed=29) as api:
+    with http.server.HTTPServer(("127.0.0.1", 0), Service) as server, wb.connect(seed=29) as api:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         talk(api, conversation)
+        server.shutdown()
     assert reached == []
+    assert requests == []
     assert list(tmp_path.rglob("*")) == []
 
 
-def test_rules_and_assumptions_are_resources() -> None:
+def test_an_agent_learns_of_a_receiver_its_status_and_length() -> None:
+    """Deliveries go to the endpoints of a person; no word of a receiver's answer is in an agent's."""
+
+    class Receiver(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(500, "Secret reason")
+            self.send_header("Content-Length", "13")
+            self.send_header("X-Secret", "Secret")
+            self.end_headers()
+            self.wfile.write(b"Secret answer")
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
     async def conversation(client: mcp.Client) -> None:
-        listed = [str(one.uri) for one in (await client.list_resources()).resources]
-        assert "workbench://operations/simulate_refund" in listed
-        for uri in ("workbench://assumptions", "workbench://openapi", "workbench://events/user.updated"):
-            found = (await client.read_resource(uri)).contents[0]
-            assert json.loads(found.text)
+        card = (await call(client, "control", "guide"))["cards"]["active"][0]
+        await call(client, "call", "simulate_authorization", cardId=card, **PURCHASE)
+        await call(client, "control", "flush")
+        names = (await call(client, "describe"))["controls"]
+        answers = [await client.call_tool("control", {"name": name, "arguments": {}}) for name in names]
+        (attempt, *_) = (await call(client, "control", "deliveries"))[0]["attempts"]
+        assert (attempt["status"], attempt["length"]) == (500, 13)
+        assert "Secret" not in "".join(answer.content[0].text for answer in answers)
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Receiver) as server, wb.connect(seed=7) as api:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        api.sandbox.register_endpoint(f"http://127.0.0.1:{server.server_port}/hook")
+        talk(api, conversation)
+        server.shutdown()
+
+
+def test_rules_and_assumptions_are_resources() -> None:
+    """Each resource is JSON, and its schemas define what they refer to."""
+
+    async def conversation(client: mcp.Client) -> None:
+        listed = [str(resource.uri) for resource in (await client.list_resources()).resources]
+        assert {f"workbench://events/{name}" for name in EVENT_KINDS} < set(listed)
+        assert {"workbench://assumptions", "workbench://openapi"} < set(listed)
+        for uri in listed:
+            text = (await client.read_resource(uri)).contents[0].text
+            content = json.loads(text)
+            for reference in re.findall(r'"\$ref": "#/([^"]+)"', text):
+                place = content
+                for part in reference.split("/"):
+                    place = place[part]
+                assert place
 
     with wb.connect() as api:
         talk(api, conversation)

@@ -244,7 +244,7 @@ def groups() -> dict[str, list[Path]]:
     for name in listed:
         path = ROOT / name
         translated = re.match(r"notebooks/[a-z]{2}/", name)  # by its folder another language, with words of its own
-        if name and path.is_file() and not translated and path.name not in {SELF, "CHANGELOG.md", "renamed.toml"}:
+        if name and path.is_file() and not translated and path.name not in {SELF, "CHANGELOG.md"}:
             found.setdefault(group(path), []).append(path)
     return found
 

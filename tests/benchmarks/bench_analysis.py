@@ -1,6 +1,6 @@
 """How fast the reports are: a million transactions and a million rows of rewards, beside plain pandas.
 
-python -m tests.benchmarks.bench_analysis            the figures of docs/performance.md
+python -m tests.benchmarks.bench_analysis            the figures of figures.md
 python -m tests.benchmarks.bench_analysis --quick    a tenth of the size
 """
 

@@ -1,6 +1,6 @@
 """Learning from a HAR file of calls with different ids: bytes a second of processor time, and memory.
 
-Run: python -m tests.benchmarks.bench_learn [MEGABYTES]; 40 if omitted, 1000 for the figures of docs/performance.md.
+Run: python -m tests.benchmarks.bench_learn [MEGABYTES]; 40 if omitted, 1000 for the figures of figures.md.
 """
 
 import json

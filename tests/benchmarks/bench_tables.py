@@ -1,6 +1,6 @@
 """How fast tables and reads are, side by side with what else there is, in one run.
 
-    python -m tests.benchmarks.bench_tables            the figures of docs/performance.md
+    python -m tests.benchmarks.bench_tables            the figures of figures.md
     python -m tests.benchmarks.bench_tables --quick    a tenth of the size
     python -m tests.benchmarks.bench_tables --only events
 

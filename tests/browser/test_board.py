@@ -50,31 +50,6 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
         assert [note["text"] for _, note in server.results.entries("note", "Ann")] == ["Look at the guide"]
 
 
-def test_a_comment_reaches_all_who_solved_it_the_same_way(server: ClassServer, page: Page) -> None:
-    server.results.enroll(["Cleo"])
-    for name, way in (("Ann", "settle"), ("Bob <b>", f"settle; {HOSTILE}"), ("Cleo", "settle")):
-        server.results.add(name, "check", "start-1", missing=[], confirmed=True, approach=way)
-    with server.serve() as url:
-        page.goto(f"{url}/board#{server.trainer_key}")
-        page.get_by_role("button", name="start-1").click()
-        expect(page.get_by_role("heading", name="Approach 1, 2 learners: Ann, Cleo")).to_be_visible()
-        expect(page.get_by_role("heading", name="Approach 2, 1 learner: Bob <b>")).to_be_visible()
-        assert page.locator("img").count() == 0
-        page.get_by_label("Comment on approach 1").fill("Well done.")
-        server.results.add("Cleo", "start", "purchases-1")  # the board is drawn again meanwhile
-        expect(page.get_by_role("row", name="Cleo").get_by_label("begun", exact=True)).to_be_visible()
-        expect(page.get_by_label("Comment on approach 1")).to_have_value("Well done.")
-        page.keyboard.press("Enter")
-        expect(page.get_by_text("Sent: start-1: Well done.")).to_be_visible()
-        notes = {
-            name: [note["text"] for _, note in server.results.entries("note", name)] for name in ("Ann", "Bob <b>")
-        }
-        assert notes == {"Ann": ["start-1: Well done."], "Bob <b>": []}
-        page.get_by_label("projector, without names").check()
-        page.get_by_role("button", name="start-1").click()
-        expect(page.get_by_role("heading", name="Approach 1, 2 learners", exact=True)).to_be_visible()
-
-
 def test_the_summary_opens_in_a_tab_and_prints(server: ClassServer, page: Page) -> None:
     server.results.add("Ann", "check", "start-1", missing=[HOSTILE])
     with server.serve() as url:

@@ -1,4 +1,4 @@
-"""Write docs/exercises.md, the attempts at the exercises that the checks are tested with: `python -m tests.course.tries`."""
+"""Write exercises.md, the attempts at the exercises that the checks are tested with: `python -m tests.course.tries`."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from tests.course.right_tries import RIGHT
 from tests.course.wrong_tries import WRONG
 from workbench.course.learner import EXERCISES
 
-PAGE = Path(__file__).parents[2] / "docs" / "exercises.md"
+PAGE = Path(__file__).with_name("exercises.md")
 _HEAD = """# Exercises, as their checks are tested
 
 Each check of the course is tried with right answers by different ways, and with wrong ones that are plausible. The last hint of an

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import json
 import pickle
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import JSON
-from workbench.base.schema.strict_json import JsonObject, NotJson, dumps, loads
+from workbench.base.schema.strict_json import JsonObject, NotJson, Repaired, dumps, loads
 
 
 @given(JSON)
@@ -58,8 +59,10 @@ def test_the_chain_of_an_error_is_cut() -> None:
         (b"NaN", "NaN is not a JSON number"),
         (b"[Infinity]", "Infinity is not a JSON number"),
         (b"[-Infinity]", "-Infinity is not a JSON number"),
-        (b"\xef\xbb\xbf{}", "a byte order mark (at byte 0)"),
-        ('{"a": 1}'.encode("utf-16"), "not UTF-8 (at byte 0)"),
+        (b"\xef\xbb\xbf{", "not JSON: Expecting property name enclosed in double quotes (at byte 4)"),
+        ('{"a": 1}'.encode("utf-16"), "UTF-16; save it as UTF-8"),
+        ('{"a": 1}'.encode("utf-16-le"), "UTF-16, or not text; save it as UTF-8"),
+        ('{"a": 1}'.encode("utf-32"), "UTF-32; save it as UTF-8"),
         (b'{"a": "\xff"}', "not UTF-8 (at byte 7)"),
         (b'"\\ud800"', "half of a surrogate pair in a text"),
         (b'{"\\udfff": 1}', "half of a surrogate pair in a text"),
@@ -74,7 +77,7 @@ def test_the_chain_of_an_error_is_cut() -> None:
         (b"1e99999999999999999999", "a number is out of range"),
         (b"<html>", "not JSON: Expecting value (at byte 0)"),
     ],
-    ids=range(25),
+    ids=range(27),
 )
 def test_what_has_no_single_meaning(data: bytes, reason: str) -> None:
     """Each irregularity is refused with its reason, and its place where it has one."""
@@ -172,3 +175,21 @@ def test_depth_is_checked_in_linear_time(text: bytes) -> None:
         assert time.thread_time() - started < 2
     finally:
         sys.setrecursionlimit(limit)
+
+
+@pytest.mark.parametrize("data", [b'{"a": "\\u00e9"}', b'[1, "x"]', '"é"'.encode()])
+def test_a_byte_order_mark_is_no_part_of_the_text(data: bytes) -> None:
+    """What PowerShell, Notepad and .NET put before a text changes nothing."""
+    assert loads(b"\xef\xbb\xbf" + data) == loads(data)
+
+
+@given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_repair_changes_only_broken_text(value: Any) -> None:
+    """Valid JSON reads the same with repair; broken halves become U+FFFD, and only their texts are marked."""
+    text = json.dumps(value).encode()
+    cut = json.dumps([value, "a\ud83c", "a\U0001f355"]).encode()
+
+    assert loads(text, repair=True) == loads(text)
+    again, half, pair = loads(cut, repair=True)
+    assert again == loads(text)
+    assert (half, type(half), pair, type(pair)) == ("a\ufffd", Repaired, "a\U0001f355", str)

@@ -2,7 +2,7 @@
 
     python -m tests.jobs            runs every script, and prints the table
     python -m tests.jobs NAME …     runs some
-    python -m tests.jobs --write    writes docs/jobs.md too
+    python -m tests.jobs --write    writes jobs.md too
     python -m tests.jobs --pages    runs the examples of every page with every extra, for the matrix
     python -m tests.jobs --hour     does what README says, from the first answer to the first test
     python -m tests.jobs --tests    runs the tests of the checkout that show the rest
@@ -26,7 +26,7 @@ from tests import environments
 from tests.install.test_pages import PAGES, ROOT, commands, run_commands, run_page
 
 SCRIPTS = Path(__file__).parent / "scripts"
-PAGE = ROOT / "docs" / "jobs.md"
+PAGE = Path(__file__).with_name("jobs.md")
 EXTRAS = ("", "tables", "server", "lab", "agents", "test")
 TESTS = {
     "Clients of four OpenAPI generators make all twelve calls": "tests/openapi",
@@ -38,7 +38,7 @@ TESTS = {
     "Type checkers on a program of a user": "tests/test_docs_types.py",
     "A proxy, private authorities, certificates of clients": "tests/client/test_network.py tests/client/test_options.py",
     "Keys from variables, commands and the keyring": "tests/client/test_settings.py tests/client/test_key_renewal.py",
-    "Files of earlier versions": "tests/test_earlier_files.py",
+    "Files of another version": "tests/test_other_versions.py",
     "Schemathesis as it comes": "tests/service/test_schemathesis.py",
 }
 """Shown by tests of the checkout, since they need other programs."""

@@ -2,7 +2,7 @@
 
     python -m tests.reports.jobs            runs every job in every case, and prints the table
     python -m tests.reports.jobs NAME …     runs some
-    python -m tests.reports.jobs --write    writes the table into docs/reliability.md too
+    python -m tests.reports.jobs --write    writes the table into comparisons.md too
 
 A case is a seed, a time zone and a scope: the complete log, a past moment, a partial log, rows in three currencies, or
 a frame after `merge` and `concat`. The log ends within a month, so its last month is running in every case.
@@ -46,7 +46,7 @@ and JPY, and on a frame after `merge` and `concat`. The log ends within a month.
 runs all of them and writes this table. "caveat" means that the notes of the report list what its number leaves out, which
 is checked too; an empty cell means that the case does not apply.
 """
-PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+PAGE = Path(__file__).with_name("comparisons.md")
 
 
 class World(NamedTuple):

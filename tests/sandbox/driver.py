@@ -1,9 +1,6 @@
 """A few lines that speak to a sandbox's `handle` as any client would, without the client of this package."""
 
 import json
-import sqlite3
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -168,14 +165,3 @@ class Api:
 
     def kinds(self, since: int = 0) -> list[str]:
         return [f"{e.payload['resource']}.{e.payload['action']}" for e in self.sandbox.events(since=since)]
-
-
-def write_earlier_file(path: Path, made: dict[str, Any]) -> None:
-    """Write a sandbox's file as earlier versions did: one row for each transaction."""
-    with closing(sqlite3.connect(path)) as file:
-        file.executescript(
-            "DROP TABLE IF EXISTS log; DROP TABLE IF EXISTS place; PRAGMA application_id=0x57425358; PRAGMA user_version=1;"
-            "CREATE TABLE log(version INTEGER PRIMARY KEY, whole INTEGER NOT NULL, changes BLOB NOT NULL)"
-        )
-        file.execute("INSERT INTO log VALUES (1, 0, ?)", (json.dumps([["meta", "made", made]]),))
-        file.commit()

@@ -1,6 +1,6 @@
 """The facts of the interface document, transcribed by hand, and what the sandbox answers to each over its interface.
 
-`python -m tests.sandbox.facts` prints the page `docs/facts.md`; `tests/sandbox/test_facts.py` asserts that nothing but
+`python -m tests.sandbox.facts` prints the page `facts.md`; `tests/sandbox/test_facts.py` asserts that nothing but
 `DEPARTURES` differs. Nothing here reads the project's own tables: the sandbox is asked as a stranger would ask it.
 """
 
@@ -827,7 +827,7 @@ def departures(behavior: str) -> list[str]:
 
 
 def page() -> str:
-    """Return `docs/facts.md`: how many facts of each section each behavior keeps, and each departure with its reason."""
+    """Return `facts.md`: how many facts of each section each behavior keeps, and each departure with its reason."""
     not_kept = {behavior: set(departures(behavior)) for behavior in BEHAVIORS}
     lines = [
         "# The facts of the interface document",
@@ -852,7 +852,7 @@ def page() -> str:
     return "\n".join(lines)
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "facts.md"
+PAGE = Path(__file__).with_name("facts.md")
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")

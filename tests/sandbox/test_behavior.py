@@ -70,13 +70,6 @@ def test_a_file_that_is_not_toml_is_named(tmp_path) -> None:
         wb.Sandbox(behavior=tmp_path / "x.toml")
 
 
-def test_the_old_argument_names_the_new_one() -> None:
-    with pytest.raises(UsageError, match=r"settings is not an argument; it is now behavior="):
-        wb.connect(settings={"rate_limit": 1})  # type: ignore[call-arg]
-    with pytest.raises(AttributeError, match=r"it is now wb.compare_behavior"):
-        wb.compare  # type: ignore[attr-defined] # noqa: B018
-
-
 @pytest.mark.parametrize("text", ["'a'" + ".'a'" * 100_000 + " = 1", "#" * 1_000_001], ids=["names", "size"])
 def test_a_file_beyond_the_limits_is_refused(tmp_path, text) -> None:
     """At once, as a sequence is; so is a file of profiles."""

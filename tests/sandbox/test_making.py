@@ -96,11 +96,3 @@ def test_the_authorized_amount_after_a_reduction_is_settable(setting, amount):
     api.settle(transaction, amount=500)
 
     assert amount == api.sandbox.events()[-1].payload["body"]["spend"]["authorizedAmount"]
-
-
-def test_a_former_name_says_the_new_one() -> None:
-    """A control that was renamed in 0.3 is refused with what to write instead."""
-    with pytest.raises(AttributeError, match=r"no lock_card; it is now sandbox\.cards\.lock$"):
-        Sandbox().lock_card("x")  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match=r"no nothing_of_this$"):
-        Sandbox().nothing_of_this()  # type: ignore[attr-defined]

@@ -195,11 +195,7 @@ def test_a_name_of_many_parts_is_refused_at_once(text: str) -> None:
     assert time.process_time() - begun < 1
 
 
-def test_a_reference_of_0_2_to_the_guide_is_named() -> None:
-    """It would be a table otherwise; and no step can be called as the guide is."""
-    text = GOOD.replace('{ ref = "guide.cards.active" }', '{ guide = "cards.active" }')
-    with pytest.raises(InvalidSequence, match=r'it is now { ref = "guide.cards.active" }'):
-        from_toml(text)
+def test_no_step_can_be_called_as_the_guide_is() -> None:
     assert "is taken" in str(wrong(GOOD.replace('name = "buy"', 'name = "guide"')))
 
 

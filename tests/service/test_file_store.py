@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox.driver import state_of, write_earlier_file
+from tests.sandbox.driver import state_of
 from workbench.base.errors import UnusableFile
 from workbench.sandbox import Request, Sandbox
-from workbench.sandbox.embedded import renew_file
 from workbench.sandbox.store import FileStore
 
 PURCHASE = {"amount": 100, "currency": "USD", "merchantName": "Corner Grocery", "merchantCategoryCode": "5411"}
@@ -67,27 +66,6 @@ def test_what_it_was_made_with_stays(tmp_path: Path, other: dict[str, Any]) -> N
     with pytest.raises(UnusableFile, match="cannot be changed"):
         Sandbox(path=tmp_path / "s.db", **other)
     Sandbox(path=tmp_path / "s.db").close()
-
-
-def test_file_of_version_0_1_is_refused_until_it_is_reset(tmp_path: Path) -> None:
-    """A file of version 0.1 is refused with the way out, unchanged; renewed, it has the same seed and behavior."""
-    path = tmp_path / "s.db"
-    write_earlier_file(path, {"seed": 7, "environment": "sandbox", "profile": "observed"})
-    before = query(path, "SELECT * FROM log")
-
-    with pytest.raises(UnusableFile, match=r"earlier workbench.*workbench sandbox reset"):
-        Sandbox(path=path)
-    assert query(path, "SELECT * FROM log") == before
-    renew_file(path)
-    sandbox, fresh = Sandbox(path=path), Sandbox(seed=7, behavior="observed")
-    assert (sandbox.seed, sandbox.behavior) == (7, "observed")
-    assert everything(sandbox) == everything(fresh)
-    transaction = purchase(sandbox)
-    sandbox.close()
-    renew_file(path)
-    reopened = Sandbox(path=path)
-    assert reopened.state(transaction)["status"] == "authorized"
-    reopened.close()
 
 
 def test_refused_request_writes_nothing(tmp_path: Path) -> None:

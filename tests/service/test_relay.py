@@ -33,10 +33,10 @@ def test_a_delivery_is_fetched_once_by_its_process_and_answered() -> None:
     assert fetch(relay, "http://127.0.0.1:9/other") == []
     (given,) = fetch(relay, URL)
     assert fetch(relay, URL) == []
-    relay.answer([{"number": given["number"] + 1, "status": 500, "error": None, "body": ""}])
-    relay.answer([{"number": given["number"], "status": 401, "error": None, "body": "wrong signature"}])
+    relay.answer([{"number": given["number"] + 1, "status": 500, "error": None, "length": 0}])
+    relay.answer([{"number": given["number"], "status": 401, "error": None, "length": 15}])
     thread.join()
-    assert results == [PostResult(status=401, body="wrong signature")]
+    assert results == [PostResult(status=401, length=15)]
 
 
 def test_a_delivery_that_was_not_fetched_is_not_answered() -> None:
@@ -44,10 +44,10 @@ def test_a_delivery_that_was_not_fetched_is_not_answered() -> None:
     fetch(relay, URL)
     thread, results = posted(relay, URL)
     (number,) = relay._waiting
-    relay.answer([{"number": number, "status": 200, "error": None, "body": ""}])
+    relay.answer([{"number": number, "status": 200, "error": None, "length": 0}])
     assert not results
     fetch(relay, URL)
-    relay.answer([{"number": number, "status": 200, "error": None, "body": ""}])
+    relay.answer([{"number": number, "status": 200, "error": None, "length": 0}])
     thread.join()
 
     assert results[0].accepted

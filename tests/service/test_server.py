@@ -1,5 +1,6 @@
 """The service over HTTP refuses what it should, in the documented shape, and never falls over."""
 
+import asyncio
 import inspect
 import json
 import os
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +22,7 @@ from tests.interrupts import start_of_python
 from tests.service.plain import Plain
 from workbench.base.system import http_server
 from workbench.base.system.http_server import PortTaken
+from workbench.base.system.messages import Request
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.extensions import ROWS
@@ -119,6 +122,62 @@ def test_header_names_in_any_case(plain: Plain, name: str) -> None:
     assert plain.send("GET", CONTRACTS, headers={name: key or ""})[0] == 200
 
 
+def test_another_host_is_named(door: Plain) -> None:
+    """A refused host name is repeated, with the option that allows it; control characters of it are not."""
+    _, said, _ = door.send("GET", CONTRACTS, headers={"Host": "sandbox.example:80"})
+    _, odd, _ = door.send("GET", CONTRACTS, headers={"Host": "a\xad\x85b"})
+
+    assert said["message"].startswith("sandbox.example is not a host name of this server: start it with --host-name")
+    assert odd["message"].isprintable()
+
+
+@pytest.mark.parametrize("host", ["10.1.2.3:8080", "sandbox.example", "[fe80::1]"])
+def test_health_answers_to_any_host(door: Plain, host: str) -> None:
+    """A kubelet or a load balancer sends the address; nothing but the health path answers to it."""
+    assert door.send("GET", "/_sandbox/health", headers={"Host": host})[:2] == (200, {"status": "ok"})
+    for path in ("/_sandbox/guide", "/_sandbox/health/", "/_sandbox//health", "/openapi.json", CONTRACTS):
+        assert door.send("GET", path, headers={"Host": host})[0] == 421
+
+
+READ = ("/_sandbox/health", "/_sandbox/openapi.json", "/_sandbox/guide", "/openapi.json", "/docs/")
+
+
+@pytest.mark.parametrize("path", READ)
+def test_what_is_read_answers_head(door: Plain, path: str) -> None:
+    """HEAD has the headers of GET and no body; another method is a 405 that says which are allowed."""
+    status, body, headers = door.send_raw("HEAD", path)
+    _, content, of_get = door.send_raw("GET", path)
+    refused_status, _, of_refusal = door.send("PUT", path)
+
+    assert (status, body) == (200, b"")
+    assert headers == of_get
+    assert int(headers["content-length"]) == len(content)
+    assert refused_status == 405
+    assert of_refusal["allow"] == ("GET, HEAD, POST" if path.endswith("guide") else "GET, HEAD")
+
+
+@pytest.mark.parametrize("forwarded", [False, True])
+@pytest.mark.parametrize("prefix", ["/team", "/a/b", "team", "//evil.example", "/a?b", "/", ""])
+def test_addresses_follow_the_caller(forwarded: bool, prefix: str) -> None:
+    """The guide names the host of the request, documents a path; a proxy's headers count only if that was asked for."""
+    sandbox = Sandbox(api_key="a-key-of-sixteen")
+    app = sandbox._http_app("http://127.0.0.1:1", forwarded=forwarded)
+    sent = {"host": "sandbox.example", "x-forwarded-prefix": prefix, "x-forwarded-proto": "https"}
+
+    def get(path: str, **headers: str) -> Any:
+        answer = asyncio.run(app.handle(Request("GET", path, headers=sent | headers, local=True)))
+        return json.loads(answer.body)
+
+    outer = prefix if forwarded and prefix in {"/team", "/a/b"} else ""
+    scheme = "https" if forwarded else "http"
+    key = {"api-key": sandbox.full_key}
+    assert get("/_sandbox/guide", **key)["base_url"] == f"{scheme}://sandbox.example{outer}/v1"
+    assert get("/openapi.json")["servers"] == [{"url": f"{outer}/v1"}]
+    assert get("/openapi.json")["externalDocs"]["url"] == f"{outer}/_sandbox/openapi.json"
+    assert get("/_sandbox/openapi.json")["servers"] == [{"url": f"{outer}/_sandbox"}]
+    assert ("api_keys" in get("/_sandbox/guide")) is not forwarded  # behind a proxy nobody is known to be here
+
+
 @pytest.mark.slow
 def test_guide_needs_no_key_here(plain: Plain) -> None:
     """The guide is given to whoever asks on this machine, and leads to this very address."""
@@ -150,26 +209,34 @@ def test_openapi_document(door: Plain) -> None:
     """The description that is served is the one that is found valid elsewhere, and names this address."""
     status, described, _ = door.send("GET", "/openapi.json")
 
-    expected = document(server=f"{door.url}/v1", more=ROWS.values(), settings=settings("documented"))
+    expected = document(server="/v1", more=ROWS.values(), settings=settings("documented"))
     linked = described.pop("externalDocs")
     assert (status, described) == (200, json.loads(json.dumps(expected)))
-    assert linked["url"] == f"{door.url}/_sandbox/openapi.json"
-    assert described["servers"] == [{"url": f"{door.url}/v1"}]
+    assert linked["url"] == "/_sandbox/openapi.json"
+    assert described["servers"] == [{"url": "/v1"}]
     assert {op["operationId"] for path in described["paths"].values() for op in path.values() if "operationId" in op}
 
 
 def test_openapi_document_of_the_controls(door: Plain) -> None:
-    """It has each control with the arguments of Python, and what it does not allow is refused."""
+    """It has each control with its name and arguments in Python, and what it does not allow is refused."""
+    embedded = Sandbox()
+    from openapi_spec_validator import OpenAPIV31SpecValidator
+
     status, described, _ = door.send("GET", "/_sandbox/openapi.json")
     bodies = described["components"]["schemas"]
-    bodies = {path[1:]: bodies[_body_schema(row["post"])] for path, row in described["paths"].items()}
+    rows = {path[1:]: row["post"] for path, row in described["paths"].items() if "post" in row}
+    bodies = {name: bodies[_body_schema(row)] for name, row in rows.items()}
 
-    assert (status, described["servers"]) == (200, [{"url": f"{door.url}/_sandbox"}])
+    assert (status, described["servers"]) == (200, [{"url": "/_sandbox"}])
+    assert list(OpenAPIV31SpecValidator(described).iter_errors()) == []
+    assert {path for path, row in described["paths"].items() if "get" in row} == {"/guide", "/health"}
     assert {name: [*body["properties"]] for name, body in bodies.items()} == {
         name: [parameter for parameter in row.signature.parameters if parameter != "self"]
         for name, row in CONTROLS.items()
     }
     for name, body in bodies.items():
+        python = rows[name]["x-python"].removeprefix("sandbox.")
+        assert callable(attrgetter(python)(embedded)), python
         assert door.send("POST", f"/_sandbox/{name}", {"unknown": 1})[0] == 400, name
         for argument, schema in body["properties"].items():
             given = dict.fromkeys(body.get("required", ())) | {argument: ["neither"]}

@@ -36,7 +36,7 @@ def exact(*bodies: bytes) -> Any:
     raw = []
     for body in bodies:
         try:
-            raw.append(loads(body))
+            raw.append(loads(body, repair=True))
         except NotJson:
             return REFUSED
     if not all(isinstance(one, dict) and isinstance(one.get("items"), list) for one in raw):
@@ -129,7 +129,7 @@ def test_a_hundred_thousand_mutated_pages() -> None:
 @pytest.mark.parametrize(
     "name,exact_pages",
     [("the time 2026-01-01", 1), ("points with an exponent", 1), ("a number for points", 1), ("cents with a zero", 1),
-     ("a null row", None), ("points in words", 1), ("half a surrogate pair", None)],
+     ("a null row", None), ("points in words", 1), ("half a surrogate pair", 1)],
     ids=lambda value: str(value),
 )  # fmt: skip
 def test_which_route_ran_is_counted(name: str, exact_pages: int | None) -> None:

@@ -106,7 +106,7 @@ def test_listen_says_what_it_does_not_store(tmp_path, monkeypatch):
 
     assert statuses == [401, 401, 421]
     assert len(re.findall(r"\d\d:\d\d:\d\d  not stored: Missing or wrong signature\.", printed)) == 2
-    assert "not stored: This host is not served here (421)." in printed
+    assert "not stored: elsewhere.example is not a host name of this server (421)" in printed
 
 
 def test_listen_ends_in_time(wb):

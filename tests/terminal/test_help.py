@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from workbench.base.renamed import replacements
 from workbench.base.schema.walk import Choice, camel, leaves
 from workbench.commands import command_of
 from workbench.sandbox.controls import CONTROLS
@@ -67,17 +66,6 @@ def test_each_operation_has_a_noun_and_a_verb(wb):
     for noun, verb in commands.OPERATIONS:
         assert wb(noun, verb, "--help").code == 0
     assert wb("list-contracts").code == wb("simulate_refund").code == 2
-    assert "it is now workbench transactions refund" in " ".join(wb("simulate-refund").err.split())
-    for name, new in replacements()["names"].items():
-        if name.startswith("workbench "):
-            if new.startswith("--"):  # an option of a command
-                command, _, option = name.rpartition(" ")
-                shown = wb(*command.split()[1:], "--help").out
-                assert new in shown, name
-                assert option not in shown, name
-                assert f"Unknown option {option}; it is now {new}." in wb(*name.split()[1:], "x").err
-                continue
-            assert wb(*new.split()[1:], "--help").out.startswith((f"Usage: {new} ", f"Usage: {new}\n")), name
     assert len([name for name in make_app() if not name.startswith("-")]) <= 22
 
 

@@ -12,13 +12,11 @@ import unicodedata
 
 import pytest
 
-from tests.sandbox.driver import write_earlier_file
 from workbench.base.schema.walk import build
 from workbench.sandbox import Sandbox
 from workbench.service.interface.people import User
 from workbench.terminal.exits import exit_code
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import kept_path
 
 BODY = "tests/terminal/application.json"
 NOBODY = "3f2a0b1c-0000-4000-8000-000000000000"
@@ -52,18 +50,6 @@ def test_reset_begins_again(wb, guide):
     wb("sandbox", "reset")
 
     assert json.loads(wb("sandbox", "events", "-o", "json").out) == []
-
-
-def test_reset_renews_a_file_of_version_0_1(wb):
-    """A sandbox kept by version 0.1 is refused with the command that renews it, and works after it."""
-    wb("sandbox", "reset")
-    write_earlier_file(kept_path(), {"seed": 1, "environment": "sandbox", "profile": "documented"})
-
-    refused = wb("sandbox", "guide")
-    assert refused.code != 0
-    assert "workbench sandbox reset" in " ".join(refused.err.split())
-    assert wb("sandbox", "reset").code == 0
-    assert wb("sandbox", "guide").code == 0
 
 
 def test_controls_take_defaults_beside_other_libraries(wb):

@@ -387,22 +387,6 @@ def test_a_handler_cannot_begin_at_an_unknown_event() -> None:
         Inbox(accept_unsigned=True).on("*", since="nothing")(lambda event: None)
 
 
-def test_a_file_of_an_earlier_version_continues(tmp_path: Path) -> None:
-    """A handler of a file that has no positions yet handles what it had still to see, and nothing twice."""
-    path, seen = tmp_path / "inbox.db", []
-    with Inbox(path, accept_unsigned=True) as inbox:
-        ids = [put(inbox) for _ in range(3)]
-    old = sqlite3.connect(path, isolation_level=None)
-    old.execute("INSERT INTO effects VALUES ('book', 1, 'done', 1, 0, NULL), ('book', 2, 'waiting', 0, 0, NULL)")
-    old.execute("DROP TABLE handlers")
-    old.close()
-    with Inbox(path, accept_unsigned=True) as inbox:
-        inbox.on("*", name="book")(lambda event: seen.append(event.id))
-        inbox.run_handlers()
-
-    assert seen == ids[1:]
-
-
 @pytest.mark.slow
 def test_handlers_survive_a_busy_store(tmp_path: Path) -> None:
     """While another program holds the file, `failures()` says so; afterwards the same threads handle what arrived."""

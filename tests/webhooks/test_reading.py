@@ -34,7 +34,6 @@ BROKEN = {
     "a number": b"1",
     "NaN": b'{"id":NaN}',
     "a member twice": b'{"id":"a","id":"b","resource":"user","action":"updated"}',
-    "half a surrogate": b'{"id":"\\ud800","resource":"user","action":"updated"}',
     "100,000 deep": b'{"id":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "65 deep": envelope(body=json.loads("[" * 65 + "]" * 65)),
     "5,000 digits": b'{"id":"a","resource":"r","action":"a","body":' + b"9" * 5000 + b"}",

@@ -52,7 +52,6 @@ from typing import Any, ParamSpec, TypeVar
 import attrs
 
 from workbench.base.remedies import Remedy
-from workbench.base.renamed import renamed
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -258,7 +257,7 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
     ]
     open_names = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     if unknown := [] if open_names else [name for name in given if name not in names]:
-        return [_unknown_argument(_public_name(function), name, names) for name in unknown]
+        return [unknown_name(name, names) for name in unknown]
     try:
         bound = inspect.signature(function).bind(*args, **given)
     except TypeError as error:
@@ -280,11 +279,6 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
             if name in hints and parameters[name].kind in (1, 3, 0) and not _fits(value, hints[name])
         ]
     return []
-
-
-def _unknown_argument(function: str, name: str, names: list[str]) -> Problem:
-    new = renamed(f"{function}({name}=)")
-    return Problem(visible(name, 60), "unknown", f"is not an argument{new}") if new else unknown_name(name, names)
 
 
 def _unusable(

@@ -32,15 +32,7 @@ def public_names(package: str, names: Mapping[str, str]) -> "tuple[Callable[[str
         if name == "__all__":
             return public
         if name not in names:
-            from workbench.base.renamed import renamed
-
-            new = renamed(f"{package.replace('workbench', 'wb', 1)}.{name}")
-            if package == "workbench" and name[:1].isupper():
-                from workbench.base import errors
-
-                if getattr(vars(errors).get(name), "__module__", "") == errors.__name__:  # a name of `wb` in 0.1
-                    new = f"; it is now wb.errors.{name}"
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{new}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, colon, attribute = names[name].partition(":")
         loaded: object = import_module(module)
         if attribute or not colon:

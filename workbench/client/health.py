@@ -22,8 +22,9 @@ from workbench.service.interface.table import OPERATIONS
 Item = TypeVar("Item")
 
 _ORDER = (
-    "unknown outcome", "damaged journal", "conflicting delivery", "refused delivery", "failed handler",
-    "failed endpoint", "disabled endpoint", "slow endpoint", "not sent", "failed request", "active fault",
+    "unknown outcome", "damaged journal", "unreadable delivery", "conflicting delivery", "refused delivery",
+    "failed handler", "failed endpoint", "disabled endpoint", "slow endpoint", "not sent",
+    "failed request", "active fault",
 )  # fmt: skip
 """Kinds of trouble, most urgent first."""
 _FIXES: Mapping[int, str] = {
@@ -219,6 +220,13 @@ def _of_inbox(session: Examined) -> Iterator[Trouble]:
             "A delivery has the id of a stored event and other content.",
             "Compare both with the provider; the first one is stored.",
             [(conflict.id, conflict.arrived) for conflict in conflicts],
+        )
+    if unreadable := inbox.unreadable():
+        yield _trouble(
+            "unreadable delivery",
+            f"Signed deliveries could not be read: {visible(unreadable[-1].reason, 120)}",
+            "Look at their bytes in inbox.unreadable(); a later version of the workbench may read them.",
+            [("", delivery.arrived) for delivery in unreadable],
         )
     refused = [refusal for refusal in inbox.refusals if not refusal.repeated]
     for reason, refusals in _grouped(refused, lambda refusal: refusal.reason).items():

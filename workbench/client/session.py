@@ -20,7 +20,6 @@ from workbench.base.errors import (
     not_allowed,
 )
 from workbench.base.remedies import Remedy
-from workbench.base.renamed import former_members
 from workbench.base.system.process import HOSTED, own_address, refusal
 from workbench.base.system.progress import ipython_shell
 from workbench.client.calls.base import BaseClient, EnvironmentName, context_of, journal_of
@@ -140,9 +139,6 @@ class _Session(BaseClient):
             self._inboxes.pop().close()
         if hasattr(self._sandbox, "close"):  # a served one is not ours to close
             self._sandbox.close()
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "api")
 
     def __repr__(self) -> str:
         text = super().__repr__()

@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     from workbench.course.learner import quiz as quiz
     from workbench.course.learner import reset as reset
     from workbench.course.learner import task as task
-    from workbench.course.trainer import board as board
 
 _NAMES = {
     "begin": "workbench.course.learner",
-    "board": "workbench.course.trainer",
     "check": "workbench.course.learner",
     "drill": "workbench.course.drill_run",
     "hint": "workbench.course.learner",

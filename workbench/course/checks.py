@@ -308,16 +308,6 @@ def sequences_1(seen: SandboxEvidence) -> Iterator[str]:
         yield f"no transaction of 30.00 USD of which 20.00 USD was refunded{near}."
     elif not any(len(seen.calls_on("simulate_refund", transaction, amount=1_000)) == 2 for transaction in back):
         yield "the 20.00 USD was not refunded in two parts of 10.00 USD."
-    elif not any(note.kind == "sequence" for note in seen.api.journal.notes) and all(
-        _in_journal(seen, transaction) for transaction in back
-    ):
-        yield "the calls were made one by one; write them as a sequence, and run that."
-
-
-def _in_journal(seen: SandboxEvidence, transaction: str) -> bool:
-    """Return whether this session refunded a transaction; `workbench sequences run` records it in another journal."""
-    refunds = seen.api.journal.list(operation="simulate_refund")
-    return any(same(refund.request.get("transactionId"), transaction) for refund in refunds)
 
 
 def sequences_2(seen: SandboxEvidence) -> Iterator[str]:
@@ -527,49 +517,19 @@ def webhooks_2(seen: SandboxEvidence) -> Iterator[str]:
 
 
 def breaking_1(seen: SandboxEvidence) -> Iterator[str]:
-    refunds = seen.api.journal.list(operation="simulate_refund")
-    lost = [call for call in refunds if call.outcome == "unknown" and call.request.get("amount") == 500]
+    refunds = [call for call in seen.requests if call.operation == "simulate_refund" and call.fault is not None]
+    lost = [call for call in refunds if (call.body or {}).get("amount") == 500]
     if not lost:
-        near = [call.request.get("amount") for call in refunds if call.outcome == "unknown"]
-        of = f"; there is one of {money(near[-1])}" if near and isinstance(near[-1], int) else ""
-        yield f"the journal has no refund of 5.00 USD whose outcome was unknown{of}."
+        yield "no refund of 5.00 USD had a fault."
         return
-    if any(call.is_unknown for call in lost):
-        yield "the outcome of a refund is still unknown: find out whether it was carried out, then resolve it."
-        return
-    for transaction in {entry.request["transactionId"] for entry in lost}:
-        done = seen.api.journal.list(operation="simulate_refund", outcome="done")
-        mine = [
-            refund
-            for refund in refunds
-            if refund.request.get("amount") == 500 and refund.request["transactionId"] == transaction
-        ]
-        resent = {entry.resend_of for entry in mine} - {None}  # such an entry ends as the one that was sent for it
-        said = len([entry for entry in mine if entry in done and entry.id not in resent])
-        really = len(seen.calls_on("simulate_refund", transaction, amount=500))
-        if resent and said < really:
-            yield "the refund was carried out, and sent again: the customer has 10.00 USD. Begin the notebook again."
-        elif said > really:
-            yield "a refund was resolved as done, but it was not carried out: look at the events, and resolve it again."
-        elif said < really:
-            yield (
-                "the refund was resolved as not sent, but it was carried out: look at the events, and resolve it again."
-            )
+    for transaction in {str(call.path).split("/")[-2] for call in lost}:
+        refunded = seen.state(transaction).get("refunded")
+        if refunded != 500:
+            yield f"{money(refunded or 0)} was refunded in the end, not 5.00 USD."
 
 
 def production_1(seen: SandboxEvidence) -> Iterator[str]:
-    api = seen.api
-    if api.environment != "production":
-        yield 'this session is not for production; pass the right one: check("production-1", production).'
-        return
-    armed = [note.text.partition(" until ")[0] for note in seen.api.journal.notes if note.kind == "armed"]
-    if not armed:
-        yield "no operation was armed."
-    elif "update_user" not in armed:
-        yield "more than update_user was armed; arm the one operation that is needed."
     user = seen.guide["users"]["approved"][3]
     if not any("phoneNumber" in (call.body or {}) for call in seen.calls_on("update_user", user)):
         others = any("phoneNumber" in (call.body or {}) for call in seen.calls("update_user"))
         yield f"the fourth approved user has no new phone number{'; another user has' if others else ''}."
-    if api.armed:
-        yield "the session is still armed; disarm it when you are done."

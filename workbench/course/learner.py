@@ -14,12 +14,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import attrs
 
 from workbench.base.errors import CannotRecord, UsageError, not_allowed, visible
-from workbench.base.renamed import former_members
 from workbench.base.system.files import write_file
 from workbench.base.system.progress import notebook_shell
 from workbench.client import session
@@ -49,12 +48,7 @@ _chosen: list["weakref.ref[Any]"] = []
 
 @attrs.frozen(kw_only=True)
 class Exercise:
-    """A task of a notebook, its check, and up to three hints, the last of which contains the code.
-
-    Attributes:
-        reported: Whether only the learner's session, not the sandbox, can show that it is done; never scored in a
-            class.
-    """
+    """A task of a notebook, its check, and up to three hints, the last of which contains the code."""
 
     id: str
     notebook: str
@@ -62,7 +56,6 @@ class Exercise:
     task: str
     hints: tuple[str, ...] = attrs.field(converter=tuple, repr=False)
     check: Check = attrs.field(repr=False)
-    reported: bool = False
 
 
 EXERCISES: Mapping[str, Exercise] = {
@@ -146,9 +139,6 @@ class Display(Shown):
 
 class CheckResult(Display):
     """The result of a check: `ok`, or what is `missing`."""
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "check")
 
     def __init__(
         self, exercise: Exercise, missing: tuple[str, ...], looked_at: str = "", notes: tuple[str, ...] = ()
@@ -318,7 +308,7 @@ def check(exercise: str, api: object = None) -> CheckResult:
     _require_open(checked_exercise, api)
     seen = SandboxEvidence(api)
     in_class = _class_of(api) is not None
-    missing = () if in_class and not checked_exercise.reported else tuple(checked_exercise.check(seen))
+    missing = () if in_class else tuple(checked_exercise.check(seen))
     missing, notes = report(api, "check", checked_exercise.id, missing=missing)
     checked = CheckResult(checked_exercise, missing, f"{chosen}, {seen.where}", notes)
     _keep(checked_exercise.id, tried=True, done=checked.ok)

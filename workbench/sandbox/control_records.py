@@ -180,7 +180,7 @@ class DeliveryAttempt:
     at: datetime = about("Time of the sandbox", MOMENT)
     status: int | None = about("HTTP status of the response; absent without a response", default=None)
     error: str | None = about("Reason for a missing response", default=None)
-    answer: str = about("Beginning of the response body", default="")
+    length: int | None = about("Bytes of the response body, which is not kept", default=None)
     fault: str | None = about("Kind of the fault rule that changed the delivery", default=None)
     milliseconds: int | None = about("Time until the response, if it took 1,000 ms or more", default=None)
 
@@ -294,7 +294,7 @@ class StoredRecord(MaskedDict):
 
 
 @cache
-def _private() -> Mapping[str, About]:
+def private_members() -> Mapping[str, About]:
     """Return the attributes that are private throughout the interface."""
     roots = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
     members = [leaf for cls in [*roots, *(kind.body for kind in EVENT_KINDS.values())] for _, leaf in leaves(cls)]
@@ -311,7 +311,7 @@ def _masked(raw: object, name: str = "") -> Any:
         return {**shown, "amount": DOTS} if "originator_name" in raw else shown
     if isinstance(raw, list | tuple):
         return [_masked(item, name) for item in raw]
-    about = _private().get(name)
+    about = private_members().get(name)
     return raw if about is None else about.mask(raw)
 
 

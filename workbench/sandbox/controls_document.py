@@ -28,7 +28,7 @@ def controls_document(url: str) -> Schema:
         "servers": [{"url": url}],
         "tags": [{"name": "controls"}],
         "security": [{"ApiKey": []}],
-        "paths": {f"/{name}": {"post": _operation(row)} for name, row in CONTROLS.items()},
+        "paths": _paths(),
         "components": {
             "securitySchemes": {"ApiKey": {"type": "apiKey", "in": "header", "name": KEY_HEADER}},
             "schemas": {"Error": ERROR_SCHEMA, **bodies},
@@ -36,20 +36,50 @@ def controls_document(url: str) -> Schema:
     }
 
 
+def _paths() -> Schema:
+    paths: Schema = {f"/{name}": {"post": _operation(row)} for name, row in CONTROLS.items()}
+    guide = CONTROLS["guide"]
+    paths["/guide"]["get"] = _reading("get_guide", guide.summary, (401, 403), needs_key=True)
+    paths["/health"] = {"get": _reading("get_health", "Return 200 while the server is ready.", (503,))}
+    return paths
+
+
 def _operation(row: Control) -> Schema:
     body = {"$ref": f"#/components/schemas/{_body_name(row)}"}
-    failure = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     return {
         "operationId": row.name,
         "tags": ["controls"],
         "summary": row.summary,
         "description": row.doc,
+        "x-python": f"sandbox.{python_name(row)}",
         "requestBody": {"required": bool(_required(row)), "content": {"application/json": {"schema": body}}},
-        "responses": {
-            "200": {"description": "Result of the control", "content": {"application/json": {"schema": {}}}},
-            **{str(status): {"description": ERRORS[status], "content": failure} for status in (400, 401, 403, 404)},
-        },
+        "responses": _responses((400, 401, 403, 404, 415)),
     }
+
+
+def _reading(name: str, summary: str, failures: tuple[int, ...], *, needs_key: bool = False) -> Schema:
+    """Return an operation without arguments. The guide needs its key only from other machines."""
+    keys: list[Schema] = [{"ApiKey": []}, {}] if needs_key else []
+    responses = _responses(failures)
+    return {"operationId": name, "tags": ["controls"], "summary": summary, "security": keys, "responses": responses}
+
+
+def _responses(failures: tuple[int, ...]) -> Schema:
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    refusals = {str(status): {"description": ERRORS[status], "content": content} for status in (*failures, 405)}
+    refusals["405"]["headers"] = {"Allow": {"description": "Allowed methods", "schema": {"type": "string"}}}
+    return {
+        "200": {"description": "Result of the control", "content": {"application/json": {"schema": {}}}},
+        **refusals,
+    }
+
+
+def python_name(row: Control) -> str:
+    """Return the name of a control's method: `create.user` for `create_user`, `cards.lock` for `lock_card`."""
+    verb, _, noun = row.name.partition("_")
+    if not row.method.__name__.startswith("_"):
+        return row.name
+    return f"create.{noun}" if verb == "create" else f"cards.{verb}" if noun == "card" else row.method.__name__
 
 
 def _body_name(row: Control) -> str:

@@ -57,7 +57,6 @@ class WebhookDispatcher:
         self._keep_time = keep_time  # called if endpoints exist
         self.reach = frozenset(reach)
         self.hosts = frozenset(hosts)
-        self._keeps_answers = True
         self._relay: Post | None = None
         self._environment = environment
         self._store = environment.store
@@ -75,15 +74,14 @@ class WebhookDispatcher:
         return bool(self._store.count("endpoint"))
 
     def distrust_callers(self, relay: Post | None = None) -> None:
-        """Restrict deliveries for untrusted callers: none goes to this machine, and no response is shown.
+        """Restrict deliveries for untrusted callers: none goes to this machine.
 
         Args:
-            relay: Posts to receivers on the caller's own machine in place of this one; then responses are shown.
+            relay: Posts to receivers on the caller's own machine in place of this one.
         """
         self._relay = relay
         if relay is None:
             self.reach -= {"loopback"}
-            self._keeps_answers = False
 
     def check(self, url: str) -> Target:
         """Resolve a URL and return its target.
@@ -244,7 +242,7 @@ class WebhookDispatcher:
             "at": write_time(moment_of(now)),
             "status": result.status,
             "error": result.error,
-            "answer": result.body if self._keeps_answers else "",
+            "length": result.length,
             **{name: value for name, value in noted.items() if value is not None},
         }
         attempts = [*delivery["attempts"], attempt]

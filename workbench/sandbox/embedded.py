@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from workbench.base.errors import (
@@ -27,7 +26,7 @@ from workbench.sandbox.delivery import signed
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.programs import World, read_world
 from workbench.sandbox.service import MAX_BODY
-from workbench.sandbox.store import Store, in_world, made_earlier, open_store
+from workbench.sandbox.store import Store, in_world, open_store
 from workbench.sandbox.world import new_world
 from workbench.sandbox.world import world as world_of
 from workbench.service.interface.assumptions import settings as settings_of
@@ -227,6 +226,7 @@ class Sandbox(Controls):
         *,
         certfile: str | os.PathLike[str] | None = None,
         keyfile: str | os.PathLike[str] | None = None,
+        forwarded: bool = False,
     ) -> AbstractContextManager[str]:
         """Serve over HTTP within a `with` block; yields the URL, for clients in any language.
 
@@ -238,6 +238,8 @@ class Sandbox(Controls):
             hosts: Accepted host names. Those of this machine are accepted if only it can connect.
             certfile: Certificate for TLS, a PEM file.
             keyfile: Its private key, if not in the same file.
+            forwarded: Whether all requests come through a proxy whose headers X-Forwarded-Prefix and
+                X-Forwarded-Proto are to be trusted, for the addresses in the guide and the documents.
 
         Raises:
             PortTaken: The port is in use.
@@ -252,17 +254,18 @@ class Sandbox(Controls):
                 "sandbox with "
                 "api_key=… or random_keys=True."
             )
-        return self._serving(host=host, port=port, hosts=hosts, certfile=certfile, keyfile=keyfile)
+        return self._serving(host=host, port=port, hosts=hosts, certfile=certfile, keyfile=keyfile, forwarded=forwarded)
 
     def _serving(
-        self, *, host: str = "127.0.0.1", with_new_keys: bool = False, **options: Any
+        self, *, host: str = "127.0.0.1", with_new_keys: bool = False, forwarded: bool = False, **options: Any
     ) -> AbstractContextManager[str]:
         from workbench.base.system import http_server
-        from workbench.sandbox.server import refused
+        from workbench.sandbox.server import HEALTH, refused
 
         return http_server.serving(
-            lambda url: self._http_app(url, host in LOOPBACK, with_new_keys).handle,
+            lambda url: self._http_app(url, host in LOOPBACK, with_new_keys, forwarded=forwarded).handle,
             host=host,
+            any_host={HEALTH},
             max_body=MAX_BODY,
             refusal=refused,
             private="the API keys",
@@ -289,7 +292,12 @@ class Sandbox(Controls):
         return self._shared[1] if self._shared else ""
 
     def _http_app(
-        self, url: str, local: bool = True, with_new_keys: bool = False, relay: "Post | None" = None
+        self,
+        url: str,
+        local: bool = True,
+        with_new_keys: bool = False,
+        relay: "Post | None" = None,
+        forwarded: bool = False,
     ) -> "App":
         """Return the HTTP application that `serve` runs.
 
@@ -298,12 +306,13 @@ class Sandbox(Controls):
             local: Whether only this machine can connect, so that the guide needs no key.
             with_new_keys: Whether random keys replace the seeded ones.
             relay: Posts deliveries on the machine of a remote caller.
+            forwarded: As for `serve`.
         """
         from workbench.sandbox.server import App
 
         if not local:
             self._engine.dispatcher.distrust_callers(relay)
-        return App(self._engine, self, url, local, with_new_keys)
+        return App(self._engine, self, url, local, with_new_keys, forwarded)
 
     def close(self) -> None:
         """Stop serving and webhook deliveries, and close the file."""
@@ -368,18 +377,6 @@ def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
     except (ValueError, AttributeError):
         pass
     raise UsageError("clock must be fixed, now, a time with its zone as 2026-01-15T15:00:00Z, or a speed as x60")
-
-
-def renew_file(path: Path) -> None:
-    """Replace a sandbox file of an earlier version by the initial state; other files are left unchanged."""
-    settings = made_earlier(path) if path.exists() else None
-    if settings is not None:
-        for ending in ("", "-wal", "-shm"):
-            path.with_name(path.name + ending).unlink(missing_ok=True)
-        behavior = settings.get("behavior") or settings["profile"]
-        Sandbox(
-            settings["seed"], settings["environment"], behavior, path=path, random_keys=settings.get("random_keys")
-        ).close()
 
 
 def _make(store: Store, start: int, world: World | None, **given: object) -> bool:

@@ -3,7 +3,7 @@
     /v1/…                    the interface
     /openapi.json            its description
     /docs/                   the same as a page
-    /_sandbox/health         200 while the server is ready; needs no key
+    /_sandbox/health         200 while the server is ready; needs no key, and answers to any host name
     /_sandbox/openapi.json   the description of the controls; needs no key
     /_sandbox/guide          base URL, keys and example ids; needs no key on this machine
     /_sandbox/NAME           a control: POST with a JSON object of its arguments, and the full API key
@@ -13,12 +13,13 @@ Requests of browser pages are rejected: other hosts and origins, and bodies that
 
 import asyncio
 import copy
-import json
+import re
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from http import HTTPStatus
 from ipaddress import ip_address
 from itertools import islice
 from pathlib import Path
@@ -26,6 +27,7 @@ from types import MappingProxyType
 from typing import Any
 
 import attrs
+import orjson
 
 from workbench.base.errors import ApiError, FileBusy, UnusableFile, UsageError
 from workbench.base.remedies import worded_for
@@ -44,6 +46,7 @@ from workbench.service.interface import table
 from workbench.service.interface.openapi import document
 
 CONTROL_PATH = "/_sandbox/"
+HEALTH = f"{CONTROL_PATH}health"
 IDENTITY = "workbench-sandbox"
 """Header of control responses that identifies the sandbox."""
 
@@ -51,6 +54,8 @@ FOREIGN = "Requests from pages of other origins are not answered"
 NOT_JSON = "the content type must be application/json"
 
 _DOCS = "/docs/"
+_READING = ("GET", "HEAD")
+_PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 _PART = 200  # rows that are read and written at once
 
 _CERTIFICATE_VALID = timedelta(days=398)
@@ -74,6 +79,8 @@ def refused(
     status: int, message: str, error: str | None = None, headers: Mapping[str, str] = MappingProxyType({})
 ) -> Response:
     """Return a response with an error in the documented format. Source: Errors."""
+    if status == HTTPStatus.MISDIRECTED_REQUEST:
+        message += ": start it with --host-name and this name, in Python with hosts=[…]"
     body = {"statusCode": status, "error": error or table.ERRORS[status], "message": message}
     return Response(status=status, headers={**_JSON, **headers}, body=strict_json.dumps(body))
 
@@ -87,22 +94,33 @@ class App:
         url: Address it is served at.
         local: Whether only this machine can connect.
         with_new_keys: Whether random keys take the place of those made from the seed, which are refused.
+        forwarded: Whether to trust the headers X-Forwarded-Prefix and X-Forwarded-Proto.
     """
 
-    def __init__(self, engine: Engine, sandbox: Any, url: str, local: bool, with_new_keys: bool = False) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        sandbox: Any,
+        url: str,
+        local: bool,
+        with_new_keys: bool = False,
+        forwarded: bool = False,
+    ) -> None:
         keys = [key for key, _ in engine.store.items("key")] if with_new_keys else []
         self._new_keys = {key: f"sandbox_{secrets.token_hex(16)}" for key in keys}
         self._own_keys = dict.fromkeys(keys, "replaced") | {new: key for key, new in self._new_keys.items()}
         self._engine = engine
         self.sandbox = sandbox
-        self._url = url
-        self._local = local
+        self._scheme, _, rest = url.partition("://")
+        self._path = "".join(rest.partition("/")[1:])  # of one of several sandboxes on a server
+        self._local = local and not forwarded  # behind a proxy every client looks local
+        self._forwarded = forwarded
         engine.keep_time()
         self._identity = {IDENTITY: engine.seeds.uuid("served")}
 
     async def handle(self, request: Request) -> Response:
         """Answer a request."""
-        if is_foreign(request, self._url):
+        if is_foreign(request, self._base_url(request)):
             return refused(403, FOREIGN)
         if self._new_keys:
             headers = {name: self._with_own_key(value) for name, value in request.headers.items()}
@@ -111,9 +129,9 @@ class App:
             if request.path.startswith(CONTROL_PATH):
                 return await self._control(request)
             if request.path == "/openapi.json":
-                return self._describe(request, _JSON, self._openapi)
+                return self._describe(request, _JSON, self._openapi(request))
             if request.path == _DOCS:
-                return self._describe(request, _HTML, self._page)
+                return self._describe(request, _HTML, self._page(request))
             with ExitStack() as stack:
                 if self._engine.store.enter(wait=False):
                     stack.push(self._engine.store)
@@ -129,9 +147,20 @@ class App:
         scheme, space, key = header.rpartition(" ")  # a key alone, or one after "Bearer"
         return scheme + space + self._own_keys.get(key, key)
 
+    def _prefix(self, request: Request) -> str:
+        """Return the path before those of this sandbox: of the server, and of a trusted proxy."""
+        given = request.headers.get("x-forwarded-prefix") or "" if self._forwarded else ""
+        return (given if _PREFIX.fullmatch(given) else "") + self._path
+
+    def _base_url(self, request: Request) -> str:
+        """Return the URL of this sandbox by the name that the caller used."""
+        given = request.headers.get("x-forwarded-proto") if self._forwarded else None
+        scheme = given if given in {"http", "https"} else self._scheme
+        return f"{scheme}://{request.headers.get('host')}{self._prefix(request)}"
+
     def _describe(self, request: Request, headers: Mapping[str, str], body: bytes) -> Response:
-        if request.method != "GET":
-            return refused(405, "Method Not Allowed")
+        if request.method not in _READING:
+            return refused(405, "Method Not Allowed", headers={"allow": ", ".join(_READING)})
         return Response(status=200, headers=headers, body=body)
 
     def _health(self) -> bytes:
@@ -139,37 +168,36 @@ class App:
         return b'{"status": "ok"}'
 
     @cached_property
-    def _openapi(self) -> bytes:
-        settings = self._engine.environment.settings
-        described = document(self._engine.wire_names, f"{self._url}{table.PREFIX}", ROWS.values(), settings)
-        controls = f"{self._url}{CONTROL_PATH}openapi.json"
-        described["externalDocs"] = {"description": "OpenAPI document of the controls of this sandbox", "url": controls}
-        return json.dumps(described).encode()
+    def _document(self) -> dict[str, Any]:
+        return document(self._engine.wire_names, "", ROWS.values(), self._engine.environment.settings)
 
-    @cached_property
-    def _controls_openapi(self) -> bytes:
-        return json.dumps(controls_document(f"{self._url}{CONTROL_PATH.rstrip('/')}")).encode()
+    def _openapi(self, request: Request) -> bytes:
+        """Return the document of the interface. Its addresses are relative, so they hold behind a proxy."""
+        prefix = self._prefix(request)
+        controls = {"description": "Controls of this sandbox", "url": f"{prefix}{CONTROL_PATH}openapi.json"}
+        return orjson.dumps({**self._document, "servers": [{"url": prefix + table.PREFIX}], "externalDocs": controls})
 
-    @cached_property
-    def _page(self) -> bytes:
+    def _page(self, request: Request) -> bytes:
         rows = (*table.OPERATIONS.values(), *ROWS.values())
-        return page(rows, f"{self._url}{table.PREFIX}", self._engine.environment.converter).encode()
+        return page(rows, self._base_url(request) + table.PREFIX, self._engine.environment.converter).encode()
 
     async def _control(self, request: Request) -> Response:
         name = request.path.removeprefix(CONTROL_PATH)
         if name == "health":
             return self._describe(request, _JSON, self._health())
         if name == "openapi.json":
-            return self._describe(request, _JSON, self._controls_openapi)
-        open_to_all = name == "guide" and request.method == "GET" and self._local and request.local
+            described = controls_document(self._prefix(request) + CONTROL_PATH.rstrip("/"))
+            return self._describe(request, _JSON, orjson.dumps(described))
+        open_to_all = name == "guide" and request.method in _READING and self._local and request.local
         key = request.headers.get("api-key")
         if not open_to_all and key != self._engine.full_key:
             known = key is not None and self._engine.store.get("key", key) is not None
             return refused(403, "Controls need the full key") if known else refused(401, table.UNAUTHORIZED.message)
         if name not in CONTROLS and name != "drain":
             return refused(404, "Control not found")
-        if request.method != "POST" and not (request.method == "GET" and name == "guide"):
-            return refused(405, "Method Not Allowed")
+        allowed = (*_READING, "POST") if name == "guide" else ("POST",)
+        if request.method not in allowed:
+            return refused(405, "Method Not Allowed", headers={"allow": ", ".join(allowed)})
         if request.body and not is_json(request):
             return refused(415, NOT_JSON)
         try:
@@ -179,9 +207,10 @@ class App:
         if not isinstance(arguments, Mapping):
             return refused(400, "the arguments must be a JSON object")
         with worded_for("http"):
-            return await asyncio.to_thread(self._perform, name, arguments)  # it may block until deliveries are sent
+            # It may block until deliveries are sent.
+            return await asyncio.to_thread(self._perform, name, arguments, self._base_url(request))
 
-    def _perform(self, name: str, arguments: Mapping[str, Any]) -> Response:
+    def _perform(self, name: str, arguments: Mapping[str, Any], base_url: str) -> Response:
         sandbox, lists = copy.copy(self.sandbox), list[Iterable[Any]]()
         if isinstance(key := arguments.get("api_key"), str):
             arguments = {**arguments, "api_key": self._own_keys.get(key, key)}
@@ -199,7 +228,7 @@ class App:
         except ApiError as error:
             return Response(status=error.status, headers=_JSON | self._identity, body=service.error_body(error))
         if name == "guide":
-            result["base_url"] = f"{self._url}{table.PREFIX}"
+            result["base_url"] = base_url + table.PREFIX
             result["api_keys"] = {name: self._new_keys.get(key, key) for name, key in result["api_keys"].items()}
         return Response(status=200, headers=_JSON | self._identity, body=body or strict_json.dumps(result))
 

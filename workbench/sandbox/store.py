@@ -10,13 +10,11 @@ survives a killed process, but is not synced to disk, because the data of a sand
 """
 
 import os
-import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from operator import itemgetter
-from pathlib import Path
 from threading import RLock
 from types import TracebackType
 from typing import Any
@@ -45,7 +43,6 @@ _PUT = "INSERT INTO value VALUES (?, ?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SE
 _DELETE = "DELETE FROM value WHERE kind = ? AND id = ?"
 _ABSENT = object()
 _MAX_LOGGED = 300  # transactions that are only in the log
-_REMEDY = "To start anew, delete it; `workbench sandbox reset` resets the sandbox that commands act on."
 _TYPICAL = (
     b'"declined","posted_at":"reversed","cleared":"settled","type":"redeemed","status":"COMPLETED","points'
     b'":{"id":"rwd_","type":"earned","at":17684892,"points":,"posted":17684892,"minted":17684892,"merchant'
@@ -71,20 +68,6 @@ def open_store(path: str | os.PathLike[str] | None) -> "Store":
         UnusableFile: The file is not a sandbox, has an older or newer version, is damaged, or cannot be opened.
     """
     return Store() if path is None else FileStore(path)
-
-
-def made_earlier(path: Path) -> dict[str, Any] | None:
-    """Return the arguments of the world in a file of an earlier version; None for any other file."""
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
-            header = [file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
-            if header not in ([APPLICATION, 1], [APPLICATION, 2]):
-                return None
-            load = orjson.loads if header[1] == 1 else lambda data: _unpacked(data[4:])
-            changes = (change for (*_, row) in file.execute("SELECT * FROM log") for change in load(row))
-            return next((value for kind, key, value in changes if (kind, key) == ("meta", "made")), None)
-    except (sqlite3.Error, zlib.error):
-        return None
 
 
 def in_world(kind: str) -> bool:
@@ -282,9 +265,7 @@ class FileStore(Store):
     def __init__(self, path: str | os.PathLike[str], *, recent: int = 8_192, unplaced: int = 1_000) -> None:
         super().__init__()  # also the values in the log (None: deleted), and all values of some kinds
         self._max_recent, self._max_unplaced = recent, unplaced
-        self._file = Database(
-            path, application=APPLICATION, schema=SCHEMA, version=3, oldest=3, remedy=_REMEDY, survives_power_loss=False
-        )
+        self._file = Database(path, application=APPLICATION, schema=SCHEMA, version=3, survives_power_loss=False)
         self._run = self._file.run
         self._wrote = False  # whether the transaction wrote to the file
         self._last = self._placed = -1  # last transaction and last move to the table known to this process

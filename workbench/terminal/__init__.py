@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from workbench import __version__
-from workbench.base.renamed import renamed
 from workbench.terminal import commands
 from workbench.terminal.exits import (
     DONE,
@@ -101,11 +100,6 @@ def _run(tokens: list[str]) -> int:
     except CycloptsError as error:
         lines = [visible(line, 300) for line in str(error).strip().split("\n") if line.strip()]
         name = " ".join(["workbench", *(error.command_chain or ())])
-        if new := renamed(f"workbench {tokens[0].replace('_', '-')}"):
-            lines = [f"Unknown command {visible(tokens[0], 60)!r}{new}."]
-        options = (token.partition("=")[0] for token in tokens if token.startswith("--"))
-        former = [f"Unknown option {option}{new}." for option in options if (new := renamed(f"{name} {option}"))]
-        lines = former or lines
         raise Exit(WRONG_INPUT, "\n".join([*lines, f"Run `{name} --help` for usage."])) from None
     return WRONG_INPUT if bare else code or DONE
 

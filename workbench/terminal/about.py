@@ -182,7 +182,6 @@ ENVIRONMENT = {
     "WORKBENCH_READONLY": "1: nothing with an effect is sent to a real service",
     "WORKBENCH_CLASS": "URL of your sandbox in a class, on which notebooks and commands act",
     "WORKBENCH_CLASS_CA": "certificate of a class server with a self-signed one",
-    "WORKBENCH_DRILL": "name of the drill that examines a program; set by `course exam`",
     "WORKBENCH_TRAINER_KEY": "key that the class server printed, for the board of the trainer",
     "WORKBENCH_CONFIG": "file of the profiles",
     "WORKBENCH_STATE": "folder of the user's sandbox, journals, inboxes and the secret of this installation",

@@ -217,7 +217,6 @@ _EXAMPLES = {
     },
     "course answer": "workbench course answer cut-rewards --set earned=120",
     "course book": "workbench course book duplicate-bookings SETTLED-TRANSACTION-ID 1250",
-    "course exam": "workbench course exam --drill unknown-refunds -- python agent.py",
     "class join": "workbench class join https://class.example.com:8700/olive-4f7m-qjxa",
     "class prepare": "workbench class prepare --folder class --system windows --system linux",
     "class print": "workbench class print sheets --folder class",

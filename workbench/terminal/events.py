@@ -56,6 +56,9 @@ def list_events(
             for event in inbox.events(kind)
             if about is None or about in {getattr(event.body, "id", None), event.id}
         ]
+        unreadable = inbox.unreadable()
+    for delivery in unreadable:
+        say(f"{delivery.arrived:%m-%d %H:%M}  stored, but could not be read: {delivery.reason}", error=True)
     events = events[-last:] if last else events
     show(_table(events, how) if how.output == "table" and not how.fields else events, how)
 
@@ -217,6 +220,7 @@ def listen(
         seen, failed = 0 if earlier else inbox._mark(), 0
         url = stack.enter_context(inbox.serve(port=port, hosts=allow_host or ()))
         refused: Any = None
+        unread = 0 if earlier else len(inbox.unreadable())
         say(f"Receiving at {url}{f', forwarding to {forward_to}' if target else ''}. Press Ctrl-C to stop.")
         while True:
             for received in inbox.stored(since=seen):
@@ -227,6 +231,7 @@ def listen(
                 if count == 0:
                     return PARTLY if failed else DONE
             refused = _say_refused(inbox.refusals, refused)
+            unread = _say_unreadable(inbox, unread)
             if deadline is not None and time.monotonic() >= deadline:
                 return PARTLY if failed or count else DONE
             wait(_POLL_INTERVAL)
@@ -238,6 +243,14 @@ def _say_refused(refusals: tuple[Any, ...], last: object) -> Any:
     for latest in refusals[known[0] + 1 if known else 0 :]:
         say(f"{latest.at.astimezone():%H:%M:%S}  not stored: {latest.reason}")
     return refusals[-1] if refusals else last
+
+
+def _say_unreadable(inbox: Any, known: int) -> int:
+    """Report the signed deliveries that could not be read, after the first ones; return their number."""
+    deliveries = inbox.unreadable()
+    for delivery in deliveries[known:]:
+        say(f"{delivery.arrived.astimezone():%H:%M:%S}  stored, but could not be read: {delivery.reason}")
+    return len(deliveries)
 
 
 def _show_received(received: Any, how: Output) -> None:

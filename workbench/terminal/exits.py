@@ -210,13 +210,14 @@ def _discard(stream: Any) -> None:
 
 def _handle_signals() -> Callable[[], None]:
     """End the command on SIGTERM and SIGHUP, unless the parent ignored them, as `nohup` does."""
+    timer = _Timer()
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if _importing(frame) and _call_later(0.01, stop):  # there it could be lost, or leave a module half made
+        if _importing(frame) and timer.start(0.01, stop):  # there it could be lost, or leave a module half made
             return
         raise Stopped
 
-    return _handle(("SIGTERM", "SIGHUP"), stop)
+    return _handle(("SIGTERM", "SIGHUP"), stop, timer)
 
 
 def _importing(frame: FrameType | None) -> bool:
@@ -227,16 +228,33 @@ def _importing(frame: FrameType | None) -> bool:
     return False
 
 
-def _call_later(seconds: float, handler: Callable[[int, FrameType | None], object]) -> bool:
-    """Call a function in the main thread after some time; return False if the system has no such timer."""
-    if not hasattr(signal, "setitimer"):
-        return False
-    signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    return True
+class _Timer:
+    """A timer that calls a function in the main thread. It is stopped before the command ends: else it kills Python."""
+
+    def __init__(self) -> None:
+        self._before: Any = None
+        self._timer_before = (0.0, 0.0)
+
+    def start(self, seconds: float, handler: Callable[[int, FrameType | None], object]) -> bool:
+        """Call a function after some time; return False if the system has no such timer."""
+        if not hasattr(signal, "setitimer"):
+            return False
+        before = signal.signal(signal.SIGALRM, handler)
+        timer_before = signal.setitimer(signal.ITIMER_REAL, seconds)
+        if self._before is None:
+            self._before, self._timer_before = before, timer_before
+        return True
+
+    def stop(self) -> None:
+        """Stop the timer, and restore the one before it."""
+        if self._before is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self._before)
+            signal.setitimer(signal.ITIMER_REAL, *self._timer_before)
+            self._before = None
 
 
-def _handle(names: Iterable[str], handler: Callable[..., object]) -> Callable[[], None]:
+def _handle(names: Iterable[str], handler: Callable[..., object], timer: _Timer) -> Callable[[], None]:
     """Handle signals, unless the parent ignored them; return a function that restores the previous handlers."""
     earlier: dict[int, Any] = {}
     for name in names:
@@ -249,6 +267,7 @@ def _handle(names: Iterable[str], handler: Callable[..., object]) -> Callable[[]
             continue
 
     def restore() -> None:
+        timer.stop()
         for number, before in earlier.items():
             signal.signal(number, before)
 
@@ -263,12 +282,13 @@ def waiting_for_signals() -> Iterator[Callable[..., None]]:
     still blocked 1.5 s after the signal, such as waiting for a locked file, is abandoned; acknowledged data is stored.
     """
     received: SimpleQueue[int] = SimpleQueue()  # it may be used in a signal handler; an event may not
+    timer = _Timer()
 
     def receive(number: int, _: object) -> None:
         received.put(number)
-        _call_later(_GRACE, lambda *_: os._exit(INTERRUPTED if number == signal.SIGINT else STOPPED))
+        timer.start(_GRACE, lambda *_: os._exit(INTERRUPTED if number == signal.SIGINT else STOPPED))
 
-    restore = _handle(("SIGINT", "SIGTERM", "SIGHUP"), receive)
+    restore = _handle(("SIGINT", "SIGTERM", "SIGHUP"), receive, timer)
 
     def wait(seconds: float | None = None) -> None:
         try:

@@ -1,26 +1,22 @@
 """Output of commands: a table for people; JSON, NDJSON, CSV or Python for programs. Masked unless revealed."""
 
 import io
-import json
 import os
 import shlex
 import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from datetime import datetime
 from decimal import Decimal
-from enum import Enum
 from typing import Annotated, Any, Literal
 
 import attrs
 from cyclopts import Group, Parameter
 
 from workbench.base.errors import visible
-from workbench.base.schema import masks, strict_json
-from workbench.base.schema.readers import write_time
+from workbench.base.schema import strict_json
 from workbench.base.schema.walk import Array, camel, get_path, is_record, leaves, members, record_of, records, snake
 from workbench.service import rendering
-from workbench.service.interface.convert import converter
+from workbench.service.rendering.data import json_values
 from workbench.service.rendering.show import mapping_grid, plural, present_columns, record_grid
 from workbench.service.rendering.text import LIKENESS, Grid, guarded, screen_of, write
 from workbench.terminal.exits import say, usage_error
@@ -70,10 +66,10 @@ def show(x: Any, how: Output) -> None:
     rows = [_row(item, fields, how) for item in x] if many else [_row(x, fields, how)]
     match how.output:
         case "json":
-            print(_json(rows if many else rows[0]))
+            print(strict_json.printable(rows if many else rows[0]))
         case "ndjson":
             for row in rows:
-                print(_json(row))
+                print(strict_json.printable(row))
         case "csv":
             sys.stdout.write(_csv(rows))
         case "python":
@@ -189,7 +185,7 @@ def _inside(x: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _row(item: object, fields: list[str], how: Output) -> Any:
-    data = _plain(item, how.reveal)
+    data = json_values(item, reveal=how.reveal)
     return {field: _pick(data, field.split(".")) for field in fields} if fields else data
 
 
@@ -200,34 +196,6 @@ def _pick(x: object, way: list[str]) -> Any:
     if isinstance(x, list) and not way[0].isdecimal():
         return [_pick(item, way) for item in x]
     return _pick(get_path(x, way[0]), way[1:])
-
-
-def _plain(x: Any, reveal: bool) -> Any:
-    """Convert anything to JSON values by wire names, with private values masked unless revealed."""
-    if is_record(x):
-        x, reveal = converter().unstructure(x) if reveal else masks.masked(x), True
-    elif isinstance(x, masks.MaskedDict) and not reveal:
-        x, reveal = x.shown(), True
-    elif isinstance(x, strict_json.JsonObject) and not reveal:
-        x = dict.fromkeys(x, masks.DOTS)
-    elif attrs.has(type(x)):
-        x = {camel(name): value for name, value in attrs.asdict(x, recurse=False).items()}
-    if isinstance(x, Mapping):
-        return {str(name): _plain(value, reveal) for name, value in x.items()}
-    if isinstance(x, list | tuple):
-        return [_plain(item, reveal) for item in x]
-    if isinstance(x, Enum):
-        return x.value
-    if isinstance(x, datetime):
-        return write_time(x)
-    return x if x is None or isinstance(x, str | int | float | Decimal) else str(x)
-
-
-def _json(data: object) -> str:
-    text = strict_json.dumps(data).decode()
-    # JSON escapes ASCII control characters but DEL only; it and other control and direction characters would reach a
-    # terminal.
-    return "".join(c if c.isprintable() else "\\u007f" if c == "\x7f" else json.dumps(c)[1:-1] for c in text)
 
 
 def _python(data: object) -> Any:

@@ -20,14 +20,14 @@ from workbench.base.system.messages import LOOPBACK
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.controls.declaration import Control
-from workbench.sandbox.embedded import clock_settings, renew_file
+from workbench.sandbox.embedded import clock_settings
 from workbench.service import rendering
 from workbench.terminal.commands import kebab, read_duration
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import make_command
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Name, Text, Where, Whole, chosen_profile, complete_ids, kept_path, session
+from workbench.terminal.where import Name, Text, Where, Whole, complete_ids, kept_path, session
 
 _KEYS = frozenset({"api_key", "signing_key"})
 _CONTROL = Group("Control", sort_key=1)
@@ -153,8 +153,6 @@ def _keys(control: str, arguments: list[inspect.Parameter]) -> dict[str, str]:
 
 def reset(*, where: Where = Where()) -> None:
     """Reset the sandbox to its initial state. Other users' sandboxes are not affected."""
-    if not (chosen_profile(where) or where.url or where.fresh):
-        renew_file(kept_path())  # of version 0.1, the file could not be opened
     with session(where) as api:
         api.sandbox.reset()
     say("Sandbox reset.")
@@ -226,6 +224,7 @@ def serve_until_stopped(
     *,
     own_certificate: Path,
     kept: str,
+    **options: Any,
 ) -> None:
     """Serve the result of `make` until a signal arrives, and end the command.
 
@@ -234,6 +233,7 @@ def serve_until_stopped(
         introduce: Returns the text to print once it is served, from the server and its URL.
         own_certificate: File for the certificate of `--self-signed`.
         kept: Description of where the state is stored.
+        options: Further arguments of `serve`.
     """
     if at.self_signed and (at.certfile or at.keyfile):
         raise usage_error("--self-signed cannot be combined with --certfile or --keyfile.")
@@ -252,7 +252,7 @@ def serve_until_stopped(
             files = (own_certificate, own_certificate.with_suffix(".key"))
             notes = [f"Certificate: {files[0]}", f"SHA-256 fingerprint: {self_signed(*files, names)}"]
         server = make()
-        served = server.serve(at.host, at.port, at.host_name, certfile=files[0], keyfile=files[1])
+        served = server.serve(at.host, at.port, at.host_name, certfile=files[0], keyfile=files[1], **options)
         with closing(server), served as url:
             print(url, flush=True)
             for line in (*introduce(server, url), *notes):
@@ -277,6 +277,7 @@ def serve(
     public: Annotated[bool, Parameter(name="--public-webhooks")] = False,
     webhook_host: list[Name] | None = None,
     api_key_file: Path | None = None,
+    forwarded: bool = False,
     at: Listening = Listening(),
 ) -> None:
     """Serve a sandbox over HTTP for other programs. Stop it with Ctrl-C.
@@ -293,6 +294,7 @@ def serve(
         public: Deliver webhooks to public addresses too.
         webhook_host: Deliver webhooks to this host, whatever its address.
         api_key_file: File with the full API key of a new sandbox; or set WORKBENCH_SANDBOX_KEY.
+        forwarded: Trust X-Forwarded-Prefix and X-Forwarded-Proto of a proxy that all requests come through.
     """
     path = kept_path() if own else db
     api_key = _given_key(api_key_file)
@@ -324,9 +326,8 @@ def serve(
     kept = (
         "The state was in memory and is gone; --db FILE keeps it." if path is None else f"The state is kept in {path}."
     )
-    serve_until_stopped(
-        make, introduce, at, own_certificate=(path or kept_path()).with_name("sandbox-tls.crt"), kept=kept
-    )
+    certificate = (path or kept_path()).with_name("sandbox-tls.crt")
+    serve_until_stopped(make, introduce, at, own_certificate=certificate, kept=kept, forwarded=forwarded)
 
 
 def _given_key(file: Path | None) -> str | None:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +24,7 @@ from workbench.service.interface.table import OPERATIONS
 from workbench.terminal.commands import read_duration
 from workbench.terminal.exits import DONE, exit_code, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import option_members
-from workbench.terminal.where import Name, Text, Where, arguments_of, ids_of, session
+from workbench.terminal.where import Name, Text, Url, Where, arguments_of, ids_of, session
 
 _BANNER = """api      {api}
 sandbox  controls: sandbox.settle(…), sandbox.review(…), sandbox.advance(days=2), sandbox.guide()
@@ -354,24 +355,31 @@ def lab(folder: Path | None = None, /) -> int:
     return subprocess.run([sys.executable, "-m", "jupyterlab", *options], env=environment, check=False).returncode
 
 
-def mcp(*, where: Where = Where()) -> None:
-    """Serve operations, controls, sequences and rules as MCP tools and resources, over standard input and output.
+def mcp(*, forward_to: tuple[Url, ...] = (), where: Where = Where()) -> None:
+    """Serve operations, controls and rules as MCP tools and resources, over standard input and output.
 
     By default it uses your own sandbox. A production profile needs --live; calls with an effect need an armed session
-    and
-    the confirmation of the person at the client.
+    and the confirmation of the person at the client.
+
+    Args:
+        forward_to: Deliver the sandbox's events to this http URL while serving; an agent registers no endpoint.
     """
     import asyncio
 
-    from workbench.testing import agent_tools as mcp_server
+    from workbench.testing import agent_tools
 
     with session(where) as api:
+        if forward_to and sandbox_of(api) is None:
+            raise usage_error("--forward-to applies only to a sandbox.")
+        endpoints = [api.sandbox.register_endpoint(url) for url in forward_to]
         say(f"Serving {api.environment} at {api.host} by the Model Context Protocol; end it by closing its input.")
-        asyncio.run(mcp_server.serve(api))
+        try:
+            asyncio.run(agent_tools.serve(api))
+        finally:
+            for endpoint in endpoints:
+                api.sandbox.remove_endpoint(endpoint.id)
 
 
 def skill() -> None:
     """Print documentation for coding agents (operations, events, rules and configuration) as a `SKILL.md`."""
-    from workbench.testing.skill import skill as text
-
-    print(text(), end="")
+    print(files("workbench.testing").joinpath("SKILL.md").read_text(encoding="utf-8"), end="")

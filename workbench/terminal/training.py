@@ -1,6 +1,5 @@
 """`workbench class …` and `workbench course …`: a class on one server, its results, and drills."""
 
-import json
 import sys
 import webbrowser
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ from cyclopts import App, Parameter
 
 from workbench import course
 from workbench.base.errors import visible
-from workbench.base.system.files import write_file
 from workbench.course import classroom
 from workbench.course.drills import DRILLS
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
@@ -63,8 +61,8 @@ def serve(
 _System = Literal["windows", "macos", "macos-intel", "linux", "linux-arm"]
 _Python = Literal["3.11", "3.12", "3.13", "3.14"]
 _Form = Annotated[
-    Literal["csv", "json", "nbgrader", "otter", "summary", "html"],
-    Parameter(help="csv; json with a signature; grades for nbgrader or otter; html pages: a summary, certificates."),
+    Literal["csv", "nbgrader", "summary", "certificates"],
+    Parameter(help="csv; grades for nbgrader; HTML pages to print: a summary, certificates."),
 ]
 
 
@@ -74,34 +72,15 @@ def results(*, folder: _Folder, form: _Form = "csv") -> None:
     from workbench.course.classroom.server import inline_style
 
     with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
-        print(export(kept, form, kept.get("seed"), inline_style()), end="")
+        print(export(kept, form, inline_style()), end="")
 
 
-def board(
-    *,
-    folder: _Folder,
-    open_: Annotated[bool, Parameter(name="--open", help="Open its page in the browser of this machine.")] = False,
-    how: Output = Output(),
-) -> None:
-    """Show the trainer's board of a served class: results, and who is stuck."""
-    from workbench.course.trainer import board as read_board
-    from workbench.course.trainer import last_problem
-
+def board(*, folder: _Folder) -> None:
+    """Open the trainer's board of a served class in the browser of this machine."""
     with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
-        url, key, certificate = kept.get("url", ""), kept.get("trainer_key"), kept.get("certificate")
-    data = read_board(url, key, ca_file=certificate).data
-    if open_:
-        webbrowser.open(f"{url}/board#{quote(key)}")
-    rows = [
-        {
-            **{name: learner[name] for name in ("learner", "done", "tries", "hints", "minutes")},
-            "stuck": ", ".join(learner["stuck"]),
-            "last_problem": last_problem(learner),
-        }
-        for learner in data["learners"]
-    ]
-    show(rows, how)
-    say(f"The page: {url}/board")
+        url, key = kept.get("url", ""), kept.get("trainer_key")
+    say(f"The board: {url}/board")
+    webbrowser.open(f"{url}/board#{quote(key)}")
 
 
 def prepare(
@@ -142,23 +121,6 @@ def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, fold
         print(kept.link(late))
 
 
-def grade(
-    notebooks: Annotated[list[Path], Parameter(help="Notebooks of learners.")], /, *, form: _Form = "csv"
-) -> None:
-    """Run notebooks of learners, and print the results by what a class server received from each.
-
-    Your own progress is not changed. A notebook runs in a separate process with limits of time, memory and files,
-    without
-    your environment, profiles and HOME.
-    """
-    from workbench.course.classroom.class_state import DEFAULT_SEED
-    from workbench.course.classroom.exports import export
-    from workbench.course.classroom.grading import grade as graded
-
-    with closing(graded(notebooks)) as kept:
-        print(export(kept, form, DEFAULT_SEED), end="")
-
-
 _Page = Literal["sheets", "answers", "product", "support", "developer"]
 
 
@@ -184,18 +146,6 @@ def print_pages(what: _Page, /, *, folder: Path | None = None, url: Url | None =
     with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
         links = {learner.name: kept.link(learner, url or "") for learner in kept.learners()}
         print(sheets(links, inline_style()), end="")
-
-
-def verify(file: Annotated[Path, Parameter(help="Results as JSON.")], /, *, folder: _Folder) -> int:
-    """Verify that results were signed by a class and have not been changed. Exit code 5 if they were."""
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise usage_error(f"{visible(str(file), 200)} cannot be read: {error}") from None
-    with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
-        right = isinstance(content, dict) and kept.verify(content)
-    say("The results are unchanged." if right else "The results were changed, or are those of another class.")
-    return DONE if right else PARTLY
 
 
 def join(
@@ -224,7 +174,7 @@ def _existing(folder: Path) -> Path:
     return folder
 
 
-class_app = App(name="class", help="Serve or join a class, show its board, export its results, and grade notebooks.")
+class_app = App(name="class", help="Serve or join a class, show its board, and export its results.")
 class_app.command(serve)
 class_app.command(join)
 class_app.command(leave)
@@ -232,9 +182,7 @@ class_app.command(board)
 class_app.command(results)
 class_app.command(add)
 class_app.command(prepare)
-class_app.command(grade)
 class_app.command(print_pages, name="print")
-class_app.command(verify)
 
 
 # drills
@@ -312,38 +260,11 @@ def stop(name: _Drill, /, *, where: Where = Where()) -> None:
     _run(name, where, lambda run: run.stop())
 
 
-def exam(
-    *program: Annotated[str, Parameter(help="Program and its arguments, after --.", allow_leading_hyphen=True)],
-    drill: Annotated[list[str] | None, Parameter(metavar="DRILL", help="Drill to examine; default: all.")] = None,
-    seconds: Annotated[Whole, Parameter(help="Time limit of each drill.")] = 300,
-    junit: Annotated[Path | None, Parameter(help="Write a JUnit report to this file.")] = None,
-    how: Output = Output(),
-) -> int:
-    """Examine a program with drills, each graded by the final state of a new sandbox. Exit code 5 if it fails one.
-
-    WORKBENCH_DRILL names the drill. WORKBENCH_CLASS is the URL of the sandbox that the program's sessions, commands and
-    `workbench agent serve` use. `drill.json` in its folder contains the situation and the ids.
-    """
-    from workbench.course.classroom.exam import examine, to_junit
-
-    if not program:
-        raise usage_error("a program is required: workbench course exam -- PROGRAM")
-    graded = list(examine(program, drill, seconds=seconds))
-    if junit is not None:
-        write_file(junit, to_junit(graded), private=False)
-    rows = [
-        {"drill": result.drill, "passed": result.passed, "seconds": result.seconds, "missing": " ".join(result.missing)}
-        for result in graded
-    ]
-    show(rows, how)
-    return DONE if all(result.passed for result in graded) else PARTLY
-
-
-course_app = App(name="course", help="Open the course; solve incidents in the sandbox, graded by its final state.")
+course_app = App(name="course", help="Open the course; solve incidents in the sandbox, judged by its final state.")
 course_app.command("workbench.terminal.shell:lab", help="Open JupyterLab on the course, or on a folder.")
 course_app.command(
     "workbench.terminal.tour:demo", name="demo", help="Walk through the main tasks on an embedded sandbox."
 )
 course_app.command(list_drills, name="drills")
-for _command in (start, check, answer, book, ledger, debrief, stop, exam):
+for _command in (start, check, answer, book, ledger, debrief, stop):
     course_app.command(_command)

@@ -1,7 +1,8 @@
-"""Model Context Protocol server for coding agents: four tools, and the rules as resources.
+"""Model Context Protocol server for coding agents: three tools, and the rules as resources.
 
-Operations, controls and sequences are called by name, with JSON arguments in wire names. Answers are masked JSON. In
-production a call with an effect needs an armed session, and the confirmation of the person at the client.
+Operations and controls are called by name, with JSON arguments in wire names; their schemas are those of the OpenAPI
+document. Answers are masked JSON. An agent registers no webhook endpoint; those of `agent serve --forward-to` receive
+events. In production a call with an effect needs an armed session, and the confirmation of the person at the client.
 """
 
 import asyncio
@@ -10,48 +11,44 @@ import inspect
 import json
 import re
 import secrets
-from collections.abc import Iterator, Mapping
-from datetime import date
-from decimal import Decimal
+from collections.abc import Mapping
 from typing import Any, get_args
 
-import attrs
 import mcp.types as types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 
-from workbench.base.errors import InvalidRequest, WorkbenchError, visible
+from workbench.base.errors import InvalidRequest, Problem, UsageError, WorkbenchError, unknown_name, visible
 from workbench.base.remedies import worded_for
-from workbench.base.schema.masks import MaskedDict, masked
-from workbench.base.schema.walk import camel, is_record, snake
+from workbench.base.schema import strict_json
+from workbench.base.schema.walk import camel, snake
 from workbench.client.calls.base import context_of
+from workbench.client.calls.building import from_wire
 from workbench.client.calls.guards import confirmation_text
 from workbench.client.calls.request_checks import findings
 from workbench.client.session import sandbox_of
-from workbench.runs import sequences
-from workbench.runs.sequences.sequence import PARAMETER_TYPES, Sequence
+from workbench.sandbox.control_records import private_members
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.service.interface.assumptions import assumptions
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.openapi import document
 from workbench.service.interface.table import OPERATIONS, Operation
+from workbench.service.rendering.data import json_values
 
 Schema = dict[str, Any]
 _JSON = "application/json"
 _ASSUMPTION_MEMBERS = ("id", "reason", "confidence", "change")
-_KEY_CONTROLS = frozenset(
-    {"wallet_sign", "execute", "update_endpoint", "create_key"}
-)  # they take or return keys or signatures
+_KEY_CONTROLS = frozenset({"wallet_sign", "execute", "create_key"})  # they take or return keys or signatures
+_ENDPOINT_CONTROLS = frozenset({"register_endpoint", "update_endpoint", "remove_endpoint"})  # a person's choice
 _PANEL_CONTROLS = frozenset({"changes", "savepoint", "undo"})
-_CONTROLS = {name: row for name, row in CONTROLS.items() if name not in _KEY_CONTROLS | _PANEL_CONTROLS}
-_WITHHELD = frozenset(
-    {"self", "api_key", "signing_key", "reveal", "all_tenants"}
-)  # arguments that an agent cannot pass
+_WITHHELD_CONTROLS = _KEY_CONTROLS | _ENDPOINT_CONTROLS | _PANEL_CONTROLS
+_CONTROLS = {name: row for name, row in CONTROLS.items() if name not in _WITHHELD_CONTROLS}
+_WITHHELD = frozenset({"self", "api_key", "signing_key", "reveal", "all_tenants"})  # arguments of controls
 _TYPES: Mapping[Any, str] = {int: "integer", float: "number", bool: "boolean", str: "string"}
-_PARAMETER_TYPES = {"whole": "integer", "flag": "boolean"}
 _MAX_ARGUMENTS = 500_000  # characters
 _MAX_ANSWER = 1_000_000
+_MAX_MESSAGE = 2_000
 _MAX_QUESTION = 2_000
 _MAX_PENDING = 100
 _CONFIRM: Schema = {
@@ -61,10 +58,8 @@ _CONFIRM: Schema = {
 }
 _INSTRUCTIONS = (
     "A card issuing service. Amounts are whole cents. `describe` lists what can be called, and with a name its "
-    "arguments. Controls "
-    "and sequences act on an embedded sandbox and do not exist in the service. Read workbench://assumptions for what "
-    "is assumed. "
-    "Never repeat a call whose outcome is unknown."
+    "arguments. Controls act on an embedded sandbox and do not exist in the service. Read workbench://assumptions for "
+    "what is assumed. Never repeat a call whose outcome is unknown."
 )
 
 
@@ -80,8 +75,8 @@ def make_server(api: Any) -> Server[Any]:
         instructions=_INSTRUCTIONS,
         on_list_tools=tools.list,
         on_call_tool=tools.call,
-        on_list_resources=_list_resources,
-        on_read_resource=_read_resource,
+        on_list_resources=tools.list_resources,
+        on_read_resource=tools.read_resource,
     )
 
 
@@ -93,101 +88,90 @@ async def serve(api: Any) -> None:
 
 
 class _Tools:
-    """The tools of a session."""
+    """The tools and resources of a session."""
 
     def __init__(self, api: Any) -> None:
         self._api = api
         self._sandbox = sandbox_of(api)
+        self._document = document(api.converter.names)
+        self._controls = {} if self._sandbox is None else _CONTROLS
+        production = api.environment == "production"
+        self._operations = {name: row for name, row in OPERATIONS.items() if not (row.sandbox_only and production)}
         self._pending: dict[str, str] = {}  # questions that a client asks itself, by their state: digests of the calls
 
     async def list(self, _: Any, __: Any) -> types.ListToolsResult:
-        """Return the tools: `describe` and `call`, and with a sandbox `control` and `run_sequence`."""
-        shown = [_DESCRIBE, _CALL] if self._sandbox is None else [_DESCRIBE, _CALL, _CONTROL, _RUN]
-        return types.ListToolsResult(tools=shown)
+        """Return the tools: `describe` and `call`, and with a sandbox `control`."""
+        tools = [_DESCRIBE, _CALL] if self._sandbox is None else [_DESCRIBE, _CALL, _CONTROL]
+        return types.ListToolsResult(tools=tools)
 
     async def call(
         self, context: object, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Run a tool; a refused call returns an error result."""
         with worded_for("agent"):
-            return await self._called(context, params)
+            try:
+                return await self._run(context, params)
+            except WorkbenchError as error:
+                return _result(self._refusal(error, params), is_error=True)
 
-    async def _called(
+    async def _run(
         self, context: object, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        try:
-            tools = {tool.name for tool in (await self.list(None, None)).tools}
-            if params.name not in tools:
-                raise WorkbenchError(f"no tool {visible(params.name, 60)!r} (known: {', '.join(sorted(tools))})")
-            name, arguments = _tool_arguments(params)
-            if params.name == "call":
-                operation, request = self._request(name, arguments)
-                if (question := await self._confirm(context, operation, request, params)) is not None:
-                    return question
-                answer = masked(await asyncio.to_thread(self._api.send, request))
-            else:
-                run = {"describe": self._describe, "control": self._control, "run_sequence": self._run}[params.name]
-                answer = await asyncio.to_thread(run, name, arguments)
-            return _result(answer)
-        except WorkbenchError as error:
-            refusal = {"error": type(error).__name__, "message": visible(str(error).replace("\n", " "), 2_000)}
-            return _result(refusal, is_error=True)
+        tools = [tool.name for tool in (await self.list(None, None)).tools]
+        if params.name not in tools:
+            raise _unknown("tool", params.name, tools)
+        name, arguments = _tool_arguments(params)
+        if params.name == "describe":
+            return _result(self._describe(name))
+        if params.name == "control":
+            return _result(await asyncio.to_thread(self._control, name, arguments))
+        request = self._request(name, arguments)
+        question = await self._confirm(context, self._operations[str(name)], request, params)
+        return question or _result(json_values(await asyncio.to_thread(self._api.send, request)))
 
-    def _operations(self) -> dict[str, Operation[..., Any]]:
-        production = self._api.environment == "production"
-        return {name: row for name, row in OPERATIONS.items() if not (row.sandbox_only and production)}
+    def _refusal(self, error: WorkbenchError, params: types.CallToolRequestParams) -> Schema:
+        """Return the refusal of a call; it names arguments as the agent does."""
+        problems: tuple[Problem, ...] = getattr(error, "problems", ())
+        message = "; ".join(map(str, problems)) if problems else str(error)
+        control = self._controls.get(str((params.arguments or {}).get("name")))
+        if control is not None and params.name == "control":
+            message = _SNAKE.sub(lambda name: camel(name[0]) if name[0] in control.hints else name[0], message)
+        return {"error": type(error).__name__, "message": visible(message.replace("\n", " "), _MAX_MESSAGE)}
 
-    def _describe(self, name: str | None, _: Mapping[str, Any]) -> Any:
-        controls = {} if self._sandbox is None else _CONTROLS
-        runnable = {} if self._sandbox is None else sequences.catalogue
-        if name is None:
-            return {
-                "operations": {name: row.doc for name, row in self._operations().items()},
-                "controls": {name: row.summary for name, row in controls.items()},
-                "sequences": {name: sequence.doc for name, sequence in runnable.items()},
-            }
-        if name in self._operations():
-            return self._schema(OPERATIONS[name])
-        if name in controls:
-            return _control_schema(controls[name])
-        if name in runnable:
-            return _sequence_schema(runnable[name])
-        raise WorkbenchError(f"nothing is called {visible(name, 60)!r}; describe without a name lists all names")
+    def _describe(self, name: str | None) -> Schema:
+        if name in self._operations:
+            return _operation_schema(self._operations[name], self._document)
+        if name in self._controls:
+            return _control_schema(self._controls[name])
+        if name is not None:
+            raise _unknown("operation or control", name, [*self._operations, *self._controls])
+        return {
+            "operations": {name: row.doc for name, row in self._operations.items()},
+            "controls": {name: row.summary for name, row in self._controls.items()},
+        }
 
-    def _request(self, name: str | None, arguments: Mapping[str, Any]) -> tuple[Operation[..., Any], Any]:
-        """Return the operation and its request record for tool arguments."""
-        operation = self._operations().get(name or "")
+    def _request(self, name: str | None, arguments: Mapping[str, Any]) -> Any:
+        """Return the request record of an operation for tool arguments."""
+        operation = self._operations.get(name or "")
         if operation is None:
-            raise WorkbenchError(f"no operation {visible(str(name), 60)!r} (known: {', '.join(self._operations())})")
-        unknown = list(_unknown(arguments, self._schema(operation)["arguments"]))
-        if unknown:
-            shown = visible(", ".join(unknown), 200)
-            raise WorkbenchError(f"{operation.name}: no argument {shown}; describe lists them. Nothing was sent.")
-        return operation, self._api.from_wire(operation, arguments)
-
-    def _schema(self, operation: Operation[..., Any]) -> Schema:
-        return _operation_schema(operation, document(self._api.converter.names))
+            raise _unknown("operation", name, self._operations)
+        return from_wire(operation, arguments, self._api.converter, {}, exact=True)
 
     def _control(self, name: str | None, arguments: Mapping[str, Any]) -> Any:
-        row = _CONTROLS.get(name or "")
-        if row is None or self._sandbox is None:
-            raise WorkbenchError(f"no control {visible(str(name), 60)!r} (known: {', '.join(_CONTROLS)})")
-        schema = _control_schema(row)["arguments"]
-        _check_names(arguments, schema["properties"], row.name, schema["required"])
-        answer = perform(self._sandbox, row.name, {snake(key): value for key, value in arguments.items()})
-        if row.name == "guide":  # its examples are ids, and its keys no data of an agent
-            return _plain({key: value for key, value in answer.items() if key != "api_keys"})
-        return _plain(answer)
-
-    def _run(self, name: str | None, arguments: Mapping[str, Any]) -> Any:
-        sequence = sequences.catalogue.get(name or "")
-        if sequence is None:
-            raise WorkbenchError(f"no sequence {visible(str(name), 60)!r} (known: {', '.join(sequences.catalogue)})")
-        _check_names(arguments, _sequence_schema(sequence)["arguments"]["properties"], sequence.name)
-        readers = {parameter.name: parameter.read for parameter in sequence.parameters}
-        values = {snake(key): readers[snake(key)](value) for key, value in arguments.items()}
-        run = sequences.run(self._api, sequence, progress=False, **values)
-        return {"verdict": run.verdict, "steps": [_plain(row) for row in run.rows()]}
+        control = self._controls.get(name or "")
+        if control is None or self._sandbox is None:
+            raise _unknown("control", name, self._controls)
+        schema = _control_schema(control)["arguments"]
+        known, missing = schema["properties"], [key for key in schema["required"] if key not in arguments]
+        problems = [unknown_name(key, known) for key in arguments if key not in known]
+        problems += [Problem(key, "required", "is required") for key in missing]
+        if problems:
+            raise UsageError(problems, of=control.name)
+        given = {snake(key): value for key, value in arguments.items()}
+        answer = json_values(perform(self._sandbox, control.name, given))
+        if control.name == "guide":  # its examples are ids, and its keys no data of an agent
+            del answer["api_keys"]
+        return _masked(answer)
 
     async def _confirm(
         self, context: Any, operation: Operation[..., Any], request: Any, params: types.CallToolRequestParams
@@ -215,13 +199,7 @@ class _Tools:
             try:
                 answer: Any = await context.session.elicit_form(question, _CONFIRM)
             except NoBackChannelError:  # the client asks, and calls again
-                form = types.ElicitRequestFormParams(message=question, requested_schema=_CONFIRM)
-                requests: dict[str, Any] = {"confirm": types.ElicitRequest(params=form)}
-                state = secrets.token_hex(16)
-                self._pending[state] = digest
-                for oldest in [*self._pending][:-_MAX_PENDING]:
-                    del self._pending[oldest]
-                return types.InputRequiredResult(input_requests=requests, request_state=state)
+                return self._question(question, digest)
             except MCPError:
                 raise WorkbenchError("this client cannot ask for confirmation; nothing was sent") from None
         elif self._pending.pop(params.request_state or "", "") == digest:  # one answer allows one call
@@ -232,6 +210,45 @@ class _Tools:
         if not accepted or (answer.content or {}).get("confirm") is not True:
             raise WorkbenchError("the call was not confirmed; nothing was sent")
         return None
+
+    def _question(self, question: str, digest: str) -> types.InputRequiredResult:
+        form = types.ElicitRequestFormParams(message=question, requested_schema=_CONFIRM)
+        requests: dict[str, Any] = {"confirm": types.ElicitRequest(params=form)}
+        state = secrets.token_hex(16)
+        self._pending[state] = digest
+        for oldest in [*self._pending][:-_MAX_PENDING]:
+            del self._pending[oldest]
+        return types.InputRequiredResult(input_requests=requests, request_state=state)
+
+    async def list_resources(self, _: Any, __: Any) -> types.ListResourcesResult:
+        """Return the resources: the document, the assumptions, and each kind of event."""
+        listed = [
+            types.Resource(uri=uri, name=uri.removeprefix("workbench://"), description=doc, mime_type=_JSON)
+            for uri, doc in _RESOURCES.items()
+        ]
+        return types.ListResourcesResult(resources=listed)
+
+    async def read_resource(self, _: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        """Return the content of a resource; its schemas define what they refer to."""
+        uri = str(params.uri)
+        if uri not in _RESOURCES:
+            raise ValueError(f"no resource {visible(uri, 100)!r}")
+        kind, _, name = uri.removeprefix("workbench://").partition("/")
+        described: Any = self._document
+        if kind == "assumptions":
+            described = [{name: str(getattr(row, name)) for name in _ASSUMPTION_MEMBERS} for row in assumptions()]
+        elif kind == "events":
+            described = _defined(self._document["webhooks"][name], self._document)
+        content = types.TextResourceContents(uri=uri, mime_type=_JSON, text=json.dumps(described, indent=1))
+        return types.ReadResourceResult(contents=[content])
+
+
+_RESOURCES = {
+    "workbench://openapi": "The interface as an OpenAPI document",
+    "workbench://assumptions": "What is assumed where the interface document is silent",
+    **{f"workbench://events/{name}": kind.doc for name, kind in EVENT_KINDS.items()},
+}
+"""Description of each resource by address."""
 
 
 def _tool_arguments(params: types.CallToolRequestParams) -> tuple[str | None, Mapping[str, Any]]:
@@ -255,72 +272,43 @@ def _tool_arguments(params: types.CallToolRequestParams) -> tuple[str | None, Ma
     return name, arguments or {}
 
 
-def _check_names(given: Mapping[str, Any], known: Mapping[str, Any], of: str, required: Any = ()) -> None:
-    """Raise an error for unknown or missing arguments."""
-    unknown = [visible(str(name), 60) for name in given if name not in known]
-    missing = [name for name in required if name not in given]
-    if unknown or missing:
-        problems = [f"no argument {name}" for name in unknown] + [f"{name} is missing" for name in missing]
-        raise WorkbenchError(f"{of}: {'; '.join(problems[:10])} (known: {', '.join(known) or 'none'})")
+def _unknown(what: str, name: object, known: Any) -> WorkbenchError:
+    return WorkbenchError(f"no {what} {visible(str(name), 60)!r} (known: {', '.join(known)}). Nothing was sent.")
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as JSON with wire names and private values masked.
-
-    Raises:
-        TypeError: The value has no JSON form.
-    """
-    if is_record(value) or isinstance(value, MaskedDict):
-        return _plain(masked(value))
-    if attrs.has(type(value)):
-        return {camel(field.name): _plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
-    if isinstance(value, Mapping):
-        return {camel(name) if _SNAKE.fullmatch(name) else name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+_SNAKE = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 
 
-_SNAKE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)+")
+def _masked(x: Any, name: str = "") -> Any:
+    """Return the JSON of a control with wire names, and members masked that are private in any record."""
+    if isinstance(x, Mapping):
+        return {camel(key) if _SNAKE.fullmatch(key) else key: _masked(value, snake(key)) for key, value in x.items()}
+    if isinstance(x, list):
+        return [_masked(item, name) for item in x]
+    about = private_members().get(name)
+    return x if about is None else about.mask(x)
 
 
 def _result(answer: Any, *, is_error: bool = False) -> types.CallToolResult:
-    text = json.dumps(answer, default=str if is_error else _plain)
+    text = strict_json.printable(answer)
     if len(text) > _MAX_ANSWER:
         raise WorkbenchError(f"the answer has {len(text):,} characters, more than {_MAX_ANSWER:,}; ask for less")
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
 
 
-# tools
-
-
-def _tool(name: str, doc: str, *, needs_name: bool = True, **hints: Any) -> types.Tool:
-    properties: Schema = {"name": {"type": "string"}}
-    if needs_name:
-        properties["arguments"] = {"type": "object"}
-    return types.Tool(
-        name=name,
-        description=doc,
-        input_schema={
-            "type": "object",
-            "properties": properties,
-            "required": ["name"] if needs_name else [],
-            "additionalProperties": False,
-        },
-        annotations=types.ToolAnnotations(**hints),
-    )
+def _tool(name: str, doc: str, **hints: Any) -> types.Tool:
+    schema = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}},
+        "required": [] if name == "describe" else ["name"],
+        "additionalProperties": False,
+    }
+    return types.Tool(name=name, description=doc, input_schema=schema, annotations=types.ToolAnnotations(**hints))
 
 
 _DESCRIBE = _tool(
     "describe",
-    "List operations, controls and sequences; with a name, return its description and the schema of its arguments.",
-    needs_name=False,
+    "List operations and controls; with a name, return its description and the schema of its arguments.",
     read_only_hint=True,
     open_world_hint=False,
 )
@@ -339,13 +327,6 @@ _CONTROL = _tool(
     destructive_hint=True,
     open_world_hint=False,
 )
-_RUN = _tool(
-    "run_sequence",
-    "Run a sequence of the catalogue in the sandbox, and return its verdict and steps.",
-    read_only_hint=False,
-    destructive_hint=False,
-    open_world_hint=False,
-)
 
 
 # schemas
@@ -355,54 +336,45 @@ def _operation_schema(operation: Operation[..., Any], of: Schema) -> Schema:
     """Return the description of an operation and the schema of its arguments, from an OpenAPI document."""
     described = of["paths"][operation.path][operation.method.lower()]
     parameters = described.get("parameters", ())
-    properties: Schema = {
-        row["name"]: {**row["schema"], "description": row.get("description", "")} for row in parameters
+    body = of["components"]["schemas"][operation.request.__name__] if "requestBody" in described else {}
+    own, *rules = body.get("allOf", [body])
+    properties = {row["name"]: {**row["schema"], "description": row["description"]} for row in parameters}
+    required = [row["name"] for row in parameters if row["required"]]
+    schema = {
+        "type": "object",
+        "properties": properties | own.get("properties", {}),
+        "required": required + own.get("required", []),
+        "additionalProperties": False,
+        **({"allOf": rules} if rules else {}),
     }
-    required = [row["name"] for row in parameters if row.get("required")]
-    schema: Schema = {"type": "object", "properties": properties, "required": required}
-    if "requestBody" in described:
-        (content,) = described["requestBody"]["content"].values()
-        parts = list(_parts(content["schema"], of["components"]["schemas"]))
-        for part in parts:
-            properties |= part.get("properties", {})
-            required += part.get("required", [])
-        rules = [{name: part[name] for name in ("oneOf", "anyOf") if name in part} for part in parts]
-        schema |= {"allOf": [rule for rule in rules if rule]} if any(rules) else {}
     return {
         "name": operation.name,
         "description": f"{operation.doc} {described['description']}",
         "effect": operation.effect,
-        "arguments": _local(schema, of),
+        "arguments": _defined(schema, of),
     }
 
 
-def _parts(schema: Schema, definitions: Mapping[str, Schema]) -> Iterator[Schema]:
-    """Yield a schema and the schemas of its `allOf`, which apply together."""
-    if "$ref" in schema:
-        schema = definitions[schema["$ref"].rpartition("/")[2]]
-    yield schema
-    for part in schema.get("allOf", ()):
-        yield from _parts(part, definitions)
+def _control_schema(control: Any) -> Schema:
+    """Return the description of a control and the schema of its arguments."""
+    parameters = [row for row in control.signature.parameters.values() if row.name not in _WITHHELD]
+    schema = {
+        "type": "object",
+        "properties": {camel(row.name): _argument(row.annotation, control.choices.get(row.name)) for row in parameters},
+        "required": [camel(row.name) for row in parameters if row.default is inspect.Parameter.empty],
+        "additionalProperties": False,
+    }
+    description = inspect.cleandoc(control.doc)
+    return {"name": control.name, "description": description, "effect": control.changes, "arguments": schema}
 
 
-def _unknown(
-    given: Any, schema: Schema, definitions: Mapping[str, Schema] | None = None, path: str = ""
-) -> Iterator[str]:
-    """Yield the paths of arguments that a schema does not define, which would be ignored."""
-    definitions = schema.get("$defs", {}) if definitions is None else definitions
-    known: Schema = {}
-    for part in _parts(schema, definitions):
-        known |= part.get("properties", {})
-    if isinstance(given, Mapping) and (known or not path):
-        for name, value in given.items():
-            if name not in known:
-                yield f"{path}{name}"
-            else:
-                yield from _unknown(value, known[name], definitions, f"{path}{name}.")
+def _argument(annotation: Any, choices: tuple[str, ...] | None) -> Schema:
+    kinds = [_TYPES[kind] for kind in (annotation, *get_args(annotation)) if kind in _TYPES]
+    return {"type": kinds[0] if kinds else "object", **({"enum": list(choices)} if choices else {})}
 
 
-def _local(schema: Schema, of: Schema) -> Schema:
-    """Return a self-contained schema, with the definitions that it uses."""
+def _defined(schema: Schema, of: Schema) -> Schema:
+    """Return a schema with the definitions of an OpenAPI document that it refers to, directly or indirectly."""
     used: Schema = {}
 
     def read(part: Any) -> Any:
@@ -414,73 +386,3 @@ def _local(schema: Schema, of: Schema) -> Schema:
         return json.loads(text)
 
     return {**read(schema), **({"$defs": used} if used else {})}
-
-
-def _control_schema(row: Any) -> Schema:
-    """Return the description of a control and the schema of its arguments."""
-    parameters = [parameter for parameter in row.signature.parameters.values() if parameter.name not in _WITHHELD]
-    properties = {
-        camel(parameter.name): _argument(parameter.annotation, row.choices.get(parameter.name))
-        for parameter in parameters
-    }
-    required = [camel(parameter.name) for parameter in parameters if parameter.default is inspect.Parameter.empty]
-    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    return {"name": row.name, "description": inspect.cleandoc(row.doc), "effect": row.changes, "arguments": schema}
-
-
-def _argument(annotation: Any, choices: tuple[str, ...] | None) -> Schema:
-    kinds = [_TYPES[kind] for kind in (annotation, *get_args(annotation)) if kind in _TYPES]
-    return {"type": kinds[0] if kinds else "object", **({"enum": list(choices)} if choices else {})}
-
-
-def _sequence_schema(sequence: Sequence) -> Schema:
-    """Return the description of a sequence and the schema of its parameters."""
-    properties = {
-        camel(parameter.name): {
-            "type": _PARAMETER_TYPES.get(parameter.type, "string"),
-            "description": parameter.doc or PARAMETER_TYPES[parameter.type][1],
-        }
-        for parameter in sequence.parameters
-    }
-    schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    return {"name": sequence.name, "description": sequence.doc, "effect": True, "arguments": schema}
-
-
-_DOCUMENT = document()
-
-
-# resources
-
-
-def _resources() -> Mapping[str, tuple[str, Any]]:
-    """Return the description and content of each resource by address."""
-    paths, kinds = _DOCUMENT["paths"], _DOCUMENT["webhooks"]
-    assumed = [
-        {name: str(getattr(row, name)) for name in _ASSUMPTION_MEMBERS if hasattr(row, name)} for row in assumptions()
-    ]
-    return {
-        "workbench://openapi": ("The interface as an OpenAPI document", _DOCUMENT),
-        "workbench://assumptions": ("What is assumed where the interface document is silent", assumed),
-        **{
-            f"workbench://operations/{name}": (row.doc, paths[row.path][row.method.lower()])
-            for name, row in OPERATIONS.items()
-        },
-        **{f"workbench://events/{kind.name}": (kind.doc, kinds[kind.name]) for kind in EVENT_KINDS.values()},
-    }
-
-
-async def _list_resources(_: Any, __: Any) -> types.ListResourcesResult:
-    listed = [
-        types.Resource(uri=uri, name=uri.removeprefix("workbench://"), description=doc, mime_type=_JSON)
-        for uri, (doc, _) in _resources().items()
-    ]
-    return types.ListResourcesResult(resources=listed)
-
-
-async def _read_resource(_: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-    uri = str(params.uri)
-    resource = _resources().get(uri)
-    if resource is None:
-        raise ValueError(f"no resource {visible(uri, 100)!r}")
-    content = types.TextResourceContents(uri=uri, mime_type=_JSON, text=json.dumps(resource[1], indent=1))
-    return types.ReadResourceResult(contents=[content])

@@ -8,12 +8,11 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from workbench.base.errors import ApiError, Problem, UsageError, WrongEnvironment, hide_arguments, visible
-from workbench.base.renamed import former_members
 from workbench.base.schema import masks, strict_json, walk
 from workbench.base.schema.rules import UUID
 from workbench.client.calls.client import Client
@@ -72,9 +71,6 @@ class Difference:
 
 class Comparison:
     """Differences between two services, also as `wb.to_frame(comparison)`, and the number of items compared."""
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "comparison")
 
     row_type = Difference
 

@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
-from workbench.base.renamed import former_members
 from workbench.base.system.progress import Progress, ProgressCallback, progress_callback
 from workbench.sandbox import Sandbox
 from workbench.service.rendering.markup import Shown
@@ -103,9 +102,6 @@ class Failure:
 
     `seed` and `universe` replay the one originally found; `decisions`, `story` and `trace` belong to the small one.
     """
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "failure")
 
     seed: int
     universe: int

@@ -126,8 +126,7 @@ def record_balances(api: Any, path: str | Path, *, symbols: Mapping[str, str] | 
     recorded.insert(5, "symbol", recorded["tokens.address"].str.lower().map(known).astype(TEXT))
     notes = recorded.attrs["notes"]
     if path.exists():
-        earlier = read_parquet(path).rename(columns={"value": "value_usd", "advance": "advance_usd"})  # of 0.2
-        recorded = pd.concat([earlier, recorded], ignore_index=True)
+        recorded = pd.concat([read_parquet(path), recorded], ignore_index=True)
     for name in _DECIMALS:
         recorded[name] = decimal_series(decimals(recorded[name]))
     recorded = mark_report(recorded, "balances", notes)

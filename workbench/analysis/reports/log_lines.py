@@ -93,7 +93,7 @@ def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None]
     if not line.strip():
         return "", None
     try:
-        return "", converter.structure(strict_json.loads(line), Event)
+        return "", converter.structure(strict_json.loads(line, repair=True), Event)
     except (strict_json.NotJson, Unreadable) as error:
         return str(error), None
 

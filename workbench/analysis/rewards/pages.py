@@ -318,7 +318,7 @@ class PageReader:
     def _exact(self, body: bytes, number: int) -> Part:
         problems: tuple[Problem, ...] = ()
         try:
-            raw = strict_json.loads(body)
+            raw = strict_json.loads(body, repair=True)
             page: RewardsActivity = self._converter.structure(raw, RewardsActivity)
             if raw.get(self._items) is None:
                 raise strict_json.NotJson(f"missing `{self._items}`")

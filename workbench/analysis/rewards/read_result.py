@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import attrs
 import pandas as pd
@@ -16,7 +16,6 @@ from workbench.analysis.rewards.pages import PageCursor, PageReader, Part, with_
 from workbench.analysis.tables.columns import EXTRA
 from workbench.analysis.tables.rows import TEXT, WIDTHS, Notes, Table, arrow_table, table_frame
 from workbench.base.errors import visible
-from workbench.base.renamed import former_members
 from workbench.service.interface.transactions import MAX_LIMIT, MAX_OFFSET
 
 HIDDEN = "Redemptions of travel bookings that are PENDING or FAILED are never listed by the service."
@@ -175,9 +174,6 @@ class ReadRows(str):
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
 class Rewards(ReadResult):
     """Rewards activity of users: `frame()`, `complete`, and `notes` with caveats."""
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "rewards")
 
     reader: PageReader
     tables: dict[str, list[Table]] = attrs.field(factory=dict)

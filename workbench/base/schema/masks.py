@@ -1,15 +1,16 @@
 """Records and mappings with private values masked, for all output: printed, logged, journaled or exported."""
 
 from collections.abc import Collection, Iterator, Mapping
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 from workbench.base.schema.fields import DOTS as DOTS
 from workbench.base.schema.fields import MASK as MASK
 from workbench.base.schema.fields import OPEN
+from workbench.base.schema.readers import write_time
 from workbench.base.schema.rules import FULL
-from workbench.base.schema.walk import Member, is_record, members, record_of
+from workbench.base.schema.walk import DecimalNumber, Member, is_record, members, record_of
 
 
 class MaskedDict(dict[str, Any]):
@@ -78,6 +79,8 @@ def _value(member: Member, value: object, prefix: str, reveal: frozenset[str]) -
         return member.about.mask(value)
     if isinstance(value, MaskedDict) and not revealed:
         return value.shown()
+    if isinstance(value, Decimal) and member.kind == DecimalNumber(text=False):
+        return value
     return _plain(value, revealed)
 
 
@@ -86,6 +89,8 @@ def _plain(value: object, whole: bool) -> Any:
         return [DOTS if isinstance(item, list | Mapping) and not whole else _plain(item, whole) for item in value]
     if isinstance(value, Mapping):
         return dict(value) if whole else DOTS  # an object where a plain value belongs may hold anything
+    if isinstance(value, datetime):
+        return write_time(value)
     if isinstance(value, date):
         return value.isoformat()
     return format(value, "f") if isinstance(value, Decimal) else value

@@ -15,6 +15,7 @@ import attrs
 from workbench.base.errors import MAX_PROBLEMS, Problem, WorkbenchError
 from workbench.base.schema import walk
 from workbench.base.schema.rules import FULL, ISO_DAY, iso_day
+from workbench.base.schema.strict_json import Repaired
 from workbench.base.schema.walk import Kind, Member
 
 DECIMAL = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
@@ -146,6 +147,15 @@ class Unusual:
     message: str
 
 
+REPAIRED = "text", "was cut inside a character; what is left of it reads as U+FFFD"
+"""Rule and message of a text of which half of a surrogate pair was sent."""
+
+
+def plain_text(value: Any) -> Any:
+    """Return a repaired text as plain text, any other value unchanged."""
+    return str(value) if value.__class__ is Repaired else value
+
+
 def _typed(expected: str, *classes: type[Any]) -> Reader:
     """Return a reader that accepts values of some classes, and None."""
 
@@ -243,9 +253,11 @@ def choice_reader(enum: type[Any]) -> Reader:
 def array_reader(read: Reader) -> Reader:
     """Return a reader of lists that applies one reader to each item."""
 
-    def read_all(value: object) -> tuple[Any, ...]:
+    def read_all(value: object) -> Any:
         if value.__class__ is not list:
             raise mismatch("must be a list")
+        if any(item.__class__ is Repaired for item in value):
+            return Unusual(read_all([plain_text(item) for item in value]), *REPAIRED)
         items: list[Any] = []
         problems: list[Problem] = []
         for place, item in enumerate(value):

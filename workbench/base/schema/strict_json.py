@@ -6,7 +6,10 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+from workbench.base.text import NotText, decode
+
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_HALF = re.compile("[\ud800-\udfff]")  # a pair is one character
 _MAX_DIGITS = 400
 MAX_DEPTH = 64
 """Maximum nesting of lists and objects; the documented bodies have six levels."""
@@ -37,6 +40,24 @@ class JsonObject(dict[str, Any]):
 
     def __rich_repr__(self) -> Iterator[str]:
         yield repr(self)  # rich would go into it
+
+
+class Repaired(str):
+    """A text in which half of a surrogate pair was replaced by U+FFFD."""
+
+    __slots__ = ()
+
+
+def _repaired(value: Any) -> Any:
+    """Return a parsed value with its texts repaired."""
+    if isinstance(value, str):
+        text = _HALF.sub("\ufffd", value)
+        return value if text == value else Repaired(text)
+    if isinstance(value, list):
+        return [_repaired(item) for item in value]
+    if isinstance(value, dict):
+        return _once([(_repaired(name), _repaired(item)) for name, item in value.items()])
+    return value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> JsonObject:
@@ -79,40 +100,41 @@ def _check_extent(text: str, max_depth: int, max_values: int) -> None:
 _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_float=_exact, parse_constant=_constant, strict=True)
 
 
-def loads(data: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
-    """Parse a JSON text: objects as `JsonObject`, numbers as int or Decimal.
+def loads(data: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES, repair: bool = False) -> Any:
+    """Parse a JSON text, with or without a byte order mark: objects as `JsonObject`, numbers as int or Decimal.
 
     Args:
         max_depth: Maximum nesting of lists and objects.
         max_values: Maximum number of items, members, lists and objects.
+        repair: Read half of a surrogate pair, which is left where a program cuts a text inside an emoji, as U+FFFD,
+            and the text as `Repaired`.
 
     Raises:
-        NotJson: Not UTF-8, a byte order mark, not JSON, NaN or Infinity, a duplicate member, a lone surrogate, nested
+        NotJson: Not UTF-8, not JSON, NaN or Infinity, a duplicate member, a lone surrogate, nested
             too deeply, too many values, a fraction of more than 400 digits, or a whole number of more digits than
             Python accepts (4,300).
     """
     failure: NotJson
     text = ""
     try:
-        text = data.decode()
+        text = decode(data)
         _check_extent(text, max_depth, max_values)
         decoded = _DECODER.decode(text)
         if b"\\" in data and _SURROGATE.search(data):
+            if repair:
+                return _repaired(decoded)
             json.dumps(decoded, ensure_ascii=False, default=str).encode()
         return decoded
     except NotJson as error:
         failure = error
-    except UnicodeDecodeError as error:
-        failure = NotJson("not UTF-8", error.start)
+    except NotText as error:
+        failure = NotJson(error.reason, error.offset)
     except UnicodeEncodeError:
         failure = NotJson("half of a surrogate pair in a text")
     except RecursionError:
         failure = NotJson("nested too deeply")
     except json.JSONDecodeError as error:
-        failure = NotJson(
-            "a byte order mark" if data.startswith(b"\xef\xbb\xbf") else f"not JSON: {error.msg}",
-            len(text[: error.pos].encode()),
-        )
+        failure = NotJson(f"not JSON: {error.msg}", len(data) - len(text[error.pos :].encode()))
     except ValueError:
         failure = NotJson("a number has too many digits")
     data, text = b"", ""
@@ -136,6 +158,14 @@ def _number(value: object) -> Any:
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_number).encode
 """Write compact JSON as text; decimals become numbers if that is exact."""
+
+
+def printable(value: object) -> str:
+    """Write compact JSON as text for people and agents: what is not printable, such as U+202E, as an escape."""
+    text = encode(value)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else "\\u007f" if c == "\x7f" else json.dumps(c)[1:-1] for c in text)
 
 
 def dumps(value: object) -> bytes:

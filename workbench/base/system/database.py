@@ -1,9 +1,7 @@
 """A SQLite database of the workbench: validated on open, durable on commit.
 
 A commit survives a killed process, and optionally a power failure (WAL, `synchronous=FULL`). Several processes may
-write
-concurrently (`BEGIN IMMEDIATE`). A file of another program, of a newer version, damaged, or with an unknown schema is
-left
+write concurrently (`BEGIN IMMEDIATE`). A file of another program or version, damaged, or with an unknown schema is left
 unchanged. Deleted values are overwritten. The file is readable only by its owner.
 """
 
@@ -17,7 +15,7 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
@@ -60,9 +58,6 @@ class Database:
         schema: str,
         checked: Sequence[str] = (),
         version: int = 1,
-        oldest: int = 1,
-        added: Collection[str] = (),
-        remedy: str = "",
         busy_seconds: float = 5.0,
         survives_power_loss: bool = True,
         file_system: Callable[[Path], str] = file_system,
@@ -74,15 +69,13 @@ class Database:
             application: Application id in the file header.
             schema: Statements that create its tables.
             checked: Tables with a checksum for each row, to detect damage; see `undamaged`.
-            version: Version of the schema; a file of a newer version is left unchanged.
-            oldest: Oldest readable version of a file.
-            added: Tables and indexes to add to files of earlier versions.
-            remedy: What to do with an older file, for the error message.
+            version: Version of the schema; a file of another version is refused and left unchanged.
             survives_power_loss: Sync to disk at each commit. Without it a commit still survives a killed process and
                 the file stays intact, but a power failure may lose the last writes.
 
         Raises:
-            UnusableFile: It is not a workbench file, is newer, damaged, or cannot be opened. It is left unchanged.
+            UnusableFile: It is not a workbench file, is of another version or damaged, or cannot be opened. It is left
+                unchanged.
             FileBusy: Another process held it for too long.
         """
         self.path = None if path is None else Path(path).resolve()  # one file, by whatever link
@@ -90,12 +83,11 @@ class Database:
         self._busy_at = 0.0  # when an operation last gave up because the file is busy
         self._synchronous = "FULL" if survives_power_loss else "NORMAL"
         self._checked = checked if self.path is not None else ()
-        version += bool(checked)  # a program that writes no checksums leaves the file alone
         self._of_parents: list[object] = []  # connections and locks of another process: never closed here
         if self.path is not None:
             _prepare(self.path)
-            _check_header(self.path, application, version, oldest, remedy)
-            _check_stored(self.path, schema, added, remedy)  # before anything is written, also into its log
+            _check_header(self.path, application, version)
+            _check_stored(self.path, schema)  # before anything is written, also into its log
         self._connect()
         try:
             self._open(application, schema, version, file_system)
@@ -140,18 +132,10 @@ class Database:
             if run("PRAGMA application_id").fetchone()[0] != application:
                 if run("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
                     raise UnusableFile(f"{self.path} is not a workbench database; file left unchanged.")
-                for statement in schema.split(";"):
+                for statement in (*schema.split(";"), *[_CHECKSUMS] * bool(self._checked)):
                     run(statement)
                 run(f"PRAGMA user_version={version:d}")
                 run(f"PRAGMA application_id={application:d}")
-            elif run("PRAGMA user_version").fetchone()[0] < version:
-                self._add_tables(schema)
-                run(f"PRAGMA user_version={version:d}")
-            if self._checked and not run("SELECT 1 FROM sqlite_schema WHERE name = 'checksums'").fetchone():
-                run(_CHECKSUMS)
-                run(f"PRAGMA user_version={version:d}")
-                for table in self._checked:  # of a file of an earlier version
-                    run(f"INSERT INTO checksums SELECT '{table}', rowid, {self._crc32(table)} FROM {table}")
             run("COMMIT")
         except BaseException:
             self._rollback_open()
@@ -211,16 +195,9 @@ class Database:
         )
         return [number for (number,) in self.run(query)]
 
-    def _add_tables(self, schema: str) -> None:
-        """Add tables and indexes that a file of an earlier version lacks."""
-        stored = _objects(self.connection)
-        missing = [row for row in _expected(schema) if row not in stored]
-        for _, _, statement in sorted(missing, key=lambda row: row[0] != "table"):
-            self.connection.execute(statement)
-
     def _check_schema(self, schema: str) -> None:
         """Reject unknown tables, views or triggers, which could run on a write."""
-        if problem := _schema_problem(_objects(self.connection), schema, ()):
+        if problem := _schema_problem(_objects(self.connection), schema):
             raise UnusableFile(f"{self.path} {problem}; file left unchanged.")
 
     @contextmanager
@@ -383,21 +360,18 @@ def _expected(schema: str) -> _Objects:
         return _objects(ours)
 
 
-def _schema_problem(stored: _Objects, schema: str, added: Collection[str]) -> str:
-    """Return why the objects of a file do not match the schema; empty if they do, after adding `added`."""
+def _schema_problem(stored: _Objects, schema: str) -> str:
+    """Return why the objects of a file do not match the schema; empty if they do."""
     expected = _expected(schema)
-    missing = {row for row in expected - stored if row[1] not in added}
-    if {name for _, name, _ in missing} & {name for _, name, _ in stored}:
-        return "was written by an earlier workbench and cannot be read"
     strange = {kind for kind, _, _ in stored - expected} - {"table", "index"}
-    return "holds a schema that is not ours" if missing or strange else ""
+    return "holds a schema that is not ours" if expected - stored or strange else ""
 
 
-def _check_stored(path: Path, schema: str, added: Collection[str], remedy: str) -> None:
+def _check_stored(path: Path, schema: str) -> None:
     """Reject a file with another schema without opening it for writing, so that not even its log changes."""
     if not path.stat().st_size or path.with_name(f"{path.name}-journal").exists():  # being made, or killed while it was
         return
-    problem = _stored_problem(path, schema, added)
+    problem = _stored_problem(path, schema)
     log = path.with_name(f"{path.name}-wal")
     if problem and log.exists() and log.stat().st_size:  # what the log changes is seen in a copy
         if path.stat().st_size + log.stat().st_size > _CHECKED_WHOLE:
@@ -406,22 +380,22 @@ def _check_stored(path: Path, schema: str, added: Collection[str], remedy: str) 
             copied = Path(folder, path.name)
             for file in (path, log):
                 shutil.copyfile(file, copied.with_name(file.name))
-            problem = _stored_problem(copied, schema, added, immutable=False)
+            problem = _stored_problem(copied, schema, immutable=False)
     if problem:
-        raise UnusableFile(f"{path} {problem}; file left unchanged. {remedy}".rstrip())
+        raise UnusableFile(f"{path} {problem}; file left unchanged.")
 
 
-def _stored_problem(path: Path, schema: str, added: Collection[str], *, immutable: bool = True) -> str:
+def _stored_problem(path: Path, schema: str, *, immutable: bool = True) -> str:
     address = f"{path.absolute().as_uri()}?mode={'ro&immutable=1' if immutable else 'rw'}"
     try:
         with closing(sqlite3.connect(address, uri=True)) as connection:
             stored = _objects(connection)
     except _FAILURES:
         return ""  # damaged, or being changed: said when it is opened
-    return _schema_problem(stored, schema, added) if stored else ""
+    return _schema_problem(stored, schema) if stored else ""
 
 
-def _check_header(path: Path, application: int, version: int, oldest: int, remedy: str) -> None:
+def _check_header(path: Path, application: int, version: int) -> None:
     with path.open("rb") as file:
         head = file.read(100)
     if not head or path.with_name(path.name + "-journal").exists():  # being made, or killed while it was
@@ -429,11 +403,8 @@ def _check_header(path: Path, application: int, version: int, oldest: int, remed
     if len(head) < 100 or not head.startswith(_MAGIC) or int.from_bytes(head[68:72], "big") != application:
         raise UnusableFile(f"{path} is not a workbench database; file left unchanged.")
     file_version = int.from_bytes(head[60:64], "big")
-    if file_version < oldest:
-        advice = "was written by an earlier workbench and cannot be read; file left unchanged."
-        raise UnusableFile(f"{path} {advice} {remedy}".rstrip())
-    if file_version > version:
+    if file_version != version:
         raise UnusableFile(
-            f"{path} was written by a newer workbench (version {file_version} of the file, {version} is known here). "
-            "The file was left unchanged."
+            f"{path} was written by another version of the workbench (its format is {file_version}; {version} is read "
+            "here). Open it with that version, or name another file. It was left unchanged."
         )

@@ -12,7 +12,7 @@ import attrs
 
 TIMEOUT = 5.0  # seconds
 
-_KEPT_BODY = 1024  # bytes of the response body
+_MAX_READ = 1024  # bytes of a response body of undeclared length
 
 THIS_MACHINE = frozenset({"loopback"})
 
@@ -44,7 +44,8 @@ class PostResult:
 
     status: int | None
     error: str | None = None
-    body: str = attrs.field(default="", repr=False)
+    length: int | None = None
+    """Bytes of the response body, as declared or, without a declaration, as read, at most 1,024. It is not kept."""
 
     @property
     def accepted(self) -> bool:
@@ -142,7 +143,8 @@ def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float
         )
         connection.request("POST", target.path, body, {"host": target.authority, "connection": "close", **headers})
         answer = connection.getresponse()
-        return PostResult(status=answer.status, body=answer.read(_KEPT_BODY).decode("utf-8", "replace"))
+        length = answer.length if answer.length is not None else len(answer.read(_MAX_READ))
+        return PostResult(status=answer.status, length=length)
     except (OSError, http.client.HTTPException) as error:
         return PostResult(status=None, error=_reason(error))
     finally:

@@ -16,11 +16,11 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-import httptools  # noqa: F401 - uvicorn may be there without it
+import httptools
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from workbench.base.errors import UnusableFile, UsageError, WorkbenchError, advise
+from workbench.base.errors import UnusableFile, UsageError, WorkbenchError, advise, visible
 from workbench.base.system.messages import BROKEN, LOOPBACK, Request, Response
 
 MAX_HEAD = 16 * 1024  # bytes of the request line and all headers
@@ -30,6 +30,7 @@ MAX_BODIES = 32 * 2**20
 HEAD_TIMEOUT = 10.0  # seconds
 BODY_TIMEOUT = 20.0  # seconds
 _PART = 2**18  # bytes of a file read at once
+_OFFER = frozenset({b"upgrade", b"http2-settings"})  # headers, and options of `Connection`
 _MIN_SLEEP = 0.001  # seconds: an event loop cannot wait for less
 
 log = logging.getLogger("workbench.http_server")
@@ -57,10 +58,18 @@ class _Refused(Exception):
 class _App:
     """The ASGI application around a handler."""
 
-    def __init__(self, handler: Handler, refusal: RefusalHandler, hosts: frozenset[str], max_body: int) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        refusal: RefusalHandler,
+        hosts: frozenset[str],
+        max_body: int,
+        any_host: Collection[str] = (),
+    ) -> None:
         self.refusal = refusal
         self._handler = handler
         self._hosts = hosts
+        self._any_host = any_host
         self._max_body = max_body
         self._received = 0  # bytes of bodies that are not complete
 
@@ -98,14 +107,15 @@ class _App:
         target = scope["extensions"]["target"].decode("latin-1")
         if target[:1] != "/" and host_name(target.partition("://")[2].partition("/")[0]) != hosts[0]:
             raise _Refused(400, "The request target names another host than the Host header")
-        if hosts[0] not in self._hosts:
-            raise _Refused(421, "This host is not served here")
+        path = scope["raw_path"].decode("latin-1")
+        if hosts[0] not in self._hosts and path not in self._any_host:
+            raise _Refused(421, f"{visible(hosts[0], 60) or 'An empty name'} is not a host name of this server")
         body = await self._read_body(headers, receive)
         if body is None:
             return None
         return Request(
             scope["method"],
-            scope["raw_path"].decode("latin-1"),
+            path,
             scope["query_string"].decode("latin-1"),
             headers,
             body,
@@ -131,6 +141,8 @@ class _App:
                 self._received += len(message["body"])
                 more = message["more_body"]
                 del message  # it would be kept while the next one is awaited
+            if "transfer-encoding" not in headers and len(body) != int(length):
+                raise _Refused(400, "The body is shorter than announced")
             return bytes(body)
         finally:
             self._received -= len(body)
@@ -201,17 +213,69 @@ async def _send_slowly(response: Response, send: Any) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
+class _Parser:
+    """Parser of requests that ignores an offer to change the protocol (`Upgrade: h2c`), as RFC 9110 section 7.8 allows.
+
+    httptools ends a request with such an offer after its head, so its body would be lost, or read as the next request.
+    Here the head is parsed again without the offer.
+    """
+
+    def __init__(self, protocol: HttpToolsProtocol) -> None:
+        self._protocol = protocol
+        self._begin()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._parser, name)
+
+    def _begin(self) -> None:
+        self._parser = httptools.HttpRequestParser(self._protocol)
+        # As uvicorn sets it: a client may send more than the request that ends the connection.
+        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
+
+    def feed_data(self, data: bytes) -> None:
+        """Parse received bytes.
+
+        Raises:
+            httptools.HttpParserError: They are not a request, or ask for a tunnel.
+        """
+        while data:
+            try:
+                self._parser.feed_data(data)
+                return
+            except httptools.HttpParserUpgrade as offer:
+                data = self._head_without_offer() + data[offer.args[0] :]
+                self._begin()
+
+    def _head_without_offer(self) -> bytes:
+        method = self._parser.get_method()
+        if method == b"CONNECT":
+            raise httptools.HttpParserError("a request for a tunnel")
+        version = self._parser.get_http_version().encode()
+        lines = [b"%s %s HTTP/%s" % (method, self._protocol.url, version)]
+        for name, value in self._protocol.headers:
+            if name == b"connection":
+                options = [option for option in value.split(b",") if option.strip().lower() not in _OFFER]
+                lines.append(b"connection: " + b",".join(options))
+            elif name not in _OFFER:
+                lines.append(name + b": " + value)
+        return b"\r\n".join([*lines, b"", b""])
+
+
 class _LimitedProtocol(HttpToolsProtocol):
     """HTTP protocol that ends requests received too slowly and headers without end, which uvicorn does not limit."""
 
     _part: str | None = "head"  # part of a request that is being received
     _timed: str | None = None  # part that the timer is for
     _timer: asyncio.TimerHandle | None = None
-    _head = 0  # bytes received of the head
+    _head = 0  # bytes received of the head, at least
+    _chunk = 0  # bytes received at last
     _ended = False  # whether the client has ended its side
+    _refusal: tuple[int, str] | None = None  # of a request behind one that is being answered
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self.logger = log
+        self.parser = _Parser(self)  # type: ignore[assignment]
         self._set_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -220,6 +284,9 @@ class _LimitedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._refusal is not None:
+            return
+        self._chunk = len(data)
         super().data_received(data)
         if self._part == "head":
             self._head += len(data)
@@ -237,19 +304,26 @@ class _LimitedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.scope["extensions"] = {"transport": self.transport}  # type: ignore[dict-item]
-        self._part, self._head = "head", 0
+        self._part = "head"
+        self._head = 1 - self._chunk  # where the head begins within the chunk is unknown
 
     def on_headers_complete(self) -> None:
+        if self.parser.should_upgrade():  # the head comes again, without the offer
+            return
         self.scope["extensions"]["target"] = self.url  # type: ignore[assignment]
         super().on_headers_complete()
         self._part = "body"
 
     def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return
         super().on_message_complete()
         self._part = None
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        if self._refusal is not None:
+            self._refuse(*self._refusal)
         if self._ended and self.cycle.response_complete:
             self.transport.close()  # no further request can come
 
@@ -262,13 +336,19 @@ class _LimitedProtocol(HttpToolsProtocol):
         self._refuse(400, "Not an HTTP request")
 
     def _refuse(self, status: int, reason: str) -> None:
+        """Refuse the request that is being received, after the responses to those before it."""
         app: Any = self.app
-        if not self.transport.is_closing():
-            response = app.refusal(status, reason)
-            lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"content-length: {len(response.body)}"]
-            lines += [f"{name}: {value}" for name, value in response.headers.items()]
-            self.transport.write("\r\n".join([*lines, "connection: close", "", ""]).encode("latin-1") + response.body)
-            self.transport.close()
+        if self.transport.is_closing():
+            return
+        answering = not getattr(self.cycle, "response_complete", True)  # there is no cycle before the first request
+        if self.pipeline or (answering and self._part != "body"):
+            self._refusal = status, reason
+            return
+        response = app.refusal(status, reason)
+        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"content-length: {len(response.body)}"]
+        lines += [f"{name}: {value}" for name, value in response.headers.items()]
+        self.transport.write("\r\n".join([*lines, "connection: close", "", ""]).encode("latin-1") + response.body)
+        self.transport.close()
 
     def _set_timer(self) -> None:
         """Start the timeout of the part being received."""
@@ -289,7 +369,7 @@ class _LimitedProtocol(HttpToolsProtocol):
 def host_name(header: str) -> str:
     """Return the name in a Host header, in lower case and without the port."""
     name, colon, port = header.strip().rpartition(":")
-    return (name if colon and port.isdigit() else header.strip()).lower()
+    return (name if colon and port.isascii() and port.isdigit() else header.strip()).lower()
 
 
 def served_names(host: str, hosts: Collection[str]) -> frozenset[str]:
@@ -339,6 +419,7 @@ def serving(
     host: str = "127.0.0.1",
     port: int = 0,
     hosts: Collection[str] = (),
+    any_host: Collection[str] = (),
     max_body: int = 2**20,
     refusal: RefusalHandler = bare,
     certfile: str | os.PathLike[str] | None = None,
@@ -351,6 +432,7 @@ def serving(
         make_handler: Returns the handler for the URL.
         host: Address to listen on.
         hosts: Further accepted host names; the URL contains the first one.
+        any_host: Paths that are answered whatever the host name.
         max_body: Maximum request body in bytes.
         refusal: Builds the responses to requests that exceed a limit.
         certfile: Certificate for TLS.
@@ -372,7 +454,7 @@ def serving(
         if private and certfile is None and host not in LOOPBACK:
             advise(f"{url} is reached by others without TLS: they can read {private} on the way. Give a certificate.")
         config = uvicorn.Config(
-            _App(make_handler(url), refusal, names, max_body),
+            _App(make_handler(url), refusal, names, max_body, any_host),
             http=_LimitedProtocol,
             ws="none",
             lifespan="off",

@@ -1,9 +1,12 @@
 """Limits on the content of files, for every reader; a small file can unpack to much more."""
 
+import os
+import stat
 from pathlib import Path
 
 import attrs
 
+_PART = 2**22  # bytes read at once
 MAX_RATIO = 200
 """Maximum ratio of unpacked to packed size."""
 
@@ -28,14 +31,25 @@ class LimitExceeded(ValueError):
 
 
 def read_bytes(path: Path, limits: Limits = Limits()) -> bytes:
-    """Return the bytes of a file.
+    """Return the bytes of a file, or of a pipe. A pipe that nobody writes to is empty.
 
     Raises:
-        LimitExceeded: The file is too large.
+        OSError: The file cannot be read.
+        LimitExceeded: The file is too large, or a device, which has no end.
     """
-    if path.stat().st_size > limits.file:
-        raise LimitExceeded(f"more than {limits.file:,} bytes")
-    return path.read_bytes()
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb", buffering=0) as file:
+        if stat.S_ISCHR(mode := os.fstat(handle).st_mode) or stat.S_ISBLK(mode):
+            raise LimitExceeded("a device, not a file")
+        if hasattr(os, "O_NONBLOCK"):
+            os.set_blocking(handle, True)
+        content, size = [], 0
+        while part := file.read(_PART):
+            content.append(part)
+            size += len(part)
+            if size > limits.file:
+                raise LimitExceeded(f"more than {limits.file:,} bytes")
+    return b"".join(content)
 
 
 def limits(default: Limits, **given: int | None) -> Limits:

@@ -9,6 +9,8 @@ from typing import Any
 import orjson
 
 from workbench.base.errors import visible
+from workbench.base.system.limits import LimitExceeded, Limits, read_bytes
+from workbench.base.text import NotText, decode
 
 MAX_BYTES = 1_000_000
 MAX_PARTS = 100
@@ -43,12 +45,12 @@ def read_text(path: Path) -> str:
         OSError: The file cannot be read.
         NotToml: The file is too large, or not UTF-8.
     """
-    if path.stat().st_size > MAX_BYTES:
-        raise NotToml(f"has more than {MAX_BYTES:,} bytes")
     try:
-        return path.read_bytes().decode()
-    except UnicodeDecodeError as error:
-        raise NotToml(f"is not UTF-8 (at byte {error.start})") from None
+        return decode(read_bytes(path, Limits(file=MAX_BYTES)))
+    except LimitExceeded as error:
+        raise NotToml(f"is too large: {error}") from None
+    except NotText as error:
+        raise NotToml(f"is {error}") from None
 
 
 def loads(text: str) -> dict[str, Any]:

@@ -30,8 +30,19 @@ def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, An
     )
 
 
-def from_wire(operation: object, body: object, converter: Converter, path_arguments: Mapping[str, str]) -> Any:
-    """Parse a wire body as the request of an operation; see `Client.from_wire`."""
+def from_wire(
+    operation: object,
+    body: object,
+    converter: Converter,
+    path_arguments: Mapping[str, str],
+    *,
+    exact: bool = False,
+) -> Any:
+    """Parse a wire body as the request of an operation; see `Client.from_wire`.
+
+    Args:
+        exact: Whether undocumented members are problems, instead of being left out with a warning.
+    """
     row = OPERATIONS.get(operation) if isinstance(operation, str) else getattr(operation, "operation", operation)
     if not isinstance(row, Operation):
         raise InvalidArguments(f"no operation {visible(str(operation), 60)!r} (known: {', '.join(OPERATIONS)})")
@@ -48,6 +59,8 @@ def from_wire(operation: object, body: object, converter: Converter, path_argume
     path |= {of_path[name]: value for name, value in path_arguments.items()}
     rest = {name: _as_text(value) if row.in_query else value for name, value in raw.items() if name not in path}
     request, problems, unknown = converter.read_request(row, rest, path, from_query=row.in_query)
+    if exact:
+        problems += tuple(unknown_name(name, (), "a member of this operation") for name in unknown)
     if problems:
         raise InvalidRequest(problems, of=row.name)
     if unknown:

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from workbench.base.errors import Attempt
 from workbench.base.remedies import Remedy
-from workbench.base.renamed import former_members
 from workbench.base.schema.masks import masked
 from workbench.base.schema.walk import is_record
 
@@ -96,9 +95,6 @@ class Resolution:
 @attrs.frozen(kw_only=True, repr=False)
 class Entry:
     """Journal entry of a call with an effect. Request and answer are masked."""
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("an", "entry")
 
     id: str
     operation: str

@@ -484,7 +484,7 @@ class Exchange:
             if broken is not None:
                 why = broken.why
             elif response.body.strip():
-                raw = strict_json.loads(response.body)
+                raw = strict_json.loads(response.body, repair=True)
                 why = None if raw is not None and (operation.many or isinstance(raw, dict)) else "it is not an object"
             elif not operation.effect:  # nothing was done by it, and an empty list would be a claim
                 why = "it is empty"

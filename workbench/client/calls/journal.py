@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from weakref import WeakValueDictionary
 
 import attrs
@@ -32,7 +32,6 @@ from workbench.base.errors import (
     not_allowed,
     visible,
 )
-from workbench.base.renamed import former_members
 from workbench.base.schema import walk
 from workbench.base.schema.masks import masked
 from workbench.base.schema.rules import FULL
@@ -61,7 +60,7 @@ CREATE TABLE notes (number INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT 
 CREATE TABLE keys (number INTEGER PRIMARY KEY, call TEXT NOT NULL UNIQUE, key TEXT NOT NULL) STRICT;
 CREATE INDEX keys_key ON keys (key)
 """
-_VERSION = 2  # the first one has no keys
+_VERSION = 3
 _COLUMNS = (
     "id, operation, what, environment, started, ending, ended, status, error, request, answer, digest, process, "
     "resend_of, said"
@@ -134,7 +133,6 @@ class Recorder:
                     schema=_SCHEMA,
                     checked=["calls", "notes", "keys"],
                     version=_VERSION,
-                    added=("keys", "keys_key"),
                 )
                 self._database.remove_ended_leases()
             if self._unwritten:
@@ -368,9 +366,6 @@ Rows = list[dict[str, Any]]
 @hide_arguments_of_methods
 class Journal:
     """History of calls with an effect: iterate it, filter it with `list`, and resolve unknown outcomes."""
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "journal")
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, clock: Clock | None = None) -> None:
         """Open the journal.

@@ -107,7 +107,7 @@ def refusal(response: Response, clean: Callable[[Any], Any]) -> Refusal:
     if len(response.body) > MAX_REFUSAL:
         return Refusal(None, None, f"a body of {len(response.body):,} bytes")
     try:
-        raw = clean(strict_json.loads(response.body))
+        raw = clean(strict_json.loads(response.body, repair=True))
     except strict_json.NotJson:
         text = clean(response.body[:4_000].decode("utf-8", "replace").strip())[:2_000]
         html = "html" in response.headers.get("content-type", "").lower() or text[:1] == "<"

@@ -184,12 +184,10 @@ class Handlers:
         with self._store.file.write() as db:
             if db.execute("SELECT 1 FROM handlers WHERE name = ?", (name,)).fetchone():
                 return
-            # A file of an earlier version has no positions, only the pending events of each handler.
-            old = db.execute("SELECT max(sequence) FROM effects WHERE handler = ?", (name,)).fetchone()[0]
             position = db.execute(f"SELECT {start}", () if since in _STORED else (since,)).fetchone()[0]
             if position is None:
                 raise UsageError([not_allowed("since", since, (*_STORED, "the id of a stored event"))], of="inbox.on")
-            db.execute("INSERT INTO handlers(name, position) VALUES (?, ?)", (name, position if old is None else old))
+            db.execute("INSERT INTO handlers(name, position) VALUES (?, ?)", (name, position))
 
     def run(self) -> int:
         """Run each handler on its due events, in order; return the number of successful runs."""

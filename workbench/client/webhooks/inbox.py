@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Concatenate, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Concatenate, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 
@@ -32,10 +32,9 @@ from workbench.base.errors import (
     unknown_name,
     visible,
 )
-from workbench.base.renamed import former_members
 from workbench.base.system.messages import LOOPBACK
 from workbench.client.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
-from workbench.client.webhooks.store import Conflict, Receipt, Store, StoredEvent
+from workbench.client.webhooks.store import Conflict, Receipt, Store, StoredEvent, UnreadableDelivery
 from workbench.client.webhooks.verify import (
     MAX_BODY,
     Headers,
@@ -134,9 +133,6 @@ def _utc_now() -> datetime:
 class Inbox:
     """A store of received webhook events: each is verified and stored once, in memory or in a file."""
 
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("an", "inbox")
-
     @hide_arguments
     def __init__(
         self,
@@ -192,6 +188,7 @@ class Inbox:
         self._changed = threading.Condition()
         self._handlers = Handlers(self._store, lambda: self._now().timestamp(), self._changed)
         self._refusals: deque[Refusal] = deque(maxlen=100)
+        self._store.read_again()
         self._purge_old()
 
     # receiving
@@ -200,11 +197,15 @@ class Inbox:
     def receive(self, headers: Headers, body: bytes) -> Receipt:
         """Verify a delivery and store its event once; it is stored when this returns.
 
+        A signed delivery that cannot be read is stored too, in `unreadable()`; a later version may read it when it
+        opens the file. Only unsigned ones are refused for their format.
+
         Handlers run afterwards: in separate threads during `serve()` or `running()`, otherwise in this thread, where
         failed runs are retried only at a later delivery.
 
         Raises:
-            InvalidWebhook: The signature or the format is wrong; nothing was stored.
+            InvalidWebhook: The signature is wrong, the body too large, or an unsigned body cannot be read; nothing was
+                stored.
             UnusableFile: It could not be stored, so it must not be acknowledged.
         """
         receipt = self._store_delivery(headers, body)
@@ -216,8 +217,8 @@ class Inbox:
     def respond(self, headers: Headers, body: bytes) -> int:
         """Receive a delivery in a web framework, and return the HTTP status to respond with.
 
-        204: stored. 401: not correctly signed. 413: too large. 400: not an event. 503: could not be stored; the sender
-        should retry.
+        204: stored, also if it cannot be read. 401: not correctly signed. 413: too large. 400: unsigned, and not an
+        event. 503: could not be stored; the sender should retry.
         """
         try:
             self.receive(headers, body)
@@ -232,6 +233,7 @@ class Inbox:
         return 204
 
     def _store_delivery(self, headers: Headers, body: bytes) -> Receipt:
+        signed: bool | None = None
         try:
             if len(body) > self._max_body:
                 raise TooLarge(f"The body has {len(body):,} bytes; the limit is {self._max_body:,}.")
@@ -241,6 +243,8 @@ class Inbox:
                 raise SignatureRefused
             event = read_delivery(body, self._max_body)
         except InvalidWebhook as refused:
+            if signed:  # it is the provider's, which would send the same bytes until it gives up
+                return self._store.keep_unreadable(bytes(body), str(refused), self._now())
             self._note(str(refused))
             raise
         self._since_purge += 1
@@ -274,7 +278,8 @@ class Inbox:
             for _, headers, body in deliveries:
                 more = True
                 try:
-                    new += not self._store_delivery(headers, body).duplicate
+                    receipt = self._store_delivery(headers, body)
+                    new += not (receipt.duplicate or receipt.unreadable)
                 except InvalidWebhook:
                     continue  # listed in `refusals`
             self._pulled = last
@@ -342,6 +347,11 @@ class Inbox:
             by_arrival=events[-1] if events else None,
             by_event_time=max(timed, key=attrgetter("event_received_at"), default=None),
         )
+
+    def unreadable(self) -> list[UnreadableDelivery]:
+        """Return the correctly signed deliveries that could not be read, each with its bytes and the reason."""
+        self._pull()
+        return self._store.unreadable()
 
     def conflicts(self, event_id: str | None = None) -> list[Conflict]:
         """Return deliveries with a known id but other bytes. The first delivery remains the event."""

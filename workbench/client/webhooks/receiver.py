@@ -47,7 +47,8 @@ def serve(
         return status
 
     def refusal(status: int, reason: str) -> Response:
-        note(f"{reason} ({status}).")
+        remedy = ": allow it with hosts=[…], at a prompt with --allow-host" if status == 421 else ""
+        note(f"{reason} ({status}){remedy}.")
         return http_server.bare(status, reason)
 
     served = http_server.running(answer, host=host, port=port, hosts=hosts, max_body=max_body, refusal=refusal)

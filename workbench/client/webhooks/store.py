@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from workbench.base.errors import InvalidWebhook
 from workbench.base.system.database import Database
 from workbench.client.webhooks.verify import read_delivery, state_digest
 from workbench.service.interface.events import AnyEvent
@@ -40,6 +41,14 @@ CREATE TABLE conflicts(
   body BLOB NOT NULL,
   UNIQUE(id, digest)
 );
+CREATE TABLE unreadable(
+  sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  arrived TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  times INTEGER NOT NULL DEFAULT 1,
+  body BLOB NOT NULL
+);
 CREATE TABLE forgotten(id TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE effects(
   handler TEXT NOT NULL,
@@ -51,10 +60,11 @@ CREATE TABLE effects(
   PRIMARY KEY(handler, sequence)
 ) WITHOUT ROWID;
 CREATE INDEX effects_of ON effects(sequence);
-CREATE INDEX effects_waiting ON effects(handler, state, sequence)
+CREATE INDEX effects_waiting ON effects(handler, state, sequence);
+CREATE TABLE handlers(name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID
 """
 MAX_PARSED = 4 * 2**20  # bytes of bodies whose records are cached: about 11,000 events in 13 MB
-_POSITIONS = "CREATE TABLE IF NOT EXISTS handlers(name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID"
+_TABLES = ("events", "conflicts", "unreadable")
 _COLUMNS = "sequence, arrived, verified, times, repeat_of, body, id IN (SELECT id FROM conflicts)"
 
 
@@ -84,15 +94,27 @@ class Conflict:
 
 
 @attrs.frozen(kw_only=True)
+class UnreadableDelivery:
+    """A correctly signed delivery that could not be read as an event, stored as it arrived."""
+
+    sequence: int  # 1, 2, 3… in order of arrival
+    arrived: datetime
+    reason: str
+    raw: bytes = attrs.field(repr=False)
+    times: int  # deliveries of the same bytes
+
+
+@attrs.frozen(kw_only=True)
 class Receipt:
     """The result of an accepted delivery."""
 
-    event: AnyEvent  # of this delivery; the stored one is in `inbox.stored(…)`
+    event: AnyEvent | None  # of this delivery; the stored one is in `inbox.stored(…)`; None if it is unreadable
     verified: bool  # signed with a key of the inbox
     duplicate: bool  # the id was known
     conflict: bool  # … with other bytes
     repeat_of: str | None  # the id of an earlier event that reported the same state of the same resource
-    sequence: int | None  # None if the event was purged earlier
+    sequence: int | None  # None if the event was purged earlier, or is unreadable
+    unreadable: str | None = None  # why a signed delivery could not be read; see `inbox.unreadable()`
 
 
 class ParsedEvents:
@@ -140,8 +162,8 @@ class Store:
     """Event store of one inbox, in a file or in memory."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self.file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["events", "conflicts"])
-        self.file.run(_POSITIONS)  # not in the schema: files of an earlier version have none
+        checked = ["events", "conflicts", "unreadable"]
+        self.file = Database(path, application=APPLICATION, schema=SCHEMA, checked=checked, version=4)
         self.parsed = ParsedEvents()
 
     def keep(self, event: AnyEvent, raw: bytes, verified: bool, arrived: datetime) -> Receipt:
@@ -179,6 +201,51 @@ class Store:
         if sequence is not None:
             self.parsed.put(sequence, raw, event)
         return attrs.evolve(receipt, duplicate=False, repeat_of=repeat_of, sequence=sequence)
+
+    def keep_unreadable(self, raw: bytes, reason: str, arrived: datetime) -> Receipt:
+        """Store a signed delivery that could not be read, each once."""
+        digest = hashlib.sha256(raw).hexdigest()
+        with self.file.write() as db:
+            known = db.execute("UPDATE unreadable SET times = times + 1 WHERE id = ?", (digest,)).rowcount > 0
+            known = known or db.execute("SELECT 1 FROM forgotten WHERE id = ?", (digest,)).fetchone() is not None
+            if not known:
+                row = digest, arrived.astimezone(UTC).isoformat(), reason, raw
+                db.execute("INSERT INTO unreadable(id, arrived, reason, body) VALUES (?, ?, ?, ?)", row)
+        return Receipt(
+            event=None,
+            verified=True,
+            duplicate=known,
+            conflict=False,
+            repeat_of=None,
+            sequence=None,
+            unreadable=reason,
+        )
+
+    def unreadable(self, after: int = 0) -> list[UnreadableDelivery]:
+        """Return the signed deliveries that could not be read, in order of arrival."""
+        query = (
+            "SELECT sequence, arrived, reason, body, times FROM unreadable "
+            f"WHERE sequence > ? AND {self.file.undamaged('unreadable')} ORDER BY sequence"
+        )
+        return [
+            UnreadableDelivery(
+                sequence=sequence, arrived=datetime.fromisoformat(arrived), reason=reason, raw=body, times=times
+            )
+            for sequence, arrived, reason, body, times in self.file.run(query, (after,))
+        ]
+
+    def read_again(self) -> int:
+        """Store the events of deliveries that this version can read, and return their number."""
+        read = 0
+        for delivery in self.unreadable():
+            try:
+                event = read_delivery(delivery.raw, len(delivery.raw))
+            except InvalidWebhook:
+                continue
+            self.keep(event, delivery.raw, True, delivery.arrived)
+            self.file.run("DELETE FROM unreadable WHERE sequence = ?", (delivery.sequence,))
+            read += 1
+        return read
 
     @staticmethod
     def _repeated(db: Any, about: str | None, kind: str, reported: bytes, happened: str | None) -> str | None:
@@ -267,17 +334,19 @@ class Store:
         Event time is relative to the newest event, so a clock that is ahead does not purge events. An event without a
         time takes that of its predecessor or successor; if no event has a time, arrival counts.
         """
+        arrived = (now - keep_for).astimezone(UTC).isoformat()
+        tests: list[tuple[str, str, tuple[Any, ...]]] = [("unreadable", "arrived < ?", (arrived,))]
         timed = bool(self.file.run("SELECT 1 FROM events WHERE happened IS NOT NULL LIMIT 1"))
         column = "happened" if timed else "arrived"
         newest = self.file.run(f"SELECT {column} FROM events WHERE {column} IS NOT NULL ORDER BY sequence DESC LIMIT 1")
         if not newest:
-            return 0
+            return self._delete(tests)
         own = (datetime.fromisoformat(newest[0][0]) - keep_for).isoformat()
         near = f"SELECT {column} FROM events AS near WHERE {column} IS NOT NULL AND near.sequence"
         before = f"({near} <= events.sequence ORDER BY near.sequence DESC LIMIT 1)"
         after = f"({near} > events.sequence ORDER BY near.sequence LIMIT 1)"
-        arrived = (now - keep_for).astimezone(UTC).isoformat()
-        return self._delete([("events", f"arrived < ? AND coalesce({before}, {after}) < ?", (arrived, own))])
+        tests.append(("events", f"arrived < ? AND coalesce({before}, {after}) < ?", (arrived, own)))
+        return self._delete(tests)
 
     def purge(self, naming: Sequence[str], before: datetime | None) -> int:
         """Delete events that contain an id or arrived before a time, and erase their bytes from the file.
@@ -287,7 +356,7 @@ class Store:
         tests: list[tuple[str, Any]] = [("instr(body, ?)", name.encode()) for name in naming]
         if before is not None:
             tests.append(("arrived < ?", before.astimezone(UTC).isoformat()))
-        return self._delete([(table, test, (value,)) for table in ("events", "conflicts") for test, value in tests])
+        return self._delete([(table, test, (value,)) for table in _TABLES for test, value in tests])
 
     def _delete(self, tests: Sequence[tuple[str, str, tuple[Any, ...]]]) -> int:
         with self.file.write() as db:
@@ -297,8 +366,8 @@ class Store:
                 for row in db.execute(f"SELECT id FROM {table} WHERE {test}", values)
             }
             db.executemany("INSERT OR IGNORE INTO forgotten(id) VALUES (?)", doomed)
-            db.executemany("DELETE FROM events WHERE id = ?", doomed)
-            db.executemany("DELETE FROM conflicts WHERE id = ?", doomed)
+            for table in _TABLES:
+                db.executemany(f"DELETE FROM {table} WHERE id = ?", doomed)
         if doomed:
             self.parsed.clear()
             self.file.forget_deleted()

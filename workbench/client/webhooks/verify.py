@@ -96,7 +96,7 @@ class TooLarge(InvalidWebhook):
 
 
 def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
-    """Parse raw bytes as an event in its envelope.
+    """Parse raw bytes as an event in its envelope. A text that was cut inside a character is marked.
 
     Raises:
         InvalidWebhook: Too large or deep, invalid or ambiguous JSON, or without id, resource or action.
@@ -104,7 +104,7 @@ def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
     if len(body) > max_body:
         raise TooLarge(f"The body has {len(body):,} bytes; the limit is {max_body:,}.")
     try:
-        raw = strict_json.loads(body)
+        raw = strict_json.loads(body, repair=True)
     except strict_json.NotJson as error:
         raise InvalidWebhook(f"Invalid or ambiguous JSON: {error}.") from None
     if not isinstance(raw, Mapping):

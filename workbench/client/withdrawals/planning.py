@@ -1,13 +1,12 @@
 """Plan a withdrawal: check it, summarize it, and request its signature once."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from workbench.base.errors import ApiError, InvalidRequest, Problem, UsageError, WorkbenchError
 from workbench.base.remedies import Remedy
-from workbench.base.renamed import former_members
 from workbench.client.calls.base import context_of
 from workbench.client.calls.client import refuse_async
 from workbench.client.withdrawals.amounts import Amount, Cents
@@ -114,9 +113,6 @@ def _contract(api: Any, contract_id: str) -> IssuingContract:
 @attrs.define(eq=False, repr=False)
 class Plan(Terms, Shown):
     """A checked withdrawal whose signature has not been requested. `sign()` requests it, once."""
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "plan")
 
     _api: Any = attrs.field(kw_only=True)
     _clock: Any = attrs.field(kw_only=True)

@@ -8,13 +8,12 @@ import secrets
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import attrs
 
 from workbench.base.errors import Problem, UsageError, hide_arguments
 from workbench.base.remedies import Remedy
-from workbench.base.renamed import former_members
 from workbench.base.schema.masks import DOTS
 from workbench.base.system.files import write_file
 from workbench.client.withdrawals.amounts import NativeUnits, amount_problems, in_both_units
@@ -120,9 +119,6 @@ class ForWallet(Shown):
     """Base class of JSON objects for a wallet."""
 
     __slots__ = ()
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "message")
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return JSON text for a wallet; with a path, write it to that file too."""
@@ -271,9 +267,6 @@ class Explanation(Shown):
         to: Recipient of the transaction; None for bare call data. The same holds for `chain`.
         differences: Differences from a withdrawal; None if it was not compared.
     """
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("an", "explanation")
 
     version: int
     proxy: str

@@ -3,13 +3,12 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from workbench.base.errors import Problem, UsageError, hide_arguments, visible
 from workbench.base.remedies import Remedy
-from workbench.base.renamed import former_members
 from workbench.base.schema.masks import DOTS
 from workbench.client.calls.guards import ClientContext
 from workbench.client.withdrawals.amounts import NativeUnits, in_both_units, in_sentence, units_of
@@ -63,9 +62,6 @@ class Withdrawal(NotSerializable, Shown):
         "status",
         "units",
     )
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "withdrawal")
 
     def __init__(self, plan: Terms, answer: WithdrawalSignature, context: ClientContext, clock: Any) -> None:
         self.plan, self._context, self._clock = plan, context, clock

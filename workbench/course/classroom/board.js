@@ -1,13 +1,12 @@
 // The trainer's board: asks the class server twice a second for what is new, and sets text only as text.
 "use strict";
 const $ = (id) => document.getElementById(id);
-const GLYPHS = { done: "✓", reported: "⚑", stuck: "!", tried: "◐", begun: "…", untouched: "○" };
-const WORDS = { done: "done", reported: "reported by the learner", stuck: "stuck", tried: "tried", begun: "begun", untouched: "not begun" };
+const GLYPHS = { done: "✓", stuck: "!", tried: "◐", begun: "…", untouched: "○" };
+const WORDS = { done: "done", stuck: "stuck", tried: "tried", begun: "begun", untouched: "not begun" };
 let key = decodeURIComponent(location.hash.slice(1)) || sessionStorage.getItem("trainer-key") || "";
 if (key) sessionStorage.setItem("trainer-key", key);  // a page that is loaded again stays open; the address bar does not keep it
 history.replaceState(null, "", location.pathname);
-let shown = "", board = null, chosen = null, looked = null, link = null, whole = 0;
-const drafts = {};  // comments that are not sent yet, by approach
+let shown = "", board = null, chosen = null, link = null, whole = 0;
 
 function element(name, text, className, ...children) {
   const made = document.createElement(name);
@@ -30,7 +29,7 @@ async function ask(path, body) {
 
 function kindOf(result, stuck) {
   if (!result) return "untouched";
-  return result.done ? "done" : result.reported ? "reported" : stuck ? "stuck" : result.tries ? "tried" : "begun";
+  return result.done ? "done" : stuck ? "stuck" : result.tries ? "tried" : "begun";
 }
 
 function cell(result, stuck) {
@@ -39,13 +38,13 @@ function cell(result, stuck) {
   made.firstChild.setAttribute("aria-label", WORDS[kind]);
   if (result) {
     made.append(element("span", (result.hints ? ` ${result.hints}${result.last_hint ? "H" : "h"}` : "") + (result.minutes === null ? "" : ` ${Math.round(result.minutes)}′`), "small"));
-    made.title = `${WORDS[kind]}: ${result.tries} tries, ${result.hints} hints, ${result.minutes ?? 0} minutes` + (result.done || result.reported || !result.last_problem ? "" : `. ${result.last_problem}`);
+    made.title = `${WORDS[kind]}: ${result.tries} tries, ${result.hints} hints, ${result.minutes ?? 0} minutes` + (result.done || !result.last_problem ? "" : `. ${result.last_problem}`);
   }
   return made;
 }
 
 function lastProblem(one) {
-  const open = board.exercises.map((each) => one.results[each.id]).filter((each) => each && !each.done && !each.reported && each.last_problem);
+  const open = board.exercises.map((each) => one.results[each.id]).filter((each) => each && !each.done && each.last_problem);
   const last = open.find((each) => one.stuck.includes(each.exercise)) || open.at(-1);
   return last ? `${last.exercise}: ${last.last_problem}` : "";
 }
@@ -62,10 +61,7 @@ function heads() {
     else lessons.append(Object.assign(element("th", one.lesson, "lesson"), { title: one.lesson }));
     const done = board.learners.filter((each) => each.results[one.id] && each.results[one.id].done).length;
     const count = element("span", ` ${done} of ${board.learners.length}`, "small");
-    const open = element("button", one.id);
-    open.type = "button";
-    open.addEventListener("click", () => { looked = looked === one.id ? null : one.id; chosen = null; shown = ""; draw(); });
-    titles.append(Object.assign(element("th", null, null, one.scored ? open : element("span", one.id), count), { title: one.title, scope: "col" }));
+    titles.append(Object.assign(element("th", null, null, element("span", one.id), count), { title: one.title, scope: "col" }));
   }
   $("grid").tHead.replaceChildren(lessons, titles);
 }
@@ -74,7 +70,7 @@ function rowOf(one) {
   const state = one.seen === null ? "not joined" : one.seen > 60 ? "idle" : "";
   const open = element("button", one.learner);
   open.type = "button";
-  open.addEventListener("click", () => { chosen = chosen === one.learner ? null : one.learner; looked = null; $("who").value = chosen || "all"; shown = ""; draw(); });
+  open.addEventListener("click", () => { chosen = chosen === one.learner ? null : one.learner; $("who").value = chosen || "all"; shown = ""; draw(); });
   const name = element("th", null, null, open, element("span", (state && ` ${state}`) + (one.locked.length ? ` ■ ${one.locked.length} locked` : ""), "small"));
   name.scope = "row";
   name.title = one.locked.length ? "Locked: " + one.locked.join(", ") : one.learner;
@@ -82,45 +78,6 @@ function rowOf(one) {
   row.append(...[one.done, one.tries, one.hints, Math.round(one.minutes)].map((number) => element("td", String(number), "number")));
   row.append(element("td", lastProblem(one), "problem"), ...board.exercises.map((each) => cell(one.results[each.id], one.stuck.includes(each.id))));
   return row;
-}
-
-/** How an exercise was solved: a section for each way, the most frequent first, with a comment for its group. */
-function approaches() {
-  const groups = new Map();
-  for (const one of board.learners) {
-    const result = one.results[looked];
-    if (result && result.done) groups.set(result.approach, [...(groups.get(result.approach) || []), one.learner]);
-  }
-  const close = element("button", "Close");
-  close.type = "button";
-  close.addEventListener("click", () => { looked = null; shown = ""; draw(); });
-  const focused = document.activeElement && document.activeElement.name;
-  const sections = [...groups].sort((one, other) => other[1].length - one[1].length).map(([way, names], number) => {
-    const sent = board.comments.filter((one) => one.solved === looked && one.approach === way);
-    const field = Object.assign(element("input"), { type: "text", name: looked + way, value: drafts[looked + way] || "", maxLength: 1900, required: true });
-    field.setAttribute("aria-label", `Comment on approach ${number + 1}`);
-    field.addEventListener("input", () => { drafts[looked + way] = field.value; });
-    const form = element("form", null, "tools", field, element("button", "Send to this group, now and later"));
-    form.addEventListener("submit", (event) => { event.preventDefault(); comment(way, field.value); });
-    const who = $("projector").checked ? "" : `: ${names.join(", ")}`;
-    return element("section", null, "approach", element("h3", `Approach ${number + 1}, ${names.length} learner${names.length === 1 ? "" : "s"}${who}`),
-      way ? element("ol", null, null, ...way.split("; ").map((line) => element("li", null, null, element("code", line)))) : element("p", "The sandbox does not hold the calls any more.", "quiet"),
-      ...sent.map((one) => element("p", `Sent: ${one.text}`, "quiet")), ...(way ? [form] : []));
-  });
-  $("drawer").replaceChildren(element("header", null, null, element("h2", `How ${looked} was solved`), close),
-    ...(sections.length ? sections : [element("p", "Nobody has solved it yet.", "quiet")]));
-  const field = focused && $("drawer").querySelector(`input[name="${CSS.escape(focused)}"]`);
-  if (field) { field.focus(); field.setSelectionRange(field.value.length, field.value.length); }
-}
-
-async function comment(way, text) {
-  try {
-    const answer = await (await ask("act", { learners: [], action: "comment", arguments: { exercise: looked, approach: way, text } })).json();
-    const count = Object.keys(answer.done).length;
-    delete drafts[looked + way];
-    $("said").textContent = `Sent to ${count} learner${count === 1 ? "" : "s"}, and to all who solve it that way later.`;
-    shown = "";
-  } catch (error) { $("said").textContent = error.message; }
 }
 
 function linkOf(one) {
@@ -139,7 +96,6 @@ function linkOf(one) {
 }
 
 function drawer() {
-  if (looked) { link = null; $("drawer").hidden = false; approaches(); return; }
   const one = board.learners.find((each) => each.learner === chosen);
   $("drawer").hidden = !one;
   if (!one) { link = null; return; }
@@ -159,7 +115,7 @@ function drawer() {
 
 function draw() {
   const learners = board.learners, stuck = learners.filter((one) => one.stuck.length);
-  const exercises = board.exercises.filter((one) => one.scored).length;
+  const exercises = board.exercises.filter((one) => one.lesson !== "drills").length;
   $("summary").textContent = `${learners.length} learner${learners.length === 1 ? "" : "s"}, ${learners.reduce((sum, one) => sum + one.done, 0)} of ${learners.length * exercises} exercises done`
     + (stuck.length ? `. Stuck: ${$("projector").checked ? stuck.length : stuck.map((one) => one.learner).join(", ")}` : "")
     + (Object.keys(board.wrong_codes).length ? `. Wrong codes in the last minute: ${Object.entries(board.wrong_codes).map(([address, count]) => `${count} from ${address}`).join(", ")}` : "")
@@ -167,7 +123,7 @@ function draw() {
   document.body.classList.toggle("paused", board.paused);
   const only = $("only-stuck").checked;
   const seen = (one) => one.seen === null ? 2 : one.seen > 60 ? 1 : 0;
-  const text = JSON.stringify([only, chosen, looked, board.comments, board.exercises, learners.map((one) => [one.learner, one.results, one.stuck, one.locked, seen(one)])]);
+  const text = JSON.stringify([only, chosen, board.exercises, learners.map((one) => [one.learner, one.results, one.stuck, one.locked, seen(one)])]);
   if (text === shown) return;
   shown = text;
   heads();
@@ -227,11 +183,10 @@ async function open_page(page) {
 $("sign-in").addEventListener("submit", (event) => { event.preventDefault(); key = $("key").value; sessionStorage.setItem("trainer-key", key); refresh(); });
 $("what").addEventListener("change", fields);
 $("only-stuck").addEventListener("change", draw);
-$("projector").addEventListener("change", () => { document.body.classList.toggle("projector", $("projector").checked); chosen = looked = null; shown = ""; draw(); });
+$("projector").addEventListener("change", () => { document.body.classList.toggle("projector", $("projector").checked); chosen = null; shown = ""; draw(); });
 $("csv").addEventListener("click", () => download("results.csv"));
-$("json").addEventListener("click", () => download("results.json"));
 $("print").addEventListener("click", () => open_page("summary"));
-$("certificates").addEventListener("click", () => open_page("html"));
+$("certificates").addEventListener("click", () => open_page("certificates"));
 $("actions").addEventListener("submit", async (event) => {
   event.preventDefault();
   const what = $("what").value, who = $("who").value;

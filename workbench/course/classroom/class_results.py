@@ -1,8 +1,6 @@
 """Learners, exercise results, locks and notes of a class, in one SQLite file."""
 
 import csv
-import hashlib
-import hmac
 import io
 import json
 import re
@@ -56,13 +54,10 @@ class ExerciseResult:
 
     Attributes:
         done: Whether the class server's check found it done.
-        reported: Whether the learner's session reports an exercise done that no sandbox can verify; never scored.
-        approach: How it was done: `approaches.approach`.
     """
 
     exercise: str
     done: bool = False
-    reported: bool = False
     tries: int = 0
     hints: int = 0
     last_hint: bool = False  # whether the hint was shown that contains the code
@@ -70,7 +65,6 @@ class ExerciseResult:
     last_problem: str = ""
     begun_at: str | None = None
     done_at: str | None = None
-    approach: str = ""
 
 
 def read_roster(source: str | Path) -> list[str]:
@@ -120,9 +114,8 @@ class Results:
         self._progress: dict[str, dict[str, ExerciseResult]] = {}  # of the entries up to the last that was read
         self._read = 0
         self._reading = threading.Lock()
-        for name, value in (("secret", secrets.token_hex(32)), ("trainer_key", secrets.token_urlsafe(24))):
-            if self.get(name) is None:
-                self.set(name, value)
+        if self.get("trainer_key") is None:
+            self.set("trainer_key", secrets.token_urlsafe(24))
 
     # settings
 
@@ -190,7 +183,7 @@ class Results:
         """
         known = self.progress().get(learner, {}).get(exercise) if exercise else None
         if known is not None and (
-            kind == "start" or known.done or known.reported or (kind == "hint" and int(detail["number"]) <= known.hints)
+            kind == "start" or known.done or (kind == "hint" and int(detail["number"]) <= known.hints)
         ):
             return False
         with self._file.write() as connection:
@@ -199,19 +192,6 @@ class Results:
                 (time.time(), learner, kind, exercise, json.dumps(detail)),
             )
         return True
-
-    def adopt(self, other: "Results", learner: str, exercises: Sequence[str]) -> None:
-        """Copy the entries of a learner from other results, with their times."""
-        with self._file.write() as connection:
-            for exercise in exercises:
-                for entry in other._file.run(
-                    "SELECT at, learner, kind, exercise, detail FROM entry WHERE learner = ? AND exercise = ? ORDER "
-                    "BY id",
-                    (learner, exercise),
-                ):
-                    connection.execute(
-                        "INSERT INTO entry (at, learner, kind, exercise, detail) VALUES (?, ?, ?, ?, ?)", tuple(entry)
-                    )
 
     def count(self, learner: str) -> int:
         """Return the number of entries of a learner."""
@@ -253,21 +233,6 @@ class Results:
             for result in row.values()
         ]
 
-    def signed(self, seed: int) -> dict[str, Any]:
-        """Return all results as JSON values, with a signature."""
-        content = {"written": datetime.now(UTC).isoformat(timespec="seconds"), "seed": seed, "results": self.rows()}
-        return {**content, "signature": self.signature(content)}
-
-    def verify(self, content: Mapping[str, Any]) -> bool:
-        """Return whether results were signed by this class and have not been changed."""
-        unsigned = {name: value for name, value in content.items() if name != "signature"}
-        return hmac.compare_digest(self.signature(unsigned), str(content.get("signature")))
-
-    def signature(self, content: Mapping[str, Any]) -> str:
-        """Return the signature of this class over JSON values."""
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-        return hmac.new(self.get("secret").encode(), text.encode(), hashlib.sha256).hexdigest()
-
     def close(self) -> None:
         """Close the file."""
         self._file.close()
@@ -288,17 +253,13 @@ def _after(
     if kind != "check":
         return before
     missing, done = detail["missing"], bool(detail.get("confirmed"))
-    if before.reported and not done:
-        return before
     return attrs.evolve(
         before,
         tries=before.tries + 1,
         done=done,
-        reported=not missing and not done,
         minutes=minutes_since(before, now),
         done_at=now.isoformat(timespec="seconds") if done else None,
         last_problem=missing[0] if missing else "",
-        approach=detail.get("approach", ""),
     )
 
 

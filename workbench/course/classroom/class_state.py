@@ -3,7 +3,6 @@
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,10 +10,9 @@ from typing import Any
 
 import attrs
 
-from workbench.base.errors import UsageError, WorkbenchError
+from workbench.base.errors import WorkbenchError
 from workbench.course.checks import SandboxEvidence
-from workbench.course.classroom.actions import ACTIONS, EVENTS, MAX_NOTE, note_of
-from workbench.course.classroom.approaches import approach, mark
+from workbench.course.classroom.actions import ACTIONS, EVENTS, note_of
 from workbench.course.classroom.class_results import ExerciseResult, Learner, Results, minutes_since
 from workbench.course.classroom.exports import export
 from workbench.course.classroom.learner_sandboxes import LearnerSandboxes
@@ -39,12 +37,11 @@ TITLES: Mapping[str, Mapping[str, Any]] = {
             "id": exercise.id,
             "title": exercise.title,
             "lesson": exercise.notebook,
-            "scored": not exercise.reported,
         }
         for exercise in EXERCISES.values()
     },
     **{
-        f"drill-{drill.name}": {"id": f"drill-{drill.name}", "title": drill.title, "lesson": _DRILLS, "scored": False}
+        f"drill-{drill.name}": {"id": f"drill-{drill.name}", "title": drill.title, "lesson": _DRILLS}
         for drill in DRILLS.values()
     },
 }
@@ -140,49 +137,13 @@ class ClassState:
                 )
             ]
 
-    def begin(self, learner: str, exercise: str) -> None:
-        """Remember what the learner's sandbox received before an exercise."""
-        with suppress(*_UNREADABLE):
-            self.results.set(f"mark:{learner}:{exercise}", mark(self._by_name[learner].sandbox))
-
-    def approach(self, learner: str, exercise: str) -> str:
-        """Return how a learner solved an exercise since it was begun; empty if the sandbox cannot tell."""
-        changes, reads = self.results.get(f"mark:{learner}:{exercise}", (0, 0))
-        with suppress(*_UNREADABLE):
-            return approach(self._by_name[learner].sandbox, (changes, reads))
-        return ""
-
-    def enter(self, learner: str, kind: str, exercise: str, detail: Mapping[str, Any]) -> None:
-        """Store an entry of a learner, with the trainer's comments on the approach of an exercise that is done now."""
-        if not self.results.add(learner, kind, exercise, **detail) or "approach" not in detail:
-            return
-        for comment in self._comments():
-            if (comment["solved"], comment["approach"]) == (exercise, detail["approach"]):
-                self.results.add(learner, "note", text=comment["text"])
-
-    def _comments(self) -> list[dict[str, Any]]:
-        return [comment for _, comment in self.results.entries("comment", "")]
-
-    def _comment(self, *, exercise: str, approach: str, text: str) -> dict[str, Any]:
-        """Send a note to all who solved an exercise by an approach, and keep it for those who will."""
-        progress = self.results.progress()
-        group = [name for name, row in progress.items() if exercise in row and row[exercise].approach == approach]
-        if not group or not text.strip():
-            raise UsageError("a comment needs a text, and an approach that somebody used", of="class")
-        note = f"{exercise}: {text.strip()[:MAX_NOTE]}"
-        self.results.add("", "comment", text=note, solved=exercise, approach=approach)
-        for name in group:
-            self.results.add(name, "note", text=note)
-        return {"done": dict.fromkeys(group), "failed": {}}
-
     def act(self, learners: Sequence[str], action: str, **arguments: Any) -> dict[str, Any]:
         """Run an action for learners; a failure for one does not affect the others.
 
         Args:
             learners: Their names.
             action: "note" (text), "drill" (drill), "event" (event), "lock" and "unlock" (lesson), "pause" and "resume"
-                for all, "enroll" (name), "comment" (exercise, approach, text) for all who solved an exercise that way
-                and all who will, or a control of the sandbox, such as "add_fault"; `actions.ACTIONS`
+                for all, "enroll" (name), or a control of the sandbox, such as "add_fault"; `actions.ACTIONS`
                 lists those of the board.
             arguments: Arguments of the action.
 
@@ -196,8 +157,6 @@ class ClassState:
             self._paused = action == "pause"
             self.results.set("paused", self._paused)
             learners = ()
-        if action == "comment":
-            return self._comment(**arguments)
         if action == "enroll":
             learner = self.enroll(arguments["name"])
             return {"done": {learner.name: self.results.link(learner, self.url)}, "failed": {}}
@@ -246,7 +205,6 @@ class ClassState:
             "exercises": shown,
             "learners": rows,
             "actions": actions,
-            "comments": self._comments(),
             "paused": self._paused,
             "wrong_codes": dict(Counter({address: count for address, count in wrong.items() if count}).most_common(5)),
         }
@@ -259,14 +217,12 @@ class ClassState:
             "seen": None if seen is None else round(now.timestamp() - seen),
             "locked": self._locked(name),
             "done": sum(result.exercise in EXERCISES for result in done),
-            "reported": sum(result.reported for result in results.values()),
             "tries": sum(result.tries for result in results.values()),
             "hints": sum(result.hints for result in results.values()),
             "minutes": round(sum(result.minutes or 0 for result in done), 1),
             "stuck": [result.exercise for result in results.values() if _is_stuck(result, now)],
             "results": {
-                result.exercise: attrs.asdict(result)
-                | ({} if result.done or result.reported else {"minutes": minutes_since(result, now)})
+                result.exercise: attrs.asdict(result) | ({} if result.done else {"minutes": minutes_since(result, now)})
                 for result in results.values()
             },
         }
@@ -275,12 +231,12 @@ class ClassState:
         """Return the results as text; see `exports.export`.
 
         Args:
-            form: csv, json, nbgrader, otter, summary or html.
+            form: csv, nbgrader, summary or certificates.
             style: HTML with the style of a page.
         """
-        return export(self.results, form, self.seed, style)
+        return export(self.results, form, style)
 
 
 def _is_stuck(result: ExerciseResult, now: datetime) -> bool:
     late = result.tries > 0 and minutes_since(result, now) >= STUCK_MINUTES
-    return not (result.done or result.reported) and (result.tries >= STUCK_TRIES or late)
+    return not result.done and (result.tries >= STUCK_TRIES or late)

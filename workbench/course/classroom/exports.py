@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ from workbench.course.drills import DRILLS
 from workbench.course.learner import EXERCISES
 from workbench.service.rendering.text import guarded
 
-FORMS = ("csv", "json", "nbgrader", "otter", "summary", "html")
+FORMS = ("csv", "nbgrader", "summary", "certificates")
 _COLUMNS = ("learner", *(field.name for field in attrs.fields(ExerciseResult)))
 _NBGRADER = ("assignment", "timestamp", "student_id", "raw_score", "late_submission_penalty", "score", "max_score")
 _PAGE = """<!doctype html>
@@ -32,23 +31,19 @@ _PAGE = """<!doctype html>
 _Row = Mapping[str, ExerciseResult]
 
 
-def export(results: Results, form: str, seed: int, style: str = "") -> str:
+def export(results: Results, form: str, style: str = "") -> str:
     """Return the results of a class as text.
 
     Args:
         results: The results.
-        form: "csv"; "json", with a signature; "nbgrader", columns of its grades file; "otter", a results file for each
-            learner in one JSON object; "summary", a page to print; or "html", a page with a certificate for each
-            learner.
-        seed: Seed of the class.
+        form: "csv"; "nbgrader", columns of its grades file; or a page to print: "summary", or "certificates" with one
+            for each learner.
         style: HTML with the style of a page.
 
     Raises:
         UsageError: The form is unknown.
     """
     progress = results.progress()
-    if form == "json":
-        return json.dumps(results.signed(seed), indent=1) + "\n"
     if form == "csv":
         return _csv(_COLUMNS, results.rows())
     if form == "nbgrader":  # one row for each learner and exercise, as its own export has them
@@ -58,14 +53,11 @@ def export(results: Results, form: str, seed: int, style: str = "") -> str:
             for result in _all(row)
         )
         return _csv(_NBGRADER, (dict(zip(_NBGRADER, grade, strict=True)) for grade in grades))
-    if form == "otter":
-        files = {name: {"tests": [_otter_test(result) for result in _all(row)]} for name, row in progress.items()}
-        return json.dumps(files, indent=1) + "\n"
     today = datetime.now(UTC).date().isoformat()
     if form == "summary":
         return _PAGE.format(title="Class summary", style=style, parts=_summary(progress, today))
-    if form == "html":
-        parts = "\n".join(_certificate(results, name, row, today) for name, row in progress.items())
+    if form == "certificates":
+        parts = "\n".join(_certificate(name, row, today) for name, row in progress.items())
         return _PAGE.format(title="Certificates", style=style, parts=parts)
     raise UsageError(f"form: must be one of {', '.join(FORMS)}, not {visible(form, 40)!r}", of="class")
 
@@ -80,22 +72,9 @@ def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
     return out.getvalue()
 
 
-_SCORED = tuple(id_ for id_, exercise in EXERCISES.items() if not exercise.reported)
-
-
 def _all(row: _Row) -> Iterator[ExerciseResult]:
-    """Yield a learner's results in the exercises that a sandbox can verify, tried or not."""
-    return (row.get(exercise) or ExerciseResult(exercise=exercise) for exercise in _SCORED)
-
-
-def _otter_test(result: ExerciseResult) -> dict[str, Any]:
-    return {
-        "name": result.exercise,
-        "score": float(result.done),
-        "max_score": 1.0,
-        "status": "passed" if result.done else "failed",
-        "output": result.last_problem,
-    }
+    """Yield a learner's results in all exercises, tried or not."""
+    return (row.get(exercise) or ExerciseResult(exercise=exercise) for exercise in EXERCISES)
 
 
 def _summary(progress: Mapping[str, _Row], written: str) -> str:
@@ -103,12 +82,11 @@ def _summary(progress: Mapping[str, _Row], written: str) -> str:
     learners = []
     for name, row in progress.items():
         done = [result for result in row.values() if result.done]
-        last = next((result for result in reversed(tuple(row.values())) if not (result.done or result.reported)), None)
+        last = next((result for result in reversed(tuple(row.values())) if not result.done), None)
         learners.append(
             (
                 name,
-                f"{sum(result.exercise in EXERCISES for result in done)} of {len(_SCORED)}",
-                ", ".join(result.exercise for result in row.values() if result.reported),
+                f"{sum(result.exercise in EXERCISES for result in done)} of {len(EXERCISES)}",
                 sum(result.tries for result in row.values()),
                 sum(result.hints for result in row.values()),
                 f"{sum(result.minutes or 0 for result in done):.0f}",
@@ -123,13 +101,13 @@ def _summary(progress: Mapping[str, _Row], written: str) -> str:
             (
                 id_,
                 exercise.title,
-                "reported only" if exercise.reported else f"{len(each)} of {len(progress)}",
+                f"{len(each)} of {len(progress)}",
                 sum(row.tries for row in rows),
                 sum(row.last_hint for row in rows),
                 f"{median(each):.0f}" if each else "",
             )
         )
-    heads = ("learner", "exercises done", "reported", "tries", "hints", "minutes", "open, with the last problem")
+    heads = ("learner", "exercises done", "tries", "hints", "minutes", "open, with the last problem")
     about = ("exercise", "title", "done by", "tries", "last hint shown", "minutes (median)")
     return (
         f"<h1>Class summary</h1><p>{written}: {len(progress)} learners</p>{_table(heads, learners)}"
@@ -234,20 +212,18 @@ _HELPS = (
 )
 
 
-def _certificate(results: Results, name: str, row: _Row, written: str) -> str:
+def _certificate(name: str, row: _Row, written: str) -> str:
     done = [result for result in row.values() if result.done]
     count = sum(result.exercise in EXERCISES for result in done)
     hints, minutes = sum(result.hints for result in done), sum(result.minutes or 0 for result in done)
-    content = {"learner": name, "done": sorted(result.exercise for result in done), "written": written}
     titles = {exercise.id: exercise.title for exercise in EXERCISES.values()}
     items = (
         f"<li>{escape(titles.get(result.exercise, result.exercise))}: "
         f"{result.tries} {'try' if result.tries == 1 else 'tries'}</li>"
         for result in done
     )
+    title = f"{count} of {len(EXERCISES)} exercises of the card issuing course"
     return (
-        f"<section class='certificate'><h1>{escape(visible(name))}</h1><p>{count} of {len(_SCORED)} exercises of the "
-        "card "
-        f"issuing course, in {minutes:.0f} minutes, with {hints} hints. {written}</p><ul>{''.join(items)}</ul>"
-        f"<p class='signature'>{results.signature(content)}</p></section>"
+        f"<section class='certificate'><h1>{escape(visible(name))}</h1><p>{title}, in {minutes:.0f} minutes, "
+        f"with {hints} hints. {written}</p><ul>{''.join(items)}</ul></section>"
     )

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import attrs
 
 from workbench.base.errors import CannotRecord, Problem, UnusableFile, UsageError, WorkbenchError
 from workbench.base.remedies import Remedy
-from workbench.base.renamed import former_members
 from workbench.base.system.database import Database
 from workbench.client.calls.base import journal_of
 from workbench.client.calls.effects import Outcome, next_step
@@ -26,7 +25,6 @@ CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), operation TEXT NOT NULL
 CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT NOT NULL,
   at TEXT, status INTEGER, attempt TEXT, said TEXT, answer TEXT, answer_status TEXT)
 """
-EARLIER = "Finish the run with workbench 0.1, which made the file."
 PLANNED = "planned"
 STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
 _REJECTED = "rejected"  # in the file; the outcome is "not_sent"
@@ -37,9 +35,6 @@ _NO_EFFECT = (PLANNED, _REJECTED, Outcome.NOT_SENT, Outcome.REFUSED)
 @attrs.frozen(kw_only=True)
 class RowResult:
     """The result of one row of the input."""
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "row")
 
     row: int  # its number in the input, from 1
     outcome: str  # "done", "refused", "not_sent" or "unknown"; before that "planned" or "sending"
@@ -68,9 +63,7 @@ class RunRecord:
     """Results of a run so far. It has one writer; a row is stored as `sending` before its call is sent."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self._file = Database(
-            path, application=APPLICATION, schema=SCHEMA, checked=["run", "row"], oldest=2, remedy=EARLIER
-        )
+        self._file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["run", "row"], version=2)
         self._began: str | None = None
         self._rows: dict[int, RowResult] = {}
         self._counts: Counter[str] = Counter()

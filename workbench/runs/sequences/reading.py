@@ -13,7 +13,6 @@ from typing import Any, TypeVar, get_origin
 import attrs
 
 from workbench.base.errors import Problem, UsageError, hide_arguments, not_allowed, visible
-from workbench.base.renamed import renamed
 from workbench.base.schema import checks, walk
 from workbench.base.schema.rules import FULL
 from workbench.base.system import toml
@@ -172,8 +171,6 @@ class _Reader:
             return None
         if isinstance(raw, dict):
             key = next(iter(raw), "")
-            if len(raw) == 1 and key == GUIDE:
-                self._add(path, "unknown", f"{key} is not a reference{renamed('{ guide = … }')}")
             if len(raw) != 1 or key not in _REFERENCES:
                 return {name: self._value(member, (*path, name)) for name, member in raw.items()}
             if isinstance(raw[key], str) and raw[key]:

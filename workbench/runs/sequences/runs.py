@@ -21,7 +21,6 @@ from workbench.base.schema.walk import get_path
 from workbench.base.system.database import Database
 from workbench.client.calls.effects import Outcome
 from workbench.client.calls.keys import installation_secret
-from workbench.runs.bulk.outcomes import EARLIER
 from workbench.runs.sequences.ledger import Ledger
 from workbench.runs.sequences.player import BLOCKED, Mismatch, Player, StepResult
 from workbench.runs.sequences.sequence import InvalidSequence, Ref, Sequence
@@ -241,9 +240,7 @@ class Record:
 
     def __init__(self, path: Path, sequence: Sequence, values: Mapping[str, Any], now: datetime) -> None:
         self.started = now
-        self._file = Database(
-            path, application=APPLICATION, schema=SCHEMA, checked=["run", "step"], oldest=2, remedy=EARLIER
-        )
+        self._file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["run", "step"], version=2)
         if self._file.damaged("run") or self._file.damaged("step"):
             self._file.close()
             raise UnusableFile(f"{path}: records of the run are damaged; file left unchanged.")
@@ -266,7 +263,7 @@ class Record:
         earlier, started, given = run[0]
         self.started = datetime.fromisoformat(started)
         problems = []
-        if text not in (earlier, earlier.replace('{ guide = "', '{ ref = "guide.')):  # as 0.2 wrote it
+        if text != earlier:
             problems.append(Problem("sequence", "changed", "differs from the one this file was started with"))
         if given[32:] != _digest(given[:32], values):
             problems.append(Problem("parameters", "changed", "differ from those this file was started with"))

@@ -6,10 +6,9 @@ for the server, commands, sequences and documentation. Arguments are JSON values
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.base.errors import hide_arguments
-from workbench.base.renamed import former_members
 from workbench.sandbox import chain
 from workbench.sandbox.context import error_of, not_found
 from workbench.sandbox.controls.creation import CreationControls
@@ -32,9 +31,6 @@ class Controls(ReadingControls, CreationControls, LifecycleControls, StateContro
             ApiError: The address does not belong to a teaching wallet.
         """
         return chain.TeachingWallet(self, admin)
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "sandbox")
 
     @property
     def create(self) -> "Create":

@@ -5,7 +5,7 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.base.errors import (
     AdviceWarning,
@@ -20,7 +20,6 @@ from workbench.base.errors import (
     hide_arguments,
 )
 from workbench.base.remedies import worded_for
-from workbench.base.renamed import former_members
 from workbench.base.schema import walk
 from workbench.client.calls.base import BaseClient, journal_of
 from workbench.client.calls.client import refuse_async
@@ -52,9 +51,6 @@ class Form(Displayed):
 
     It consists of a `draft` with the values and a `view` with the widgets.
     """
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "form")
 
     def __init__(
         self,

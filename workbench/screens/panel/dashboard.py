@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 import anywidget
@@ -20,7 +20,6 @@ from workbench.analysis.reports.balances import liability
 from workbench.analysis.rewards.reading import fetch as fetch_rewards
 from workbench.analysis.tables.frames import to_frame
 from workbench.base.errors import UsageError, visible
-from workbench.base.renamed import former_members
 from workbench.base.schema.rules import iso_day
 from workbench.client.calls.base import BaseClient
 from workbench.client.calls.client import refuse_async
@@ -162,9 +161,6 @@ def program_of(user: Mapping[str, Any]) -> str:
 
 class Dashboard(Displayed):
     """A dashboard. From code: `filters`, and `books` with the frames behind it."""
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "dashboard")
 
     def __init__(self, sessions: Mapping[str, Any]) -> None:
         self.sessions = dict(sessions)

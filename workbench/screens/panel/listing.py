@@ -13,12 +13,11 @@ from functools import cached_property, lru_cache, partial
 from itertools import chain, compress, repeat
 from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from workbench.base.errors import UsageError, WorkbenchError, visible
-from workbench.base.renamed import former_members
 from workbench.screens.panel import lists as things
 from workbench.screens.panel.lists import Column, Rows, Times
 from workbench.service import rendering
@@ -68,9 +67,6 @@ class Listing:
         name: Name of the list.
         load: Reads the rows.
     """
-
-    if not TYPE_CHECKING:  # a type checker would accept any name
-        __getattr__ = former_members("a", "listing")
 
     def __init__(self, name: str, load: Callable[[], Rows]) -> None:
         self.name = name

@@ -18,7 +18,16 @@ import cattrs
 from workbench.base.errors import MAX_PROBLEMS, InvalidRequest, Problem, first_problems, visible
 from workbench.base.schema import strict_json, walk
 from workbench.base.schema.fields import Answer
-from workbench.base.schema.readers import READERS, Reader, Unusual, array_reader, choice_reader, mismatch, write_time
+from workbench.base.schema.readers import (
+    READERS,
+    REPAIRED,
+    Reader,
+    Unusual,
+    array_reader,
+    choice_reader,
+    mismatch,
+    write_time,
+)
 from workbench.base.schema.readers import Unreadable as Unreadable
 from workbench.base.schema.readers import read_time as read_time
 from workbench.base.schema.rules import FULL
@@ -140,6 +149,9 @@ class Converter(cattrs.Converter):
                     if missed:
                         marks.append(Problem(wire, "required", "is missing"))
                 else:
+                    if value.__class__ is strict_json.Repaired:
+                        marks.append(Problem(wire, *REPAIRED))
+                        value = str(value)
                     try:
                         value = read_value(value)
                         if value.__class__ is Unusual:
@@ -152,6 +164,8 @@ class Converter(cattrs.Converter):
                 fill(record, value)
             extra = {} if known.issuperset(raw) else {name: raw[name] for name in raw if name not in known}
             if is_answer:
+                cut = [name for name, value in extra.items() if value.__class__ is strict_json.Repaired]
+                marks += (Problem(name, *REPAIRED) for name in cut)
                 put_extra(record, {} if strict else extra)
                 put_marks(record, () if strict else tuple(marks))
             if strict:

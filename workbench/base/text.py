@@ -1,0 +1,35 @@
+"""Text that people and programs write: UTF-8, with or without a byte order mark. Another encoding is named."""
+
+_MARK = b"\xef\xbb\xbf"
+_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+"""Byte order marks by which other encodings begin; those of UTF-32 first, since one begins as one of UTF-16."""
+
+
+class NotText(ValueError):
+    """Bytes that are not UTF-8; the message says what they are, and at which byte."""
+
+    def __init__(self, reason: str, offset: int | None = None) -> None:
+        super().__init__(reason if offset is None else f"{reason} (at byte {offset})")
+        self.reason, self.offset = reason, offset
+
+
+def decode(data: bytes) -> str:
+    """Return UTF-8 bytes as text, without a byte order mark.
+
+    Raises:
+        NotText: The bytes are not UTF-8.
+    """
+    if data[:1] in (b"\xff", b"\xfe", b"\0"):
+        for mark, name in _MARKS.items():
+            if data.startswith(mark):
+                raise NotText(f"{name}; save it as UTF-8")
+    if b"\0" in data[:2]:  # of the first characters in ASCII, without a mark
+        raise NotText("UTF-16, or not text; save it as UTF-8")
+    failure: NotText
+    try:
+        return data.removeprefix(_MARK).decode()
+    except UnicodeDecodeError as error:
+        offset = error.start + len(_MARK) * data.startswith(_MARK)
+        failure = NotText("not UTF-8", offset)
+    data = b""
+    raise failure from None  # the chain would hold the bytes, and so would the locals of this frame

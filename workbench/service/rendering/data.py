@@ -1,0 +1,35 @@
+"""Anything of this package as JSON values, with private values masked unless revealed."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from workbench.base.schema import masks, strict_json
+from workbench.base.schema.readers import write_time
+from workbench.base.schema.walk import camel, is_record
+from workbench.service.interface.convert import converter
+
+
+def json_values(x: Any, *, reveal: bool = False) -> Any:
+    """Return a record, a plain object, a mapping or a list of them as JSON values; records have wire names."""
+    if is_record(x):
+        x, reveal = converter().unstructure(x) if reveal else masks.masked(x), True
+    elif isinstance(x, masks.MaskedDict) and not reveal:
+        x, reveal = x.shown(), True
+    elif isinstance(x, strict_json.JsonObject) and not reveal:
+        x = dict.fromkeys(x, masks.DOTS)
+    elif attrs.has(type(x)):
+        x = {camel(name): value for name, value in attrs.asdict(x, recurse=False).items()}
+    if isinstance(x, Mapping):
+        return {str(name): json_values(value, reveal=reveal) for name, value in x.items()}
+    if isinstance(x, list | tuple):
+        return [json_values(item, reveal=reveal) for item in x]
+    if isinstance(x, Enum):
+        return x.value
+    if isinstance(x, datetime):
+        return write_time(x)
+    return x if x is None or isinstance(x, str | int | float | Decimal) else str(x)
