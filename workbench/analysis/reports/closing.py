@@ -12,8 +12,8 @@ import pandas as pd
 from workbench.analysis.reports.facts import mask
 from workbench.analysis.reports.record_reports import roll_forward_of_disputes
 from workbench.analysis.tables.frames import to_file
-from workbench.analysis.tables.rows import mark_report
 from workbench.base.errors import UsageError, visible
+from workbench.base.schema import strict_json
 from workbench.base.system.files import write_folder
 from workbench.client.session import sandbox_of
 from workbench.service.rendering.text import money
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from workbench.analysis.reports.history import History
 
 _OF = "history.close"
-_SIGNED = ("closing_cents",)
 
 
 @attrs.frozen
@@ -37,7 +36,7 @@ class Close:
     """What the next close compares its opening with."""
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write a workbook, a page, the postings as CSV and the record of the close into a new folder; return the files.
+        """Write a workbook, a page, the postings and the record of the close into a new folder; return the files.
 
         All files appear at once: a close that is killed leaves none.
 
@@ -58,9 +57,7 @@ class Close:
         return sorted(folder.iterdir())
 
 
-def close(
-    history: "History", month: str, *, ledger: object, signed_by: str, former: str | Path | None
-) -> Close:
+def close(history: "History", month: str, *, ledger: object, signed_by: str, former: str | Path | None) -> Close:
     """Return the close of a month of a history."""
     wanted = history.filter(month)
     end, until = wanted.scope.until, history.until
@@ -74,7 +71,7 @@ def close(
     postings = of_month.postings()
     if postings.empty:
         raise UsageError(f"{month} has no data: the history has postings from {_begin(history)}", of=_OF)
-    prior, prior_lines = _prior(history, known, former, end)
+    prior, prior_lines = _prior(history, known, former, wanted.scope.since)
     roll_forward = known.roll_forward()
     frames = {
         "Roll-forward": roll_forward,
@@ -99,7 +96,7 @@ def close(
     for frame in frames.values():
         frame.attrs["notes"] = [*statement, *(note for note in frame.attrs["notes"] if note not in statement)]
         frame.attrs["signed_by"] = signed_by
-    return Close(month, history.scope.tz, frames, tuple(statement), _record(month, known, postings, signed_by))
+    return Close(month, history.scope.tz, frames, tuple(statement), _record(month, known, signed_by))
 
 
 def _begin(history: "History") -> str:
@@ -107,52 +104,55 @@ def _begin(history: "History") -> str:
     return "no known time" if pd.isna(first) else f"{first:%Y-%m-%d} to {last:%Y-%m-%d}"
 
 
-def _record(month: str, known: "History", postings: pd.DataFrame, signed_by: str) -> dict[str, Any]:
-    """Return what a later close needs: the closing balances and the postings that were known."""
+def _record(month: str, known: "History", signed_by: str) -> dict[str, Any]:
+    """Return what the next close compares its opening with: the closing balances of a month by currency."""
     table = known.roll_forward()
     until = table[mask(table["month"] <= pd.Timestamp(month))]
     codes = until["currency"] if "currency" in until else pd.Series([until.attrs.get("currency")] * len(until))
-    closing = {str(code): int(rows["closing_cents"].iloc[-1]) for code, rows in until.groupby(codes.to_numpy(), dropna=False)}
-    ids = sorted(known.facts["event_id"].dropna().unique())
-    return {"month": month, "signed_by": signed_by, "closing_cents": closing, "events": ids, "postings": len(postings)}
+    groups = until.groupby(codes.to_numpy(), dropna=False)["closing_cents"]
+    return {
+        "month": month,
+        "signed_by": signed_by,
+        "closing_cents": {str(code): int(cents) for code, cents in groups.last().items()},
+    }
 
 
 def _prior(
-    history: "History", known: "History", former: str | Path | None, end: datetime
+    history: "History", known: "History", former: str | Path | None, since: datetime
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return the postings of earlier months that arrived after those months were closed, and what they change."""
-    start = pd.Timestamp(history.filter(f"{pd.Timestamp(end) - pd.Timedelta(days=2):%Y-%m}").scope.since)
-    facts = known.facts
-    lines = []
+    """Return the postings of earlier months that the close of their month did not know, and what they change."""
+    start, facts = pd.Timestamp(since), known.facts
+    late = mask((facts["known_at"] >= start) & (facts["at"] < start))
+    lines = ["No former close was given: the opening is not compared with a signed one."]
     if former is not None:
-        record = _former(Path(former))
-        late = mask(facts["event_id"].notna() & ~facts["event_id"].isin(record["events"]) & (facts["at"] < start))
-        signed, now = record["closing_cents"], _record(record["month"], known, facts, "")["closing_cents"]
+        record, signed_ids = _former(Path(former))
+        of_month, _ = history.scope.changed(record["month"], None, None, None).rows(facts, "at")
+        late |= facts.index.isin(of_month.index[~of_month["event_id"].isin(signed_ids)])
+        signed, now = record["closing_cents"], _record(record["month"], known, "")["closing_cents"]
+        lines = []
         for code in sorted({*signed, *now}):
-            change = now.get(code, 0) - signed.get(code, 0)
-            amounts = [money(cents, code) for cents in (signed.get(code, 0), now.get(code, 0), change)]
-            lines.append(f"Opening: signed {amounts[0]}, now {amounts[1]}, changed since by {amounts[2]}.")
-    else:
-        lines = ["No former close was given: the opening is not compared with a signed one."]
-        late = mask((facts["known_at"] >= start) & (facts["at"] < start))
-    rows = facts[late].reset_index(drop=True)
-    money_rows = rows[mask((rows["net_cents"] != 0) | (rows["held_cents"] != 0))].reset_index(drop=True)
-    for code, part in money_rows.groupby("currency", dropna=False):
+            cents = (signed.get(code, 0), now.get(code, 0), now.get(code, 0) - signed.get(code, 0))
+            before, opening, change = (money(amount, code) for amount in cents)
+            lines.append(
+                f"Opening: signed {before} by {record['signed_by'] or 'nobody'}, now {opening}: changed by {change}."
+            )
+    rows = facts[late & mask((facts["net_cents"] != 0) | (facts["held_cents"] != 0))].reset_index(drop=True)
+    for code, part in rows.groupby("currency", dropna=False):
         net = money(int(part["net_cents"].sum()), str(code))
         lines.append(f"Prior period: {len(part):,} postings of earlier months arrived in this one, {net} net.")
-    return mark_report(known._own(money_rows), "prior_period", lines), lines
+    return known.marked(known._own(rows), "prior_period", notes=lines, noun="postings"), lines
 
 
-def _former(folder: Path) -> dict[str, Any]:
+def _former(folder: Path) -> tuple[dict[str, Any], set[str]]:
+    """Return the record of a former close, and the ids of the events in its postings."""
     paths = sorted(folder.glob("close-*.json"))
     if len(paths) != 1:
         raise UsageError(f"{visible(str(folder), 200)} is not the folder of a close", of=_OF)
-    from workbench.base.schema import strict_json
-
     try:
-        record = strict_json.loads(paths[0].read_bytes())
+        record: Any = strict_json.loads(paths[0].read_bytes())
     except strict_json.NotJson as error:
         raise UsageError(f"{paths[0].name} is not the record of a close: {error}", of=_OF) from None
-    if not isinstance(record, dict) or not isinstance(record.get("closing_cents"), dict):
+    if not isinstance(record, dict) or {"month", "signed_by", "closing_cents"} - set(record):
         raise UsageError(f"{paths[0].name} is not the record of a close", of=_OF)
-    return record
+    postings = pd.read_csv(folder / f"postings-{record['month']}.csv", dtype="str", encoding="utf-8-sig")
+    return record, set(postings["event_id"].dropna())

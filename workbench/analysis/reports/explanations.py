@@ -21,13 +21,26 @@ if TYPE_CHECKING:
 _OF = "history.explain"
 _MAX_EVENTS = 10_000  # rows whose events are listed
 _RECORDS = frozenset(
-    {"postings", "transactions", "status_history", "time_in_status", "contract_values", "balances", "anomalies", "reconciliation"}
+    {
+        "postings",
+        "transactions",
+        "status_history",
+        "time_in_status",
+        "contract_values",
+        "balances",
+        "anomalies",
+        "reconciliation",
+    }
 )
 """Kinds of reports whose rows come from one record each."""
 
 
 def explain(
-    history: "History", frame: pd.DataFrame, column: str, row: int | Collection[int] | None, minus: tuple[Any, ...] | None
+    history: "History",
+    frame: pd.DataFrame,
+    column: str,
+    row: int | Collection[int] | None,
+    minus: tuple[Any, ...] | None,
 ) -> pd.DataFrame:
     """Return the source rows of a number in a report, of several, or of the difference between two."""
     parts, number = _parts(frame, column, row)

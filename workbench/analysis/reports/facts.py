@@ -258,4 +258,3 @@ def transactions_of(facts: pd.DataFrame) -> pd.DataFrame:
         if name not in DTYPES:
             frame[name] = facts[name].array.take(first)
     return frame
-

@@ -48,7 +48,10 @@ _FUNNEL = (
 )
 _POSTING_TIMES = (
     Measure("transactions"),
-    *(Measure(name, "hours", how) for name, how in (("median_hours", "median"), ("p90_hours", "p90"), ("longest_hours", "max"))),
+    *(
+        Measure(name, "hours", how)
+        for name, how in (("median_hours", "median"), ("p90_hours", "p90"), ("longest_hours", "max"))
+    ),
 )
 _COHORTS = (
     Measure("users", "user_id", "distinct"),
@@ -141,7 +144,9 @@ class History:
         scope = self.scope.changed(period, tz, currency, at)
         known = {name: self.__dict__[name] for name in ("reading", "events") if name in self.__dict__}
         if scope.at == self.scope.at:
-            known |= {name: self.__dict__[name] for name in ("facts", "_known", "_transactions") if name in self.__dict__}
+            known |= {
+                name: self.__dict__[name] for name in ("facts", "_known", "_transactions") if name in self.__dict__
+            }
         made = History(self.source, scope, known)
         if currency is not None and not record_reports.is_other(self.source):
             codes = sorted(made.facts["currency"].dropna().unique())
@@ -199,11 +204,12 @@ class History:
         noun: str = "transactions",
         freq: Every | None = None,
         notes: Collection[str] = (),
+        by: Columns | None = (),
         **options: Any,
     ) -> pd.DataFrame:
         tz = self.scope.tz
         frame = report(rows, measures, freq=freq, tz=tz, until=self.until, history=self, **options)
-        more = {"tz": tz} | ({"freq": freq} if freq else {})
+        more = {"tz": tz, "by": columns_of(by)} | ({"freq": freq} if freq else {})
         return self.marked(frame, kind, left, measures, noun, notes, currency=self._currency(rows.values), **more)
 
     def _currency(self, rows: pd.DataFrame) -> str | None:
@@ -233,8 +239,7 @@ class History:
         more |= {"trace": trace} if isinstance(trace, Trace) else {}
         more |= {} if self.reading.complete is None else {"complete": self.reading.complete}
         until = self.until and self.until.isoformat()
-        frame = mark_report(frame, kind, notes, until=until, filter=str(self.scope), left_out=entries, **more)
-        return frame
+        return mark_report(frame, kind, notes, until=until, filter=str(self.scope), left_out=entries, **more)
 
     # card transactions
 
@@ -262,20 +267,24 @@ class History:
         Cents are the minor unit of the row's `currency`: yen have none, so an amount in JPY is in yen.
 
         Returns:
-            Columns transaction_id, card_id, user_id, merchant_name, merchant_category, merchant_category_code, currency,
-            status (requested, authorized, reversed, declined, settled or refunded), declined_reason, authorized_cents
+            Columns transaction_id, card_id, user_id, merchant_name, merchant_category, merchant_category_code,
+            currency, status (requested, authorized, reversed, declined, settled or refunded), declined_reason, authorized_cents
             (requested), held_cents (open hold), posted_cents, refunded_cents, net_cents (Int64), local_amount_cents
             (in `local_currency`, the merchant's), increases, settlements, refunds (counts), authorized_at, updated_at,
             posted_at, refunded_at, and your own columns. `authorized_cents` is missing if the request is not in the
             source.
         """
         rows, left, _ = self._rows(self._transactions, "authorized_at")
-        begun = Left("their request is not in the source, so no rate includes them", rows[mask(rows["authorized_cents"].isna())])
+        begun = Left(
+            "their request is not in the source, so no rate includes them", rows[mask(rows["authorized_cents"].isna())]
+        )
         notes = [f"{len(begun.rows):,} transactions: {begun.reason}."] * bool(len(begun.rows))
         untimed = int((mask(rows["refunded_cents"] > 0) & mask(rows["refunded_at"].isna())).sum())
         notes += [f"{untimed:,} refunded transactions have no time of the refund."] * bool(untimed)
         measures = [Measure(name, name) for name in MONEY]
-        return self.marked(self._own(rows.reset_index(drop=True)), "transactions", left, measures, notes=[*notes, ASSUMED])
+        return self.marked(
+            self._own(rows.reset_index(drop=True)), "transactions", left, measures, notes=[*notes, ASSUMED]
+        )
 
     def _own(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return a table in which the caller's columns have their names.
@@ -314,11 +323,9 @@ class History:
         keys = self._keys(moved, by, None if period is None else period[~unknown], _SPEND, "history.spend")
         rows = Rows(moved, keys, moved)
         options = {} if freq else {"largest": "net_cents"}
-        return self._report("spend", rows, _SPEND, left, "postings", freq, by=columns_of(by), **options)
+        return self._report("spend", rows, _SPEND, left, "postings", freq, by=by, **options)
 
-    def _begun(
-        self, freq: Every | None = None, scope: Filter | None = None
-    ) -> tuple[pd.DataFrame, list[Left], Any]:
+    def _begun(self, freq: Every | None = None, scope: Filter | None = None) -> tuple[pd.DataFrame, list[Left], Any]:
         """Return the transactions whose request is in the source, since the others have no rate."""
         rows, left, period = self._rows(self._transactions, "authorized_at", freq, scope)
         begun = mask(rows["authorized_cents"].notna())
@@ -326,11 +333,11 @@ class History:
         return rows[begun], left, None if period is None else period[begun]
 
     def approvals(self, by: Columns = (), *, freq: Every | None = "day") -> pd.DataFrame:
-        """Return the number of authorizations approved and declined in each period, and by columns such as the merchant.
+        """Return the number of authorizations approved and declined in each period, and by columns.
 
         Args:
             by: One or more columns to group by, such as "merchant_category_code".
-            freq: "day", "week", "month", "quarter", "year", a fiscal "Q-JAN" or "Y-JUN", or None for all times together.
+            freq: "day", "week", "month", "quarter", "year", a fiscal "Q-JAN" or "Y-JUN", or None for all times.
 
         Returns:
             Columns: the first day of the period (named after `freq`), those of `by`, authorizations, approved, declined
@@ -350,8 +357,8 @@ class History:
             by: One or more columns to group by; `approvals(by=…)` has the decline rate of each group.
 
         Returns:
-            Columns: the groups (`reason` for "declined_reason"), currency (if there are several), declined, amount_cents
-            (Int64), share (Float64, of all declined).
+            Columns: the groups (`reason` for "declined_reason"), currency (if there are several), declined,
+            amount_cents (Int64), share (Float64, of all declined).
         """
         table, left, _ = self._begun()
         table = table[mask(table["status"] == "declined")]
@@ -428,17 +435,19 @@ class History:
         month = pd.Series(pd.array(number - cohort, dtype="Int64"), index=table.index)
         chosen = ~without
         if self.scope.since is not None:
-            chosen &= self.scope.has(first)
+            chosen = chosen & self.scope.has(first)
         table = table[chosen]
         keys = {"cohort": first[chosen], "month": month[chosen]}
         keys |= self._keys(table, (), None, _COHORTS, "history.cohorts")
         frame = self._report("cohorts", Rows(table, keys, table), _COHORTS, left)
-        later = (frame["cohort"].to_numpy().astype("datetime64[M]") + frame["month"].to_numpy("int64")).astype("datetime64[s]")
+        later = (frame["cohort"].to_numpy().astype("datetime64[M]") + frame["month"].to_numpy("int64")).astype(
+            "datetime64[s]"
+        )
         frame["running"] = running(pd.Series(later), "month", self.scope.tz, self.until)
         return frame
 
     def changes(self, by: Columns = "merchant_name") -> pd.DataFrame:
-        """Return the change of net spend from one period to the next by merchant, category, card or user, largest first.
+        """Return the change of net spend from one period to the next by merchant, card or other columns.
 
         The period is that of the filter, by default the last month of the data; it is compared with the one before. A
         period that was not over when the data end is compared with the same part of the one before.
@@ -455,7 +464,7 @@ class History:
             last = self.facts["at"].max()
             local = pd.Timestamp.now("UTC") if pd.isna(last) else last.tz_convert(zone(scope.tz))
             scope = scope.changed(f"{local:%Y-%m}", None, None, None)
-        since, until = pd.Timestamp(scope.since), pd.Timestamp(scope.until)
+        since = pd.Timestamp(scope.since)
         start = pd.Timestamp(period_before(scope.given, scope.tz))
         moved = self.facts[mask(self.facts["net_cents"] != 0)]
         table, left, _ = self._rows(moved, "at", scope=attrs.evolve(scope, since=start.to_pydatetime()))
@@ -466,10 +475,17 @@ class History:
         if is_running:
             local_zone = zone(scope.tz)
             naive = [pd.Timestamp(t).tz_convert(local_zone).tz_localize(None) for t in (self.until, since, start)]
-            same = start + (pd.Timestamp(self.until) - since) if naive[0] < naive[1] else (
-                naive[2] + (naive[0] - naive[1])).tz_localize(local_zone, ambiguous=True, nonexistent="shift_forward")
-            is_before &= mask(last <= same)
-            notes.append(f"{scope.period} is running: it is compared with the same part of the period before, to {same:%d %B %H:%M}.")
+            same = (
+                start + (pd.Timestamp(self.until) - since)
+                if naive[0] < naive[1]
+                else (naive[2] + (naive[0] - naive[1])).tz_localize(
+                    local_zone, ambiguous=True, nonexistent="shift_forward"
+                )
+            )
+            is_before = is_before & mask(last <= same)
+            notes.append(
+                f"{scope.period} is running: compared with the same part of the period before, to {same:%d %B %H:%M}."
+            )
         chosen = is_now | is_before
         table = table[chosen]
         net, now = table["net_cents"], pd.Series(is_now[chosen], index=table.index)
@@ -485,10 +501,10 @@ class History:
         return frame
 
     def roll_forward(self, freq: Every = "month") -> pd.DataFrame:
-        """Return open holds and posted amounts rolled forward: opening balance, changes and closing balance of each period.
+        """Return open holds and posted amounts rolled forward: opening, changes and closing of each period.
 
-        Opening + authorized - released - settled = closing, to the cent, and each opening is the previous closing. Holds
-        that expire are released. Later events never change an earlier row.
+        Opening + authorized - released - settled = closing, to the cent, and each opening is the previous closing.
+        Holds that expire are released. Later events never change an earlier row.
 
         Args:
             freq: "day", "week", "month", "quarter", "year", or a fiscal "Q-JAN", "Y-JUN".
@@ -557,7 +573,9 @@ class History:
         """
         return reconcile(self, ledger, key, amount, signed_by)
 
-    def close(self, month: str, *, ledger: object = None, signed_by: str = "", former: str | Path | None = None) -> Close:
+    def close(
+        self, month: str, *, ledger: object = None, signed_by: str = "", former: str | Path | None = None
+    ) -> Close:
         """Return the close of a month, from what was known when it ended; its `write` makes the files.
 
         Args:
@@ -660,7 +678,7 @@ class History:
 
         Returns:
             Columns at, id (of the contract), chain_id, chain, tokens.address, symbol (missing if unknown),
-            tokens.balance, tokens.exchange_rate, tokens.advance_rate, value_usd and advance_usd (decimals); oldest first.
+            tokens.balance, tokens.exchange_rate, tokens.advance_rate, value_usd and advance_usd (decimals).
         """
         return record_reports.record_balances(self, path, symbols)
 

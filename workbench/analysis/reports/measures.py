@@ -311,7 +311,9 @@ def left_out(left: Iterable[Left], measures: Measures, noun: str) -> tuple[list[
             continue
         for code, rows in part.rows.groupby("currency", dropna=False, observed=True):
             known = {m.name: int(rows[m.column].sum()) for m in sums if m.column in rows}
-            entries.append({"reason": part.reason, "currency": code if isinstance(code, str) else None, "rows": len(rows), **known})
+            entries.append(
+                {"reason": part.reason, "currency": code if isinstance(code, str) else None, "rows": len(rows), **known}
+            )
     return entries, [_sentence(entry, noun) for entry in entries]
 
 

@@ -38,7 +38,9 @@ def outstanding(history: "History", by: str | None, on: str, opening: Decimal | 
     measures = (*_IN, Measure("outstanding", "change"), Measure("rows", "counted"))
     frame = report(Rows(data, {by: data[by]} if by else {}, data), measures, tz=tz)
     if frame.empty:
-        frame = pd.DataFrame({m.name: decimal_series([Decimal(0)]) for m in measures}).astype({"rows": "Int64"})[: 0 if by else 1]
+        frame = pd.DataFrame({m.name: decimal_series([Decimal(0)]) for m in measures}).astype({"rows": "Int64"})[
+            : 0 if by else 1
+        ]
     about = {"at": at and at.isoformat(), "on": on, "tz": tz, "trace": frame.attrs.get("trace", "")}
     return mark_report(frame, "points_outstanding", notes, rewards, **about)
 
@@ -84,7 +86,9 @@ def _with_opening(data: pd.DataFrame, before: Decimal) -> pd.DataFrame:
     if not before:
         return data
     row = pd.DataFrame({"reason": ["opening balance"]}).reindex(columns=data.columns)
-    row = row.assign(change=decimal_series([before]), counted=0, **{name: decimal_series([Decimal(0)]) for name in FLOWS})
+    row = row.assign(
+        change=decimal_series([before]), counted=0, **{name: decimal_series([Decimal(0)]) for name in FLOWS}
+    )
     return pd.concat([row.astype(dict(data.dtypes)), data], ignore_index=True)
 
 

@@ -1,7 +1,7 @@
 """Compare a ledger with the postings of a history: each difference with its kind, probable cause and next step.
 
 Rows match by id, currency and amount, then by the net of an id. What is left is in time on the other side, on one side
-only, or a pair of different amounts; the pairs are the unexplained rest, which is computed from the totals of both sides.
+only, or a pair of different amounts; the pairs are the unexplained rest, computed from the totals of both sides.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.analysis.reports.facts import TIME, mask, whole
-from workbench.analysis.tables.rows import TEXT, mark_report
+from workbench.analysis.tables.rows import TEXT
 from workbench.base.errors import UsageError, not_allowed, visible
 from workbench.service.rendering.text import money
 
@@ -23,7 +23,10 @@ BREAKS: Mapping[str, tuple[str, str]] = {
     "missing here": ("the event was not received or not booked", "book it; look for its event in the inbox"),
     "missing there": ("booked without a settlement or refund", "look for a hold booked as a purchase; reverse it"),
     "doubled here": ("an event was booked twice", "reverse one; store the ids of handled events"),
-    "doubled there": ("settled or refunded above what was authorized or posted", "ask the issuer; see history.anomalies"),
+    "doubled there": (
+        "settled or refunded above what was authorized or posted",
+        "ask the issuer; see history.anomalies",
+    ),
     "sign reversed": ("a refund booked as a purchase, or the reverse", "book it with the other sign"),
     "hundredfold": ("dollars booked as cents, or the reverse", "multiply or divide by 100"),
     "amount differs": ("the hold was booked, not the settlement; or a part is missing", "book the difference"),
@@ -46,7 +49,9 @@ def reconcile(history: "History", ledger: object, key: str, amount: str, signed_
     parts = [_timing(pd.concat([usual, partial]), history), _unmatched(history, mine, theirs)]
     breaks = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
     order = pd.Categorical(breaks["break"], categories=[*BREAKS])
-    breaks = breaks.assign(order=order).sort_values(["order", "currency", "key"], ignore_index=True).drop(columns="order")
+    breaks = (
+        breaks.assign(order=order).sort_values(["order", "currency", "key"], ignore_index=True).drop(columns="order")
+    )
     for place, name in enumerate(("cause", "next_step")):
         breaks[name] = breaks["break"].map({kind: texts[place] for kind, texts in BREAKS.items()}).astype(TEXT)
     many = len(partial["id"].unique())
@@ -83,9 +88,7 @@ def _theirs(history: "History") -> tuple[pd.DataFrame, pd.DataFrame]:
     return _numbered(side[~moved.index.isin(unknown.index)]), unknown
 
 
-def _mine(
-    history: "History", ledger: object, key: str, amount: str, theirs: pd.DataFrame
-) -> tuple[pd.DataFrame, str]:
+def _mine(history: "History", ledger: object, key: str, amount: str, theirs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Return the rows of a ledger, and a remark on its currency.
 
     Raises:
@@ -171,7 +174,11 @@ def _matched(mine: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd
         chosen = pd.MultiIndex.from_frame(side[_GROUP]).isin(equal) & ~side["matched"].to_numpy()
         partial.append(side[chosen])
         side.loc[chosen, "matched"] = True
-    many = _pairs(*(part.assign(turn=part.groupby(_GROUP, dropna=False).cumcount()) for part in partial), [*_GROUP, "turn"], "outer")
+    many = _pairs(
+        *(part.assign(turn=part.groupby(_GROUP, dropna=False).cumcount()) for part in partial),
+        [*_GROUP, "turn"],
+        "outer",
+    )
     return pairs, many
 
 
@@ -187,7 +194,10 @@ def _timing(pairs: pd.DataFrame, history: "History") -> pd.DataFrame:
     """Return the matched pairs of which one side is in another period."""
     inside = [mask(pairs[f"inside_{name}"].astype("boolean")) for name in ("mine", "theirs")]
     if history.scope.since is None:
-        months = [pairs[f"at_{n}"].dt.tz_convert(history.scope.tz).dt.tz_localize(None).dt.to_period("M") for n in ("mine", "theirs")]
+        months = [
+            pairs[f"at_{n}"].dt.tz_convert(history.scope.tz).dt.tz_localize(None).dt.to_period("M")
+            for n in ("mine", "theirs")
+        ]
         late = mask(months[0].notna() & months[1].notna() & (months[0] != months[1]))
     else:
         late = inside[0] != inside[1]
@@ -205,7 +215,9 @@ def _rows(kind: object, keys: Any, currency: Any, *columns: Any) -> pd.DataFrame
     frame = pd.DataFrame({"break": kind, "key": keys, "currency": currency}, index=keys.index)
     for name, values in zip(names, columns, strict=True):
         frame[name] = values
-    frame = frame.astype({"break": TEXT, "mine_cents": "Int64", "theirs_cents": "Int64", "mine_at": TIME, "theirs_at": TIME})
+    frame = frame.astype(
+        {"break": TEXT, "mine_cents": "Int64", "theirs_cents": "Int64", "mine_at": TIME, "theirs_at": TIME}
+    )
     frame.insert(5, "difference_cents", frame["mine_cents"].fillna(0) - frame["theirs_cents"].fillna(0))
     return frame.reset_index(drop=True)
 
@@ -224,7 +236,9 @@ def _unmatched(history: "History", mine: pd.DataFrame, theirs: pd.DataFrame) -> 
     purchases = set(mine["id"][mine["cents"] > 0]) | set(theirs["id"][theirs["cents"] > 0])
     orphan = alone & (amount < 0) & ~both["id"].isin(purchases).to_numpy()
     doubled = alone & here & (both["turn_mine"].fillna(0) > 0).to_numpy()
-    above = alone & ~here & mask(both["above_theirs"].astype("boolean")) & (both["turn_theirs"].fillna(0) > 0).to_numpy()
+    above = (
+        alone & ~here & mask(both["above_theirs"].astype("boolean")) & (both["turn_theirs"].fillna(0) > 0).to_numpy()
+    )
     other = ~alone & mask(both["currency_mine"] != both["currency_theirs"])
     kind = np.select(
         [
@@ -237,26 +251,50 @@ def _unmatched(history: "History", mine: pd.DataFrame, theirs: pd.DataFrame) -> 
             mask(cents[0] == -cents[1]),
             mask((cents[0] == cents[1] * 100) | (cents[0] * 100 == cents[1])),
         ],
-        ["doubled here", "doubled there", "orphan refund", "missing there", "missing here", "currency differs", *_PAIRED[:2]],
+        [
+            "doubled here",
+            "doubled there",
+            "orphan refund",
+            "missing there",
+            "missing here",
+            "currency differs",
+            *_PAIRED[:2],
+        ],
         _PAIRED[2],
     )
     keys = both["key_mine"].fillna(both["key_theirs"])
     code = both["currency_mine"].fillna(both["currency_theirs"])
     one = _rows(kind, keys, code, cents[0], cents[1].mask(other), both["at_mine"], both["at_theirs"])
     swapped = both[other]
-    two = _rows("currency differs", keys[other], swapped["currency_theirs"], pd.NA, cents[1][other], swapped["at_mine"], swapped["at_theirs"])
+    two = _rows(
+        "currency differs",
+        keys[other],
+        swapped["currency_theirs"],
+        pd.NA,
+        cents[1][other],
+        swapped["at_mine"],
+        swapped["at_theirs"],
+    )
     parts = [one, two]
     for side, is_mine in zip(rest, (True, False), strict=True):
         bare = side[side["id"].isna()]
         amounts, times = (bare["cents"], pd.NA), (bare["at"], pd.NaT)
-        parts.append(_rows("no id", bare["key"], bare["currency"], *(amounts if is_mine else amounts[::-1]), *(times if is_mine else times[::-1])))
+        parts.append(
+            _rows(
+                "no id",
+                bare["key"],
+                bare["currency"],
+                *(amounts if is_mine else amounts[::-1]),
+                *(times if is_mine else times[::-1]),
+            )
+        )
     return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 
 
 def _statement(
     mine: pd.DataFrame, theirs: pd.DataFrame, breaks: pd.DataFrame, unknown: pd.DataFrame, many: int
 ) -> tuple[list[str], dict[str, int | None]]:
-    """Return the statement as lines for each currency, and the rest that is not explained, None if it cannot be known."""
+    """Return the statement as lines for each currency, and the unexplained rest (None if it cannot be known)."""
     lines: list[str] = []
     rest: dict[str, int | None] = {}
     codes = pd.concat([mine["currency"], theirs["currency"], unknown["currency"]]).dropna().unique()
@@ -267,15 +305,22 @@ def _statement(
         explained = own[~own["break"].isin(_PAIRED)]
         left = totals[0] - totals[1] - int(explained["difference_cents"].sum())
         undated = unknown[mask(unknown["currency"] == code)]
-        lines += [f"{name}: {len(side):,} rows, {money(total, code)}." for name, side, total in zip(("Mine", "Theirs"), sides, totals, strict=True)]
+        lines += [
+            f"{name}: {len(side):,} rows, {money(total, code)}."
+            for name, side, total in zip(("Mine", "Theirs"), sides, totals, strict=True)
+        ]
         lines.append(f"Difference: {money(totals[0] - totals[1], code)}.")
         counts = explained.groupby("break", sort=False)["difference_cents"].agg(["size", "sum"])
-        lines += [f"Explained, {kind}: {size:,} rows, {money(int(total), code)}." for kind, size, total in counts.itertuples()]
+        lines += [
+            f"Explained, {kind}: {size:,} rows, {money(int(total), code)}." for kind, size, total in counts.itertuples()
+        ]
         pairs = int(own["break"].isin(_PAIRED).sum())
         rest[str(code)] = None if len(undated) else left
         if len(undated):
             total = money(int(undated["net_cents"].sum()), code)
-            lines.append(f"Not explained: cannot be known, since {len(undated):,} postings ({total} net) have no period.")
+            lines.append(
+                f"Not explained: cannot be known, since {len(undated):,} postings ({total} net) have no period."
+            )
         else:
             lines.append(f"Not explained: {money(left, code)}, in {pairs:,} pairs of different amounts.")
     lines += [f"Matched by the net of an id, not row by row: {many:,} ids."] * bool(many)

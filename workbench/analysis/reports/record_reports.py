@@ -15,7 +15,7 @@ from workbench.analysis.reports.facts import mask
 from workbench.analysis.reports.measures import Measure, Rows, columns_of, report
 from workbench.analysis.tables.event_frames import events_frame
 from workbench.analysis.tables.frames import read_parquet, to_file, to_frame
-from workbench.analysis.tables.periods import Every, every_period, period_name, running, steps
+from workbench.analysis.tables.periods import Every, every_period, period_name, steps
 from workbench.analysis.tables.rows import EXACT, TEXT, decimal_series, decimals, mark_report
 from workbench.base.errors import Problem, UsageError, not_allowed
 from workbench.base.schema.fields import Answer
@@ -47,7 +47,13 @@ SYMBOLS = {
 """Token symbols by lower-case address, on main networks."""
 _DECIMALS = ("tokens.balance", "tokens.exchange_rate", "tokens.advance_rate", "value_usd", "advance_usd")
 _TOKEN = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchange_rate", "tokens.advance_rate")
-_OTHER = ({"type", "points"}, {"tokens.address"}, {"id", "resolved_at"}, {"status", "previous"}, {"body.application_status"})
+_OTHER = (
+    {"type", "points"},
+    {"tokens.address"},
+    {"id", "resolved_at"},
+    {"status", "previous"},
+    {"body.application_status"},
+)
 """Columns of frames that hold no card transactions."""
 
 
@@ -153,7 +159,9 @@ def disputes(history: "History") -> pd.DataFrame:
     for count, reason in ((len(table) - len(known), "without a time"), (len(known) - len(data), "opened later")):
         notes += [f"{count:,} disputes {reason} are left out."] * bool(count)
     if unknown := int((status == "unknown").sum()):
-        notes.append(f"{unknown:,} disputes were resolved later, or have no time of it: their status then is not known.")
+        notes.append(
+            f"{unknown:,} disputes were resolved later, or have no time of it: their status then is not known."
+        )
     if in_review := int((status == str(DisputeStatus.IN_REVIEW)).sum()):
         notes.append(f"{in_review:,} disputes that are in review may have been pending at that moment.")
     shown = data.assign(status=status, age=age.astype(TEXT), days=days)
@@ -230,7 +238,10 @@ def deliveries(history: "History") -> pd.DataFrame:
     measures = [
         Measure("deliveries"),
         *(Measure(name, name) for name in ("delivered", "waiting", "failed", "attempts")),
-        *(Measure(f"{name}_seconds", "seconds", how) for name, how in (("median", "median"), ("p95", "p95"), ("slowest", "max"))),
+        *(
+            Measure(f"{name}_seconds", "seconds", how)
+            for name, how in (("median", "median"), ("p95", "p95"), ("slowest", "max"))
+        ),
     ]
     frame = report(Rows(data, {"endpoint": data["endpoint"]}, data), measures)
     return mark_report(frame, "deliveries", [], trace=frame.attrs["trace"])
@@ -252,7 +263,10 @@ def contracts(history: "History", by: str | Collection[str] | None) -> pd.DataFr
     keys = columns_of(by)
     if missing := [key for key in keys if key not in values]:
         raise UsageError([not_allowed("by", missing[0], values.columns)], of="history.contracts")
-    exact = {name: decimal_series([value or Decimal(0) for value in decimals(values[name])]) for name in ("value_usd", "advance_usd")}
+    exact = {
+        name: decimal_series([value or Decimal(0) for value in decimals(values[name])])
+        for name in ("value_usd", "advance_usd")
+    }
     data = values.assign(**exact).reset_index(drop=True)
     measures = [Measure(name, name) for name in exact]
     frame = report(Rows(data, {key: data[key] for key in keys}, data), measures)

@@ -106,7 +106,9 @@ def _are_paths(source: object) -> bool:
 
 def _sandbox(source: object) -> Any:
     """Return a sandbox, or None for any other source."""
-    return source if all(callable(getattr(source, name, None)) for name in ("records", "events", "deliveries")) else None
+    return (
+        source if all(callable(getattr(source, name, None)) for name in ("records", "events", "deliveries")) else None
+    )
 
 
 _TABLES: Mapping[str, Callable[[Path], pd.DataFrame]] = {
@@ -131,13 +133,17 @@ def _opened(paths: Any) -> Any:
 def _of_sandbox(sandbox: Any, kind: str) -> Reading:
     """Return the events of a sandbox, and the records of transactions that began without an event."""
     reading = _of_events(events_frame(sandbox.events(), PATTERN), kind, now=sandbox.clock.now())
-    known = set(reading.rows["transaction_id"])
-    records = [record for record in sandbox.records("transaction") if record["id"] not in known]
+    events = reading.rows
+    begun = set(events["transaction_id"][mask(events["action"].isin(["requested", "created"]))])
+    records = [record for record in sandbox.records("transaction") if record["id"] not in begun]
     if not records:
         return reading
-    old = _of_records(records, sandbox.clock.now())
-    facts = pd.concat([old.rows, facts_of(reading.rows)], ignore_index=True)
-    return attrs.evolve(reading, rows=facts, notes=(*reading.notes, *old.notes))
+    later = ~mask(events["transaction_id"].isin(begun))
+    facts = facts_of(events[~(later & mask(events["action"] == "updated"))].reset_index(drop=True))
+    moved = facts.groupby("transaction_id")[["posted_cents", "refunded_cents"]].sum()
+    old = _of_records(records, sandbox.clock.now(), moved)
+    rows = pd.concat([facts_of(old.rows), facts], ignore_index=True)
+    return attrs.evolve(reading, rows=rows, notes=(*reading.notes, *old.notes))
 
 
 def _of_frame(frame: pd.DataFrame) -> Reading:
@@ -257,7 +263,10 @@ def _odd(frame: pd.DataFrame, is_known: Any) -> pd.DataFrame:
     own = mask(given["kind"].astype(TEXT).str.startswith("transaction."))
     ids = given["id"][own]
     doubled = given[own & given["id"].isin(ids[ids.duplicated()]).to_numpy()].drop_duplicates()
-    listed = {"duplicate id, other content": doubled[mask(doubled["id"].duplicated())], "unknown kind": given[own & ~is_known]}
+    listed = {
+        "duplicate id, other content": doubled[mask(doubled["id"].duplicated())],
+        "unknown kind": given[own & ~is_known],
+    }
     parts = [rows[[*names]].rename(columns=names).assign(anomaly=name) for name, rows in listed.items() if len(rows)]
     return pd.concat(parts) if parts else pd.DataFrame()
 
@@ -317,7 +326,8 @@ def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.Dat
     raised = mask(table["increases"].fillna(0) > 0)
     parts = (  # action, rows, amount, change, time, earliest, latest
         ("requested", begun & only_requested, authorized, 0, table["authorized_at"], None, None),
-        ("created", begun & ~only_requested, authorized, 0, table["authorized_at"].mask(raised), table["authorized_at"], end),
+        ("created", begun & ~only_requested, authorized, 0, table["authorized_at"].mask(raised),
+         table["authorized_at"], end),
         ("updated", mask(change < 0) | (~begun & ~settled & ~mask(refunded > 0)), 0, change, None,
          table["authorized_at"], table["posted_at"].fillna(end)),
         ("completed", settled, posted, 0, table["posted_at"].mask(several["settlements"]), table["authorized_at"],
@@ -339,12 +349,17 @@ def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.Dat
         part["status"] = np.where(declined, "declined", "")
         tables.append(part.loc[rows, [*EVENTS, *own]].assign(place=np.flatnonzero(rows)))
     events = pd.concat(tables).sort_values("place", kind="stable", ignore_index=True).drop(columns="place")
-    return events.astype({name: dtype for name, dtype in EVENTS.items()})
+    return events.astype(dict(EVENTS))
 
 
-def _of_records(records: Iterable[Any], now: datetime | None) -> Reading:
-    """Return the events of transactions stored in a sandbox."""
+def _of_records(records: Iterable[Any], now: datetime | None, moved: pd.DataFrame | None = None) -> Reading:
+    """Return the events of transactions stored in a sandbox, without amounts that other events have moved."""
     books = pd.DataFrame([dict(record) for record in records])
+    if moved is not None:
+        known = moved.reindex(books["id"]).fillna(0).astype("int64").reset_index(drop=True)
+        books = books.assign(
+            settled=books["settled"] - known["posted_cents"], refunded=books["refunded"] - known["refunded_cents"]
+        )
     times = {name: pd.to_datetime(books[name], unit="ms", utc=True).astype(TIME) for name in _TIMES[::2]}
     codes = books["merchant_category_code"]
     is_one = (books["authorized"] == books["settled"]) | (books["authorized"] == books["held"])
@@ -369,7 +384,8 @@ def _of_records(records: Iterable[Any], now: datetime | None) -> Reading:
         }
     )
     moment = now or datetime.now(UTC)
-    rows = _events_of_transactions(_newest(table)[0].assign(updated_at=pd.Timestamp(moment)), moment)
+    table["updated_at"] = pd.Timestamp(moment)
+    rows = _events_of_transactions(_newest(table)[0], moment)
     count = int((books["refunded"] > 0).sum())
     notes = [f"{count:,} transactions are records without events: their refunds have no time."] if count else []
     return Reading("records of a sandbox", rows, now or _last(rows), tuple(notes))

@@ -110,7 +110,9 @@ def bounds(period: str | tuple[Any, Any], tz: str) -> tuple[str, datetime, datet
         found = None
     if found is None:
         example = "2026-03, 2026-W14, 2026-Q1, 2026, FY2026-Q1-SEP, a day, or a first and last day"
-        raise UsageError([Problem("period", "format", f"must be a period such as {example}, not {visible(str(period), 40)}")])
+        raise UsageError(
+            [Problem("period", "format", f"must be a period such as {example}, not {visible(str(period), 40)}")]
+        )
     return str(period), *(_start_of(day, tz) for day in (found.start_time, (found + 1).start_time))
 
 
