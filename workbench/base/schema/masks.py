@@ -8,7 +8,7 @@ from typing import Any
 from workbench.base.schema.fields import DOTS as DOTS
 from workbench.base.schema.fields import MASK as MASK
 from workbench.base.schema.fields import OPEN
-from workbench.base.schema.readers import write_time
+from workbench.base.schema.readers import is_empty, write_time
 from workbench.base.schema.rules import FULL
 from workbench.base.schema.walk import DecimalNumber, Member, is_record, members, record_of
 
@@ -89,6 +89,8 @@ def _plain(value: object, whole: bool) -> Any:
         return [DOTS if isinstance(item, list | Mapping) and not whole else _plain(item, whole) for item in value]
     if isinstance(value, Mapping):
         return dict(value) if whole else DOTS  # an object where a plain value belongs may hold anything
+    if is_empty(value):
+        return None  # a missing time of a table is a datetime by its type
     if isinstance(value, datetime):
         return write_time(value)
     if isinstance(value, date):
