@@ -10,6 +10,7 @@ import attrs
 import pandas as pd
 
 from workbench.analysis.reports.facts import mask
+from workbench.analysis.reports.points import liability
 from workbench.analysis.reports.record_reports import roll_forward_of_disputes
 from workbench.analysis.tables.frames import to_file
 from workbench.base.errors import UsageError, visible
@@ -57,7 +58,9 @@ class Close:
         return sorted(folder.iterdir())
 
 
-def close(history: "History", month: str, *, ledger: object, signed_by: str, former: str | Path | None) -> Close:
+def close(
+    history: "History", month: str, *, ledger: object, signed_by: str, former: str | Path | None, rewards: object
+) -> Close:
     """Return the close of a month of a history."""
     wanted = history.filter(month)
     end, until = wanted.scope.until, history.until
@@ -87,6 +90,8 @@ def close(history: "History", month: str, *, ledger: object, signed_by: str, for
     if (sandbox := sandbox_of(history.source)) is not None:
         disputes = sandbox.records("dispute")
         frames["Disputes"] = roll_forward_of_disputes(disputes, at=end, tz=history.scope.tz)
+    if rewards is not None:
+        frames["Points"] = liability(rewards, known.scope)
     if ledger is not None:
         frames["Reconciliation"] = of_month.reconcile(ledger, signed_by=signed_by)
     sign = f"Signed off by {visible(signed_by, 100)}." if signed_by else "Not signed off."

@@ -55,7 +55,9 @@ def explain(
         if _sum(table["contribution"]) != Decimal(str(number)):
             raise UsageError("the two numbers come from rows of different kinds", of=_OF)
         notes += [f"Subtracted: {note}" for note in minus[0].attrs.get("notes", ()) if note not in notes]
-    table = _with_events(history, table).rename(columns={"contribution": f"contribution{unit[0] if unit else ''}"})
+    if "transaction_id" in table and len(table) <= _MAX_EVENTS:
+        table = with_events(table, history.facts, history.source)
+    table = table.rename(columns={"contribution": f"contribution{unit[0] if unit else ''}"})
     table = table.rename(columns={name: str(name).removeprefix(OWN) for name in table})
     listed = [f"{column}: {number} = {formula}.", *notes]
     if len(table) > _MAX_EVENTS:
@@ -163,11 +165,14 @@ def _difference(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     return first[(first["contribution"] != 0).to_numpy(dtype=bool, na_value=False)].reset_index()[[*both.columns]]
 
 
-def _with_events(history: "History", table: pd.DataFrame) -> pd.DataFrame:
-    """Return contributions with the events behind them; transactions become postings if those add up to the same."""
-    if "transaction_id" not in table or len(table) > _MAX_EVENTS or history.reading is None:
-        return table
-    facts = history.facts
+def with_events(table: pd.DataFrame, facts: pd.DataFrame, source: object) -> pd.DataFrame:
+    """Return contributions with the events behind them; transactions become postings if those add up to the same.
+
+    Args:
+        table: Rows with the column `contribution`.
+        facts: The facts of a history.
+        source: A session whose sandbox knows the requests behind events.
+    """
     facts = facts[facts["transaction_id"].isin(table["transaction_id"]).to_numpy(dtype=bool)]
     if "event_id" not in table:
         table = _as_postings(table, facts)
@@ -177,7 +182,7 @@ def _with_events(history: "History", table: pd.DataFrame) -> pd.DataFrame:
         table["event_ids"] = table["transaction_id"].map(joined).astype(TEXT)
     else:
         table["event_ids"] = table["event_id"]
-    requests = _requests(history.source)
+    requests = _requests(source)
     answered = [
         "; ".join(dict.fromkeys(requests[event] for event in str(ids).split(", ") if event in requests))
         for ids in table["event_ids"]

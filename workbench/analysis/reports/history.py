@@ -574,7 +574,13 @@ class History:
         return reconcile(self, ledger, key, amount, signed_by)
 
     def close(
-        self, month: str, *, ledger: object = None, signed_by: str = "", former: str | Path | None = None
+        self,
+        month: str,
+        *,
+        ledger: object = None,
+        signed_by: str = "",
+        former: str | Path | None = None,
+        rewards: object = None,
     ) -> Close:
         """Return the close of a month, from what was known when it ended; its `write` makes the files.
 
@@ -583,11 +589,12 @@ class History:
             ledger: A ledger to reconcile with the postings of the month.
             signed_by: Name of the person who signs off; it stands in every file.
             former: Folder of the close of the month before, whose closing balance is compared with this opening.
+            rewards: All rows of rewards, to roll points forward.
 
         Raises:
             UsageError: The month is not over, or has no data.
         """
-        return close(self, month, ledger=ledger, signed_by=signed_by, former=former)
+        return close(self, month, ledger=ledger, signed_by=signed_by, former=former, rewards=rewards)
 
     def explain(
         self,
@@ -697,7 +704,7 @@ class History:
         Raises:
             UsageError: Only a part of the rows was read and `opening` is not given, or a value is not allowed.
         """
-        return points.outstanding(self, by, on, opening)
+        return points.outstanding(points.rewards_of(self.source), self.scope, by, on, opening)
 
     def liability(
         self, *, on: str = "created_at", usd_per_point: Decimal | None = None, opening: Decimal | None = None
@@ -717,4 +724,4 @@ class History:
         Raises:
             UsageError: Only a part of the rows was read, and `opening` is not given.
         """
-        return points.liability(self, on, usd_per_point, opening)
+        return points.liability(points.rewards_of(self.source), self.scope, on, usd_per_point, opening)

@@ -2,11 +2,12 @@
 
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from workbench.analysis.reports.facts import mask
+from workbench.analysis.reports.filters import Filter
 from workbench.analysis.reports.measures import Measure, Rows, report
 from workbench.analysis.rewards.reading import fetch
 from workbench.analysis.tables.frames import to_frame
@@ -14,9 +15,6 @@ from workbench.analysis.tables.periods import end_of, steps
 from workbench.analysis.tables.rows import EXACT, decimal_series, mark_report
 from workbench.base.errors import UsageError, not_allowed
 from workbench.client.session import sandbox_of
-
-if TYPE_CHECKING:
-    from workbench.analysis.reports.history import History
 
 FLOWS = ("earned", "clawed_back", "redeemed")
 REDEEMED = (
@@ -26,9 +24,9 @@ _TIMES = ("created_at", "posted_at", "minted_at")
 _IN = tuple(Measure(name, name) for name in FLOWS)
 
 
-def outstanding(history: "History", by: str | None, on: str, opening: Decimal | None) -> pd.DataFrame:
+def outstanding(rewards: object, scope: Filter, by: str | None, on: str, opening: Decimal | None) -> pd.DataFrame:
     """Return the points outstanding at the time of the filter."""
-    rewards, at, tz = rewards_of(history.source), history.scope.at, history.scope.tz
+    at, tz = scope.at, scope.tz
     data, notes = _activity(rewards, on, by, tz)
     before = _opening(rewards, opening, at)
     if by and before:
@@ -45,9 +43,14 @@ def outstanding(history: "History", by: str | None, on: str, opening: Decimal | 
     return mark_report(frame, "points_outstanding", notes, rewards, **about)
 
 
-def liability(history: "History", on: str, usd_per_point: Decimal | None, opening: Decimal | None) -> pd.DataFrame:
+def liability(
+    rewards: object,
+    scope: Filter,
+    on: str = "created_at",
+    usd_per_point: Decimal | None = None,
+    opening: Decimal | None = None,
+) -> pd.DataFrame:
     """Return the points outstanding at the end of each month."""
-    rewards, scope = rewards_of(history.source), history.scope
     data, notes = _activity(rewards, on, None, scope.tz)
     before = _opening(rewards, opening, None)
     until = _end_of_read(rewards, data)

@@ -57,7 +57,7 @@ def to_file(
         formulas: In CSV files, put `'` before text that a spreadsheet would run ("guard"; `bulk.read_rows` removes it),
             or leave it unchanged ("keep").
         tz: In XLSX files, the time zone of times.
-        audit: Add a sheet with the source rows of each number of a report, as in `reports.explain` (XLSX only).
+        audit: Add a sheet with the source rows of each number of a report, as in `history.explain` (XLSX only).
 
     Raises:
         FileExistsError: The file exists and `overwrite` is False.
