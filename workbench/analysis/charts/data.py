@@ -183,7 +183,8 @@ def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
     is_repeated = mask(data["id"].duplicated() & data["id"].notna()) if "id" in data else None
     if is_repeated is None or not is_repeated.any():
         return data
-    rows, repeated = data[~is_repeated], int(is_repeated.sum())
+    rows: pd.DataFrame = data[~is_repeated]
+    repeated = int(is_repeated.sum())
     note = f"{repeated:,} rows occur more than once, as after concat; each counts once."
     rows.attrs = {**data.attrs, "notes": [note, *data.attrs.get("notes", ())]}
     return rows

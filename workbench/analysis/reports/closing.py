@@ -63,8 +63,8 @@ def close(
 ) -> Close:
     """Return the close of a month of a history."""
     wanted = history.filter(month)
-    end, until = wanted.scope.until, history.until
-    if len(month) != 7 or end is None:
+    since, end, until = wanted.scope.since, wanted.scope.until, history.until
+    if len(month) != 7 or end is None or since is None:
         raise UsageError(f'month must be as "2026-03", not {visible(str(month), 40)}', of=_OF)
     if until is None or until < end:
         reach = "no event has a time" if until is None else f"the data end {until.isoformat(timespec='seconds')}"
@@ -74,7 +74,7 @@ def close(
     postings = of_month.postings()
     if postings.empty:
         raise UsageError(f"{month} has no data: the history has postings from {_begin(history)}", of=_OF)
-    prior, prior_lines = _prior(history, known, former, wanted.scope.since)
+    prior, prior_lines = _prior(history, known, former, since)
     roll_forward = known.roll_forward()
     frames = {
         "Roll-forward": roll_forward,

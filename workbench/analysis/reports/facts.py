@@ -82,7 +82,7 @@ def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame,
     at = at.where(~(differs & mask(at.isna())), events["posted_at"])
     untimed = mask(at.isna())
     clock = clock.where(mask(own.isna() & given.notna()), "event").mask(untimed)
-    frame = events.assign(at=at, known_at=given, clock=clock, earliest=pd.NaT, latest=pd.NaT)
+    frame = events.assign(at=at, known_at=given, clock=clock)
     earliest, latest = _neighbors(own, untimed)
     begun = last_posted.fillna(events["authorized_at"])[untimed].dt.tz_localize(None).to_numpy()
     earliest = np.fmax(earliest, begun)
@@ -140,7 +140,7 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
         """Return an aggregate of the rows of each transaction."""
         return pd.Series(values).groupby(codes).agg(how).to_numpy()
 
-    def has(rows: object) -> NDArray[np.bool_]:
+    def has(rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
         return np.bincount(codes[rows], minlength=len(ids)) > 0
 
     place = np.arange(count)
@@ -191,12 +191,12 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
             missing = unknown | no_amount
         facts[name] = pd.array(values, dtype="Int64")
         facts[name] = facts[name].mask(missing) if missing.any() else facts[name]
-    for name in (*PARTIES, *_KEPT, *(name for name in events if name not in EVENTS)):
+    for name in (*PARTIES, *_KEPT, *(str(name) for name in events if name not in EVENTS)):
         facts[name] = events[name].array.take(places)
     return facts
 
 
-def _padded(values: NDArray[Any], count: int) -> NDArray[Any]:
+def _padded(values: Any, count: int) -> NDArray[Any]:
     return values if len(values) == count else np.zeros(count, "int64")
 
 
@@ -213,7 +213,7 @@ def transactions_of(facts: pd.DataFrame) -> pd.DataFrame:
         rows = np.isin(kinds, [POSTINGS.index(name) for name in names])
         return np.bincount(codes[rows], minlength=len(ids))
 
-    def last(name: str, rows: object) -> Any:
+    def last(name: str, rows: NDArray[np.bool_]) -> Any:
         return each("max", facts[name].where(rows)).array
 
     first = each("min", place + np.where(kinds > 2, len(facts), 0)).to_numpy() % max(len(facts), 1)
@@ -254,7 +254,6 @@ def transactions_of(facts: pd.DataFrame) -> pd.DataFrame:
     frame["updated_at"] = each("max", facts["known_at"].fillna(facts["at"])).array
     frame["posted_at"] = last("at", kinds == POSTINGS.index("settlement"))
     frame["refunded_at"] = last("at", kinds == POSTINGS.index("refund"))
-    for name in facts:
-        if name not in DTYPES:
-            frame[name] = facts[name].array.take(first)
+    for own in facts.columns.difference([*DTYPES], sort=False):
+        frame[own] = facts[own].array.take(first)
     return frame

@@ -53,10 +53,17 @@ class Filter:
 
     def has(self, firsts: "pd.Series[Any]") -> Any:
         """Return a mask of periods, by their first days, that begin in the period of the filter."""
-        if self.since is None or self.until is None:
+        if self.since is None:
             return mask(firsts.notna())
-        first, end = (pd.Timestamp(t).tz_convert(zone(self.tz)).tz_localize(None) for t in (self.since, self.until))
+        first, end = (moment.tz_convert(zone(self.tz)).tz_localize(None) for moment in self.ends)
         return mask((firsts >= first) & (firsts < end))
+
+    @property
+    def ends(self) -> tuple[pd.Timestamp, pd.Timestamp]:
+        """The first moment of the period and its end, for a filter with a period."""
+        assert self.since is not None
+        assert self.until is not None
+        return pd.Timestamp(self.since), pd.Timestamp(self.until)
 
     def rows(self, table: pd.DataFrame, time: str) -> tuple[pd.DataFrame, list[Left]]:
         """Return the rows of the currency and period, and those that belong to neither or cannot be placed."""
@@ -70,7 +77,7 @@ class Filter:
             table = table if own.all() else table[own]
         if self.since is None:
             return table, left
-        since, until = pd.Timestamp(self.since), pd.Timestamp(self.until)
+        since, until = self.ends
         first, last = table[time], table[time]
         if time == "at":
             first, last = first.fillna(table["earliest"]), last.fillna(table["latest"])

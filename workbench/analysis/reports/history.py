@@ -65,6 +65,8 @@ _ROLL_FORWARD = (
     Measure("closing_cents", "held_cents", span="through"),
     *(Measure(name, name) for name in ("posted_cents", "refunded_cents", "net_cents")),
 )
+_AS_KNOWN = {"facts", "_known", "_transactions", "_begun_earlier"}
+"""What a filter without another `at` does not change."""
 _STAGES = ("requested", "approved", "posted", "refunded", "net")
 
 
@@ -111,6 +113,11 @@ class History:
     def _transactions(self) -> pd.DataFrame:
         return transactions_of(self.facts)
 
+    @cached_property
+    def _begun_earlier(self) -> int:
+        """Number of transactions whose request is not in the source."""
+        return int(self._transactions["authorized_cents"].isna().sum())
+
     @property
     def until(self) -> datetime | None:
         """The time up to which the history is complete, as far as its source says."""
@@ -142,11 +149,8 @@ class History:
             UsageError: A value is none of these, or the history has no such currency.
         """
         scope = self.scope.changed(period, tz, currency, at)
-        known = {name: self.__dict__[name] for name in ("reading", "events") if name in self.__dict__}
-        if scope.at == self.scope.at:
-            known |= {
-                name: self.__dict__[name] for name in ("facts", "_known", "_transactions") if name in self.__dict__
-            }
+        same = {"reading"} | (_AS_KNOWN if scope.at == self.scope.at else set())
+        known = {name: value for name, value in self.__dict__.items() if name in same}
         made = History(self.source, scope, known)
         if currency is not None and not record_reports.is_other(self.source):
             codes = sorted(made.facts["currency"].dropna().unique())
@@ -234,7 +238,9 @@ class History:
         for reason, count in self.reading.unread.items():
             entries.append({"reason": reason, "currency": None, "rows": count})
             sentences.append(f"Left out, {reason}: {count:,}.")
-        notes = [f"Shown: {self.scope}.", *sentences, *notes, *self.reading.notes]
+        begun = self._begun_earlier
+        known = [f"{begun:,} transactions began before the source: what they requested is not known."] * bool(begun)
+        notes = [f"Shown: {self.scope}.", *sentences, *notes, *known, *self.reading.notes]
         trace = frame.attrs.get("trace")
         more |= {"trace": trace} if isinstance(trace, Trace) else {}
         more |= {} if self.reading.complete is None else {"complete": self.reading.complete}
@@ -268,17 +274,15 @@ class History:
 
         Returns:
             Columns transaction_id, card_id, user_id, merchant_name, merchant_category, merchant_category_code,
-            currency, status (requested, authorized, reversed, declined, settled or refunded), declined_reason, authorized_cents
-            (requested), held_cents (open hold), posted_cents, refunded_cents, net_cents (Int64), local_amount_cents
+            currency, status (requested, authorized, reversed, declined, settled or refunded), declined_reason,
+            authorized_cents (requested), held_cents (open hold), posted_cents, refunded_cents, net_cents (Int64),
+            local_amount_cents
             (in `local_currency`, the merchant's), increases, settlements, refunds (counts), authorized_at, updated_at,
             posted_at, refunded_at, and your own columns. `authorized_cents` is missing if the request is not in the
             source.
         """
         rows, left, _ = self._rows(self._transactions, "authorized_at")
-        begun = Left(
-            "their request is not in the source, so no rate includes them", rows[mask(rows["authorized_cents"].isna())]
-        )
-        notes = [f"{len(begun.rows):,} transactions: {begun.reason}."] * bool(len(begun.rows))
+        notes = []
         untimed = int((mask(rows["refunded_cents"] > 0) & mask(rows["refunded_at"].isna())).sum())
         notes += [f"{untimed:,} refunded transactions have no time of the refund."] * bool(untimed)
         measures = [Measure(name, name) for name in MONEY]
@@ -381,19 +385,13 @@ class History:
         amounts["approved"] = amounts["requested"]
         places = {name: np.flatnonzero(amounts[name] > 0) for name in ("posted", "refunded", "net")}
         places |= {"requested": np.arange(len(table)), "approved": np.flatnonzero(approved)}
-        values = pd.concat(
-            pd.DataFrame(
-                {
-                    "stage": pd.Categorical.from_codes(np.full(len(places[name]), code), [*_STAGES]),
-                    "amount_cents": amounts[name][places[name]],
-                    "currency": table["currency"].array.take(places[name]),
-                }
-            )
-            for code, name in enumerate(_STAGES)
-        )
-        values = values.reset_index(drop=True)
+        every = np.concatenate([places[name] for name in _STAGES])
+        stages = np.repeat(np.arange(len(_STAGES)), [len(places[name]) for name in _STAGES])
+        values = pd.DataFrame({"currency": table["currency"].array.take(every)})
+        values["stage"] = pd.Categorical(np.array(_STAGES, dtype=object)[stages], categories=[*_STAGES])
+        values["amount_cents"] = np.concatenate([amounts[name][places[name]] for name in _STAGES])
         keys = {"stage": values["stage"], **self._keys(values, (), None, _FUNNEL, "history.funnel")}
-        rows = Rows(values, keys, table, np.concatenate([places[name] for name in _STAGES]))
+        rows = Rows(values, keys, table, every)
         frame = self._report("spend_funnel", rows, _FUNNEL, left)
         frame["stage"] = frame["stage"].astype(TEXT)
         return frame
@@ -464,24 +462,21 @@ class History:
             last = self.facts["at"].max()
             local = pd.Timestamp.now("UTC") if pd.isna(last) else last.tz_convert(zone(scope.tz))
             scope = scope.changed(f"{local:%Y-%m}", None, None, None)
-        since = pd.Timestamp(scope.since)
+        since, end = scope.ends
         start = pd.Timestamp(period_before(scope.given, scope.tz))
         moved = self.facts[mask(self.facts["net_cents"] != 0)]
         table, left, _ = self._rows(moved, "at", scope=attrs.evolve(scope, since=start.to_pydatetime()))
         first, last = table["at"].fillna(table["earliest"]), table["at"].fillna(table["latest"])
         is_now, is_before = mask(first >= since), mask(last < since)
         left += [Left("period not known", table[~is_now & ~is_before])] * bool((~is_now & ~is_before).any())
-        notes, is_running = [], bool(self.until is not None and self.until < scope.until)  # type: ignore[operator]
-        if is_running:
+        notes: list[str] = []
+        until = None if self.until is None else pd.Timestamp(self.until)
+        is_running = until is not None and until < end
+        if until is not None and is_running:
             local_zone = zone(scope.tz)
-            naive = [pd.Timestamp(t).tz_convert(local_zone).tz_localize(None) for t in (self.until, since, start)]
-            same = (
-                start + (pd.Timestamp(self.until) - since)
-                if naive[0] < naive[1]
-                else (naive[2] + (naive[0] - naive[1])).tz_localize(
-                    local_zone, ambiguous=True, nonexistent="shift_forward"
-                )
-            )
+            naive = [moment.tz_convert(local_zone).tz_localize(None) for moment in (until, since, start)]
+            same_part = naive[2] + max(naive[0] - naive[1], pd.Timedelta(0))
+            same = same_part.tz_localize(local_zone, ambiguous=True, nonexistent="shift_forward")
             is_before = is_before & mask(last <= same)
             notes.append(
                 f"{scope.period} is running: compared with the same part of the period before, to {same:%d %B %H:%M}."
@@ -530,7 +525,7 @@ class History:
         frame = self._report("roll_forward", rows, _ROLL_FORWARD, left, "postings", freq, every=True)
         if self.scope.since is None or frame.empty:
             return frame
-        shown = frame[self.scope.has(frame[period_name(freq)])].reset_index(drop=True)
+        shown: pd.DataFrame = frame[self.scope.has(frame[period_name(freq)])].reset_index(drop=True)
         shown.attrs = frame.attrs
         return shown
 

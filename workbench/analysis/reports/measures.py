@@ -5,6 +5,7 @@ A report keeps the ids of the rows behind each number, in memory only, so that `
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from workbench.analysis.reports.sources import Left
 from workbench.analysis.tables.periods import Every, every_period, period_name, running
-from workbench.analysis.tables.rows import decimal_series, decimals, is_missing, mark_report
+from workbench.analysis.tables.rows import cumsum, decimal_series, decimals, is_missing, mark_report
 from workbench.base.errors import UsageError
 from workbench.service.rendering.text import money
 
@@ -277,16 +278,23 @@ def _filled(frame: pd.DataFrame, period: str, others: list[str], freq: Every) ->
     periods = pd.DataFrame({period: every_period(frame[period], freq)})
     grid = periods.merge(frame[others].drop_duplicates(), how="cross") if others else periods
     filled = grid.merge(frame, on=[period, *others], how="left")
-    numbers = [name for name in filled if name not in {period, *others}]
-    return filled.fillna(dict.fromkeys(numbers, 0))
+    for name in filled:
+        if name not in {period, *others}:
+            zero: Any = Decimal(0) if "decimal" in str(filled[name].dtype) else 0
+            filled[name] = filled[name].fillna(zero)
+    return filled
 
 
 def _cumulated(frame: pd.DataFrame, measure: Measure, others: list[str]) -> Any:
-    sums = frame.groupby(others, dropna=False)[measure.name].cumsum() if others else frame[measure.name].cumsum()
-    return sums - frame[measure.name] if measure.span == "before" else sums
+    values = frame[measure.name]
+    if "decimal" in str(values.dtype):
+        sums = cumsum(values)
+    else:
+        sums = values.groupby([frame[name] for name in others], dropna=False).cumsum() if others else values.cumsum()
+    return sums - values if measure.span == "before" else sums
 
 
-def _shares(frame: pd.DataFrame, share: Share, keys: list[str]) -> "pd.Series[Any]":
+def _shares(frame: pd.DataFrame, share: Share, keys: list[str]) -> Any:
     of: Any = frame[share.of].astype("Float64")
     if share.at is None:
         of = of.sum()

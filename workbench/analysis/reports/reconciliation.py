@@ -95,9 +95,7 @@ def _mine(history: "History", ledger: object, key: str, amount: str, theirs: pd.
         UsageError: A column is missing, or an amount or time cannot be read.
     """
     if isinstance(ledger, str | Path):
-        from workbench.analysis.tables.reading import read_table
-
-        ledger = read_table(ledger)
+        ledger = pd.read_csv(ledger, dtype={key: "str", "currency": "str"})
     if not isinstance(ledger, pd.DataFrame):
         raise UsageError("ledger must be a frame or the path of a file", of=_OF)
     for name in (key, amount):
@@ -124,7 +122,8 @@ def _mine(history: "History", ledger: object, key: str, amount: str, theirs: pd.
         side = side[mask(side["currency"] == scope.currency)]
     side["inside"] = True
     if scope.since is not None:
-        inside = (side["at"] >= pd.Timestamp(scope.since)) & (side["at"] < pd.Timestamp(scope.until))
+        since, until = scope.ends
+        inside = (side["at"] >= since) & (side["at"] < until)
         side["inside"] = mask(inside | side["at"].isna())
     side = side[side["cents"] != 0]
     return _numbered(side), remark
@@ -134,7 +133,7 @@ def _times(ledger: pd.DataFrame, tz: str) -> "pd.Series[Any]":
     """Return the times of a ledger; those without a zone are in that of the filter."""
     if "at" not in ledger:
         return pd.Series(pd.NaT, index=ledger.index, dtype=TIME)
-    given = ledger["at"]
+    given: pd.Series[Any] = ledger["at"]
     if given.dtype == object or isinstance(given.dtype, pd.StringDtype):
         naive = ~given.astype(TEXT).str.contains(r"(?:Z|[+-]\d\d:?\d\d)$", regex=True, na=False)
         times = pd.to_datetime(given.astype(object), utc=True, errors="coerce", format="ISO8601").astype(TIME)
@@ -146,7 +145,7 @@ def _times(ledger: pd.DataFrame, tz: str) -> "pd.Series[Any]":
         times = zoned.dt.tz_convert("UTC").astype(TIME)
     if (times.isna() & given.notna() & (given.astype(TEXT).str.strip() != "")).any():
         raise UsageError("at must be a time or empty in each row", of=_OF)
-    return times
+    return pd.Series(times)
 
 
 def _numbered(side: pd.DataFrame) -> pd.DataFrame:
@@ -174,11 +173,8 @@ def _matched(mine: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd
         chosen = pd.MultiIndex.from_frame(side[_GROUP]).isin(equal) & ~side["matched"].to_numpy()
         partial.append(side[chosen])
         side.loc[chosen, "matched"] = True
-    many = _pairs(
-        *(part.assign(turn=part.groupby(_GROUP, dropna=False).cumcount()) for part in partial),
-        [*_GROUP, "turn"],
-        "outer",
-    )
+    numbered = [part.assign(turn=part.groupby(_GROUP, dropna=False).cumcount()) for part in partial]
+    many = _pairs(numbered[0], numbered[1], [*_GROUP, "turn"], "outer")
     return pairs, many
 
 
@@ -215,9 +211,9 @@ def _rows(kind: object, keys: Any, currency: Any, *columns: Any) -> pd.DataFrame
     frame = pd.DataFrame({"break": kind, "key": keys, "currency": currency}, index=keys.index)
     for name, values in zip(names, columns, strict=True):
         frame[name] = values
-    frame = frame.astype(
-        {"break": TEXT, "mine_cents": "Int64", "theirs_cents": "Int64", "mine_at": TIME, "theirs_at": TIME}
-    )
+    frame = frame.astype({"break": TEXT, "mine_cents": "Int64", "theirs_cents": "Int64"})
+    for name in ("mine_at", "theirs_at"):
+        frame[name] = pd.to_datetime(frame[name], utc=True).astype(TIME)
     frame.insert(5, "difference_cents", frame["mine_cents"].fillna(0) - frame["theirs_cents"].fillna(0))
     return frame.reset_index(drop=True)
 

@@ -20,6 +20,9 @@ from workbench.client.calls.base import BaseClient
 from workbench.client.session import sandbox_of
 from workbench.sandbox.rewards import CATEGORIES, OTHER
 
+SUMMED = (
+    "Made from transactions: several changes or refunds of one are summed, and lie between its first and last time."
+)
 PATTERN = "transaction.*"
 OWN = "own:"
 """Prefix of the caller's columns in facts, so that no column of ours can have the name of one of them."""
@@ -92,7 +95,7 @@ def read(source: Any) -> Reading:
         return _of_events(source.frame(of=PATTERN, progress=False), "log of events", unread=source.rejected)
     if isinstance(source, list) and source and isinstance(source[0], Mapping) and source[0].get("kind"):
         return _of_records(source, None)
-    inbox = source.inbox if isinstance(source, BaseClient) else source
+    inbox: Any = getattr(source, "inbox", source)
     unreadable = getattr(inbox, "unreadable", None)
     unread = {"delivery that cannot be read": len(unreadable())} if callable(unreadable) else {}
     kind = "inbox" if inbox is not source or unread else "events"
@@ -147,9 +150,9 @@ def _of_sandbox(sandbox: Any, kind: str) -> Reading:
 
 
 def _of_frame(frame: pd.DataFrame) -> Reading:
-    about: dict[str, Any] = frame.attrs
+    about: Any = frame.attrs
     notes = [] if "kind" in about else [UNKNOWN]
-    more = {"complete": about.get("complete")}
+    more: dict[str, Any] = {"complete": about.get("complete")}
     until = about.get("until") and datetime.fromisoformat(about["until"])
     if "posting" in frame and "transaction_id" in frame:
         table = _typed(frame, DTYPES)
@@ -162,6 +165,7 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
         table, repeated_rows = _newest(frame)
         notes += [f"{repeated_rows:,} transactions occur more than once; the newest counts."] * bool(repeated_rows)
         rows = _events_of_transactions(table, until)
+        notes.append(SUMMED)
         return Reading("frame of transactions", rows, until or _last(rows), tuple(notes), **more)
     if "body.id" in frame or {"kind", "id"} <= set(frame):
         return _of_events(frame, "frame of events", notes=notes, until=until)
@@ -232,7 +236,7 @@ def _of_events(
     kept = is_known & has_id & ~repeated
     chosen = frame if kept.all() else frame[kept]
     columns = {name: chosen[member] for name, member in names.items() if member in chosen}
-    columns |= {"action": action if kept.all() else action[kept], **{name: chosen[name] for name in own}}
+    columns |= {"action": action if kept.all() else action[kept], **{str(name): chosen[name] for name in own}}
     events = _typed(pd.DataFrame(columns, copy=False, index=chosen.index), EVENTS)
     source = chosen["at_source"] if "at_source" in chosen else pd.Series("delivery", chosen.index)
     events, clocks = timed(events, source.astype(TEXT).reset_index(drop=True))
@@ -320,7 +324,7 @@ def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.Dat
     kept = posted.where(settled, held).fillna(0)
     change = (kept - authorized).clip(upper=0).where(begun & ~declined & ~only_requested, 0)
     change = change.mask(~settled & mask(refunded > 0), 0)
-    end = table["updated_at"].fillna(pd.NaT if now is None else pd.Timestamp(now))
+    end = table["updated_at"] if now is None else table["updated_at"].fillna(pd.Timestamp(now))
     several = {name: mask(table[name] > 1) for name in ("settlements", "refunds")}
     refund_known = mask(table["refunds"].fillna(2) <= 1)
     raised = mask(table["increases"].fillna(0) > 0)
@@ -338,12 +342,12 @@ def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.Dat
     own = [name for name in table if str(name).startswith(OWN)]
     tables = []
     for action, rows, amount, change_of, at, earliest, latest in parts:
-        nothing = pd.Series(pd.NaT, table.index, dtype=TIME)
+        nothing, no_amount = pd.Series(pd.NaT, table.index, dtype=TIME), pd.Series(pd.NA, table.index, dtype="Int64")
         at = nothing if at is None else at
         untimed = at.isna()
         part = table.assign(
             action=action, amount=amount, change=change_of, at=at, known_at=at, clock="event", id=None,
-            authorized_amount=pd.NA, earliest=nothing if earliest is None else earliest.where(untimed),
+            authorized_amount=no_amount, earliest=nothing if earliest is None else earliest.where(untimed),
             latest=nothing if latest is None else latest.where(untimed),
         )  # fmt: skip
         part["status"] = np.where(declined, "declined", "")
