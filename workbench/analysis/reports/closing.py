@@ -55,7 +55,7 @@ class Close:
             (inside / f"close-{self.month}.json").write_text(text, encoding="utf-8")
 
         write_folder(folder, write)
-        return sorted(folder.iterdir())
+        return [folder / name for name in (*names, f"close-{self.month}.json")]
 
 
 def close(
@@ -132,7 +132,7 @@ def _prior(
     if former is not None:
         record, signed_ids = _former(Path(former))
         of_month, _ = history.scope.changed(record["month"], None, None, None).rows(facts, "at")
-        late |= facts.index.isin(of_month.index[~of_month["event_id"].isin(signed_ids)])
+        late = late | facts.index.isin(of_month.index[~of_month["event_id"].isin(signed_ids)])
         signed, now = record["closing_cents"], _record(record["month"], known, "")["closing_cents"]
         lines = []
         for code in sorted({*signed, *now}):

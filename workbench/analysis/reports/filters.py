@@ -33,7 +33,7 @@ class Filter:
         Raises:
             UsageError: A value is not a period, time zone, currency or time.
         """
-        new = attrs.evolve(self, tz=tz or self.tz, given=self.given if period is None else period)
+        new = attrs.evolve(self, tz=self.tz if tz is None else tz, given=self.given if period is None else period)
         zone(new.tz)
         if new.given is not None:
             text, since, until = bounds(new.given, new.tz)

@@ -42,7 +42,7 @@ _DECLINES = (
     Share("share", "declined", "declined", at=None),
 )
 _FUNNEL = (
-    Measure("transactions"),
+    Measure("transactions", "is_in"),
     Measure("amount_cents", "amount_cents"),
     Share("share", "amount_cents", "amount_cents", at={"stage": "requested"}),
 )
@@ -263,7 +263,7 @@ class History:
         """
         rows, left, _ = self._rows(self.facts, "at")
         table = self._own(rows.sort_values(["at", "posting"], kind="stable", na_position="last", ignore_index=True))
-        begun = Left("a hold that began before the source", rows[mask(rows["held_cents"].isna())])
+        begun = Left("a hold that began before the source", rows.loc[mask(rows["held_cents"].isna()), ["currency"]])
         measures = [Measure(name, name) for name in DTYPES if name.endswith("_cents") and name != "local_amount_cents"]
         return self.marked(table, "postings", [*left, begun], measures, "postings", [ASSUMED])
 
@@ -379,19 +379,20 @@ class History:
             requested amount).
         """
         table, left, _ = self._begun()
+        count, stages = len(table), len(_STAGES)
+        requested = whole(table["authorized_cents"])
         approved = mask(table["status"] != "declined")
-        amounts = {"requested": whole(table["authorized_cents"])}
-        amounts |= {name: whole(table[f"{name}_cents"]) for name in ("posted", "refunded", "net")}
-        amounts["approved"] = amounts["requested"]
-        places = {name: np.flatnonzero(amounts[name] > 0) for name in ("posted", "refunded", "net")}
-        places |= {"requested": np.arange(len(table)), "approved": np.flatnonzero(approved)}
-        every = np.concatenate([places[name] for name in _STAGES])
-        stages = np.repeat(np.arange(len(_STAGES)), [len(places[name]) for name in _STAGES])
-        values = pd.DataFrame({"currency": table["currency"].array.take(every)})
-        values["stage"] = pd.Categorical(np.array(_STAGES, dtype=object)[stages], categories=[*_STAGES])
-        values["amount_cents"] = np.concatenate([amounts[name][places[name]] for name in _STAGES])
+        amounts = [requested, np.where(approved, requested, 0)]
+        amounts += [whole(table[f"{name}_cents"]) for name in _STAGES[2:]]
+        places = np.tile(np.arange(count), stages)
+        values = pd.DataFrame({"currency": table["currency"].array.take(places)})
+        values["stage"] = pd.Categorical(np.repeat(np.array(_STAGES, dtype=object), count), categories=[*_STAGES])
+        values["amount_cents"] = np.concatenate(amounts)
+        values["is_in"] = np.concatenate(
+            [np.ones(count, bool), approved, *(cents > 0 for cents in amounts[2:])]
+        ).astype("int64")
         keys = {"stage": values["stage"], **self._keys(values, (), None, _FUNNEL, "history.funnel")}
-        rows = Rows(values, keys, table, every)
+        rows = Rows(values, keys, table, places)
         frame = self._report("spend_funnel", rows, _FUNNEL, left)
         frame["stage"] = frame["stage"].astype(TEXT)
         return frame
@@ -511,7 +512,7 @@ class History:
         """
         facts, left, period = self._rows(self._money, "at", freq, attrs.evolve(self.scope, since=None))
         begun = mask(facts["held_cents"].isna())
-        left += [Left("a hold that began before the source", facts[begun])] * bool(begun.any())
+        left += [Left("a hold that began before the source", facts.loc[begun, ["currency"]])] * bool(begun.any())
         held = facts["held_cents"].fillna(0)
         is_settlement = mask(facts["posting"] == "settlement")
         values = facts.assign(

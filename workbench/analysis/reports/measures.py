@@ -105,6 +105,8 @@ class Rows:
     def groups(self) -> tuple[NDArray[np.int64], pd.DataFrame]:
         """Number of the group of each row, and the keys of each group."""
         codes = np.zeros(len(self.values), "int64")
+        if not self.keys:
+            return codes, pd.DataFrame(index=range(1))
         for values in self.keys.values():
             own, different = pd.factorize(values, use_na_sentinel=False)
             codes = codes * max(len(different), 1) + own
@@ -112,7 +114,7 @@ class Rows:
         first = np.zeros(len(different), "int64")
         first[codes[::-1]] = np.arange(len(codes))[::-1]
         groups = pd.DataFrame({name: pd.Series(values).array.take(first) for name, values in self.keys.items()})
-        return codes, groups if self.keys else pd.DataFrame(index=range(len(different)))
+        return codes, groups
 
     def contributions(self, measure: Measure) -> "pd.Series[Any]":
         """Return what each row contributes to a measure."""
@@ -134,9 +136,10 @@ class Rows:
             return result.reindex(range(len(groups))).astype("Float64").array
         if pd.api.types.is_numeric_dtype(values.dtype) and "decimal" not in str(values.dtype):
             whole = pd.Series(values.to_numpy(dtype="int64", na_value=0))
-            return pd.array(whole.groupby(codes).sum().to_numpy(), dtype="Int64")
-        sums = values.reset_index(drop=True).groupby(codes).sum()
-        return decimal_series(decimals(sums)).array
+            sums = whole.groupby(codes).sum().reindex(range(len(groups)), fill_value=0)
+            return pd.array(sums.to_numpy(), dtype="Int64")
+        known = decimals(values.reset_index(drop=True).groupby(codes).sum())
+        return decimal_series(known or [Decimal(0)] * len(groups)).array
 
     def part(self, measure: Measure, cells: Mapping[str, Any], period: str) -> Part:
         """Return the rows behind a measure in the row of a report that has some cells."""

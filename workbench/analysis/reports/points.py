@@ -35,10 +35,6 @@ def outstanding(rewards: object, scope: Filter, by: str | None, on: str, opening
     data = _with_opening(data, before)
     measures = (*_IN, Measure("outstanding", "change"), Measure("rows", "counted"))
     frame = report(Rows(data, {by: data[by]} if by else {}, data), measures, tz=tz)
-    if frame.empty:
-        frame = pd.DataFrame({m.name: decimal_series([Decimal(0)]) for m in measures}).astype({"rows": "Int64"})[
-            : 0 if by else 1
-        ]
     about = {"at": at and at.isoformat(), "on": on, "tz": tz, "trace": frame.attrs.get("trace", "")}
     return mark_report(frame, "points_outstanding", notes, rewards, **about)
 

@@ -72,7 +72,7 @@ def _theirs(history: "History") -> tuple[pd.DataFrame, pd.DataFrame]:
     inside, left, _ = history._rows(moved, "at")
     unknown = pd.concat([part.rows for part in left if part.reason == "period not known"] or [moved.iloc[:0]])
     table = history._transactions
-    above = mask(table["posted_cents"] > table["authorized_cents"]) | mask(
+    above = mask((table["posted_cents"] > table["authorized_cents"]).fillna(True)) | mask(
         (table["refunded_cents"] > table["posted_cents"]) & (table["posted_cents"] > 0)
     )
     side = pd.DataFrame(
@@ -166,7 +166,7 @@ def _matched(mine: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd
     for side in (mine, theirs):
         rest = side[~side["matched"] & side["id"].notna()]
         sums.append(rest.groupby(_GROUP, dropna=False)["cents"].agg(["sum", "size"]))
-    both = sums[0].join(sums[1], how="inner", lsuffix="_mine", rsuffix="_theirs")
+    both = sums[0].join(sums[1], how="inner", suffixes=("_mine", "_theirs"))
     equal = both[(both["sum_mine"] == both["sum_theirs"])].index
     partial = []
     for side in (mine, theirs):

@@ -161,6 +161,8 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
         notes += [f"{int(repeated.sum()):,} postings occur more than once; each counts once."] * bool(repeated.any())
         table = table[~repeated].reset_index(drop=True)
         return Reading("frame of postings", table, until or _last(table), tuple(notes), **more)
+    if "net_cents" in frame and "transaction_id" in frame and not _TRANSACTION <= set(frame):
+        return attrs.evolve(_of_frame(_of_ledger(frame)), kind="ledger")
     if _TRANSACTION <= set(frame):
         table, repeated_rows = _newest(frame)
         notes += [f"{repeated_rows:,} transactions occur more than once; the newest counts."] * bool(repeated_rows)
@@ -173,6 +175,17 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
         "the frame has no events, postings or transactions (expected the columns body.id, posting or authorized_cents)",
         of="history",
     )
+
+
+def _of_ledger(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a ledger as settlements and refunds."""
+    net = pd.to_numeric(frame["net_cents"], errors="coerce")
+    if net.isna().any() or (net % 1 != 0).any() or (net.abs() > 2**53).any():
+        raise UsageError("net_cents must be a whole number of minor units in each row", of="history")
+    net = net.astype("Int64")
+    kinds = np.where(mask(net < 0), "refund", "settlement")
+    amounts = {"posted_cents": net.clip(lower=0), "refunded_cents": -net.clip(upper=0), "net_cents": net}
+    return frame.assign(posting=kinds, requested_cents=0, held_cents=0, **amounts)
 
 
 def _last(rows: pd.DataFrame) -> datetime | None:
