@@ -56,7 +56,7 @@ setup: $(VENV)/.dev ## Install everything into .venv
 
 .PHONY: demo
 demo: $(VENV)/.all ## Run the main job on the embedded sandbox and show it
-	@$(VENV)/bin/workbench course demo
+	@$(VENV)/bin/python examples/demo.py
 
 .PHONY: lab
 lab: $(VENV)/.all ## Open JupyterLab on the course

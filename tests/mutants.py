@@ -250,7 +250,6 @@ def work(
     tree = copy_tree(folder / f"tree{number}")
     for library in (
         "cattrs",
-        "coincurve",
         "httpx",
         "hypothesis.strategies",
         "matplotlib.pyplot",

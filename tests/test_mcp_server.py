@@ -89,7 +89,7 @@ def test_descriptions_are_made_from_the_declarations() -> None:
             assert not any("_" in argument for argument in schema["properties"]), name
             assert not {"apiKey", "signingKey", "reveal"} & set(schema["properties"]), name
         for name, row in OPERATIONS.items():
-            assert (await call_describe(client, name))["effect"] is row.effect
+            assert (await call_describe(client, name))["effect"] is (row.effect is not None)
         schema = (await call_describe(client, "simulate_authorization"))["arguments"]
         jsonschema.validate({"cardId": USER, **PURCHASE}, schema)
         assert (await call_describe(client, "create_user_application"))["arguments"]["properties"]
@@ -527,7 +527,15 @@ def test_what_cannot_be_shown_completely_is_refused() -> None:
 
 
 def test_prose_in_a_value_makes_no_line_of_its_own() -> None:
-    for evidence in ("x\nstatus: none", "x\u202estatus: none", "x\u2028status: none", "x\u3164none", "x\u2800none"):
+    for evidence in (
+        "x\nstatus: none",
+        "x\u202estatus: none",
+        "x\u2028status: none",
+        "x\u3164none",
+        "x\u2800none",
+        "x\ufe0fnone",
+        "x\U000e0100none",
+    ):
         asked, sent, answer = ask("update_dispute", {"textEvidence": evidence, "disputeId": USER})
         assert (asked, sent) == ([], 0)
         assert "invisible characters" in answer
@@ -553,7 +561,7 @@ def test_the_command_serves_over_standard_input_and_output(tmp_path: Path) -> No
     async def main() -> None:
         command = mcp.StdioServerParameters(
             command=sys.executable,
-            args=["-m", "workbench", "agent", "serve", "--fresh"],
+            args=["-m", "workbench", "sandbox", "agent", "--fresh"],
             env={**os.environ, "WORKBENCH_STATE": str(tmp_path)},
         )
         async with mcp.Client(command) as client:

@@ -11,9 +11,7 @@ from workbench.base.errors import UsageError
 
 PACKAGES = {
     "workbench.service.chains": (
-        "coincurve",
         "Crypto",
-        "nacl",
         "eth_account",
         "pandas",
         "httpx",
@@ -21,9 +19,7 @@ PACKAGES = {
         "ipywidgets",
     ),
     "workbench.client.withdrawals": (
-        "coincurve",
         "Crypto",
-        "nacl",
         "httpx",
         "pandas",
         "matplotlib",

@@ -173,8 +173,6 @@ REACH = {
     "duckdb": ("analysis/reports/",),
     "filelock": ("base/system/locks.py",),
     "packaging": ("course/classroom/wheel_house.py",),
-    "coincurve": ("service/chains/",),
-    "nacl": ("service/chains/",),
     "Crypto": ("service/chains/",),
 }
 

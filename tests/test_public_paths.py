@@ -11,6 +11,7 @@ import inspect
 import json
 import random
 import resource
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -60,14 +61,24 @@ def trusting(path: Path) -> wb.Client:
     return wb.Client(base_url="https://127.0.0.1:9", api_key="k", journal=False, ca_file=path, timeout=1)
 
 
+def with_answers(path: Path) -> pd.DataFrame:
+    """Read a table with the answers in a file."""
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as table:
+        table.write("a\n1\n")
+        table.flush()
+        return wb.read_table(table.name, mapping=path)
+
+
 KEEPER: Any = SimpleNamespace(receive=lambda headers, body: 204, books=dict)
 """An application that keeps nothing."""
 
 READERS: dict[str, tuple[str, Use]] = {
     "bulk.read_rows path": (".csv .xlsx .parquet .json .ndjson", wb.bulk.read_rows),
     "events.read_log paths": (".ndjson .ndjson.gz", lambda path: list(wb.events.read_log(path))),
+    "course.add path": (".toml", wb.course.add),
     "sequences.read_toml path": (".toml", wb.sequences.read_toml),
-    "tables.read_parquet path": (".parquet", wb.tables.read_parquet),
+    "read_table path": (".parquet .csv .xlsx .json .ndjson", wb.read_table),
+    "read_table mapping": (".toml", with_answers),
     "learn paths": (".har .ndjson .db", wb.learn),
     "testing.replay path": (".har", replayed),
     "testing.Recording path": (".har", wb.testing.Recording),
@@ -105,7 +116,7 @@ OTHERS = {
     "Sandbox.serve keyfile": "its own test", "Inbox.serve path": "of a URL", "errors.Problem path": "of a member", "sequences.param path": "of a value",
     "sequences.ref path": "of a value", "rewards.Rewards path": "what fetch returns", "Session inbox": "what connect makes",
     "AsyncSession inbox": "what connect makes", "testing.HttpApplication.universe folder": "what a campaign makes",
-    "bulk.resume rows": "as bulk.run", "panel.bulk rows": "as bulk.run", "Limits rows": "a number",
+    "bulk.resume rows": "as bulk.run", "read_table rejects": "as to_file", "panel.bulk rows": "as bulk.run", "Limits rows": "a number",
 }  # fmt: skip
 """Those that pass the path on to one above, or take another path."""
 

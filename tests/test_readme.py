@@ -119,7 +119,7 @@ def test_terminal_says_what_it_says(block, tmp_path):
 
 def test_three_commands_lead_to_a_verified_webhook():
     """From nothing to a verified webhook it takes three commands; a fourth shows what arrived."""
-    listening, shown = blocks("console")[0].split("$ workbench events --kind")
+    listening, shown = blocks("console")[0].split("$ workbench events list --kind")
 
     assert len(re.findall(r"^\$ ", listening, re.MULTILINE)) == 3
     assert "✓ verified" in listening

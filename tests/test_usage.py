@@ -106,7 +106,7 @@ MISTAKES = {
     "a kind to wait for": (lambda: wb.Inbox(keys=["k"]).wait("user.update"), "did you mean user.updated"),
     "a kind to handle": (_handler_of_a_misspelled_kind, "did you mean transaction.completed"),
     "a period": (lambda: wb.history([]).approvals(freq="decade"), "must be one of day, week, month, quarter, year"),
-    "an exercise": (lambda: wb.course.check("start1"), "did you mean start-1"),
+    "an exercise": (lambda: wb.course.check("start1", wb.connect()), "did you mean start-1"),
     "a seed": (lambda: wb.connect(seed="a"), "connect: seed must be a whole number"),
     "a seed of a sandbox": (lambda: wb.Sandbox(seed="a"), "Sandbox: seed must be a whole number"),
     "a setting": (lambda: wb.Sandbox(behavior={"unknown_member": True}), "did you mean unknown_members"),
@@ -118,7 +118,7 @@ MISTAKES = {
     "an amount": (lambda: wb.withdrawals.usd(25), "must be dollars and cents"),
     "native units": (lambda: wb.withdrawals.native_units(2.5), "must be a whole number"),
     "typed data": (lambda: chains.digest({}), "typed data needs types"),
-    "a drill": (lambda: wb.course.drill(wb.connect(), "fraud"), "must be one of"),
+    "a task": (lambda: wb.course.task("fraud", wb.connect()), "must be one of"),
     "a client": (lambda: wb.browse(3), "takes a Client or a session"),
 }  # fmt: skip
 

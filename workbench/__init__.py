@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.analysis.reports.queries import sql as sql
     from workbench.analysis.reports.worlds import world_from as world_from
     from workbench.analysis.tables.frames import to_frame as to_frame
+    from workbench.analysis.tables.read_table import read_table as read_table
     from workbench.base import errors as errors
     from workbench.base.errors import ApiError as ApiError
     from workbench.base.errors import InvalidRequest as InvalidRequest
@@ -95,6 +96,7 @@ _NAMES = {
     "learn": "workbench.testing.learning",
     "load_ipython_extension": "workbench.terminal.shell",
     "panel": "workbench.screens.panel:",
+    "read_table": "workbench.analysis.tables.read_table",
     "records": "workbench.records:",
     "rewards": "workbench.analysis.rewards:",
     "sequences": "workbench.runs.sequences:",

@@ -20,7 +20,6 @@ import pandas as pd
 import pyarrow as pa
 
 import workbench as wb
-from workbench import tables
 from workbench.analysis.tables.event_frames import events_frame
 from workbench.analysis.tables.frames import to_file
 from workbench.analysis.tables.rows import to_pandas
@@ -142,7 +141,7 @@ def measured(size: int, folder: str) -> dict[str, Any]:
         return path
 
     path = stored("events")
-    made = transactions_of(tables.read_parquet(path), clocked)
+    made = transactions_of(wb.read_table(path), clocked)
     assert len(made) == size
     clocked("approvals by day", lambda: wb.history(made).filter(tz="America/New_York").approvals())
     clocked("declines", lambda: wb.history(made).declines())
@@ -158,7 +157,7 @@ def measured(size: int, folder: str) -> dict[str, Any]:
     )
     clocked("cohorts", lambda: wb.history(made).cohorts())
     clocked("monthly_changes", lambda: wb.history(made).changes())
-    points = tables.read_parquet(stored("rewards"))
+    points = wb.read_table(stored("rewards"))
     clocked("plain pandas: groupby of points", lambda: plain_outstanding(points))
     clocked("outstanding", lambda: wb.history(points).filter(at="2025-09-01").points())
     clocked("outstanding by user", lambda: wb.history(points).points("user_id"))
@@ -174,7 +173,7 @@ def measured(size: int, folder: str) -> dict[str, Any]:
             f"plain pandas: a fifth of the {name} as CSV", partial(frame.to_csv, f"{folder}/plain.csv", index=False)
         )
         clocked(f"a fifth of the {name} as CSV", partial(to_file, frame, f"{folder}/{name}.csv"))
-    given = tables.read_parquet(path)
+    given = wb.read_table(path)
     clocked("plain pandas: groupby of events", lambda: plain_transactions(given))
     return found
 

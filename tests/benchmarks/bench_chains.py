@@ -64,7 +64,7 @@ def main() -> None:
     ours, theirs = verification()
     print(f"verify one EVM signature: ours {ours:.0f} µs, eth-account {theirs:.0f} µs, ratio {ours / theirs:.2f}")
     everything = "import workbench.service.chains as c; [getattr(c, name) for name in c.__all__]"
-    used = f"{everything}; c.recover; import coincurve, Crypto.Hash.keccak, nacl.signing"
+    used = f"{everything}; c.recover; import Crypto.Hash.keccak, Crypto.PublicKey.ECC, Crypto.Signature.eddsa"
     for what, statement in {
         "the package": "import workbench.service.chains",
         "the package and all it names": everything,

@@ -16,7 +16,7 @@ HTTPX = '`python -c "import httpx"`'
 LIBRARIES = '`python -c "import cattrs, cyclopts"`'  # with attrs: what an operation needs at least
 COMMANDS = (
     "--help", "transactions authorize --help", "contracts list", "contracts list -o json", "contracts list --fresh",
-    "sandbox advance 1h", "events", "journal list", "docs user.updated", "docs skeleton create-user-application",
+    "sandbox advance 1h", "events list", "journal list", "docs user.updated", "docs skeleton create-user-application",
 )  # fmt: skip
 
 

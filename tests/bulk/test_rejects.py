@@ -222,7 +222,7 @@ def test_evidence_for_unknown_rows_is_looked_up_and_nothing_decided(tmp_path: Pa
     assert [one.row for one in found] == lost
     assert [one.proposal for one in found] == ["done", "look it up"]
     assert [one.key for one in found] == ["b-1", "b-2"]
-    assert "user.updated" in found[0].found
+    assert "carried out" in found[0].found
     assert len(to_frame(found)) == 2
     assert result.counts == {"done": 2, "unknown": 2}
 

@@ -266,15 +266,15 @@ def _terminal(_: Life, folder: Path) -> Iterator[str]:
         patch.setenv("WORKBENCH_STATE", str(folder / "state"))
         patch.setenv("WORKBENCH_API_KEY", "zq-api-key-7731")
         patch.setenv("WORKBENCH_WEBHOOK_KEY", "zq-webhook-key-7731")
-        made = command("applications", "create", *options(PERSON), "-o", "json")
+        made = command("users", "create", *options(PERSON), "-o", "json")
         yield made
         user = json.loads(made[made.index("{") : made.rindex("}") + 1])["id"]
         yield command("users", "update", user, *options(CHANGES))
         yield command("payment-accounts", "create", *options({"user_id": user, **ACCOUNT}))
-        yield command("applications", "create", *options({**PERSON, "national_id": "000771293x"}))
+        yield command("users", "create", *options({**PERSON, "national_id": "000771293x"}))
         yield command("sandbox", "deposit", "1.77", "--description", "ZQMEMO", "--originator-name", "Zqoriginator")
         for output in ("table", "json", "ndjson", "csv", "python"):
-            yield command("events", "-o", output)
+            yield command("events", "list", "-o", output)
             yield command("journal", "list", "-o", output)
             yield command("sandbox", "state", user, "-o", output)
             yield command("sandbox", "events", "-o", output)

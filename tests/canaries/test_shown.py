@@ -58,7 +58,7 @@ def test_a_served_sandbox_tells_the_same() -> None:
 def test_a_command_shows_what_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--reveal` shows private values, of records and of what controls tell; without it none is shown."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
-    command("applications", "create", *options(PERSON))
+    command("users", "create", *options(PERSON))
     for output in ("table", "json"):
         shown = command("sandbox", "events", "-o", output, "--reveal")
         masked = command("sandbox", "events", "-o", output)
@@ -99,7 +99,7 @@ def test_a_revealed_signature_is_a_view_that_passes() -> None:
         with pytest.raises(TypeError):
             shown.__reduce_ex__(4)
         assert ["revealed"] == [note.kind for note in api.journal.notes]
-        clock.at = SHOWN_FOR + 1
+        clock.ms = SHOWN_FOR + 1
         with pytest.raises(UsageError, match="which are over"):
             _ = shown.data
         assert found(pretty_repr(shown) + repr([getattr(shown, name) for name in shown.__slots__]), (data, salt)) == []

@@ -21,7 +21,8 @@ from workbench.service.chains import (
     write_signature,
 )
 from workbench.service.chains.addresses import family_of
-from workbench.service.chains.values import base58_encode, derive_secret, ed25519_public_key, strkey_encode
+from workbench.service.chains.curves import ed25519_public_key
+from workbench.service.chains.values import base58_encode, derive_secret, strkey_encode
 
 SECRET = derive_secret(b"tests", "parameters")
 PUBLIC = ed25519_public_key(SECRET)

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from workbench.base.errors import UsageError
 from workbench.service.chains import address_problems, eip55, read_bytes, read_call_data, recover, withdraw_typed_data
+from workbench.service.chains.curves import ed25519_public_key
 from workbench.service.chains.values import (
     base58_encode,
     derive_secret,
-    ed25519_public_key,
     looks_like_private_key,
     refuse_private_key,
     strkey_encode,

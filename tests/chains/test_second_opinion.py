@@ -24,10 +24,10 @@ from workbench.service.chains import (
     withdraw_call_data,
     withdraw_typed_data,
 )
+from workbench.service.chains.curves import ed25519_public_key
 from workbench.service.chains.values import (
     base58_decode,
     base58_encode,
-    ed25519_public_key,
     strkey_decode,
     strkey_encode,
 )
@@ -217,16 +217,19 @@ def test_muxed_accounts(count):
 
 @COUNTS
 def test_ed25519(count):
-    """What solders signs we verify, and what we sign it verifies; a signature over another message neither does."""
+    """What solders signs we verify, and what we sign it verifies; another message neither does; stellar-sdk signs the same."""
     keypair = pytest.importorskip("solders.keypair")
     solders = pytest.importorskip("solders.signature")
+    stellar = pytest.importorskip("stellar_sdk")
     draw = chance(count + 6)
     for _ in range(count):
         secret, message = draw.secret(), draw.source.randbytes(32)
         key = keypair.Keypair.from_seed(secret)
         ours = sign_ed25519(message, secret)
         other = draw.source.randbytes(32)
+        account = stellar.Keypair.from_raw_ed25519_seed(secret)
 
+        assert (account.raw_public_key(), account.sign(message)) == (ed25519_public_key(secret), ours)
         assert bytes(key.pubkey()) == ed25519_public_key(secret)
         assert verify_ed25519(bytes(key.pubkey()), message, bytes(key.sign_message(message)))
         assert solders.Signature(ours).verify(key.pubkey(), message)

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+import workbench as wb
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, FakeClock, Service, client_on
 from workbench.base.errors import CannotRecord, InvalidRequest, NotArmed, UsageError, WrongEnvironment
-from workbench.client.calls.guards import Limits, confirmation, confirmation_text
+from workbench.client.calls.guards import Limits, confirmation_text
 from workbench.client.calls.journal import Journal, recorder_of
 from workbench.service.interface.table import OPERATIONS
 
@@ -46,9 +47,9 @@ def test_effects_in_production_are_armed_first() -> None:
     with pytest.raises(NotArmed, match="Armed now: update_user"):
         client.delete_payment_account(payment_account_id=CARD)
     assert "ARMED until" in repr(client)
-    clock.at += 599.5
+    clock.ms += 599.5
     assert client.armed is not None
-    clock.at += 0.5
+    clock.ms += 0.5
     with pytest.raises(NotArmed):
         client.update_user(user_id=CARD, first_name="Ada")
 
@@ -101,9 +102,30 @@ def test_readonly_beats_arming(monkeypatch: pytest.MonkeyPatch) -> None:
         client.update_user(user_id=CARD, first_name="Grace")
     with pytest.raises(UsageError, match="WORKBENCH_READONLY"):
         client.arm(operations={"update_user"}, minutes=10, reason="x")
-    client_on(Service(AUTHORIZED)).simulate_authorization(**PURCHASE)  # an embedded sandbox is not a real service
 
     assert service.count == 0
+
+
+@pytest.mark.parametrize("base_url", ["https://api.example.com/v1", "http://127.0.0.1:9/v1"], ids=["named", "loopback"])
+def test_readonly_stops_every_effect_that_leaves_the_process(monkeypatch: pytest.MonkeyPatch, base_url: str) -> None:
+    """Also over a transport of one's own, and to a port of this machine, which may be a tunnel."""
+    monkeypatch.setenv("WORKBENCH_READONLY", "1")
+    service = Service(AUTHORIZED)
+    with pytest.raises(NotArmed, match="WORKBENCH_READONLY"):
+        client_on(service, base_url=base_url).simulate_authorization(**PURCHASE)
+
+    assert service.count == 0
+
+
+def test_readonly_lets_sandboxes_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one of this process, and a served one that answered as a sandbox of the workbench."""
+    monkeypatch.setenv("WORKBENCH_READONLY", "1")
+    with wb.Sandbox().serve() as url:
+        for api in (wb.connect(seed=1), wb.connect(url)):
+            card = api.sandbox.guide()["cards"]["active"][0]
+
+            assert api.simulate_authorization(**{**PURCHASE, "card_id": card}).transaction_id
+            api.close()
 
 
 def test_simulations_are_refused_before_arming_is_asked() -> None:
@@ -157,7 +179,8 @@ def test_caps_and_recipients(limits: Limits, arguments: dict[str, Any], right: b
 def test_what_is_typed_before_it_cannot_be_taken_back(name: str, arguments: dict[str, Any], types: str | None) -> None:
     """Faces ask a person to type something of what cannot be taken back, and of nothing else."""
     row = OPERATIONS[name]
-    asked = confirmation(row, row.request(**arguments))
+    assert row.effect is not None
+    asked = row.effect.confirm(row.request(**arguments))
 
     assert types == (asked.types if asked else None)
 

@@ -70,28 +70,7 @@ def test_the_journal_keeps_the_key_in_its_file(tmp_path: Path) -> None:
     later.close()
 
 
-def test_a_journal_of_the_last_version_takes_keys(tmp_path: Path) -> None:
-    """Its entries stay, and a resend of one sends the id that was its key then."""
-    path = tmp_path / "journal.db"
-    service = Service(httpx.ReadTimeout("x"), AUTHORIZED)
-    first = client_on(service, journal=path, idempotency_header="Idempotency-Key")
-    with pytest.raises(wb.OutcomeUnknown):
-        first.simulate_refund(**REFUND)
-    first.close()
-    with sqlite3.connect(path) as file:  # as 0.2 wrote it
-        file.execute("DROP TABLE keys")
-        file.execute("DELETE FROM checksums WHERE of_table = 'keys'")
-        file.execute("PRAGMA user_version=2")
-    file.close()
-    later = client_on(service, journal=path, idempotency_header="Idempotency-Key")
-    (entry,) = later.journal.unknown()
-    later.journal.resend(entry.id, REFUND, accept_double=True)
-
-    assert (entry.idempotency_key, keys_of(service)) == (None, [entry.id, entry.id])
-    later.close()
-
-
-def test_a_foreign_table_keeps_a_file_of_the_last_version_as_it_is(tmp_path: Path) -> None:
+def test_a_foreign_table_keeps_a_file_as_it_is(tmp_path: Path) -> None:
     """A schema that is not ours is refused before anything is added to the file."""
     path = tmp_path / "journal.db"
     with client_on(Service(AUTHORIZED), journal=path) as api:

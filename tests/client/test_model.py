@@ -102,8 +102,7 @@ class Model:
             end = entries[attempt].outcome
             assert effects <= 1
             if end is Outcome.DONE:
-                # A deletion resent and not found is done without an effect of its own.
-                assert effects == 1 or entries[attempt].resend_of
+                assert effects == 1
             elif end in {Outcome.REFUSED, Outcome.NOT_SENT}:
                 assert effects == 0
         assert sum(self.truth.values()) == self.rig.network.effects

@@ -43,9 +43,9 @@ ACCOUNT: dict[str, Any] = {
 
 
 @pytest.fixture
-def api() -> Iterator[Session]:
-    """Yield a session on a sandbox of its own."""
-    with connect(seed=7) as made:
+def api(request: pytest.FixtureRequest) -> Iterator[Session]:
+    """Yield a session on a sandbox of its own; a test may give its behavior."""
+    with connect(seed=7, behavior=getattr(request, "param", None)) as made:
         yield made
 
 

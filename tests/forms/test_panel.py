@@ -21,6 +21,9 @@ from workbench.screens.panel import lists as things
 from workbench.screens.panel.panel import Panel, browse
 from workbench.service.rendering import money
 
+ONE_ID = {"refund_event_id": "transaction", "refund_event_created": False}
+"""Behavior in which the events of a refund are those of the refunded transaction."""
+
 
 @pytest.fixture
 def lived(api: Session, purchase: dict[str, Any]) -> Session:
@@ -76,6 +79,7 @@ def links(element: Any) -> Iterator[Any]:
         yield from links(part)
 
 
+@pytest.mark.parametrize("api", [ONE_ID], indirect=True)
 def test_a_transaction_has_its_timeline(lived: Session) -> None:
     """What happened to a transaction is listed in order, with amounts and the time of the sandbox."""
     transaction = browse(lived).open("transactions").ids[0]
@@ -193,6 +197,7 @@ def test_amounts_of_the_overview_are_explained(lived: Session, purchase: dict[st
         assert (one["figure"].rstrip("%") if one["column"] != "approved" else "100.0%") in notes[one["label"]]
 
 
+@pytest.mark.parametrize("api", [ONE_ID], indirect=True)
 def test_an_amount_is_explained_by_its_postings(lived: Session, purchase: dict[str, Any]) -> None:
     """The net amount of a refunded transaction is a settlement less a refund, each with its event and its request."""
     spent = lived.simulate_authorization(**purchase | {"amount": 4000}).transaction_id
@@ -277,6 +282,7 @@ def test_views_are_kept_for_other_sessions(lived: Session) -> None:
     assert {} == answered(browse(lived), "rows", list="transactions")["views"]
 
 
+@pytest.mark.parametrize("api", [ONE_ID], indirect=True)
 def test_a_transaction_shows_what_became_of_its_money(api: Session, purchase: dict[str, Any]) -> None:
     """Authorized 100.00, settled, 15.00 refunded: a net of 85.00; the same from the sandbox and from events alone."""
     transaction = api.simulate_authorization(**{**purchase, "amount": 10_000}).transaction_id

@@ -15,12 +15,12 @@ from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
 from workbench.base.schema.rules import FULL
 from workbench.base.schema.walk import member
 from workbench.client.session import Session
-from workbench.commands import command_of
 from workbench.runs.sequences import from_toml
 from workbench.screens.forms.answers import REVEAL_SECONDS, Reveal
 from workbench.screens.forms.draft import Draft
 from workbench.screens.forms.fields import explained, text_of, value_of
 from workbench.screens.panel.panel import form
+from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS
 from workbench.terminal import main, operations
 from workbench.terminal.operations import option_members, values
@@ -63,7 +63,7 @@ def test_the_command_reads_back_as_the_same_values(api: Session, name: str) -> N
     """A shell splits the command into the options that the terminal takes, with the values of the form."""
 
     made = form(getattr(api, name), **CALLS[name])
-    program, noun, verb, *words = shlex.split(made.snippets["Terminal"])
+    program, noun, verb, *words = shlex.split(made.snippets["Terminal"].replace("=-", " -"))
 
     known = {f"--{path.replace('_', '-')}": path for path, _ in option_members(OPERATIONS[name].request)}
     texts = {known[option].replace(".", "__"): text for option, text in zip(words[::2], words[1::2], strict=True)}

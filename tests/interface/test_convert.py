@@ -525,19 +525,15 @@ def test_a_request_is_structured_strictly() -> None:
 
 
 @pytest.mark.parametrize("operation", ROWS, ids=lambda row: row.name)
-def test_calls_pass_through_cattrs(operation: Operation[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every operation's request is unstructured, and its answer structured, by the methods of `cattrs.Converter`."""
+def test_answers_pass_through_cattrs(operation: Operation[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every operation's answer is structured by the method of `cattrs.Converter`, with the hooks of a user."""
     counted: list[str] = []
-    for name in ("structure", "unstructure"):
-        method = getattr(cattrs.Converter, name)
-        monkeypatch.setattr(
-            cattrs.Converter, name, lambda *a, _m=method, _n=name, **k: counted.append(_n) or _m(*a, **k)
-        )
+    method = cattrs.Converter.structure
+    monkeypatch.setattr(cattrs.Converter, "structure", lambda *a, **k: counted.append("structure") or method(*a, **k))
     body = next(SAMPLES.glob(f"{operation.name}.200*.json"), None)
-    CONVERTER.write_request(operation, build(operation.request, {}))
     CONVERTER.read_answer(operation, strict_json.loads(body.read_bytes()) if body else None)
 
-    assert {"structure", "unstructure"} <= set(counted)
+    assert counted
 
 
 def test_answers_are_frozen_and_alike() -> None:

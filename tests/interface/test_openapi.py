@@ -1,6 +1,7 @@
 """The OpenAPI document: valid, complete, as strict as the checks for what is sent, and loose for what is received."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from workbench.base.schema.checks import flags, problems
 from workbench.base.schema.walk import Text, build, members
 from workbench.sandbox.extensions import ROWS as ROWS_BEYOND
 from workbench.service.interface import table
+from workbench.service.interface.assumptions import settings as settings_of
 from workbench.service.interface.convert import converter, placeholders
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.examples import example, example_of
@@ -265,19 +267,73 @@ def test_answers_that_are_whole_are_valid(operation: Operation[..., Any], data: 
 @pytest.mark.parametrize(
     "text", ["::", "1::", "1:2:3:4:5:6:7::", "::ffff:203.0.113.9", "203.0.113.9", "203.0.113", "fe80::1%eth0", "x"]
 )
-def test_ip_addresses_by_their_format(text: str) -> None:
-    """What the checks take for an IP address, the schema takes."""
-    schema = {
-        "properties": {
-            "ipAddress": DOCUMENT["components"]["schemas"]["CreateUserApplication"]["allOf"][0]["properties"][
-                "ipAddress"
-            ]
-        }
-    }
+def test_ip_addresses_by_their_characters(text: str) -> None:
+    """What the checks take for an IP address, the schema takes as one text; words are none."""
+    member = DOCUMENT["components"]["schemas"]["CreateUserApplication"]["allOf"][0]["properties"]["ipAddress"]
     request = build(table.Operations.create_user_application.request, {"ip_address": text})
     wrong = any(problem.path == "ipAddress" for problem in problems(request))
 
-    assert wrong is not validator(schema).is_valid({"ipAddress": text})
+    assert member["type"] == "string"
+    assert wrong or validator(member).is_valid(text)
+    assert not validator(member).is_valid("localhost")
+
+
+def portable_problems(described: dict[str, Any]) -> Iterator[str]:
+    """Yield what a generator of clients is known to fail on, with its place."""
+    for where, schema in schemas(described):
+        at = "/".join(where)
+        if where[-1:] == ("properties",) or not isinstance(schema.get("type", ""), str | list):
+            continue
+        pattern = schema.get("pattern", "")
+        if re.search(r"\\[uU]|\\p|\(\?[=!<]", pattern):
+            yield f"{at}: {pattern} is not a pattern of every language"
+        if "pattern" in schema and {"enum", "const"} & schema.keys() | ({"date"} & {schema.get("format")}):
+            yield f"{at}: a pattern beside what says more"
+        if schema.get("type") == "integer" and schema.get("format") != "int64":
+            yield f"{at}: a whole number of 32 bits"
+        if schema.get("format") == "decimal":
+            yield f"{at}: a decimal that becomes a float"
+        if "default" in schema and "properties" in where:
+            yield f"{at}: a default that makes a member required"
+        if len([one for one in schema.get("anyOf", ()) if one.get("type") == "string" and "format" in one]) > 1:
+            yield f"{at}: two texts for one"
+
+
+ADDING = {
+    "user_terms_shown": True,
+    "extra_members": {
+        "update_user": {"tier": "gold"},
+        "user.updated": {"level": 3},
+        "list_contracts/tokens": {"price": 1.5},
+    },
+    "error_bodies": {"400": {"code": "FST_ERR_VALIDATION", "message": "x"}},
+}
+
+
+@pytest.mark.parametrize("added", [{}, ADDING], ids=["as documented", "with more members"])
+def test_the_document_is_portable(added: dict[str, Any]) -> None:
+    """Nothing in it stops a generator, or makes a client lose a value."""
+    described = document(more=ROWS_BEYOND.values(), settings=settings_of("observed") | added)
+
+    assert list(portable_problems(described)) == []
+
+
+def test_what_a_setting_adds_is_described() -> None:
+    """Members that a behavior adds to answers, events and errors are in the document that is served, as assumed."""
+    plain = document(settings=settings_of("documented"))["components"]["schemas"]
+    described = document(settings=settings_of("documented") | ADDING)["components"]["schemas"]
+    added = {
+        (name, member, schema["type"])
+        for name, whole in described.items()
+        for member, schema in whole.get("properties", {}).items()
+        if member not in plain[name].get("properties", {})
+    }
+
+    assert added == {
+        ("User", "isTermsOfServiceAccepted", "boolean"), ("User", "tier", "string"), ("UserUpdated", "level", "integer"),
+        ("Token", "price", "number"), ("Error", "code", "string"),
+    }  # fmt: skip
+    assert all(described[name]["properties"][member]["x-assumed"] for name, member, _ in added)
 
 
 @pytest.mark.parametrize("text", ["2000-02-29", "1900-02-29", "2024-02-29", "2023-02-29", "2023-13-01", "2023-1-1"])

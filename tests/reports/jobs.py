@@ -436,7 +436,7 @@ def _(case: Case) -> str:
 def _(case: Case) -> str:
     with tempfile.TemporaryDirectory() as folder:
         wb.to_file(case.transactions, Path(folder, "t.parquet"))
-        again = wb.tables.read_parquet(Path(folder, "t.parquet"))
+        again = wb.read_table(Path(folder, "t.parquet"))
     return case.equal(
         wb.history(again).filter(currency="usd").spend("merchant_name"), f"merchant_name {FIGURES}", BY_MERCHANT
     )

@@ -84,7 +84,7 @@ def test_every_cell_of_the_cookbook(cookbook: dict[str, pd.DataFrame]) -> None:
 @pytest.fixture(scope="module")
 def spend() -> Iterator[tuple[Any, pd.DataFrame]]:
     """Return a session and its spend: two purchases at one shop, one of them with a refund, and one in yen."""
-    with wb.connect() as api:
+    with wb.connect(behavior={"refund_event_id": "transaction", "refund_event_created": False}) as api:
         card = api.sandbox.guide()["cards"]["active"][0]
         for amount, back in ((1_000, 0), (2_500, 700), (400, 0)):
             bought = api.simulate_authorization(

@@ -225,7 +225,7 @@ def test_the_file_holds_what_can_be_edited(file, tmp_path):
 
 def test_the_money_rules_hold(twin):
     """Each card adds up within its limit, nothing lies ahead, and points follow the purchases of an own category."""
-    now = twin.clock.at
+    now = twin.clock.ms
     spent: Counter[str] = Counter()
     for row in twin.records("transaction"):
         spent[row["card"]] += row["settled"] - row["refunded"] + row["held"]

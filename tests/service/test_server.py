@@ -173,7 +173,7 @@ def test_addresses_follow_the_caller(forwarded: bool, prefix: str) -> None:
     key = {"api-key": sandbox.full_key}
     assert get("/_sandbox/guide", **key)["base_url"] == f"{scheme}://sandbox.example{outer}/v1"
     assert get("/openapi.json")["servers"] == [{"url": f"{outer}/v1"}]
-    assert get("/openapi.json")["externalDocs"]["url"] == f"{outer}/_sandbox/openapi.json"
+    assert get("/openapi.json")["externalDocs"]["url"] == f"{scheme}://sandbox.example{outer}/_sandbox/openapi.json"
     assert get("/_sandbox/openapi.json")["servers"] == [{"url": f"{outer}/_sandbox"}]
     assert ("api_keys" in get("/_sandbox/guide")) is not forwarded  # behind a proxy nobody is known to be here
 
@@ -212,7 +212,7 @@ def test_openapi_document(door: Plain) -> None:
     expected = document(server="/v1", more=ROWS.values(), settings=settings("documented"))
     linked = described.pop("externalDocs")
     assert (status, described) == (200, json.loads(json.dumps(expected)))
-    assert linked["url"] == "/_sandbox/openapi.json"
+    assert linked["url"] == f"{door.url}/_sandbox/openapi.json"
     assert described["servers"] == [{"url": "/v1"}]
     assert {op["operationId"] for path in described["paths"].values() for op in path.values() if "operationId" in op}
 

@@ -49,7 +49,7 @@ def test_a_small_parquet_file_with_a_large_table_is_refused(bomb: str, tmp_path:
     assert path.stat().st_size < 5_000_000
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(UsageError, match=limit):
-        wb.tables.read_parquet(path, max_size=50_000_000)
+        wb.read_table(path, max_size=50_000_000)
     if bomb != "repeated text":  # 60 MB are within the limit of the others
         with pytest.raises(UsageError, match=limit):
             wb.bulk.read_rows(path)
@@ -63,9 +63,9 @@ def test_a_small_parquet_file_with_a_large_table_is_refused(bomb: str, tmp_path:
 def test_limits_are_settable(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": [1, 2, 3]}), path)
-    assert len(wb.tables.read_parquet(path, max_rows=3)) == 3
+    assert len(wb.read_table(path, max_rows=3)) == 3
     with pytest.raises(UsageError, match="max_rows=2"):
-        wb.tables.read_parquet(path, max_rows=2)
+        wb.read_table(path, max_rows=2)
 
 
 def test_a_log_that_unpacks_to_far_more_is_refused(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_unusual_metadata_raises_no_error_of_a_library(metadata: bytes, tmp_path
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": [1]}).replace_schema_metadata({b"pandas": metadata, b"workbench": metadata}), path)
     with suppress(UsageError):
-        wb.tables.read_parquet(path)
+        wb.read_table(path)
 
 
 DAMAGE = """
@@ -104,7 +104,7 @@ for _ in range(int(sys.argv[2])):
         changed[generator.randrange(len(changed))] = generator.randrange(256)
     path.write_bytes(changed[: generator.choice([len(changed), generator.randrange(len(changed))])])
     try:
-        wb.tables.read_parquet(path)
+        wb.read_table(path)
     except wb.errors.UsageError:
         pass
 """

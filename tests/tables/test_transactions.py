@@ -73,7 +73,7 @@ def test_every_card_adds_up_to_its_balance(behavior: Any, actions: list[tuple[st
 
 @pytest.fixture(scope="module")
 def api() -> Any:
-    with wb.connect() as made:
+    with wb.connect(behavior={"refund_event_id": "transaction", "refund_event_created": False}) as made:
         card = made.sandbox.guide()["cards"]["active"][0]
         play(made, [card], [
             ("buy", 0, 10_000), ("settle all", 0, 1), ("wait", 4, 1), ("refund", 0, 1_500), ("buy", 0, 5_000), ("reverse", 1, 1),

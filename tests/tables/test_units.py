@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import workbench as wb
-from workbench import charts, tables
+from workbench import charts
 from workbench.analysis.tables.rows import UNKNOWN
 from workbench.service.rendering.text import money
 
@@ -24,7 +24,7 @@ def heads(path: Path) -> list[Any]:
     if path.suffix == ".csv":
         return [*pd.read_csv(path)]
     if path.suffix == ".parquet":
-        return [*tables.read_parquet(path)]
+        return [*wb.read_table(path)]
     return [cell.value for cell in openpyxl.load_workbook(path)["data"][1]]
 
 
@@ -49,7 +49,7 @@ def test_files_agree(transactions: pd.DataFrame, tmp_path: Path, suffix: str) ->
     """Each format has the same heads and the same numbers: nothing is converted."""
     path = tmp_path / f"a{suffix}"
     wb.to_file(transactions, path)
-    read = {".csv": pd.read_csv, ".xlsx": pd.read_excel, ".parquet": tables.read_parquet}[suffix](path)
+    read = {".csv": pd.read_csv, ".xlsx": pd.read_excel, ".parquet": wb.read_table}[suffix](path)
 
     assert heads(path) == [*transactions]
     assert read["net_cents"].tolist() == transactions["net_cents"].tolist()

@@ -82,7 +82,7 @@ def test_rows_are_sent_once_each(wb, tmp_path):
     assert ended.code == 0
     assert [row["outcome"] for row in json.loads(ended.out)] == ["done"] * 5
     assert "5 done" in ended.err
-    assert len(wb("events", "-o", "ndjson").out.splitlines()) == 5
+    assert len(wb("events", "list", "-o", "ndjson").out.splitlines()) == 5
 
 
 def test_rows_are_checked_before_the_first_is_sent(wb, tmp_path):
@@ -92,7 +92,7 @@ def test_rows_are_checked_before_the_first_is_sent(wb, tmp_path):
 
     assert ended.code == 2
     assert "row 3, email" in ended.err  # as an editor counts the lines
-    assert json.loads(wb("events", "-o", "json").out) == []
+    assert json.loads(wb("events", "list", "-o", "json").out) == []
 
 
 def test_partly_done(wb, tmp_path):

@@ -55,27 +55,32 @@ def receiver(*keys: str):
 
 def test_events_of_the_kept_sandbox(wb):
     """What commands caused is listed, in order, and by kind."""
-    wb("applications", "create", "--from", BODY)
+    wb("users", "create", "--from", BODY)
     wb("sandbox", "advance", "--minutes", "2")
 
-    rows = [json.loads(line) for line in wb("events", "--kind", "user.updated", "-o", "ndjson").out.splitlines()]
+    rows = [
+        json.loads(line) for line in wb("events", "list", "--kind", "user.updated", "-o", "ndjson").out.splitlines()
+    ]
     assert [row["body"]["applicationStatus"] for row in rows] == ["pending", "approved"]
     assert rows[0]["body"]["email"] == "n•••@e•••.com"
-    assert len(wb("events", "--last", "1", "-o", "ndjson").out.splitlines()) == 1
-    assert wb("events", "--kind", "house.bought").code == 2
+    assert len(wb("events", "list", "--last", "1", "-o", "ndjson").out.splitlines()) == 1
+    assert wb("events", "list", "--kind", "house.bought").code == 2
 
 
 def test_fields_of_bodies(wb):
     """Members of a body, which may hold anything, can be asked for in each form."""
-    wb("applications", "create", "--from", BODY)
+    wb("users", "create", "--from", BODY)
 
-    assert "pending" in wb("events", "--fields", "resource,body.applicationStatus").out
-    assert wb("events", "--fields", "body.email", "-o", "csv").out.splitlines() == ["body.email", "n•••@e•••.com"]
+    assert "pending" in wb("events", "list", "--fields", "resource,body.applicationStatus").out
+    assert wb("events", "list", "--fields", "body.email", "-o", "csv").out.splitlines() == [
+        "body.email",
+        "n•••@e•••.com",
+    ]
 
 
 def test_listen_verifies_and_shows(wb):
     """`listen` shows each event with whether it was verified."""
-    wb("applications", "create", "--from", BODY)
+    wb("users", "create", "--from", BODY)
     ended = wb("events", "listen", "--earlier", "--count", "1")
 
     assert ended.code == 0
@@ -111,7 +116,7 @@ def test_listen_says_what_it_does_not_store(tmp_path, monkeypatch):
 
 def test_listen_ends_in_time(wb):
     """Without new events `listen` ends after the given time; those of before are shown only when asked for."""
-    wb("applications", "create", "--from", BODY)
+    wb("users", "create", "--from", BODY)
     ended = wb("events", "listen", "--timeout", "0", "--count", "1")
 
     assert ended.code == 5
@@ -120,7 +125,7 @@ def test_listen_ends_in_time(wb):
 
 def test_forwarding_is_byte_for_byte_and_in_order(wb, key):
     """What is forwarded is what the sandbox sent, signed, in the same order."""
-    wb("applications", "create", "--from", BODY)
+    wb("users", "create", "--from", BODY)
     wb("sandbox", "advance", "--minutes", "2")
     with receiver(key) as (inbox, url):
         ended = wb("events", "listen", "--earlier", "--forward-to", url, "--count", "2")
@@ -129,13 +134,13 @@ def test_forwarding_is_byte_for_byte_and_in_order(wb, key):
     assert ended.code == 0
     assert [one.event.body.application_status for one in kept] == ["pending", "approved"]
     assert all(one.verified for one in kept)
-    ids = [json.loads(line)["id"] for line in wb("events", "-o", "ndjson").out.splitlines()]
+    ids = [json.loads(line)["id"] for line in wb("events", "list", "-o", "ndjson").out.splitlines()]
     assert [one.event.id for one in kept] == ids
 
 
 def test_a_receiver_that_refuses_is_said(wb):
     """A receiver with another key refuses; the command says so and ends with 5."""
-    wb("applications", "create", "--from", BODY)
+    wb("users", "create", "--from", BODY)
     with receiver("another key") as (inbox, url):
         ended = wb("events", "listen", "--earlier", "--forward-to", url, "--count", "1")
         kept = inbox.stored()
@@ -174,8 +179,8 @@ def test_what_cannot_be_sent(wb, tokens, code):
 
 def test_resend(wb, key):
     """One event is sent again, byte for byte."""
-    wb("applications", "create", "--from", BODY)
-    (row,) = [json.loads(line) for line in wb("events", "-o", "ndjson").out.splitlines()]
+    wb("users", "create", "--from", BODY)
+    (row,) = [json.loads(line) for line in wb("events", "list", "-o", "ndjson").out.splitlines()]
     with receiver(key) as (inbox, url):
         ended = wb("events", "resend", row["id"], "--forward-to", url)
         (event,) = inbox.events()
@@ -204,7 +209,7 @@ def test_events_of_a_profile_are_kept(wb, own_state, monkeypatch):
     assert ended.code == 0
     assert said.startswith("✓ verified")
     assert "user.updated approved" in said
-    (row,) = [json.loads(line) for line in wb("events", "--profile", "far", "-o", "ndjson").out.splitlines()]
+    (row,) = [json.loads(line) for line in wb("events", "list", "--profile", "far", "-o", "ndjson").out.splitlines()]
     assert row["body"]["applicationStatus"] == "approved"
 
 
@@ -237,7 +242,7 @@ def test_a_served_sandbox_and_a_listener(tmp_path):
 def test_listen_takes_the_sandbox_s_key_beside_one_s_own(wb, monkeypatch):
     """With a key of another sender set, the events of the sandbox, signed by its tenant's key, are verified as well."""
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "a key of another sender")
-    wb("applications", "create", "--from", BODY)
+    wb("users", "create", "--from", BODY)
     ended = wb("events", "listen", "--earlier", "--count", "1", "--timeout", "5")
 
     assert ended.code == 0
@@ -248,6 +253,6 @@ def test_the_amount_of_a_micro_deposit_is_shown(wb):
     """A micro deposit is listed and received with its amount, which can be revealed and is masked otherwise."""
     wb("sandbox", "deposit", "--amount", "0.31")
 
-    assert "0.31 USD" in wb("events", "--reveal").out
+    assert "0.31 USD" in wb("events", "list", "--reveal").out
     assert "0.31" not in wb("events").out
     assert "0.31 USD" in wb("events", "listen", "--earlier", "--count", "1", "--reveal").out

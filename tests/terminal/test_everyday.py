@@ -14,7 +14,7 @@ import pytest
 from tests.terminal.conftest import ROOT
 from workbench.client.calls.journal import Journal
 from workbench.client.session import connect
-from workbench.commands import command_of
+from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS
 from workbench.terminal.about import ENVIRONMENT
 
@@ -177,7 +177,7 @@ def test_a_journal_of_an_application(wb, tmp_path):
 def test_events_show_time_and_transaction(wb):
     """At 80 columns a row of events has the time and the full id of the transaction."""
     made = json.loads(authorize(wb).out)["transactionId"]
-    child = pexpect.spawn(sys.executable, ["-m", "workbench", "events"], cwd=ROOT, timeout=60, encoding="utf-8",
+    child = pexpect.spawn(sys.executable, ["-m", "workbench", "events", "list"], cwd=ROOT, timeout=60, encoding="utf-8",
                           dimensions=(40, 80), env={**os.environ, "NO_COLOR": "1"})  # fmt: skip
     shown = child.read()
     child.close()

@@ -14,7 +14,7 @@ from workbench.terminal.operations import OPERATIONS, option_members
 from workbench.terminal.where import example_values, kept_path
 
 NOT_RUN = {
-    "agent serve": "serves until its input is closed",
+    "sandbox agent": "serves until its input is closed",
     "class serve": "serves until it is stopped",
     "class prepare": "fetches packages from the internet",
     "course lab": "opens JupyterLab",
@@ -24,7 +24,7 @@ NOT_RUN = {
     "events trigger": "needs an application behind a URL",
     "events watch": "follows a served sandbox until it is stopped",
     "sandbox add-fault": "needs a served sandbox",
-    "learn": "needs recordings of a service",
+    "profiles learn": "needs recordings of a service",
     "sandbox world": "needs logs of 20 users",
     "sandbox register-endpoint": "needs a served sandbox",
     "sandbox remove-endpoint": "needs an endpoint",
@@ -36,8 +36,6 @@ NOT_RUN = {
     "setup completion": "prints a script of the shell; has its own test",
     "sandbox shell": "opens IPython",
     "course answer": "needs a drill that is on",
-    "course book": "needs a drill that is on",
-    "course demo": "has its own tests",
     "profiles arm": "needs a profile",
     "profiles check": "needs a profile",
     "profiles show": "needs a profile",
@@ -86,7 +84,7 @@ def test_a_list_of_one_is_its_record(wb):
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_argument_names_what_it_takes(wb, name):
     """The placeholder of a value is a UUID, CENTS, DATE, INT and the like; an assumption is a mark and one footnote."""
-    from workbench.commands import command_of
+    from workbench.service.interface.naming import command_of
 
     out = wb(*command_of(OPERATIONS[name]), "--help").out
     assumed = [path for path, member in option_members(OPERATIONS[name].request) if member.about.assumed]

@@ -64,8 +64,8 @@ def test_controls_take_defaults_beside_other_libraries(wb):
 @pytest.mark.parametrize(
     "line",
     [
-        "events --last 1.5", "events --last 0x10", "journal list --last 2.0", "events listen --port 80.5", "bulk run x x.csv --workers 1.5",
-        "sandbox serve --port 8e3", "course book cut-rewards A 1.5",
+        "events list --last 1.5", "events list -n 0x10", "journal list --last 2.0", "events listen --port 80.5", "bulk run x x.csv --workers 1.5",
+        "sandbox serve --port 8e3", "sandbox settle A --amount 1.5",
     ],
 )  # fmt: skip
 def test_no_number_is_rounded(wb, line):
@@ -86,8 +86,8 @@ def test_tenant_is_chosen_by_name(wb):
 
     assert wb("transactions", "authorize", *options).code == 3
     assert wb("transactions", "authorize", *options, "--tenant", "acme").code == 0
-    assert len(wb("events", "--tenant", "acme", "-o", "ndjson").out.splitlines()) == 2
-    assert wb("events", "-o", "ndjson").out == ""
+    assert len(wb("events", "list", "--tenant", "acme", "-o", "ndjson").out.splitlines()) == 2
+    assert wb("events", "list", "-o", "ndjson").out == ""
     assert wb("transactions", "authorize", *options, "--tenant", "nobody").code == 2
     wb("sandbox", "reset")
 
@@ -205,9 +205,7 @@ def test_an_unknown_outcome(wb):
 
 def test_a_body_from_a_file_with_options_on_top(wb):
     """A body comes from a file; an option changes a member of it, nested ones too."""
-    ended = wb(
-        "applications", "create", "--from", BODY, "--address.city", "Salem", "--external-id", "x-1", "-o", "json"
-    )
+    ended = wb("users", "create", "--from", BODY, "--address.city", "Salem", "--external-id", "x-1", "-o", "json")
 
     assert ended.code == 0
     made = json.loads(ended.out)
@@ -216,7 +214,7 @@ def test_a_body_from_a_file_with_options_on_top(wb):
 
 def test_advice_is_a_line_of_its_own(wb):
     """What the client advises is said in a line, and the call goes on."""
-    ended = wb("applications", "create", "--from", BODY, "--country-of-issue", "us", "-o", "json")
+    ended = wb("users", "create", "--from", BODY, "--country-of-issue", "us", "-o", "json")
 
     assert ended.code == 0
     assert ended.err.splitlines() == [
@@ -226,7 +224,7 @@ def test_advice_is_a_line_of_its_own(wb):
 
 def test_invisible_text_is_not_sent(wb):
     """Characters that nobody can see are refused, and shown as escapes."""
-    ended = wb("applications", "create", "--from", BODY, "--external-id", "a\u202eb\x1b[31m")
+    ended = wb("users", "create", "--from", BODY, "--external-id", "a\u202eb\x1b[31m")
 
     assert ended.code == 2
     assert "U+202E" in ended.err
@@ -293,8 +291,8 @@ def test_dry_run_sends_nothing_and_shows_no_key(wb, guide):
 
 def test_dry_run_masks_private_values(wb):
     """Private values are masked in curl as well, unless revealed."""
-    assert "noor" not in wb("applications", "create", "--from", BODY, "--dry-run").out.lower().replace("tour-noor", "")
-    assert "noor.vandenberg@example.com" in wb("applications", "create", "--from", BODY, "--dry-run", "--reveal").out
+    assert "noor" not in wb("users", "create", "--from", BODY, "--dry-run").out.lower().replace("tour-noor", "")
+    assert "noor.vandenberg@example.com" in wb("users", "create", "--from", BODY, "--dry-run", "--reveal").out
 
 
 def test_curl_quotes_what_it_shows(wb, guide):
@@ -343,8 +341,8 @@ def test_fields(wb):
 def test_masked_unless_revealed(wb):
     """Private values are masked in every form, and shown where asked for."""
     for form in ("table", "json", "ndjson", "csv", "python"):
-        assert "noor.vandenberg" not in wb("applications", "create", "--from", BODY, "--fresh", "-o", form).out
-        assert "noor.vandenberg" in wb("applications", "create", "--from", BODY, "--fresh", "--reveal", "-o", form).out
+        assert "noor.vandenberg" not in wb("users", "create", "--from", BODY, "--fresh", "-o", form).out
+        assert "noor.vandenberg" in wb("users", "create", "--from", BODY, "--fresh", "--reveal", "-o", form).out
 
 
 def test_all_pages(wb, guide):

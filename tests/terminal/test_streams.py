@@ -87,7 +87,7 @@ def test_a_full_disk_is_said_and_the_effect_is_kept(piped):
     body = ROOT / "tests/terminal/application.json"
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [*WB, "applications", "create", "--from", str(body)], stdout=full, stderr=subprocess.PIPE, cwd=ROOT,
+            [*WB, "users", "create", "--from", str(body)], stdout=full, stderr=subprocess.PIPE, cwd=ROOT,
             check=False, timeout=60,
         )  # fmt: skip
 
@@ -154,7 +154,7 @@ def test_an_ignored_hangup_stays_ignored():
 def test_a_closed_output_does_not_change_how_a_call_ended(piped):
     """With stdout closed, a call that is carried out ends with 0."""
     body = "tests/terminal/application.json"
-    words = f"{sys.executable} -m workbench applications create --from {body} >&-"
+    words = f"{sys.executable} -m workbench users create --from {body} >&-"
     done = subprocess.run(["bash", "-c", words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -172,9 +172,7 @@ def test_nothing_is_asked_where_nobody_types(piped, own_state):
 
 def test_nothing_is_read_from_a_terminal_for_a_body():
     """`--from -` with nothing piped in says so, and does not wait."""
-    child = pexpect.spawn(
-        sys.executable, ["-m", "workbench", "applications", "create", "--from", "-"], cwd=ROOT, timeout=60
-    )
+    child = pexpect.spawn(sys.executable, ["-m", "workbench", "users", "create", "--from", "-"], cwd=ROOT, timeout=60)
     shown = child.read()
     child.close()
 

@@ -232,7 +232,7 @@ def test_the_page_runs(tmp_path, monkeypatch) -> None:
 
 
 def test_the_command_checks_and_writes(documented, tmp_path, capsys) -> None:
-    """`workbench learn` writes the file; `--check` ends with 5 where traffic differs from it."""
+    """`workbench profiles learn` writes the file; `--check` ends with 5 where traffic differs from it."""
     command = ["learn", *map(str, recorded({"refund_bounds": "422"}, tmp_path))]
 
     assert main([*command, "--out", str(tmp_path / "acme.toml")]) == 0

@@ -13,7 +13,8 @@ from tests.chains.cases import chance
 from tests.chains.test_second_opinion import COUNTS
 from tests.withdrawals.lessons import planned
 from workbench.base.errors import UsageError
-from workbench.service.chains.values import base58_encode, ed25519_public_key, strkey_encode
+from workbench.service.chains.curves import ed25519_public_key
+from workbench.service.chains.values import base58_encode, strkey_encode
 
 FAMILIES = pytest.mark.parametrize("number", [2, 3], ids=["Solana", "Stellar"])
 

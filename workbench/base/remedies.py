@@ -111,8 +111,9 @@ WORDINGS: Mapping[str, Mapping[str, str]] = {
         "other": "to continue anyway, a person has to type the last {count} characters of the recipient",
     },
     "resolve": {
-        "python": 'Then say how it ended: api.journal.resolve("{id}", "done"), or with "not_sent"; or send it again: '
-        'api.journal.resend("{id}", request, accept_double=True), where request is its arguments as a dict.',
+        "python": 'api.journal.evidence("{id}") says what the events show. Then say how it ended: '
+        'api.journal.resolve("{id}", "done"), or with "not_sent"; or send it again: '
+        'api.journal.resend("{id}", request), where request is its arguments as a dict.',
         "terminal": "Then say how it ended: workbench journal resolve {id} done, or not_sent.",
         "other": "Then record in the journal how {id} ended: done, or not sent.",
     },
@@ -163,6 +164,11 @@ class Remedy:
         """Return the text for an interface."""
         words = WORDINGS[self.code]
         return words.get(interface, words["other"]).format_map(self.parameters)
+
+
+def interface() -> Interface:
+    """Return the interface that messages are worded for."""
+    return _CURRENT.get()
 
 
 @contextmanager

@@ -3,27 +3,20 @@
 import inspect
 import os
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
 
-from workbench.base.errors import (
-    InvalidProfile,
-    NotSent,
-    Problem,
-    UsageError,
-    WrongEnvironment,
-    hide_arguments,
-    hide_arguments_of_methods,
-    not_allowed,
-)
+from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
+from workbench.base.errors import InvalidProfile, NotSent, Problem, UsageError, WrongEnvironment, not_allowed
 from workbench.base.remedies import Remedy
 from workbench.base.system.process import HOSTED, own_address, refusal
 from workbench.base.system.progress import ipython_shell
 from workbench.client.calls.base import BaseClient, EnvironmentName, context_of, journal_of
 from workbench.client.calls.client import AsyncClient, Client
+from workbench.client.calls.exchange import IDEMPOTENCY_HEADER
 from workbench.client.calls.guards import Limits
 from workbench.client.calls.journal import Journal, recorder_of
 from workbench.client.calls.keys import Key, state_path
@@ -84,13 +77,15 @@ class _Session(BaseClient):
         self._sandbox = sandbox
         if getattr(sandbox, "_hosted", False):
             HOSTED.add(sandbox._url)
-            self._context.hosted = True
+        self._context.is_sandbox = sandbox is not None
         self._keys = tuple(Key(key) for key in keys)  # held so that no dump of a session shows one
         self._inbox_path = inbox
         self._name = name
         self._inboxes: list[Inbox] = []  # one at most; views share the list
         if (journal := journal_of(self)) is not None:
-            recorder_of(journal).events = lambda: self.inbox.events()
+            recorder = recorder_of(journal)
+            recorder.events = _InboxEvents(self) if sandbox is None else _SandboxEvents(self)
+            recorder.keys_honored = self._keys_honored
         if isinstance(self, Session):
             _LATEST[:] = [weakref.ref(self)]
         _show_records()
@@ -123,6 +118,13 @@ class _Session(BaseClient):
             inbox_class = AsyncInbox if isinstance(self, AsyncClient) else Inbox
             self._inboxes.append(inbox_class(self._inbox_path, keys=keys, source=source))
         return self._inboxes[0]
+
+    def _keys_honored(self) -> bool:
+        """Return whether profile or behavior states that a repeated idempotency key has no second effect."""
+        if (self._context.idempotency_header or IDEMPOTENCY_HEADER).lower() != IDEMPOTENCY_HEADER.lower():
+            return False
+        stated = self._behaviors if self._sandbox is None else self._sandbox.guide()
+        return stated.get("idempotency_keys") is True
 
     def health(self) -> "Health":
         """Return what needs attention, most urgent first: unknown outcomes, failures by cause, and remedies.
@@ -161,6 +163,57 @@ class AsyncSession(_Session, AsyncClient):
     def inbox(self) -> "AsyncInbox":
         """Inbox of webhook events. Events of a sandbox arrive automatically."""
         return super().inbox  # type: ignore[return-value] # made for this class
+
+
+class _InboxEvents:
+    """Events received by the inbox of a session on a service, as evidence of its calls."""
+
+    def __init__(self, session: _Session) -> None:
+        self._session = session
+
+    def mark(self) -> str:
+        """Return the number of the last event received."""
+        session = self._session
+        received = session._inboxes or (session._inbox_path is not None and session._inbox_path.exists())
+        return f":{session.inbox._mark()}" if received else ":0"
+
+    def since(self, marks: Iterable[str]) -> tuple[list[Any], str]:
+        """Return the events received after the earliest mark; some may be missing."""
+        numbers = [int(mark.rpartition(":")[2]) for mark in marks if mark]
+        return self._session.inbox.events(since=min(numbers, default=0)), ""
+
+
+class _SandboxEvents:
+    """Events of the sandbox behind a session, as evidence of its calls."""
+
+    def __init__(self, session: _Session) -> None:
+        self._session = session
+        self._first = ""
+
+    def mark(self) -> str:
+        """Return the world of the sandbox and the number of its last event; of a served one before the first call."""
+        if not self._first or self._is_embedded:
+            sandbox = self._session.sandbox
+            self._first = f"{sandbox._world_id()}:{sandbox._last_event()}"
+        return self._first
+
+    @property
+    def _is_embedded(self) -> bool:
+        from workbench.sandbox import Sandbox
+
+        return isinstance(self._session._sandbox, Sandbox)
+
+    def since(self, marks: Iterable[str]) -> tuple[list[Any], str]:
+        """Return the events after the earliest mark, and the world if these are all of its events: embedded."""
+        from workbench.service.interface.events import Event
+
+        sandbox = self._session.sandbox
+        world = sandbox._world_id() if self._is_embedded else ""
+        given = [mark.partition(":") for mark in marks if mark]
+        numbers = [int(number) for of, _, number in given if of in (world, "")]
+        listed = sandbox.events(since=min(numbers, default=0))
+        read = self._session.converter.structure
+        return [read(event.payload, Event) for event in listed], world
 
 
 def latest() -> Session | None:

@@ -12,7 +12,7 @@ from typing import Any
 from workbench.base.schema.fields import LIVE, Answer, Reason, about, record
 from workbench.base.schema.rules import Full
 from workbench.sandbox.context import RequestContext
-from workbench.service.interface import table
+from workbench.service.interface import effects, table
 from workbench.service.interface.formats import CENTS, ID
 from workbench.service.interface.table import Operation
 from workbench.service.interface.transactions import SimulatedTransaction
@@ -56,7 +56,12 @@ _ALL: tuple[Operation[..., Any], ...] = (
         path="/simulate/transactions/{transactionId}/settle",
         takes=SettleTransaction,
         returns=SimulatedTransaction,
-        effect=True,
+        effect=effects.Effect(
+            label=lambda r: f"POST settlement of transaction {r.transaction_id}",
+            confirm=effects.reversible,
+            next_step="Look at the transaction.",
+            evidence=None,
+        ),
         sandbox_only=True,
         failures=table.Operations.simulate_refund.failures,
         source="assumed",
@@ -70,7 +75,7 @@ _ALL: tuple[Operation[..., Any], ...] = (
             path=path,
             takes=ListPaymentRoutes,
             returns=list[PaymentRoute],
-            effect=False,
+            effect=None,
             failures=(table.UNAUTHORIZED,),
             source="Versioning",
             assumed=ROUTES_REASON,
@@ -164,7 +169,7 @@ class RateLimit:
         limit = context.settings["rate_limit"]
         if limit is None:
             return
-        minute, passed = divmod(context.clock.at, _MINUTE)
+        minute, passed = divmod(context.clock.ms, _MINUTE)
         if minute != self._minute:
             self._minute, self._counts = minute, {}
         count = self._counts[key] = self._counts.get(key, 0) + 1
@@ -202,11 +207,11 @@ def answer_once(
     method, path, sent = request
     digest, known = hashlib.sha256(f"{method} {path}\n".encode() + sent).hexdigest(), f"{context.tenant['id']}:{key}"
     kept = context.store.get("idempotency", known)
-    if kept is not None and kept["at"] > context.clock.at - _DAY:
+    if kept is not None and kept["at"] > context.clock.ms - _DAY:
         if kept["digest"] != digest:
             raise context.error(table.KEY_REUSED)
         context.headers["idempotency-cached"] = "true"
         return str(kept["body"]).encode()
     body = answer()
-    context.store.put("idempotency", known, {"digest": digest, "at": context.clock.at, "body": body.decode()})
+    context.store.put("idempotency", known, {"digest": digest, "at": context.clock.ms, "body": body.decode()})
     return body

@@ -172,10 +172,11 @@ class App:
         return document(self._engine.wire_names, "", ROWS.values(), self._engine.environment.settings)
 
     def _openapi(self, request: Request) -> bytes:
-        """Return the document of the interface. Its addresses are relative, so they hold behind a proxy."""
-        prefix = self._prefix(request)
-        controls = {"description": "Controls of this sandbox", "url": f"{prefix}{CONTROL_PATH}openapi.json"}
-        return orjson.dumps({**self._document, "servers": [{"url": prefix + table.PREFIX}], "externalDocs": controls})
+        """Return the document of the interface. Its server is relative, so it holds behind a proxy."""
+        server = self._prefix(request) + table.PREFIX
+        controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some checkers want all of it
+        linked = {"description": "Controls of this sandbox", "url": controls}
+        return orjson.dumps({**self._document, "servers": [{"url": server}], "externalDocs": linked})
 
     def _page(self, request: Request) -> bytes:
         rows = (*table.OPERATIONS.values(), *ROWS.values())

@@ -25,6 +25,8 @@ class SandboxTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         handler: Answers a request.
     """
 
+    is_embedded = True
+
     def __init__(self, handler: Callable[[Request], Response]) -> None:
         self._handler = handler
 

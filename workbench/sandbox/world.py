@@ -598,6 +598,7 @@ def guide(environment: Environment, base_url: str, tenant: str) -> Record:
     return {
         "base_url": base_url,
         **{name: settings[name] for name in ("seed", "environment", "behavior")},
+        "idempotency_keys": environment.settings["idempotency_keys"],
         "tenant": {name: other[name] for other in store.all("tenant") if other["id"] == tenant for name in facts},
         "api_keys": {row["name"]: key for key, row in store.items("key") if sees_all or row["tenant"] == tenant},
         **_examples(environment, tenant),

@@ -4,11 +4,14 @@ import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import pairwise
+from pkgutil import resolve_name
 from typing import Any
 
 from workbench import __version__
+from workbench.service.interface.naming import command_of, operation_named
 from workbench.terminal import commands
 from workbench.terminal.exits import (
     DONE,
@@ -43,10 +46,8 @@ def make_app(noun: str = "") -> Any:
     """Return the command-line application. Commands are imported on first use.
 
     Args:
-        noun: Noun whose verbs are listed with their docstrings.
+        noun: Noun whose commands are needed; without it those of all nouns, as for completion.
     """
-    from pkgutil import resolve_name
-
     from cyclopts import App, Parameter
 
     app = App(
@@ -54,20 +55,25 @@ def make_app(noun: str = "") -> Any:
         help="A workbench for a card issuing API.",
         help_format="plaintext",
         version=__version__,
+        version_flags=("--version", "-V"),
         result_action="return_value",
         print_error=False,
         exit_on_error=False,
         suppress_keyboard_interrupt=False,
         default_parameter=Parameter(negative="", show_default=_shown_default),
     )
-    docs = {name: doc for rows in commands.SECTIONS.values() for name, doc in rows.items()}
-    for path, place in commands.PLACES.items():
-        group, lazy = app, f"{__name__}.{place}"
-        if path[1:]:
-            if path[0] not in app:
-                app.command(App(name=path[0], help=docs[path[0]]))
-            group = app[path[0]]
-        group.command(resolve_name(lazy) if path[1:] and path[0] == noun else lazy, name=path[-1])
+    for name in [noun] if noun in commands.COMMANDS else commands.COMMANDS:
+        group = App(name=name, help=commands.HELP[name])
+        app.command(group)
+        for verb, place in commands.COMMANDS[name].items():
+            if verb:
+                group.command(f"{__name__}.{place}", name=verb)
+            else:
+                group.default(resolve_name(f"{__name__}.{place}"))
+        if name == "sandbox":
+            from workbench.terminal.sandbox import add_controls
+
+            add_controls(group)
     return app
 
 
@@ -88,9 +94,10 @@ def _run(tokens: list[str]) -> int:
 
     from workbench.base.errors import AdviceWarning, visible
 
-    app = make_app("" if (*tokens[:2],) in commands.PLACES else tokens[0])
-    bare = len(tokens) == 1 and tokens[0] in commands.GROUPS and app[tokens[0]].default_command is None
-    if bare or {"--help", "-h", "--version"} & {*tokens}:
+    tokens = ["--version"] if tokens == ["version"] else _with_stdin(tokens)
+    app = make_app(tokens[0])
+    bare = len(tokens) == 1 and tokens[0] in commands.COMMANDS and "" not in commands.COMMANDS[tokens[0]]
+    if bare or {"--help", "-h"} & {*tokens}:
         _style(app, commands.example_of([token for token in tokens if not token.startswith("-")]))
     try:
         with warnings.catch_warnings():
@@ -99,9 +106,43 @@ def _run(tokens: list[str]) -> int:
             code: int | None = app(tokens)
     except CycloptsError as error:
         lines = [visible(line, 300) for line in str(error).strip().split("\n") if line.strip()]
+        lines += [visible(hint, 300) for hint in _hints(error, tokens)]
         name = " ".join(["workbench", *(error.command_chain or ())])
         raise Exit(WRONG_INPUT, "\n".join([*lines, f"Run `{name} --help` for usage."])) from None
     return WRONG_INPUT if bare else code or DONE
+
+
+def _with_stdin(tokens: list[str]) -> list[str]:
+    """Return tokens with `-`, for standard input, as the value of the option before it."""
+    joined: list[str] = []
+    for token in tokens:
+        if token == "-" and joined and re.fullmatch("--[a-z-]+", joined[-1]):
+            joined[-1] += "=-"
+        else:
+            joined.append(token)
+    return joined
+
+
+def _hints(error: Any, tokens: list[str]) -> Iterator[str]:
+    """Yield what was probably meant by a command line that cannot be run."""
+    from cyclopts import MissingArgumentError, UnknownCommandError
+
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        following = [after for before, after in pairwise(tokens) if before in error.argument.names]
+        if following and following[0].startswith("-"):
+            name = error.argument.name
+            yield f"{name} has no value: {following[0]} follows. Write {name}={following[0]} if that is its value."
+    ids = [token for token in tokens[:2] if _ID.fullmatch(token)]
+    if ids and (isinstance(error, UnknownCommandError) or tokens[0] == ids[0]):
+        yield f"An id comes after the verb. `workbench sandbox state {ids[0]}` shows the record."
+    elif isinstance(error, UnknownCommandError):
+        row = operation_named(" ".join(token for token in tokens[:2] if not token.startswith("-")))
+        row = row or operation_named(tokens[0])
+        if row is not None:
+            yield f"The command is `workbench {' '.join(command_of(row))}`."
+
+
+_ID = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def _refuse_keys(tokens: list[str]) -> None:

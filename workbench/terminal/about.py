@@ -8,11 +8,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from workbench import __version__
 from workbench.base.errors import WorkbenchError, visible
@@ -25,70 +26,61 @@ from workbench.service.interface.assumptions import assumptions
 from workbench.service.interface.convert import converter, placeholders
 from workbench.service.interface.events import EVENT_KINDS, ORDER, EventKind
 from workbench.service.interface.examples import example, example_of
+from workbench.service.interface.naming import operation_named
 from workbench.service.interface.table import OPERATIONS, VERSION, Operation
 from workbench.service.rendering.text import screen_of
+from workbench.terminal.binding import command
 from workbench.terminal.commands import kebab
 from workbench.terminal.exits import DONE, PARTLY, usage_error
-from workbench.terminal.output import Output, page, show
-from workbench.terminal.where import Whole, complete_documented, complete_operations, kept_path, script
+from workbench.terminal.output import page
+from workbench.terminal.where import Whole, complete_documented, complete_operations, kept_path, read_operation
 
 _Confidence: Any = Literal[tuple(map(str, Confidence))]
 
 
-def list_assumptions(
-    word: str | None = None,
-    *,
-    confidence: _Confidence | None = None,
-    how: Output = Output(),
-) -> None:
+@command
+def list_assumptions(word: str | None = None, *, confidence: _Confidence | None = None) -> Any:
     """List the assumptions about the service, with the reason for each and where to change it.
 
     Args:
         word: Only assumptions that contain this word.
         confidence: Only assumptions of this confidence.
     """
-    rows = [
-        assumption
-        for assumption in assumptions()
-        if (confidence is None or assumption.confidence == confidence)
-        and (
-            word is None
-            or word.lower() in f"{assumption.id} {assumption.where} {assumption.value} {assumption.reason}".lower()
-        )
+    return [
+        row
+        for row in assumptions()
+        if confidence in (None, row.confidence)
+        and (word or "").lower() in f"{row.id} {row.where} {row.value} {row.reason}".lower()
     ]
-    show(rows, how)
 
 
+@command
 def docs(
-    name: Annotated[str | None, Parameter(completer=complete_documented)] = None,
-    /,
-    *,
-    serve: bool = False,
-    port: Whole = 0,
+    *names: Annotated[str, Parameter(completer=complete_documented)], serve: bool = False, port: Whole = 0
 ) -> None:
     """Show the rules of an operation or a kind of event, with their sources and assumptions.
 
     Args:
-        name: The operation, as simulate-refund, or the kind of event, as user.updated; without it, list all.
+        names: The operation, as simulate-refund, or the kind of event, as user.updated; without it, list all.
         serve: Serve a sandbox with its OpenAPI document and a page of its operations.
         port: Port of the page; 0 chooses a free one.
     """
+    name = " ".join(names)
+    kind, operation = EVENT_KINDS.get(name), operation_named(name)
     if serve:
         from workbench.terminal import sandbox
 
         sandbox.serve(at=sandbox.Listening(port=port))
-        return
-    if name is None:
+    elif not name:
         rows = [f"{kebab(name):24} {row.source:14} {row.doc}" for name, row in OPERATIONS.items()]
         rows += [f"{name:24} {'Events':14} {kind.doc}." for name, kind in EVENT_KINDS.items()]
         print("\n".join(rows))
-        return
-    operation, kind = OPERATIONS.get(name.replace("-", "_")), EVENT_KINDS.get(name)
-    if operation is None and kind is None:
-        names = ", ".join([*map(kebab, OPERATIONS), *EVENT_KINDS])
-        raise usage_error(f"No operation or kind of event {visible(name, 60)!r}; there are: {names}.")
-    lines = _event_page(kind) if kind is not None else _page(operation) if operation is not None else ()
-    page("\n".join(line.rstrip() for line in lines))
+    elif kind is None and operation is None:
+        known = ", ".join([*map(kebab, OPERATIONS), *EVENT_KINDS])
+        raise usage_error(f"No operation or kind of event {visible(name, 60)!r}; there are: {known}.")
+    else:
+        lines = _event_page(kind) if kind is not None else _page(operation) if operation is not None else ()
+        page("\n".join(line.rstrip() for line in lines))
 
 
 def _event_page(kind: EventKind) -> Iterator[str]:
@@ -142,6 +134,7 @@ def _members(cls: type[object]) -> list[str]:
     return lines
 
 
+@command
 def skeleton(
     operation: Annotated[str, Parameter(completer=complete_operations)], /, *, all_members: bool = False
 ) -> None:
@@ -151,9 +144,7 @@ def skeleton(
         operation: The operation, as create-user-application.
         all_members: Include optional members.
     """
-    row = OPERATIONS.get(operation.replace("-", "_"))
-    if row is None:
-        raise usage_error(f"No operation {visible(operation, 60)!r}; operations: {', '.join(map(kebab, OPERATIONS))}.")
+    row = read_operation(operation)
     request = example(row.request)
     if all_members:
         values = {member.name: example_of(row.request, member) for member in members(row.request)}
@@ -161,12 +152,6 @@ def skeleton(
     _, body = converter().write_request(row, request)
     body = {name: value for name, value in body.items() if name not in placeholders(row.path)}
     print(json.dumps(body, indent=2, default=str, ensure_ascii=False))
-
-
-docs_app = App(name="docs", help="Show the rules of an operation or a kind of event, example bodies, and assumptions.")
-docs_app.default(docs)
-docs_app.command(list_assumptions, name="assumptions")
-docs_app.command(skeleton)
 
 
 ENVIRONMENT = {
@@ -192,39 +177,41 @@ ENVIRONMENT = {
 """Environment variables and their purpose."""
 
 
-def config(*, how: Output = Output()) -> None:
+@command
+def config() -> Any:
     """Show the files of this user, and the environment variables with their purpose and whether they are set, never
     their values.
     """
-    rows = [
-        {"name": "profiles", "set": str(config_path()), "meaning": "file of the profiles"},
-        {"name": "state", "set": str(state_path()), "meaning": "folder of the user's sandbox, journals and inboxes"},
-        *(
-            {"name": name, "set": "yes" if os.environ.get(name) else "", "meaning": text}
-            for name, text in ENVIRONMENT.items()
-        ),
+    state = {"name": "state", "set": str(state_path()), "meaning": "folder of the user's sandbox, journals and inboxes"}
+    profiles = {"name": "profiles", "set": str(config_path()), "meaning": "file of the profiles"}
+    variables = [
+        {"name": name, "set": "yes" if os.environ.get(name) else "", "meaning": text}
+        for name, text in ENVIRONMENT.items()
     ]
-    show(rows, how)
+    return [profiles, state, *variables]
 
 
-def doctor() -> int:
+_EXTRAS = {"pandas": "tables", "matplotlib": "tables", "uvicorn": "server", "jupyterlab": "lab", "ipywidgets": "lab"}
+
+
+@command
+def check() -> int:
     """Check this installation. Nothing is sent and nothing is changed."""
-    screen = screen_of(sys.stdout)
-    healthy = True
-    for good, text in _findings():
-        healthy = healthy and good
-        mark = screen.paint("✓", "status:done") if good else screen.paint("✗", "status:refused")
-        print(f"{mark} {text}")
-    return DONE if healthy else PARTLY
+    paint = screen_of(sys.stdout).paint
+    marks = {True: paint("✓", "status:done"), False: paint("✗", "status:refused"), None: paint("–", "muted")}
+    findings = list(_findings())
+    for good, text in findings:
+        print(f"{marks[good]} {text}")
+    return PARTLY if any(good is False for good, _ in findings) else DONE
 
 
-def _findings() -> Iterator[tuple[bool, str]]:
+def _findings() -> Iterator[tuple[bool | None, str]]:
+    """Yield what is right, what is wrong, and what is not there, which is neither."""
     yield True, f"workbench {__version__}, interface {VERSION}, Python {platform.python_version()}"
     for name in ("httpx", "cattrs"):
         yield find_spec(name) is not None, f"{name} {_version(name)}"
-    extras = {"pandas": "tables", "matplotlib": "tables", "uvicorn": "server", "jupyterlab": "lab", "ipywidgets": "lab"}
-    for name, extra in extras.items():
-        yield True, f"{name} {_version(name, extra)}"
+    for name, extra in _EXTRAS.items():
+        yield find_spec(name) is not None or None, f"{name} {_version(name, extra)}"
     with connect(seed=1, public_webhooks=False) as api:  # never the sandbox of a joined class
         yield bool(api.list_contracts()), "an embedded sandbox answers a call"
     try:
@@ -242,7 +229,7 @@ def _findings() -> Iterator[tuple[bool, str]]:
         if any((folder / ".git").exists() for folder in path.absolute().parents):
             yield False, f"{path} is in a git checkout; keep profiles outside of it"
     else:
-        yield True, f"no profiles yet; add them to {path}"
+        yield None, f"no profiles yet; add them to {path}"
     for name in profile_names():
         try:
             profile = open_profile(name)
@@ -250,6 +237,9 @@ def _findings() -> Iterator[tuple[bool, str]]:
             yield False, f"profile {name}: {error}"
         else:
             yield True, f"profile {name}: {profile.environment}, {profile.base_url or 'embedded sandbox'}"
+    chosen = os.environ.get("WORKBENCH_PROFILE")
+    if chosen and chosen not in profile_names():
+        yield False, f"WORKBENCH_PROFILE names the profile {visible(chosen, 60)!r}, which does not exist"
     if os.environ.get("SSLKEYLOGFILE"):
         yield False, "SSLKEYLOGFILE is set: TLS keys are being written to a file"
 
@@ -266,7 +256,7 @@ def _version(name: str, extra: str = "") -> str:
         return f"is not installed (extra `{extra}`)" if extra else "is not installed"
 
 
-setup_app = App(name="setup", help="Check this installation; show variables; print a completion script.")
-setup_app.command(doctor, name="check")
-setup_app.command(config)
-setup_app.command(script, name="completion")
+@command
+def agent() -> None:
+    """Print documentation for coding agents (operations, events, rules and configuration) as a `SKILL.md`."""
+    print(files("workbench.testing").joinpath("SKILL.md").read_text(encoding="utf-8"), end="")

@@ -2,14 +2,13 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import attrs
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from workbench.analysis import charts
 from workbench.base.errors import visible
@@ -107,11 +106,6 @@ def resume(
         return _result(lambda: bulk.resume(api, path, rows, **options), how)
 
 
-app = App(name="bulk", help="Send one request for each row of a file, at most once each.")
-app.command(run)
-app.command(resume)
-
-
 def _resolved(text: str | None) -> dict[int, Literal["done", "not_sent"]] | None:
     if text is None:
         return None
@@ -160,8 +154,7 @@ def _result(send: Callable[[], Any], how: Output) -> int:
     if how.output == "table" and not how.fields:
         rows = [row for row in rows if row["outcome"] != "done"] or rows[:20]
     show(rows, how)
-    with suppress(BrokenPipeError):
-        sys.stdout.flush()
+    sys.stdout.flush()
     for line in done.verdict.split("\n"):
         say(visible(line, 500))
     if interrupted:

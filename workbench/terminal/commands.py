@@ -7,82 +7,123 @@ import shutil
 import sys
 import textwrap
 
-from workbench.commands import command_of
+from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS as TABLE
 
 OPERATIONS: dict[tuple[str, ...], str] = {command_of(row): name for name, row in TABLE.items()}
 """The operations by noun and verb."""
-_FURTHER: dict[tuple[str, ...], str] = {
-    ("rewards", "read"): "bulk:rewards",
-    **{
-        ("withdrawals", name.replace("_", "-")): f"withdrawals:{name}"
-        for name in ("plan", "verify", "typed_data", "transaction", "explain")
+
+
+def _operations() -> dict[str, dict[str, str]]:
+    """Return the commands of the operations, and of what belongs to their nouns."""
+    nouns: dict[str, dict[str, str]] = {}
+    for (noun, verb), name in OPERATIONS.items():
+        nouns.setdefault(noun, {})[verb] = f"operations:{name}"
+    nouns["rewards"]["read"] = "bulk:rewards"
+    for name in ("plan", "verify", "typed_data", "transaction", "explain"):
+        nouns["withdrawals"][kebab(name)] = f"withdrawals:{name}"
+    return nouns
+
+
+def kebab(name: str) -> str:
+    """Return a name in kebab-case, as used on the command line."""
+    return name.replace("_", "-")
+
+
+COMMANDS: dict[str, dict[str, str]] = {
+    **_operations(),
+    "bulk": {"run": "bulk:run", "resume": "bulk:resume"},
+    "sandbox": {
+        "serve": "sandbox:serve",
+        "reset": "sandbox:reset",
+        "shell": "shell:shell",
+        "agent": "shell:agent",
+        "world": "learning:world",
+        "advance": "sandbox:advance",
+    },
+    "events": {
+        "list": "events:list_events",
+        "resend": "events:resend",
+        "listen": "events:listen",
+        "trigger": "events:trigger",
+        "watch": "watch:watch",
+        "tail": "watch:tail",
+    },
+    "test": {"explore": "testing:explore", "http": "testing:http", "regress": "testing:regress"},
+    "sequences": {
+        "list": "sequences:list_sequences",
+        "show": "sequences:show_sequence",
+        "check": "sequences:check",
+        "run": "sequences:run",
+        "compare": "sequences:compare",
+    },
+    "class": {
+        "print": "training:print_",
+        **{name: f"training:{name}" for name in ("serve", "join", "leave", "board", "results", "add", "prepare")},
+    },
+    "course": {
+        "lab": "shell:lab",
+        "tasks": "training:list_tasks",
+        **{name: f"training:{name}" for name in ("start", "check", "answer", "hint", "debrief")},
+    },
+    "report": {"chart": "bulk:chart", "close": "shell:close", "dashboard": "shell:dashboard"},
+    "journal": {
+        "list": "journal:list_calls",
+        "unknown": "journal:list_unknown",
+        "resolve": "journal:resolve",
+        "health": "journal:health",
+        "export": "journal:export",
+    },
+    "profiles": {
+        "list": "journal:list_profiles",
+        "show": "journal:show_profile",
+        "check": "journal:check",
+        "learn": "learning:learn",
+        "arm": "journal:arm",
+    },
+    "docs": {"": "about:docs", "assumptions": "about:list_assumptions", "skeleton": "about:skeleton"},
+    "setup": {
+        "check": "about:check",
+        "config": "about:config",
+        "completion": "where:completion",
+        "agent": "about:agent",
     },
 }
-"""Modules of commands that share a noun with an operation."""
+"""Module and function of each command by noun and verb; the empty verb is the noun alone. The controls of the sandbox
+are added when the noun is used."""
 
 
-def _noun_rows() -> dict[str, str]:
-    """Return the nouns of the operations, each with its verbs, or with the help line of its only operation."""
-    verbs: dict[str, list[str]] = {}
-    for noun, verb in [*OPERATIONS, *_FURTHER]:
-        verbs.setdefault(noun, []).append(verb)
-    only = {noun: TABLE[name].doc for (noun, _), name in OPERATIONS.items()}
-    return {noun: f"{', '.join(all_).capitalize()}." if all_[1:] else only[noun] for noun, all_ in verbs.items()}
+def _help_line(noun: str) -> str:
+    """Return the help line of a noun of operations: its verbs, or the line of its only operation."""
+    verbs = COMMANDS[noun]
+    only = {of: TABLE[name].doc for (of, _), name in OPERATIONS.items()}
+    return f"{', '.join(verbs).capitalize()}." if verbs.keys() - {""} and len(verbs) > 1 else only[noun]
 
 
 SECTIONS: dict[str, dict[str, str]] = {
-    "Operations": _noun_rows(),
+    "Operations": {noun: _help_line(noun) for noun in dict.fromkeys(noun for noun, _ in OPERATIONS)},
     "Many calls": {"bulk": "Send one request for each row of a file, at most once each."},
-    "Sandbox": {
-        "sandbox": "Serve, reset and control the sandbox: settle, review, advance and more; open a shell on it.",
-        "learn": "Show which assumptions recorded traffic confirms or refutes, and write a behavior file.",
-    },
-    "Events": {"events": "List, receive, send and watch events."},
+    "Sandbox": {"sandbox": "Serve, reset and control the sandbox: settle, review, advance and more; open a shell."},
+    "Events": {"events": "List, receive and send events."},
     "Tests": {"test": "Explore your application in simulated universes, also behind HTTP; compare two versions."},
     "Sequences": {"sequences": "List, show, check, run and compare sequences of calls."},
     "Training": {
         "class": "Serve a class, and export its results.",
-        "course": "Walk through the main tasks; open the course; solve incidents in the sandbox.",
+        "course": "Open the course; do its exercises and drills in the sandbox.",
     },
     "Reports": {"report": "Close a month; draw a chart, or write a dashboard, into a file."},
     "Journal and profiles": {
         "journal": "List calls with an effect, and resolve unknown outcomes.",
-        "profiles": "List, show, check and arm connection profiles.",
+        "profiles": "List, show, check and arm connection profiles; learn behaviors from recorded traffic.",
     },
     "Help": {
         "docs": "Show the rules of an operation or a kind of event, example bodies, and assumptions.",
-        "setup": "Check this installation; show variables; print a completion script.",
-        "agent": "Serve tools for coding agents by the Model Context Protocol; print what an agent needs to know.",
+        "setup": "Check this installation; show variables; print a completion script, or a guide for coding agents.",
     },
 }
-"""Commands and groups of commands by section, with their help line."""
+"""Commands by section, with their help line."""
 
-PLACES: dict[tuple[str, ...], str] = {
-    **{path: f"operations:{name}" for path, name in OPERATIONS.items()},
-    **_FURTHER,
-    ("bulk",): "bulk:app",
-    ("sandbox",): "sandbox:app",
-    ("learn",): "learning:learn",
-    ("events",): "events:app",
-    ("test",): "testing:app",
-    ("sequences",): "sequences:app",
-    ("class",): "training:class_app",
-    ("course",): "training:course_app",
-    ("report", "chart"): "bulk:chart",
-    ("report", "close"): "shell:close",
-    ("report", "dashboard"): "shell:dashboard",
-    ("journal",): "journal:app",
-    ("profiles",): "journal:profiles_app",
-    ("docs",): "about:docs_app",
-    ("setup",): "about:setup_app",
-    ("agent", "serve"): "shell:mcp",
-    ("agent", "setup"): "shell:skill",
-}
-"""Module of each command or group of commands."""
-
-GROUPS = {path[0] for path, place in PLACES.items() if path[1:] or place.endswith("app")}
-"""Commands that take a subcommand."""
+HELP = {noun: line for lines in SECTIONS.values() for noun, line in lines.items()}
 
 _LAST = """\
 `workbench COMMAND --help` shows what a command takes, and `workbench --version` the version.
@@ -91,11 +132,6 @@ Commands act on your own sandbox, kept in a file, so each command sees the effec
 new sandbox in memory, --url URL for a served one and --profile NAME for a real service.
 
 Exit codes: 0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 6 not sent."""
-
-
-def kebab(name: str) -> str:
-    """Return a name in kebab-case, as used on the command line."""
-    return name.replace("_", "-")
 
 
 def first_page() -> str:
@@ -130,46 +166,41 @@ def read_duration(text: str) -> dict[str, float]:
 # examples of commands
 
 _EXAMPLES = {
-    "applications": "workbench applications create --from body.json",
     "profiles arm": 'workbench profiles arm update-user --profile live --minutes 10 --reason "ticket 7"',
     "docs assumptions": "workbench docs assumptions decline --confidence 'widely seen'",
-    "bulk": "workbench bulk run create-user-application people.csv",
     "bulk resume": "workbench bulk resume run.db people.csv --resolved 3=done",
     "bulk run": "workbench bulk run create-user-application people.csv --path run.db",
     "report chart": "workbench report chart collateral --out collateral.svg",
-    "test": "workbench test explore shop:Application --universes 500",
     "test http": "workbench test http --deliveries http://127.0.0.1:8000/webhooks --books http://127.0.0.1:8000/books",
     "test regress": "workbench test regress --log events.ndjson --old shop_1:Application --new shop:Application",
-    "class": "workbench class serve --folder class --learners names.csv",
     "class results": "workbench class results --folder class",
     "sequences compare": "workbench sequences compare documented observed --sequence refund-full",
     "setup completion": "workbench setup completion zsh > ~/.zfunc/_workbench",
     "setup config": "workbench setup config",
-    "contracts": "workbench contracts list --fields id,tokens.balance",
     "report close": "workbench report close --month 2026-06 --out june",
     "report dashboard": "workbench report dashboard --fresh --out june.html",
-    "course demo": "workbench course demo --out pictures",
-    "disputes": "workbench disputes update DISPUTE-ID --status canceled",
     "docs": "workbench docs user.updated",
-    "setup": "workbench setup check",
-    "course": "workbench course drills",
-    "events": "workbench events --kind transaction.created --last 5",
+    "contracts list": "workbench contracts list --fields id,tokens.balance",
+    "events list": "workbench events list --kind transaction.created --last 5",
+    "events tail": "workbench events tail --json --url http://127.0.0.1:8080",
+    "events watch": "workbench events watch --url http://127.0.0.1:8080",
+    "sandbox agent": "workbench sandbox agent --fresh",
+    "profiles learn": "workbench profiles learn traffic.har webhooks.ndjson --out acme.toml",
+    "profiles check": "workbench profiles check test",
+    "setup check": "workbench setup check",
+    "users create": "workbench users create --from body.json",
+    "test explore": "workbench test explore shop:Application --universes 500",
+    "class serve": "workbench class serve --folder class --learners names.csv",
+    "sequences show": "workbench sequences show refund-full",
+    "journal list": "workbench journal list --outcome unknown -n 5",
     "events resend": "workbench events resend EVENT-ID --forward-to http://127.0.0.1:8000/webhooks",
-    "journal": "workbench journal list --outcome unknown",
     "journal export": "workbench journal export --path app.db > calls.ndjson",
     "journal resolve": "workbench journal resolve 4f1d done --note 'seen in the dashboard'",
     "journal unknown": "workbench journal unknown --path app.db",
     "course lab": "workbench course lab notebooks",
     "events listen": "workbench events listen --forward-to http://127.0.0.1:8000/webhooks",
-    "payment-accounts": "workbench payment-accounts delete PAYMENT-ACCOUNT-ID",
-    "profiles": "workbench profiles check test",
     "profiles show": "workbench profiles show test",
-    "rewards": "workbench rewards read USER-ID --save rewards.csv",
-    "events tail": "workbench events tail --json --url http://127.0.0.1:8080",
-    "agent": "workbench agent serve",
-    "events watch": "workbench events watch --url http://127.0.0.1:8080",
     "sequences run": "workbench sequences run refund-full --set amount=2500",
-    "sandbox": "workbench sandbox serve --port 8080",
     "sandbox advance": "workbench sandbox advance 2h30m",
     "sandbox add-fault": (
         "workbench sandbox add-fault latency --of list_contracts --seconds 2 --url http://127.0.0.1:8080"
@@ -178,16 +209,13 @@ _EXAMPLES = {
     "sandbox register-endpoint": (
         "workbench sandbox register-endpoint http://127.0.0.1:8000/webhooks --url http://127.0.0.1:8080"
     ),
-    "learn": "workbench learn traffic.har webhooks.ndjson --out acme.toml",
     "sandbox world": "workbench sandbox world events.ndjson --out program.toml",
     "sandbox review": "workbench sandbox review PENDING-USER-ID approved",
     "sandbox serve": "workbench sandbox serve --port 8080 --db sandbox.db",
     "sandbox wallet-sign": "workbench sandbox wallet-sign ADMIN-ADDRESS @message.json --reveal -o json > half.json",
-    "sequences": "workbench sequences show refund-full",
     "sequences check": "workbench sequences check mine.toml",
     "sandbox shell": "workbench sandbox shell --profile test",
     "docs skeleton": "workbench docs skeleton create-user-application > body.json",
-    "transactions": "workbench transactions refund SETTLED-TRANSACTION-ID --amount FULL",
     "events trigger": (
         "workbench events trigger user.updated --forward-to http://127.0.0.1:8000/webhooks --set "
         "application_status=denied"
@@ -198,8 +226,7 @@ _EXAMPLES = {
     "transactions refund": "workbench transactions refund SETTLED-TRANSACTION-ID --amount FULL",
     "payment-accounts delete": "workbench payment-accounts delete PAYMENT-ACCOUNT-ID",
     "users update": "workbench users update USER-ID --is-active false",
-    "applications update-owner": "workbench applications update-owner COMPANY-ID OWNER-ID --email owner@example.com",
-    "applications create": "workbench applications create --from body.json",
+    "users update-owner": "workbench users update-owner COMPANY-ID OWNER-ID --email owner@example.com",
     "disputes update": "workbench disputes update DISPUTE-ID --status canceled",
     "rewards list": "workbench rewards list --user-id USER-ID --limit 5",
     "rewards read": "workbench rewards read USER-ID --save rewards.csv",
@@ -211,12 +238,8 @@ _EXAMPLES = {
     "sandbox resolve-dispute": "workbench sandbox resolve-dispute DISPUTE-ID --status accepted",
     "sandbox accept-terms": "workbench sandbox accept-terms NEW-USER-ID",
     "payment-accounts create": "workbench payment-accounts create --from account.json --user-id USER-ID",
-    **{
-        f"course {verb}": f"workbench course {verb} unknown-refunds"
-        for verb in ("start", "check", "ledger", "debrief", "stop")
-    },
+    **{f"course {verb}": f"workbench course {verb} unknown-refunds" for verb in ("start", "check", "hint", "debrief")},
     "course answer": "workbench course answer cut-rewards --set earned=120",
-    "course book": "workbench course book duplicate-bookings SETTLED-TRANSACTION-ID 1250",
     "class join": "workbench class join https://class.example.com:8700/olive-4f7m-qjxa",
     "class prepare": "workbench class prepare --folder class --system windows --system linux",
     "class print": "workbench class print sheets --folder class",
@@ -224,9 +247,7 @@ _EXAMPLES = {
     "sandbox create-payment-route": "workbench sandbox create-payment-route --user-id USER-ID",
     "sandbox redeem": "workbench sandbox redeem USER-ID 100",
     "sandbox state": "workbench sandbox state CARD-ID",
-    "users": "workbench users update USER-ID --is-active false",
     "withdrawals sign": "workbench withdrawals sign --from plan.json --reveal -o json > signed.json",
-    "withdrawals": "workbench withdrawals sign --from plan.json --reveal -o json > signed.json",
     "withdrawals explain": "workbench withdrawals explain transaction.json --plan plan.json --signed signed.json",
     "withdrawals plan": (
         "workbench withdrawals plan --contract CONTRACT-ID --token TOKEN-ADDRESS --admin ADMIN-ADDRESS "
@@ -261,8 +282,8 @@ def _example(arguments: list[str]) -> str:
         return _operation(name, command)
     if arguments[:1] == ["sandbox"] and arguments[1:]:
         return _control(arguments[1])
-    example = _EXAMPLES.get(arguments[0], "") if arguments else ""
-    return example if example.startswith(f"workbench {command}") else f"workbench {command}"
+    verbs = [verb for verb in COMMANDS.get(command, ()) if f"{command} {verb}" in _EXAMPLES]
+    return _example([command, verbs[0]]) if verbs else f"workbench {command}"
 
 
 def _operation(name: str, command: str) -> str:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from workbench.base.errors import visible
 from workbench.base.schema.masks import DOTS
@@ -23,10 +23,10 @@ from workbench.client.webhooks.verify import sign
 from workbench.service import rendering
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.rendering.text import screen_of
-from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, say, usage_error, waiting_for_signals
+from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, flush_line, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import nested
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Name, Setting, Text, Url, Where, Whole, chosen_profile, session
+from workbench.terminal.where import Last, Name, Setting, Text, Url, Where, Whole, chosen_profile, session
 
 KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
 _COLUMNS = {"amount": 100, "event id": 140}  # columns of the screen from which each is shown
@@ -39,7 +39,7 @@ def list_events(
     *,
     kind: _Kind | None = None,
     about: Text | None = None,
-    last: Whole | None = None,
+    last: Last = None,
     where: Where = Where(),
     how: Output = Output(),
 ) -> None:
@@ -48,7 +48,6 @@ def list_events(
     Args:
         kind: Only events of this kind.
         about: Only events about this id.
-        last: Show only the last N.
     """
     with _inbox(where) as (inbox, _):
         events = [
@@ -108,7 +107,7 @@ def resend(event: str, /, *, forward_to: Url | None = None, where: Where = Where
         try:
             body = inbox.raw(event)
         except KeyError:
-            raise usage_error(f"No event {visible(event, 60)!r}; `workbench events` lists them.") from None
+            raise usage_error(f"No event {visible(event, 60)!r}; `workbench events list` lists them.") from None
     return _send(target, _headers(body, key), body)
 
 
@@ -263,7 +262,7 @@ def _show_received(received: Any, how: Output) -> None:
         cells = [visible(row[name], 100) for name in ("event", "status", "amount", "about") if row[name]]
         at = f"{received.arrived.astimezone():%H:%M:%S}"
         print(f"{screen.paint(mark, f'status:{status}')}  {at}  {' '.join(cells)}")
-    sys.stdout.flush()
+    flush_line()
 
 
 def _forward(target: Target, received: Any, key: str | None) -> bool:
@@ -293,11 +292,3 @@ def _send(target: Target, headers: Mapping[str, str], body: bytes) -> int:
         return NOT_SENT
     say(f"{'Accepted' if result.accepted else 'Rejected'} ({result.status}).")
     return DONE if result.accepted else REFUSED
-
-
-app = App(name="events", help="List, receive, send and watch events.")
-app.default(list_events)
-for _command in (resend, listen, trigger):
-    app.command(_command)
-app.command("workbench.terminal.watch:watch", help="Watch requests, events and deliveries on one timeline.")
-app.command("workbench.terminal.watch:tail", help="Print requests, events and deliveries as they happen.")

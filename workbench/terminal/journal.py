@@ -11,21 +11,23 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import attrs
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from workbench.base.errors import InvalidProfile, InvalidRequest, visible
 from workbench.base.system.files import write_file
-from workbench.client.calls.guards import confirmation
 from workbench.client.calls.journal import Journal
 from workbench.client.calls.key_sources import key_source
 from workbench.client.calls.keys import state_folder
 from workbench.client.calls.options import Profile
 from workbench.client.calls.profiles import config_path, open_profile, profile_names
-from workbench.service.interface.table import OPERATIONS, Operation
+from workbench.service.interface.naming import operation_named
+from workbench.service.interface.table import Operation
+from workbench.terminal.binding import command, show_or_say
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import (
     MAX_ARMED_MINUTES,
+    Last,
     Name,
     Text,
     Uuid,
@@ -35,6 +37,7 @@ from workbench.terminal.where import (
     chosen_profile,
     complete_operations,
     complete_profiles,
+    read_operation,
     session,
 )
 
@@ -59,7 +62,7 @@ def _journal(where: Where, file: Path | None) -> Iterator[Any]:
         yield journal
 
 
-def _show(entries: list[Any], how: Output) -> None:
+def _rows(entries: list[Any], how: Output) -> list[dict[str, Any]]:
     details = () if how.output == "table" else ("operation", "status", "error", "environment", "answer")
     rows = []
     for entry in entries:
@@ -67,45 +70,45 @@ def _show(entries: list[Any], how: Output) -> None:
         row = {"started": entry.started, "id": entry.id, "outcome": outcome, "what": entry.what}
         row |= {name: getattr(entry, name) for name in details}
         rows.append({**row, "request": dict(entry.request)} if details else row)
-    show(rows, how)
+    return rows
 
 
+@command
 def list_calls(
     *,
     outcome: Literal["done", "refused", "not_sent", "unknown", "sending"] | None = None,
     operation: Annotated[Name | None, Parameter(completer=complete_operations)] = None,
     text: Text | None = None,
-    last: Whole | None = None,
+    last: Last = None,
     path: _File = None,
     where: Where = Where(),
     how: Output = Output(),
-) -> None:
+) -> Any:
     """List the calls with an effect and their outcomes.
 
     Args:
         outcome: Only calls with this outcome.
         operation: Only calls of this operation.
         text: Only calls whose description contains this text, such as an id.
-        last: Show only the last N.
     """
+    name = read_operation(operation).name if operation else None
     with _journal(where, path) as journal:
-        name = operation.replace("-", "_") if operation else None
         entries = journal.list(operation=name, outcome=outcome, text=text)
-    _show(entries[-last:] if last else entries, how)
+    return _rows(entries[-last:] if last else entries, how)
 
 
-def list_unknown(*, path: _File = None, where: Where = Where(), how: Output = Output()) -> None:
+@command
+def list_unknown(*, path: _File = None, where: Where = Where(), how: Output = Output()) -> int:
     """List calls with an unknown outcome, and what to do about each."""
     with _journal(where, path) as journal:
         entries = journal.unknown()
-    if not entries and how.output == "table":
-        say("No call has an unknown outcome.")
-        return
-    _show(entries, how)
+    show_or_say(_rows(entries, how), how, "No call has an unknown outcome.")
     for entry in entries:
         say(f"{entry.id}: {entry.next_step}")
+    return DONE
 
 
+@command
 def resolve(
     call: str, outcome: Literal["done", "not_sent"], /, *, note: Text = "", path: _File = None, where: Where = Where()
 ) -> None:
@@ -124,37 +127,25 @@ def resolve(
     say(str(entry))
 
 
+@command
 def export(*, path: _File = None, where: Where = Where()) -> None:
     """Write the journal as NDJSON with private values masked."""
+    how = Output(output="ndjson")
     with _journal(where, path) as journal:
-        _show(list(journal), Output(output="ndjson"))
-    sys.stdout.flush()
+        show(_rows(list(journal), how), how)
 
 
-def health(*, where: Where = Where(), how: Output = Output()) -> int:
+@command
+def health(api: Any, /, *, how: Output = Output()) -> int:
     """List what needs attention, most urgent first, each with its fix; the versions and unconfirmed assumptions."""
-    with session(where) as api:
-        state = api.health()
-    rows = [
-        {name: getattr(trouble, name) for name in ("kind", "count", "what", "fix", "last")}
-        for trouble in state.troubles
-    ]
-    if rows or how.output != "table":
-        show(rows, how)
-    else:
-        say("No trouble.")
+    state = api.health()
+    names = ("kind", "count", "what", "fix", "last")
+    rows = [{name: getattr(trouble, name) for name in names} for trouble in state.troubles]
+    show_or_say(rows, how, "No trouble.")
     say("Versions: " + ", ".join(f"{name} {version}" for name, version in state.versions.items()))
     if state.assumptions:
         say(f"Unconfirmed assumptions in use: {', '.join(state.assumptions)}")
     return DONE if state.ok else PARTLY
-
-
-app = App(name="journal", help="Calls with an effect and their outcomes.")
-app.command(list_calls, name="list")
-app.command(list_unknown, name="unknown")
-app.command(resolve)
-app.command(health)
-app.command(export)
 
 
 # profiles
@@ -169,23 +160,22 @@ def _row(profile: Profile) -> dict[str, Any]:
     }
 
 
-def list_profiles(*, how: Output = Output()) -> None:
+@command
+def list_profiles(*, how: Output = Output()) -> int:
     """List the profiles."""
-    names = profile_names()
-    if not names:
-        say(f"No profiles yet. Add one to {config_path()} as a table [profiles.NAME].")
     rows = []
-    for name in names:
+    for name in profile_names():
         try:
             rows.append(_row(open_profile(name)))
         except InvalidProfile:
             unusable = "invalid; run: workbench profiles check"
             rows.append({"name": name, "environment": "", "base_url": unusable, "key": ""})
-    if rows or how.output != "table":
-        show(rows, how)
+    show_or_say(rows, how, f"No profiles yet. Add one to {config_path()} as a table [profiles.NAME].")
+    return DONE
 
 
-def show_profile(name: Annotated[str, Parameter(completer=complete_profiles)], /, *, how: Output = Output()) -> None:
+@command
+def show_profile(name: Annotated[str, Parameter(completer=complete_profiles)], /) -> Any:
     """Show the settings of a profile, and where its key comes from. The key itself is never shown.
 
     Args:
@@ -193,19 +183,17 @@ def show_profile(name: Annotated[str, Parameter(completer=complete_profiles)], /
     """
     profile = open_profile(name)
     limits = {name: value for name, value in attrs.asdict(profile.limits).items() if value is not None}
-    show(
-        {
-            **_row(profile),
-            "timeout": profile.timeout,
-            "journal": profile.journal or "in the state folder",
-            "wire_names": dict(profile.wire_names) or "as assumed",
-            "sandbox": dict(profile.sandbox) or "–",
-            "limits": limits or "none",
-        },
-        how,
-    )
+    return {
+        **_row(profile),
+        "timeout": profile.timeout,
+        "journal": profile.journal or "in the state folder",
+        "wire_names": dict(profile.wire_names) or "as assumed",
+        "sandbox": dict(profile.sandbox) or "–",
+        "limits": limits or "none",
+    }
 
 
+@command
 def check(
     name: Annotated[str | None, Parameter(completer=complete_profiles)] = None,
     /,
@@ -258,31 +246,31 @@ def _check_file() -> int:
     return code
 
 
-profiles_app = App(name="profiles", help="Connection profiles.")
-profiles_app.command(list_profiles, name="list")
-profiles_app.command(show_profile, name="show")
-profiles_app.command(check)
-
-
+@command
 def arm(
-    operations: Annotated[str, Parameter(completer=complete_operations)],
-    /,
-    *,
-    profile: Annotated[Name, Parameter(completer=complete_profiles)],
+    *names: Annotated[str, Parameter(completer=complete_operations)],
+    profile: Annotated[Name | None, Parameter(completer=complete_profiles)] = None,
     reason: Text,
-    minutes: Annotated[int, Parameter(help=f"Duration, 1 to {MAX_ARMED_MINUTES}.")] = 10,
+    minutes: Annotated[Whole, Parameter(help=f"Duration, 1 to {MAX_ARMED_MINUTES}.")] = 10,
 ) -> None:
     """Allow operations with an effect in production for some minutes, after a typed confirmation.
 
     Args:
-        operations: Operations with an effect, separated by commas.
+        names: Operations with an effect; the name of the profile may come first.
         profile: A production profile.
         reason: Reason, recorded in the journal.
     """
-    names = [part.strip().replace("-", "_") for part in operations.split(",") if part.strip()]
-    invalid = [name for name in names if name not in OPERATIONS or not OPERATIONS[name].effect]
-    if invalid or not names:
-        raise usage_error(f"Not operations with an effect: {visible(', '.join(invalid), 100) or 'none given'}.")
+    listed = [name for part in names for name in part.split(",") if name.strip()]
+    if profile is None and listed and listed[0] in profile_names():
+        profile = listed.pop(0)
+    if profile is None:
+        raise usage_error("--profile is required: the production profile that is armed.")
+    named = operation_named(" ".join(listed))
+    operations = [named] if named else [read_operation(name) for name in listed]
+    if not operations or not all(row.effect for row in operations):
+        reads = ", ".join(row.name for row in operations if not row.effect)
+        raise usage_error(f"Not operations with an effect: {reads or 'none given'}.")
+    armed = [row.name for row in operations]
     if not 1 <= minutes <= MAX_ARMED_MINUTES:
         raise usage_error(f"--minutes must be 1 to {MAX_ARMED_MINUTES}.")
     if not reason.strip():
@@ -291,15 +279,12 @@ def arm(
     if opened.environment != "production":
         raise usage_error(f"Profile {profile} is a sandbox; operations need no arming there.")
     host = str(opened.base_url).split("/")[2]
-    say(f"PRODUCTION, {host}: {', '.join(names)} for {minutes} minutes.")
+    say(f"PRODUCTION, {host}: {', '.join(armed)} for {minutes} minutes.")
     ask_typed(f"Type {host} to allow it: ", host)
     until = datetime.now(UTC) + timedelta(minutes=minutes)
-    allowed = {"operations": names, "until": until.isoformat(), "reason": reason.strip(), "host": host}
+    allowed = {"operations": armed, "until": until.isoformat(), "reason": reason.strip(), "host": host}
     write_file(armed_path(profile), json.dumps(allowed).encode())
     say(f"Armed until {until:%H:%M:%S} UTC. Use --live with --profile {profile}.")
-
-
-profiles_app.command(arm)
 
 
 def confirm(api: Any, operation: Operation[..., Any], request: object) -> None:
@@ -309,7 +294,7 @@ def confirm(api: Any, operation: Operation[..., Any], request: object) -> None:
         Exit: There is no terminal to type at.
         InvalidRequest: The typed text does not match; nothing was sent.
     """
-    asked = confirmation(operation, request)
+    asked = operation.effect.confirm(request) if operation.effect is not None else None
     if asked is not None:
         say(f"PRODUCTION, {api.host}: {asked.says}.")
         ask_typed(f"Type {asked.types} to continue: ", asked.types)

@@ -1,4 +1,4 @@
-"""`workbench learn` and `sandbox world`: behavior and world files made from what a service recorded."""
+"""`workbench profiles learn` and `sandbox world`: behavior and world files made from what a service recorded."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -26,8 +26,8 @@ from workbench.base.schema.walk import (
 )
 from workbench.client.calls.base import context_of
 from workbench.client.calls.request_checks import request_problems
-from workbench.commands import command_of
 from workbench.service.interface.convert import MAX_BODY, placeholders
+from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS, Operation, Operations
 from workbench.service.rendering.show import curl
 from workbench.terminal.exits import DONE, say, usage_error
@@ -54,7 +54,7 @@ class Calling:
             blockchain address, or a resend after a 429.
     """
 
-    from_: Annotated[str | None, Parameter(name="--from", metavar="FILE", allow_leading_hyphen=True)] = None
+    from_: Annotated[str | None, Parameter(name="--from", metavar="FILE")] = None
     dry_run: bool = False
     again: bool = False
     allow: Annotated[tuple[Allowed, ...], Parameter(show_default=False)] = ()
@@ -89,7 +89,6 @@ def _command(operation: Operation[..., Any]) -> Callable[..., int | None]:
                     help=option_help(member, holders.get(path.rpartition(".")[0])),
                     metavar=value_name(member),
                     group=_REQUEST,
-                    allow_leading_hyphen=True,
                     show_default=False,
                     completer=complete_member(member),
                 ),

@@ -38,7 +38,7 @@ class Output:
         reveal: Show private values unmasked.
     """
 
-    output: Annotated[Format, Parameter(name=("--output", "-o"))] = "table"
+    output: Annotated[Format, Parameter(name=("--output", "-o", "--format"))] = "table"
     fields: Annotated[str | None, Parameter(metavar="NAMES")] = None
     json: Annotated[str | None, Parameter(name="--json", metavar="NAMES")] = None
     full: bool = False

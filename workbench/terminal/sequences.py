@@ -5,15 +5,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
-import attrs
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
+from workbench import sequences
 from workbench.base.errors import WorkbenchError, visible
-from workbench.runs import sequences
 from workbench.runs.sequences.reading import problems as problems_of
-from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
-from workbench.terminal.output import Output, show
-from workbench.terminal.where import Name, Setting, Where, session
+from workbench.terminal.binding import command
+from workbench.terminal.exits import DONE, WRONG_INPUT, say, usage_error
+from workbench.terminal.where import Name, Setting
 
 
 def _names(_: object) -> list[str]:
@@ -49,41 +48,26 @@ def read_parameters(given: list[str]) -> dict[str, Any]:
     return values
 
 
+@command
 def run(
+    api: Any,
     sequence: _Sequence,
     /,
     *,
     set_: Annotated[list[Setting] | None, Parameter(name="--set")] = None,
     path: Path | None = None,
-    where: Where = Where(),
-    how: Output = Output(),
-) -> int:
+) -> Any:
     """Run a sequence and show the result of each step and the balances. Exit code 5 if an expectation failed.
 
     Args:
         set_: Value of a parameter, such as amount=2500.
         path: Store the run in this file; an interrupted run in it is resumed.
     """
-    loaded = _sequence(sequence)
-    values = read_parameters(set_ or [])
-    with session(where) as api:
-        done = sequences.run(api, loaded, path=path, **values)
-    if how.output == "table" and not how.fields:
-        print(done)
-    else:
-        show(done.rows(), how)
-    say(done.verdict)
-    return DONE if done.ok else PARTLY
+    return sequences.run(api, _sequence(sequence), path=path, **read_parameters(set_ or []))
 
 
-def compare(
-    a: str,
-    b: str,
-    /,
-    *,
-    sequence: Annotated[tuple[Name, ...], Parameter(completer=_names)] = (),
-    how: Output = Output(),
-) -> int:
+@command
+def compare(a: str, b: str, /, *, sequence: Annotated[tuple[Name, ...], Parameter(completer=_names)] = ()) -> Any:
     """Run sequences and reads on two services and list the differences. Exit code 5 if there are any.
 
     Args:
@@ -93,27 +77,25 @@ def compare(
     """
     from workbench import compare_behavior, testing
 
-    chosen = [_sequence(name) for name in sequence] or None
-    comparison = testing.compare_recording(a, b) if a.endswith(".har") else compare_behavior(a, b, sequences=chosen)
-    show([attrs.asdict(row) for row in comparison.rows()], how)
-    say(comparison.verdict)
-    return DONE if comparison.ok else PARTLY
+    if a.endswith(".har"):
+        return testing.compare_recording(a, b)
+    return compare_behavior(a, b, sequences=[_sequence(name) for name in sequence] or None)
 
 
-def list_sequences(*, how: Output = Output()) -> None:
+@command
+def list_sequences() -> Any:
     """List the sequences of the catalogue."""
-    rows = [
-        {"name": name, "steps": len(sequence.steps), "doc": sequence.doc}
-        for name, sequence in sequences.catalogue.items()
-    ]
-    show(rows, how)
+    rows = sequences.catalogue.items()
+    return [{"name": name, "steps": len(sequence.steps), "doc": sequence.doc} for name, sequence in rows]
 
 
+@command
 def show_sequence(sequence: _Sequence, /) -> None:
     """Print a sequence as TOML, as a template for your own."""
     print(_sequence(sequence).to_toml(), end="")
 
 
+@command
 def check(*files: Path) -> int:
     """Check sequence files and show every problem with its step and line. Nothing is run.
 
@@ -135,10 +117,3 @@ def check(*files: Path) -> int:
             say(f"    {visible(problem, 500)}")
         code = WRONG_INPUT if problems else code
     return code
-
-
-app = App(name="sequences", help="Sequences: scripts of calls with expectations.")
-app.command(list_sequences, name="list")
-app.command(show_sequence, name="show")
-for _command in (check, run, compare):
-    app.command(_command)

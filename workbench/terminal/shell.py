@@ -1,4 +1,4 @@
-"""`workbench sandbox shell`, `lab`, `dashboard`, `mcp`: IPython and its extension, JupyterLab, a server for agents."""
+"""IPython and its extension, JupyterLab, reports as files, and the server for coding agents."""
 
 import os
 import re
@@ -10,7 +10,6 @@ from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from importlib import import_module
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +21,7 @@ from workbench.base.schema.walk import Choice
 from workbench.client.session import sandbox_of
 from workbench.service import rendering
 from workbench.service.interface.table import OPERATIONS
+from workbench.terminal.binding import command
 from workbench.terminal.commands import read_duration
 from workbench.terminal.exits import DONE, exit_code, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import option_members
@@ -51,34 +51,32 @@ class LazyModule:
         return f"<{self._name}, loaded when first used>"
 
 
-def shell(
-    *, code: Annotated[str | None, Parameter(name=("--code", "-c"), metavar="CODE")] = None, where: Where = Where()
-) -> int:
-    """Open IPython with api, sandbox, inbox, wb and pandas ready.
+@command
+def shell(api: Any, /, *, code: Annotated[str | None, Parameter(name=("--code", "-c"), metavar="CODE")] = None) -> int:
+    """Open IPython with api, sandbox, inbox, wb and pandas ready; also for a profile.
 
     Args:
         code: Run one line and exit.
     """
     from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
-    with session(where) as api:
-        sandbox = sandbox_of(api)
-        controls = {} if sandbox is None else {"sandbox": sandbox, "inbox": api.inbox}
-        make: Any = TerminalInteractiveShell
-        app = make.instance(
-            user_ns={"api": api, "wb": workbench, "pd": LazyModule("pandas"), **controls},
-            banner1=_BANNER.format(api=repr(api)),
-            confirm_exit=False,
-            colors="nocolor" if os.environ.get("NO_COLOR") else "neutral",
-        )
-        app.history_manager.enabled = code is None
-        load(app, api)
-        if code is not None:
-            result = app.run_cell(code)
-            error = result.error_before_exec or result.error_in_exec
-            return DONE if error is None else exit_code(error) if isinstance(error, WorkbenchError) else 1
-        app.show_banner()
-        app.mainloop()
+    sandbox = sandbox_of(api)
+    controls = {} if sandbox is None else {"sandbox": sandbox, "inbox": api.inbox}
+    make: Any = TerminalInteractiveShell
+    app = make.instance(
+        user_ns={"api": api, "wb": workbench, "pd": LazyModule("pandas"), **controls},
+        banner1=_BANNER.format(api=repr(api)),
+        confirm_exit=False,
+        colors="nocolor" if os.environ.get("NO_COLOR") else "neutral",
+    )
+    app.history_manager.enabled = code is None
+    load(app, api)
+    if code is not None:
+        result = app.run_cell(code)
+        error = result.error_before_exec or result.error_in_exec
+        return DONE if error is None else exit_code(error) if isinstance(error, WorkbenchError) else 1
+    app.show_banner()
+    app.mainloop()
     return DONE
 
 
@@ -248,6 +246,7 @@ def _magics(session_of: Callable[[], Any]) -> Any:
     return app
 
 
+@command
 def dashboard(
     *,
     out: Path = Path("dashboard.html"),
@@ -292,6 +291,7 @@ def dashboard(
                     write_file(out, written.document(every=seconds).encode(), private=False)
 
 
+@command
 def close(
     *logs: Path,
     month: Annotated[str, Parameter(metavar="MONTH")],
@@ -320,9 +320,9 @@ def close(
         rewards: Parquet file of all rewards, to roll points forward.
     """
     from workbench.analysis.reports.history import history
-    from workbench.analysis.tables.frames import read_parquet
+    from workbench.analysis.tables.read_table import read_table
 
-    points = None if rewards is None else read_parquet(rewards)
+    points = None if rewards is None else read_table(rewards)
     with nullcontext([*logs]) if logs else session(where) as source:
         wanted = history(source).filter(tz=tz, currency=currency)
         made = wanted.close(month, ledger=ledger, signed_by=signed_by, former=former, rewards=points)
@@ -332,6 +332,7 @@ def close(
         say(line)
 
 
+@command
 def lab(folder: Path | None = None, /) -> int:
     """Open JupyterLab in a folder, without news and update checks; in a checkout it opens the course.
 
@@ -355,8 +356,9 @@ def lab(folder: Path | None = None, /) -> int:
     return subprocess.run([sys.executable, "-m", "jupyterlab", *options], env=environment, check=False).returncode
 
 
-def mcp(*, forward_to: tuple[Url, ...] = (), where: Where = Where()) -> None:
-    """Serve operations, controls and rules as MCP tools and resources, over standard input and output.
+@command
+def agent(api: Any, /, *, forward_to: tuple[Url, ...] = ()) -> None:
+    """Serve tools for coding agents by the Model Context Protocol, over standard input and output.
 
     By default it uses your own sandbox. A production profile needs --live; calls with an effect need an armed session
     and the confirmation of the person at the client.
@@ -368,18 +370,12 @@ def mcp(*, forward_to: tuple[Url, ...] = (), where: Where = Where()) -> None:
 
     from workbench.testing import agent_tools
 
-    with session(where) as api:
-        if forward_to and sandbox_of(api) is None:
-            raise usage_error("--forward-to applies only to a sandbox.")
-        endpoints = [api.sandbox.register_endpoint(url) for url in forward_to]
-        say(f"Serving {api.environment} at {api.host} by the Model Context Protocol; end it by closing its input.")
-        try:
-            asyncio.run(agent_tools.serve(api))
-        finally:
-            for endpoint in endpoints:
-                api.sandbox.remove_endpoint(endpoint.id)
-
-
-def skill() -> None:
-    """Print documentation for coding agents (operations, events, rules and configuration) as a `SKILL.md`."""
-    print(files("workbench.testing").joinpath("SKILL.md").read_text(encoding="utf-8"), end="")
+    if forward_to and sandbox_of(api) is None:
+        raise usage_error("--forward-to applies only to a sandbox.")
+    endpoints = [api.sandbox.register_endpoint(url) for url in forward_to]
+    say(f"Serving {api.environment} at {api.host} by the Model Context Protocol; end it by closing its input.")
+    try:
+        asyncio.run(agent_tools.serve(api))
+    finally:
+        for endpoint in endpoints:
+            api.sandbox.remove_endpoint(endpoint.id)

@@ -7,8 +7,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from cyclopts import App
-
 from workbench.base.errors import visible
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, say, usage_error
 from workbench.terminal.where import CommandLine, Name, Url, Whole
@@ -146,8 +144,3 @@ def regress(*, log: Path, old: Name, new: Name) -> int:
     result = testing.regress(log, _load(old), _load(new), progress=True)
     print(result)
     return DONE if result.ok else PARTLY
-
-
-app = App(name="test", help="Explore your application in simulated universes, also behind HTTP; compare two versions.")
-for _command in (explore, http, regress):
-    app.command(_command)

@@ -20,7 +20,8 @@ from workbench.base.system.process import own_address
 from workbench.client.calls.keys import state_folder
 from workbench.client.calls.profiles import open_profile, profile_names
 from workbench.service.interface.events import EVENT_KINDS
-from workbench.service.interface.table import OPERATIONS
+from workbench.service.interface.naming import operation_named, unknown_operation
+from workbench.service.interface.table import OPERATIONS, Operation
 from workbench.terminal.exits import Stopped, say, usage_error
 
 
@@ -42,6 +43,7 @@ Address = Annotated[str, Parameter(metavar="ADDRESS")]
 Hex = Annotated[str, Parameter(metavar="HEX")]
 Usd = Annotated[str, Parameter(metavar="USD")]
 Units = Annotated[str, Parameter(metavar="INT")]
+Last = Annotated[Whole | None, Parameter(name=("--last", "-n"), help="Show only the last N.")]
 """Text with a placeholder for its unit in help."""
 MAX_ARMED_MINUTES = 60
 _MAX_LISTED = 10  # unknown calls listed when a command is interrupted
@@ -174,7 +176,7 @@ _BRANCHES = {
 """Branch of the sandbox's guide with ids for an argument, by name."""
 
 
-def script(shell: Literal["bash", "fish", "zsh"], /) -> None:
+def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
     """Print the completion script of a shell.
 
     bash: workbench setup completion bash > ~/.local/share/bash-completion/completions/workbench
@@ -226,6 +228,17 @@ def complete_ids(name: str) -> Callable[[Any], Iterable[str]]:
 def complete_operations(context: object) -> Iterable[str]:
     """Complete the name of an operation."""
     return [name.replace("_", "-") for name in OPERATIONS]
+
+
+def read_operation(text: str) -> Operation[..., Any]:
+    """Return the operation that a text names.
+
+    Raises:
+        Exit: The text names no operation, or several.
+    """
+    if (row := operation_named(text)) is None:
+        raise usage_error(f"{unknown_operation(text)}.")
+    return row
 
 
 def complete_documented(context: object) -> Iterable[str]:

@@ -18,7 +18,7 @@ def run(*words):
 
 
 subprocess.run(f"{workbench} docs skeleton create-user-application > body.json", shell=True, check=True)
-created = json.loads(run("applications", "create", "--from", "body.json", "-o", "json"))
+created = json.loads(run("users", "create", "--from", "body.json", "-o", "json"))
 run("sandbox", "advance", "--minutes", "2")
 lines = run("events", "listen", "--earlier", "--count", "2").splitlines()
 assert [line.split()[0:2] for line in lines] == [["✓", "verified"]] * 2, lines

@@ -22,7 +22,7 @@ from workbench.analysis.rewards.read_result import HIDDEN
 from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.rows import EXACT, check_in_memory
 from workbench.base.errors import UsageError, visible
-from workbench.service.rendering.text import minor_digits
+from workbench.service.interface.formats import minor_digits
 
 MAX_LABEL = 30
 """Maximum number of characters shown of a label."""

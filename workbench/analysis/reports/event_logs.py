@@ -23,7 +23,7 @@ from workbench.analysis.reports.log_lines import BlockReader, Kinds, Lines, log_
 from workbench.analysis.tables.columns import EXTRA, FrameLayout
 from workbench.analysis.tables.event_frames import events_layout, kinds_of
 from workbench.analysis.tables.rows import TEXT, WIDTHS, Table, arrow_table, mark_report, table_frame
-from workbench.base.errors import Problem, UsageError, not_allowed
+from workbench.base.errors import Problem, UsageError, not_allowed, visible
 from workbench.base.system.files import write_file
 from workbench.base.system.progress import Progress, ProgressCallback, progress_callback
 from workbench.service.interface.convert import Names, converter
@@ -246,7 +246,7 @@ def read_log(paths: Any, *, names: Names = _NO_NAMES, invalid: Literal["raise", 
         invalid: Raise an error for lines that are not events, or leave them out and list them in `rejects`.
 
     Raises:
-        FileNotFoundError: A file does not exist, or no file matches a pattern.
+        UsageError: A file does not exist, or no file matches a pattern.
     """
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     files: list[Path] = []
@@ -257,7 +257,7 @@ def read_log(paths: Any, *, names: Names = _NO_NAMES, invalid: Literal["raise", 
         is_pattern = glob.has_magic(pattern) and not os.path.lexists(pattern)
         matches = sorted(glob.glob(pattern)) if is_pattern else [pattern]  # noqa: PTH207
         if not matches or not all(Path(match).is_file() for match in matches):
-            raise FileNotFoundError(f"no event log at {path}")
+            raise UsageError([Problem("paths", "file", f"no event log at {visible(str(path), 200)}")], of="read_log")
         files += map(Path, matches)
     if invalid not in ("raise", "reject"):
         raise UsageError([not_allowed("invalid", invalid, ("raise", "reject"))], of="read_log")

@@ -18,7 +18,8 @@ from workbench.analysis.reports.log_lines import duckdb
 from workbench.analysis.rewards.folder import PART, read_folder
 from workbench.analysis.rewards.reading import fetch
 from workbench.analysis.tables.columns import AMOUNT
-from workbench.analysis.tables.frames import read_parquet, to_frame
+from workbench.analysis.tables.frames import to_frame
+from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT, UNKNOWN, WIDTHS, mark_report, to_pandas
 from workbench.base.errors import UsageError, visible
 from workbench.client.calls.client import refuse_async
@@ -62,7 +63,7 @@ def sql(query: str, source: object = None, **frames: object) -> pd.DataFrame:
     tables: dict[str, Callable[[], Any]] = {name: partial(to_frame, x) for name, x in frames.items()}
     if isinstance(source, str | Path):
         folder = Path(source)
-        tables |= {path.stem: partial(read_parquet, path) for path in sorted(folder.glob("*.parquet"))}
+        tables |= {path.stem: partial(read_table, path) for path in sorted(folder.glob("*.parquet"))}
         tables |= {path.parent.name: partial(read_folder, path.parent) for path in folder.glob(f"*/{PART}")}
     elif source is not None:
         tables |= {name: partial(make, source) for name, make in SESSION.items() if name not in tables}

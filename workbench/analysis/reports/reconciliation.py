@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.analysis.reports.facts import TIME, mask, whole
+from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT
 from workbench.base.errors import UsageError, not_allowed, visible
 from workbench.service.rendering.text import money
@@ -39,6 +40,7 @@ BREAKS: Mapping[str, tuple[str, str]] = {
 _PAIRED = ("sign reversed", "hundredfold", "amount differs")
 _GROUP = ["id", "currency"]
 _OF = "history.reconcile"
+_MAX_ROWS = 2_000_000
 
 
 def reconcile(history: "History", ledger: object, key: str, amount: str, signed_by: str) -> pd.DataFrame:
@@ -95,7 +97,7 @@ def _mine(history: "History", ledger: object, key: str, amount: str, theirs: pd.
         UsageError: A column is missing, or an amount or time cannot be read.
     """
     if isinstance(ledger, str | Path):
-        ledger = pd.read_csv(ledger, dtype={key: "str", "currency": "str"})
+        ledger = read_table(ledger, max_rows=_MAX_ROWS)
     if not isinstance(ledger, pd.DataFrame):
         raise UsageError("ledger must be a frame or the path of a file", of=_OF)
     for name in (key, amount):

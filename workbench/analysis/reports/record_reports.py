@@ -14,8 +14,9 @@ from workbench.analysis.reports.event_logs import Events
 from workbench.analysis.reports.facts import mask
 from workbench.analysis.reports.measures import Measure, Rows, columns_of, report
 from workbench.analysis.tables.event_frames import events_frame
-from workbench.analysis.tables.frames import read_parquet, to_file, to_frame
+from workbench.analysis.tables.frames import to_file, to_frame
 from workbench.analysis.tables.periods import Every, every_period, period_name, steps
+from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import EXACT, TEXT, decimal_series, decimals, mark_report
 from workbench.base.errors import Problem, UsageError, not_allowed
 from workbench.base.schema.fields import Answer
@@ -309,7 +310,7 @@ def record_balances(history: "History", path: str | Path, symbols: Mapping[str, 
     recorded.insert(5, "symbol", recorded["tokens.address"].str.lower().map(known).astype(TEXT))
     notes = recorded.attrs["notes"]
     if path.exists():
-        recorded = pd.concat([read_parquet(path), recorded], ignore_index=True)
+        recorded = pd.concat([read_table(path), recorded], ignore_index=True)
     for name in _DECIMALS:
         recorded[name] = decimal_series(decimals(recorded[name]))
     recorded = mark_report(recorded, "balances", notes)

@@ -13,7 +13,6 @@ import pandas as pd
 from workbench.analysis.reports.event_logs import Events, read_log
 from workbench.analysis.reports.facts import DTYPES, EVENTS, PARTIES, TIME, facts_of, known_by, mask, timed
 from workbench.analysis.tables.event_frames import events_frame
-from workbench.analysis.tables.frames import read_parquet
 from workbench.analysis.tables.rows import TEXT, UNKNOWN, check_in_memory
 from workbench.base.errors import UsageError, visible
 from workbench.client.calls.base import BaseClient

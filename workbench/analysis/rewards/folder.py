@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from workbench.analysis.rewards.pages import PageCursor
+from workbench.analysis.sheets.parquet import parquet_table
 from workbench.analysis.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, layout_of
-from workbench.analysis.tables.parquet import parquet_table
 from workbench.analysis.tables.rows import WIDTHS
 from workbench.base.errors import UsageError
 from workbench.base.system.files import remove_temporary, write_file

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 from workbench.base.lazy import public_names
 
 if TYPE_CHECKING:
-    from workbench.analysis.tables.frames import read_parquet as read_parquet
     from workbench.analysis.tables.rows import cumsum as cumsum
 
 _NAMES = {
     "cumsum": "workbench.analysis.tables.rows",
-    "read_parquet": "workbench.analysis.tables.frames",
 }
 
 if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`

@@ -137,8 +137,8 @@ def events_frame(x: object, of: str | None = None, reveal: Collection[str] = ())
     columns = events_layout({event.kind for event, *_ in kept} if kinds is None else kinds)
     shown = columns.shown(reveal)
     table = arrow_table(columns, [event for event, *_ in kept], shown)
-    inbox = x if isinstance(x, Inbox) else x.inbox if _is_session(x) else None
-    if inbox is not None and (unreadable := inbox.unreadable()):
+    inbox = getattr(x, "inbox", None) if _is_session(x) else x
+    if isinstance(inbox, Inbox) and (unreadable := inbox.unreadable()):
         table.notes.notes.append(
             f"{len(unreadable):,} signed deliveries could not be read and are missing here; see inbox.unreadable()."
         )

@@ -1,4 +1,4 @@
-"""Convert anything to a DataFrame (`to_frame`), and write and read frames losslessly (`to_file`, `read_parquet`).
+"""Convert anything to a DataFrame (`to_frame`), and write frames losslessly (`to_file`).
 
 An ordered list of (applies, build) selects the conversion. Files are written under a temporary name, synced, renamed;
 a crash leaves the old file intact. Text that a spreadsheet would run as a formula stays text. Control characters
@@ -13,7 +13,7 @@ from datetime import date
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import attrs
 import numpy as np
@@ -25,7 +25,6 @@ import pyarrow.parquet as pq
 from workbench.analysis.tables.columns import AMOUNT, json_text, layout_of
 from workbench.analysis.tables.event_frames import events_frame, has_events
 from workbench.analysis.tables.packs import write_page, write_workbook
-from workbench.analysis.tables.parquet import parquet_table
 from workbench.analysis.tables.rows import (
     TEXT,
     UNKNOWN,
@@ -39,12 +38,11 @@ from workbench.analysis.tables.rows import (
 from workbench.base.errors import Problem, UsageError, visible
 from workbench.base.schema.walk import is_record
 from workbench.base.system.files import write_file
-from workbench.base.system.limits import FRAMES, limits
 from workbench.client.calls.journal import Entry, Journal
 from workbench.service.interface.events import Event
 from workbench.service.interface.table import OPERATIONS, Operation
 from workbench.service.interface.transactions import RewardsActivity, RewardsItem
-from workbench.service.rendering.text import FORMULA
+from workbench.service.rendering.text import FORMULA, guarded
 
 if TYPE_CHECKING:
     from xlsxwriter.worksheet import Worksheet
@@ -227,7 +225,6 @@ def to_file(
     path: str | Path,
     *,
     overwrite: bool = False,
-    formulas: Literal["guard", "keep"] = "guard",
     tz: str = "UTC",
     audit: bool = False,
 ) -> Saved:
@@ -245,8 +242,6 @@ def to_file(
         frame: The frame or the column, or a mapping of sheet names to frames.
         path: The file to write. Its extension selects the format.
         overwrite: Replace the file if it exists.
-        formulas: In CSV files, put `'` before text that a spreadsheet would run ("guard"; `bulk.read_rows` removes it),
-            or leave it unchanged ("keep").
         tz: In XLSX files, the time zone of times.
         audit: Add a sheet with the source rows of each number, as in `history.explain` (XLSX only).
 
@@ -273,7 +268,7 @@ def to_file(
     check_columns(frame)
     revealed = tuple(frame.attrs.get("revealed", ()))
     frame, cleaned = _cleaned(_with_units(frame))
-    write_file(path, lambda file: write(frame, file, formulas, tz), private=bool(revealed))
+    write_file(path, lambda file: write(frame, file, tz), private=bool(revealed))
     if path.suffix.lower() == ".csv" and (notes := _notes(frame)):
         note_file = path.with_name(path.name + ".notes.txt")
         write_file(note_file, ("\n".join(notes) + "\n").encode(), private=bool(revealed))
@@ -361,21 +356,21 @@ def _cleaned(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 # CSV
 
 
-def _csv(frame: pd.DataFrame, file: BinaryIO, formulas: str, _: str) -> None:
-    guard = formulas == "guard"
-    shown = {}
-    for i, name in enumerate(frame.columns):
-        shown[guarded(str(name)) if guard else str(name)] = _csv_column(frame.iloc[:, i], guard)
+def _csv(frame: pd.DataFrame, file: BinaryIO, _: str) -> None:
+    shown = {guarded(str(name)): _csv_column(frame.iloc[:, i]) for i, name in enumerate(frame.columns)}
     pd.DataFrame(shown).to_csv(file, index=False, encoding="utf-8", lineterminator="\r\n")
 
 
 _GUARDED = f"^ *[{re.escape(FORMULA)}]|^'"
 
 
-def _csv_column(column: "pd.Series[Any]", guard: bool) -> Any:
-    """Return a column as written to CSV; columns of the usual types are converted in one step."""
+def _csv_column(column: "pd.Series[Any]") -> Any:
+    """Return a column as written to CSV; columns of the usual types are converted in one step.
+
+    Text that a spreadsheet would run has `'` before it, which `read_table` and `bulk.read_rows` remove.
+    """
     values = pa.array(column.array) if isinstance(column.dtype, pd.StringDtype) else None
-    if values is not None and not (guard and pc.any(pc.match_substring_regex(values, _GUARDED)).as_py()):
+    if values is not None and not pc.any(pc.match_substring_regex(values, _GUARDED)).as_py():
         return column.array
     if isinstance(column.dtype, pd.DatetimeTZDtype) and str(column.dtype.tz) == "UTC":
         return _iso_texts(column)
@@ -383,7 +378,7 @@ def _csv_column(column: "pd.Series[Any]", guard: bool) -> Any:
         return column.array
     if getattr(column.dtype, "pyarrow_dtype", None) == WIDTHS[0]:
         return pd.array(pc.cast(pa.array(column.array), pa.large_string()), dtype=TEXT)
-    return np.array([_cell(value, guard) for value in column.tolist()], dtype=object)
+    return np.array([_cell(value) for value in column.tolist()], dtype=object)
 
 
 def _iso_texts(column: "pd.Series[Any]") -> Any:
@@ -398,23 +393,16 @@ def _iso_texts(column: "pd.Series[Any]") -> Any:
     return result
 
 
-def guarded(value: object) -> Any:
-    """Return a value with `'` before text that a spreadsheet would run; `bulk.read_rows` removes it."""
-    if not isinstance(value, str):
-        return value
-    return f"'{value}" if value.lstrip(" ")[:1] in set(FORMULA) or value[:1] == "'" else value
-
-
-def _cell(value: object, guard: bool) -> Any:
+def _cell(value: object) -> Any:
     if isinstance(value, str):
-        return guarded(value) if guard else value
+        return guarded(value)
     return None if is_missing(value) else _plain(value) if isinstance(value, date | Decimal) else value
 
 
 # XLSX
 
 
-def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str, tz: str, audit: pd.DataFrame | None = None) -> None:
+def _xlsx(frame: pd.DataFrame, file: BinaryIO, tz: str, audit: pd.DataFrame | None = None) -> None:
     import xlsxwriter  # only this format needs it
 
     tables = {"data": frame} if audit is None else {"data": frame, "audit": audit}
@@ -497,40 +485,11 @@ def _plain(value: object) -> str:
 # Parquet
 
 
-def _parquet(frame: pd.DataFrame, file: BinaryIO, *_: str) -> None:
+def _parquet(frame: pd.DataFrame, file: BinaryIO, _: str) -> None:
     table = pa.Table.from_pandas(frame, preserve_index=False)
     about = {name: value for name, value in frame.attrs.items() if _is_json(value)}
     metadata = {**(table.schema.metadata or {}), b"workbench": json.dumps(about).encode()}
     pq.write_table(table.replace_schema_metadata(metadata), file, compression="zstd")
-
-
-def read_parquet(path: str | Path, *, max_rows: int | None = None, max_size: int | None = None) -> pd.DataFrame:
-    """Read a Parquet file into a frame; one written by `to_file` keeps its types, marks and notes.
-
-    Args:
-        path: The file.
-        max_rows: Maximum number of rows; default 20 million.
-        max_size: Approximate maximum size in memory, in bytes; default 2 GB. A small file can unpack to much more.
-
-    Raises:
-        FileNotFoundError: The file does not exist.
-        UsageError: The file is not a Parquet file, or exceeds a limit. CSV and XLSX files store no types; read their
-            rows with `bulk.read_rows`.
-    """
-    path = Path(path)
-    if path.suffix.lower() != ".parquet":
-        raise UsageError(f"{path.name}: only a Parquet file keeps types and notes; for others use bulk.read_rows")
-    table = parquet_table(path, limits(FRAMES, rows=max_rows, size=max_size))
-    exact = {
-        kind: pd.ArrowDtype(kind) for kind in table.schema.types if pa.types.is_decimal(kind) or pa.types.is_date(kind)
-    }
-    try:
-        frame: pd.DataFrame = table.to_pandas(types_mapper=exact.get)
-    except Exception as error:  # noqa: BLE001 - untrusted metadata can raise anything in pandas
-        problem = f"its metadata cannot be used ({type(error).__name__})"
-    else:
-        return frame
-    raise UsageError(f"{path.name}: {problem}")
 
 
 def _is_json(value: object) -> bool:
@@ -541,7 +500,7 @@ def _is_json(value: object) -> bool:
     return True
 
 
-_WRITERS: Mapping[str, Callable[[pd.DataFrame, BinaryIO, str, str], None]] = {
+_WRITERS: Mapping[str, Callable[[pd.DataFrame, BinaryIO, str], None]] = {
     ".csv": _csv,
     ".xlsx": _xlsx,
     ".parquet": _parquet,

@@ -18,8 +18,8 @@ import pandas as pd
 from workbench.analysis.tables.columns import AMOUNT
 from workbench.analysis.tables.rows import UNKNOWN, is_missing, without_unit
 from workbench.base.errors import UsageError, visible
+from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering import design
-from workbench.service.rendering.text import minor_digits
 
 if TYPE_CHECKING:
     from xlsxwriter.workbook import Workbook

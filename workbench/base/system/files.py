@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from workbench.base.errors import Problem, UnusableFile, UsageError, advise, unusable_name
+from workbench.base.arguments import unusable_name
+from workbench.base.errors import Problem, UnusableFile, UsageError, advise
 
 _SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "fuse.rclone", "drvfs"})
 
@@ -37,6 +38,8 @@ def check_name(path: str | os.PathLike[str]) -> None:
         raise UsageError([Problem("", "path", "must be text or a path")])
     try:
         os.lstat(path)
+    except FileNotFoundError:  # a file to be written
+        return
     except (OSError, ValueError) as error:
         if problem := unusable_name(error):
             raise UsageError([Problem("", "path", problem)]) from None

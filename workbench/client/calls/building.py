@@ -1,6 +1,6 @@
 """Build the request of an operation: from arguments, or from a wire body."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -20,7 +20,7 @@ def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, An
     unknown = []
     for member in strange:
         names = [known.name for known in members(member.of)]
-        problems_of = (unknown_name(name, names) for name in member.names)
+        problems_of = (_unknown(name, names) for name in member.names)
         unknown += [attrs.evolve(problem, path=member.prefix + problem.path) for problem in problems_of]
     # A member given by its wire name is named once, as unknown, and not as missing besides.
     spelled = {snake(problem.path) for problem in unknown}
@@ -28,6 +28,13 @@ def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, An
         *unknown,
         *(problem for problem in problems if problem.rule != "required" or snake(problem.path) not in spelled),
     )
+
+
+def _unknown(name: str, names: Collection[str]) -> Problem:
+    if name == "idempotency_key":
+        message = 'is not an argument; send a key by `with api.idempotency("…"):` around the call'
+        return Problem(name, "unknown", message)
+    return unknown_name(name, names)
 
 
 def from_wire(

@@ -1,7 +1,7 @@
 """Calls with an effect: outcome, description, journal entry, and advice for an unknown outcome."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -9,8 +9,7 @@ import attrs
 
 from workbench.base.errors import Attempt
 from workbench.base.remedies import Remedy
-from workbench.base.schema.masks import masked
-from workbench.base.schema.walk import is_record
+from workbench.service.interface.table import OPERATIONS
 
 
 class Outcome(StrEnum):
@@ -28,46 +27,11 @@ class Outcome(StrEnum):
         return self.value.replace("_", " ")
 
 
-_NEXT: Mapping[str, str] = {
-    "sign_withdrawal": (
-        "No call of the service shows whether a signature was issued, or whether a second one voids the first. "
-        "Treat the withdrawal as possibly authorized until the signature would have expired; then ask again once."
-    ),
-    "simulate_authorization": (
-        "Look for a transaction event with this card, amount and merchant; sending it again may place a second hold."
-    ),
-    "simulate_reversal": (
-        "Look for a transaction.updated event of this transaction. Sending a reversal with its new amount again sets "
-        "the same value; a full one may be refused the second time."
-    ),
-    "simulate_refund": (
-        "Look for a transaction.completed event with a negative amount, of this transaction or, where refunds have "
-        "an id "
-        "of their own, of its card; sending it again may credit the cardholder twice."
-    ),
-    "create_payment_account": (
-        "The service lists no payment accounts: look in its dashboard for the nickname; sending it again may create "
-        "a duplicate."
-    ),
-    "delete_payment_account": "Send it again when you are sure: an answer that the account is not found means done.",
-    "update_user": (
-        "Sending it again sets the same values and shows the user, unless somebody changed them meanwhile; look for a "
-        "user.updated event first when the wallet, the email or isActive was changed."
-    ),
-    "update_ubo": "Look for the company's status or its events; sending it again may start a second review.",
-    "update_dispute": (
-        "A cancel may be sent again; text evidence would be added twice. Look at the dispute in the dashboard first."
-    ),
-    "create_user_application": (
-        "Look for a user.updated event with this email and name. With an external id it may be sent again once: a "
-        "conflict then means that the user exists."
-    ),
-}
-
-
 def next_step(name: str) -> str:
     """Return what to do about an unknown outcome of this operation."""
-    return _NEXT.get(name, "Look for its event or in the dashboard before it is sent again.")
+    effect = OPERATIONS[name].effect
+    assert effect is not None
+    return effect.next_step
 
 
 def unknown_text(attempt: Attempt, known: str) -> str:
@@ -77,6 +41,10 @@ def unknown_text(attempt: Attempt, known: str) -> str:
         f"It was not sent again.\n{next_step(attempt.operation)}\n"
         f"{Remedy('resolve', id=attempt.id)}"
     )
+
+
+RESEND = "resend"
+"""Who resolved a call that was sent again and is done."""
 
 
 @attrs.frozen(kw_only=True)
@@ -112,6 +80,8 @@ class Entry:
     resend_of: str | None = None
     idempotency_key: str | None = None  # as it was sent, the same for all attempts of a call
     resolution: Resolution | None = None
+    trace: str = attrs.field(default="", repr=False)  # keyed hash of the private values that its events show
+    mark: str = attrs.field(default="", repr=False)  # position among the events when it was sent
 
     @property
     def attempt(self) -> Attempt:
@@ -150,31 +120,3 @@ class Note:
     at: datetime
     kind: str
     text: str
-
-
-NEAR = timedelta(minutes=15)
-"""Maximum time by which an event may precede a call and still be evidence of it, because clocks differ."""
-
-
-def may_be_evidence(entry: Entry, event: Any, earliest: datetime) -> bool:
-    """Return whether an event may be the effect of a call, judged by ids, amount or masked person, and time."""
-    body = event.body
-    if not is_record(body):
-        return False
-    at = event.event_received_at
-    if isinstance(at, datetime) and at < earliest:
-        return False
-    seen, asked = masked(body), entry.request
-    if any(name in asked and asked[name] == seen.get("id") for name in ("transactionId", "userId", "uboId")):
-        return True
-    spend = seen.get("spend")
-    if entry.operation == "simulate_authorization" and isinstance(spend, Mapping):
-        amount = spend.get("localAmount")
-        return spend.get("cardId") == asked.get("cardId") and amount in (None, asked.get("amount"))
-    if entry.operation == "simulate_refund" and isinstance(spend, Mapping):
-        cents = spend.get("amount")  # a refund may have a separate id: refund_event_id
-        return isinstance(cents, int) and cents < 0 and asked.get("amount") in (None, -cents)
-    if entry.operation == "create_user_application" and event.kind == "user.updated":
-        names = [name for name in ("email", "firstName", "lastName") if name in asked]
-        return "email" in asked and all(asked[name] == seen.get(name) for name in names)
-    return False

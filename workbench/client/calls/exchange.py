@@ -22,14 +22,14 @@ from workbench.base.errors import LOG, Attempt, Problem, advise, visible
 from workbench.base.schema import checks, strict_json
 from workbench.client.calls import messages
 from workbench.client.calls.cleaning import Cleaner
-from workbench.client.calls.effects import Entry, Outcome, unknown_text
+from workbench.client.calls.effects import RESEND, Entry, Outcome, unknown_text
 from workbench.client.calls.guards import ClientContext
 from workbench.client.calls.journal import what
 from workbench.client.calls.messages import Broken, Refusal, Request, Response
 from workbench.client.calls.pace import LONGEST_WAIT, delay, retry_after
 from workbench.client.calls.request_checks import has_open_ids, request_problems
-from workbench.service.interface.convert import Unreadable, placeholders
-from workbench.service.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations
+from workbench.service.interface.convert import Unreadable, written
+from workbench.service.interface.table import Operation, Operations
 
 _IN_SPANS = {
     "method": "http.request.method",
@@ -152,7 +152,7 @@ class Exchange:
         while True:
             now = clock.monotonic()
             longest = min(self.deadline - now, LONGEST_WAIT)
-            wait = self.context.pace.wait(self.operation.effect, now, longest)
+            wait = self.context.pace.wait(self.operation.effect is not None, now, longest)
             if wait > longest:
                 self.not_sent(f"the service asked for a pause; try again in {wait:.0f} s")
             if wait > 0:
@@ -183,9 +183,9 @@ class Exchange:
 
     def encode(self) -> Request:
         """Return the wire message of a checked request."""
-        operation, body, headers = self.operation, self.seen.body.copy(), self.context.headers
+        operation, headers = self.operation, self.context.headers
+        path, body = written(operation, self.seen)
         try:
-            path = {name: body.pop(name) for name in placeholders(operation.path) if name in body}
             content = None if operation.in_query or operation.method == "DELETE" else strict_json.encode(body).encode()
             target = operation.target(path, body if operation.in_query else {})
         except (TypeError, ValueError, OverflowError):
@@ -215,6 +215,8 @@ class Exchange:
             digest=digest,
             resend_of=self.resend_of,
         )
+        if recorder is not None:
+            entry = recorder.traced(entry, operation, self.request, direct=context.is_embedded)
         if (key := self.idempotency_key(entry.id, digest)) is not None:  # assumed: idempotency
             entry = attrs.evolve(entry, idempotency_key=key)
             header = context.idempotency_header or IDEMPOTENCY_HEADER
@@ -267,9 +269,8 @@ class Exchange:
         try:
             recorder.finish(attempt.id, outcome, status=status, answer=self.answer, error=error)
             if self.resend_of is not None and outcome is Outcome.DONE:
-                recorder.resolve(
-                    self.resend_of, Outcome.DONE, f"it was sent again and is done ({attempt.id})", "resend"
-                )
+                note = f"it was sent again and is done ({attempt.id})"
+                recorder.resolve(self.resend_of, Outcome.DONE, note, RESEND)
         except errors.CannotRecord as failure:
             advise(
                 f"{attempt.what} is {outcome.shown}, but that could not be recorded; "
@@ -349,6 +350,8 @@ class Exchange:
     def again(self, outcome: Broken | Response) -> float:
         """Return the delay before the next attempt, if attempts and shared budget allow one."""
         timeout = isinstance(outcome, Broken) and outcome.timeout
+        if isinstance(outcome, Broken) and outcome.final:
+            self.give_up(outcome)
         if self.tries >= self.context.attempts or not self.context.budget.spend(timeout=timeout):
             self.give_up(outcome)
         return delay(self.tries, self.context.clock.random())
@@ -380,52 +383,38 @@ class Exchange:
             return self.limited(response)
         if 300 <= status < 400:
             self.redirected(response)
-        if 400 <= status < 500 and status != 408:
-            if (
-                self.resend_of is not None
-                and self.operation is Operations.delete_payment_account
-                and self._is_gone(response)
-            ):
-                self.answer = self.context.converter.read_answer(self.operation, None)
-                self.end(Outcome.DONE, status=status)  # by the first deletion, or by this one
-                return None
+        is_final = status != 408 and (effect or status != 425)
+        if 400 <= status < 500 and is_final:
             self.refused(response)
         if effect:
+            self.pause_as_asked(response)
             self.outcome_unknown(f"answered with {status}", response)
-        pause = self.again(response)
-        return self.asked_pause(response) or pause
-
-    def _is_gone(self, response: Response) -> bool:
-        """Return whether the service reports that the account does not exist; another 404 does not show what is
-        missing.
-        """
-        refusal = messages.refusal(response, self.clean)
-        documented = (ACCOUNT_NOT_FOUND.status, ACCOUNT_NOT_FOUND.error, ACCOUNT_NOT_FOUND.message)
-        return (response.status, refusal.error, refusal.message) == documented
+        return self.again_as_asked(response)
 
     def limited(self, response: Response) -> float:
         """Return the delay after a 429: for reads as requested, for calls with an effect only if the caller allowed
         it.
         """
         self.context.on_rate_limit()
-        clock, asked = self.context.clock, self.asked_pause(response)
-        if asked is None:  # longer than is waited for
+        if self.operation.effect and "resend" not in self.allowing:
+            self.pause_as_asked(response)
             self.refused(response)
-        until = clock.monotonic() + asked
-        if asked > 0:
-            self.context.pace.pause(until)  # for all threads
-        may = not self.operation.effect or "resend" in self.allowing
-        if not may or until > self.deadline:
+        return self.again_as_asked(response)
+
+    def again_as_asked(self, response: Response) -> float:
+        """Return the delay before the next attempt: 0 after a pause that the service asked for."""
+        asked = self.pause_as_asked(response)
+        if asked > LONGEST_WAIT or self.context.clock.monotonic() + asked > self.deadline:
             self.refused(response)
         pause = self.again(response)
-        return 0.0 if asked > 0 else pause  # the pace makes every call wait for the time that was given, this one too
+        return 0.0 if asked else pause
 
-    def asked_pause(self, response: Response) -> float | None:
-        """Return the seconds of a Retry-After header: 0 if there is none, None if it is invalid or too long to wait."""
-        if "retry-after" not in response.headers:
-            return 0.0
-        asked = retry_after(response.headers, self.context.clock.now())
-        return asked if asked is not None and 0 < asked <= LONGEST_WAIT else None
+    def pause_as_asked(self, response: Response) -> float:
+        """Make all threads wait as Retry-After asks, unless it is too long; return its seconds, 0 if there is none."""
+        asked = retry_after(response.headers, self.context.clock.now()) or 0.0
+        if 0 < asked <= LONGEST_WAIT:
+            self.context.pace.pause(self.context.clock.monotonic() + asked)
+        return asked
 
     def redirected(self, response: Response) -> NoReturn:
         """Raise an error for a redirect, which is never followed because the key would be sent along."""
@@ -450,9 +439,9 @@ class Exchange:
             advice = f"Try again after {asked:.0f} s" if asked > 0 else "Try again later"
         elif not messages.names_value(refusal, self.request):
             advice = messages.hint(self.operation, status, self.context.host)
-        exists = status == 409 and self.resend_of is not None and bool(getattr(self.request, "external_id", None))
-        if exists:
-            advice = "Probably created by the earlier attempt"
+        effect = self.operation.effect
+        if self.resend_of is not None and effect is not None and effect.is_repeat(status, refusal.message):
+            advice = f"Probably carried out by the earlier attempt, {self.resend_of}, whose outcome stays unknown"
         error = kind(
             operation=self.operation.name,
             status=status,
@@ -465,9 +454,6 @@ class Exchange:
             error.retry_after = asked
         error.correlation_id = refusal.correlation_id
         self.end(Outcome.REFUSED, status=status, error=refusal.summary or None)
-        if exists and self.context.recorder is not None and self.resend_of is not None:
-            note = f"sent again, and its external id exists already ({self.named.id})"
-            self.context.recorder.resolve(self.resend_of, Outcome.DONE, note, "resend")
         raise error
 
     def done(self, response: Response) -> None:

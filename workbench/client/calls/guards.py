@@ -8,16 +8,8 @@ from typing import Any
 
 import attrs
 
-from workbench.base.errors import (
-    DuplicateSuspected,
-    NotArmed,
-    Problem,
-    UsageError,
-    WrongEnvironment,
-    advise,
-    hide_arguments_of_methods,
-    visible,
-)
+from workbench.base.arguments import hide_arguments_of_methods
+from workbench.base.errors import DuplicateSuspected, NotArmed, Problem, UsageError, WrongEnvironment, advise, visible
 from workbench.base.remedies import Remedy
 from workbench.base.schema.fields import SECRET
 from workbench.base.schema.walk import Member, values
@@ -25,7 +17,7 @@ from workbench.base.system.process import at_start, refusal
 from workbench.client.calls.journal import Recorder
 from workbench.client.calls.keys import Key
 from workbench.client.calls.pace import Budget, Clock, Pace, http_date
-from workbench.service.interface.convert import Converter
+from workbench.service.interface.convert import Converter, converter
 from workbench.service.interface.formats import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
 from workbench.service.interface.table import OPERATIONS, Call, Operation
 
@@ -71,14 +63,6 @@ class Arming:
     reason: str
 
 
-@attrs.frozen(kw_only=True)
-class Confirmation:
-    """Text that a person must type before an irreversible call in production."""
-
-    says: str
-    types: str
-
-
 @attrs.define(kw_only=True, eq=False, repr=False)
 class ClientContext:
     """State shared by a client and its views, and the checks that decide whether a call may be sent."""
@@ -95,7 +79,8 @@ class ClientContext:
     recorder: Recorder | None
     headers: list[tuple[bytes, bytes]]  # of every call, besides the key
     real: bool  # whether a service answers, not an embedded sandbox
-    hosted: bool = False  # whether a sandbox answers that shares its server with others
+    is_embedded: bool  # whether the call stays in this process
+    is_sandbox: bool = False  # whether it was found that a sandbox of the workbench answers
     arming: Arming | None = None
     idempotency_header: str | None = None
     attempts: int = 3  # in all, of a read
@@ -113,7 +98,7 @@ class ClientContext:
     @property
     def locked(self) -> str:
         """Reason why this service gets no calls with an effect; empty if it may."""
-        if not self.real or self.hosted:
+        if self.is_embedded or self.is_sandbox:
             return ""
         return f"{READONLY}=1 is set" if readonly() else refusal(effect=True, production=self.production)
 
@@ -233,7 +218,7 @@ def confirmation_text(operation: Operation[..., Any], request: object, host: str
     """
     rows = [(field, path, value) for path, field, value, _ in values(request)]
     rows.sort(key=lambda row: _importance(row[0]))
-    typed = confirmation(operation, request)
+    typed = operation.effect.confirm(request) if operation.effect is not None else None
     lines = [f"PRODUCTION, {host}: {operation.name}: {typed.says if typed else operation.doc.rstrip('.')}."]
     lines += [f"{path}: {_confirmed(field, value)}" for field, path, value in rows]
     return "\n".join(lines)
@@ -257,26 +242,8 @@ def _confirmed(member: Member, value: Any) -> str:
     if member.about.privacy is SECRET:
         numbered = rule.format in ("account-number", "password") and isinstance(value, str) and len(value) > 6
         return f"ends in {visible(value[-4:])} ({len(value)} characters)" if numbered else "given, not shown"
-    if not isinstance(value, str):
-        return f"{value} {rule.unit}" if rule.unit else str(value)
-    return json.dumps(visible(value), ensure_ascii=False)
-
-
-def confirmation(operation: Operation[..., Any], r: Any) -> Confirmation | None:
-    """Return the text to type before this call in production; None if the call is reversible."""
-    match operation.name:
-        case "sign_withdrawal":
-            asked = f"{r.amount} {'native units' if r.is_amount_native else 'cents'} to {r.recipient_address}"
-            return Confirmation(says=asked, types=f"{r.amount} {str(r.recipient_address)[-8:]}")
-        case "delete_payment_account":
-            subject, says = r.payment_account_id, "payment account {} is permanently deleted"
-        case "update_dispute" if r.status:
-            subject, says = r.dispute_id, "dispute {} is canceled, which cannot be undone"
-        case "update_user" if r.is_active is False:
-            subject, says = r.user_id, "user {} is deactivated"
-        case "update_user" if r.wallet_address or r.solana_address or r.stellar_address:
-            wallets = [address for address in (r.wallet_address, r.solana_address, r.stellar_address) if address]
-            subject, says = r.user_id, f"user {{}} gets the wallet {', '.join(map(visible, wallets))}"
-        case _:
-            return None
-    return Confirmation(says=says.format(subject), types=str(subject)[-8:])
+    write = converter().kind_writer(member.kind, False)
+    written = value if write is None else write(value)
+    if not isinstance(written, str):
+        return f"{written} {rule.unit}" if rule.unit else str(written)
+    return json.dumps(visible(written), ensure_ascii=False)

@@ -9,13 +9,11 @@ import hashlib
 import hmac
 import json
 import os
-import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakValueDictionary
@@ -23,29 +21,21 @@ from weakref import WeakValueDictionary
 import attrs
 import orjson
 
-from workbench.base.errors import (
-    CannotRecord,
-    InvalidRequest,
-    UnusableFile,
-    UsageError,
-    hide_arguments_of_methods,
-    not_allowed,
-    visible,
-)
-from workbench.base.schema import walk
+from workbench.base.arguments import hide_arguments_of_methods
+from workbench.base.errors import CannotRecord, InvalidRequest, UnusableFile, UsageError, not_allowed, visible
 from workbench.base.schema.masks import masked
-from workbench.base.schema.rules import FULL
 from workbench.base.schema.walk import is_record
 from workbench.base.system.database import Database
 from workbench.base.system.files import check_place
 from workbench.base.system.interrupts import uninterrupted
-from workbench.client.calls.effects import NEAR, Outcome, Resolution, may_be_evidence, next_step
 from workbench.client.calls.effects import Entry as Entry  # of the journal, for whoever reads one
 from workbench.client.calls.effects import Note as Note
+from workbench.client.calls.effects import Outcome, Resolution
+from workbench.client.calls.evidence import EventSource, Evidence, Evidences
 from workbench.client.calls.keys import installation_secret
 from workbench.client.calls.pace import Clock
+from workbench.service.interface.effects import Key
 from workbench.service.interface.table import OPERATIONS, Operation
-from workbench.service.rendering.text import minor_digits
 
 APPLICATION = 0x43495257  # "CIRW"
 SAME_WITHIN = timedelta(days=1)
@@ -53,7 +43,8 @@ _SCHEMA = """
 CREATE TABLE calls (
   number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, operation TEXT NOT NULL, what TEXT NOT NULL,
   environment TEXT NOT NULL, started TEXT NOT NULL, ending TEXT NOT NULL, ended TEXT, status INTEGER, error TEXT,
-  request TEXT NOT NULL, answer TEXT, digest TEXT NOT NULL, process TEXT NOT NULL, resend_of TEXT, said TEXT
+  request TEXT NOT NULL, answer TEXT, digest TEXT NOT NULL, process TEXT NOT NULL, resend_of TEXT, said TEXT,
+  trace TEXT NOT NULL, mark TEXT NOT NULL
 ) STRICT;
 CREATE INDEX calls_digest ON calls (digest, started);
 CREATE TABLE notes (number INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL) STRICT;
@@ -63,7 +54,7 @@ CREATE INDEX keys_key ON keys (key)
 _VERSION = 3
 _COLUMNS = (
     "id, operation, what, environment, started, ending, ended, status, error, request, answer, digest, process, "
-    "resend_of, said"
+    "resend_of, said, trace, mark"
 )
 _INSERT = f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * len(_COLUMNS.split(', ')))})"
 _ENDING, _REQUEST = (_COLUMNS.split(", ").index(name) for name in ("ending", "request"))
@@ -87,10 +78,10 @@ class Recorder:
         self.clock = clock
         self.send_again: Callable[[Any, str], Any] | None = None
         """Set by the client: send a request again, as the resend of an entry."""
-        self.events: Callable[[], Iterable[Any]] | None = None
+        self.events: EventSource | None = None
         """Set by the session: the events received, as evidence."""
-        self.skew: Callable[[], float | None] | None = None
-        """Set by the client: seconds that our clock is ahead of the service's, in whose time events are."""
+        self.keys_honored: Callable[[], bool] = lambda: False
+        """Set by the session: whether the service answers a repeated idempotency key without a second effect."""
         self._path = None if path is None else Path(path)
         self._random = os.urandom(32)
         self._database: Database | None = None
@@ -162,6 +153,24 @@ class Recorder:
         secret = self._random if self._path is None else installation_secret()
         return hmac.new(secret, operation.name.encode() + b"\0" + body, hashlib.sha256).hexdigest()
 
+    def hashed(self, key: Key) -> str:
+        """Return the keyed hash of the values that identify the events of a call."""
+        secret = self._random if self._path is None else installation_secret()
+        return hmac.new(secret, _json(key).encode(), hashlib.sha256).hexdigest()
+
+    def traced(self, entry: Entry, operation: Operation[..., Any], request: object, *, direct: bool) -> Entry:
+        """Return an entry with what evidence needs: a hash of private values, and the position among the events.
+
+        Args:
+            direct: Whether a sandbox of this process answers, so that nothing happens after the call has ended.
+        """
+        trace = operation.effect.evidence if operation.effect is not None else None
+        identity = trace.identity(request) if trace is not None and trace.identity is not None else None
+        mark = self.events.mark() if self.events is not None else ""
+        if not direct:
+            mark = f":{mark.rpartition(':')[2]}" if mark else ""
+        return attrs.evolve(entry, trace="" if identity is None else self.hashed(identity), mark=mark)
+
     def begin(self, entry: Entry, shown: dict[str, Any], call: object) -> None:
         """Record a call with its masked request before it is sent. If `call` ends without a recorded outcome, the
         outcome is unknown.
@@ -185,6 +194,8 @@ class Recorder:
             self._here(),
             entry.resend_of,
             None,
+            entry.trace,
+            entry.mark,
         ]
         self._calls[entry.id] = call
         if self._path is None and entry.idempotency_key is None:  # a process that ends takes it along in any case
@@ -468,33 +479,45 @@ class Journal:
         return self[attempt]
 
     def resend(self, attempt: str, request: object, *, accept_double: bool = False) -> Any:
-        """Send a call with an unknown outcome again; its effect may then happen twice.
+        """Send a call with an unknown outcome again, with the idempotency key of the first attempt, if it had one.
 
-        The journal stores no bodies, so pass the same request again. It is sent with the idempotency key of the first
-        attempt, if that had one. A deletion answered with "not found" counts as done.
+        The journal stores no bodies, so pass the same request again. Where keys are honored, as a sandbox's behavior or
+        a profile states by `idempotency_keys`, a call with a key takes effect once. Otherwise it may happen twice.
 
         Args:
             request: The arguments of the call as a dict, or the request record.
-            accept_double: Must be True, to confirm that the effect may happen twice.
+            accept_double: Confirms that the effect may happen twice, where no honored key prevents it.
         """
-        entry = self[attempt]
-        if accept_double is not True:
-            raise UsageError(f"pass accept_double=True: {next_step(entry.operation)}", of="journal.resend")
+        entry, recorder = self[attempt], self._recorder
         if not entry.is_unknown:
             now = f"was resolved as {entry.resolution}" if entry.resolution else f"is {entry.outcome.shown}"
             raise UsageError(f"entry {attempt} is not unknown: it {now}", of="journal.resend")
-        if self._recorder.send_again is None:
+        key = entry.idempotency_key
+        if accept_double is not True and (key is None or not recorder.keys_honored()):
+            why = "the call has no idempotency key"
+            if key is not None:
+                why = f"nothing states that the service honors the idempotency key {key!r}"
+            message = (
+                f"{why}, so the effect may happen twice; pass accept_double=True to accept that. {entry.next_step}"
+            )
+            raise UsageError(message, of="journal.resend")
+        if recorder.send_again is None:
             raise UsageError("this journal has no client; use api.journal", of="journal.resend")
-        return self._recorder.send_again(request, attempt)
+        return recorder.send_again(request, attempt)
 
-    def evidence(self, attempt: str) -> Events:
-        """Return received events that may be the effect of a call. They are evidence, not proof."""
-        entry, recorder = self[attempt], self._recorder
-        ahead = (recorder.skew() if recorder.skew else None) or 0.0
-        earliest = entry.started - NEAR - timedelta(seconds=ahead)
-        return [
-            event for event in (recorder.events() if recorder.events else ()) if may_be_evidence(entry, event, earliest)
-        ]
+    def evidence(self, attempt: str) -> Evidence:
+        """Return what the received events say about a call: done, not found, open, or that no event shows it.
+
+        Events that only such calls cause are counted, less those of the calls of this journal. The counts assume that
+        no program with another journal makes equal calls.
+        """
+        return next(self.evidence_of([self[attempt]]))
+
+    def evidence_of(self, entries: Iterable[Entry]) -> Iterator[Evidence]:
+        """Return the evidence on several calls, for which the events are read once."""
+        recorder = self._recorder
+        evidences = Evidences(recorder.entries(), recorder.events, recorder.hashed)
+        return map(evidences.of, entries)
 
     def close(self) -> None:
         """Close the file."""
@@ -510,60 +533,8 @@ class Journal:
 
 def what(operation: Operation[..., Any], request: object) -> str:
     """Return a one-line description of a call, without private values, as recorded in the journal."""
-    text = _what(operation.name, request)
-    if not text:
-        given = {member: str(getattr(request, member.name)) for member in walk.members(operation.request)}
-        ids = {member.wire: value for member, value in given.items()}
-        path = re.sub(r"\{(\w+)\}", lambda place: ids[place[1]], operation.path)
-        in_body = [
-            f"{member.wire} {value}"
-            for member, value in given.items()
-            if member.about.rule.format == "uuid" and value != "None" and value not in path
-        ]
-        text = ", ".join([f"{operation.method} {path}", *in_body])
-    return visible(text, 300)
-
-
-def _what(name: str, r: Any) -> str:
-    match name:
-        case "sign_withdrawal":
-            unit = "native units" if r.is_amount_native else "cents"
-            return f"GET withdrawal signature for {r.amount} {unit} of token {r.token} to {r.recipient_address}"
-        case "simulate_authorization":
-            amount = _money(r.amount, r.currency)
-            return f"POST authorization of {amount} {visible(str(r.currency), 8)} on card {r.card_id}"
-        case "simulate_reversal":
-            down = "in full" if r.new_amount is FULL else f"down to {_money(r.new_amount)}"
-            return f"POST reversal of transaction {r.transaction_id} {down}"
-        case "simulate_refund":
-            amount = "the full amount" if r.amount is FULL else _money(r.amount)
-            return f"POST refund of {amount} on transaction {r.transaction_id}"
-        case "create_payment_account":
-            named = f" {visible(str(r.nickname), 64)!r}" if r.nickname else ""
-            return f"POST payment account{named} for {f'user {r.user_id}' if r.user_id else f'company {r.company_id}'}"
-        case "delete_payment_account":
-            return f"DELETE payment account {r.payment_account_id}"
-        case "update_user":
-            return f"PATCH user {r.user_id} ({_changed(r, 'user_id')})"
-        case "update_ubo":
-            return f"PATCH owner {r.ubo_id} of company {r.company_id} ({_changed(r, 'ubo_id', 'company_id')})"
-        case "update_dispute":
-            parts = (["cancel"] if r.status else []) + (["text evidence"] if r.text_evidence is not None else [])
-            return f"PATCH dispute {r.dispute_id} ({' and '.join(parts) or 'nothing'})"
-        case "create_user_application":
-            named = f" with external id {visible(str(r.external_id), 64)!r}" if r.external_id else ""
-            return f"POST consumer application{named}"
-    return ""
-
-
-def _money(cents: object, currency: object = "USD") -> str:
-    """Return an amount as text without its currency, or "an amount" if it is not a whole number of the minor unit."""
-    return f"{Decimal(f'{cents}e-{minor_digits(str(currency))}'):,}" if type(cents) is int else "an amount"
-
-
-def _changed(r: object, *ids: str) -> str:
-    wires = {member.name: member.wire for member in walk.members(type(r))}
-    return ", ".join(wires[name] for name in walk.given(r) if name not in ids) or "nothing"
+    effect = operation.effect
+    return visible(f"{operation.method} {operation.path}" if effect is None else effect.label(request), 300)
 
 
 def recorder_of(journal: Journal) -> Recorder:

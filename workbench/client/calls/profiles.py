@@ -20,7 +20,8 @@ from typing import Any
 
 import attrs
 
-from workbench.base.errors import InvalidProfile, Problem, hide_arguments, visible
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import InvalidProfile, Problem, visible
 from workbench.client.calls.base_url import BaseUrl, base_url, base_url_or_problem
 from workbench.client.calls.guards import Limits
 from workbench.client.calls.journal import Journal
@@ -31,6 +32,7 @@ from workbench.client.calls.options import LIMITS, Profile, checked, client_prob
 RATES = {"reads_per_second": 10.0, "writes_per_second": 5.0}
 """Default rate limits for real services. The document states none; a profile can change them."""
 
+_LONGEST_SHOWN, _MAX_DIGITS = 24, 4  # of an unknown name that is shown: it may be a key in the wrong place
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KEYLIKE = re.compile(r"(?i)key$|token|secret|password|credential")
 
@@ -69,7 +71,10 @@ def open_profile(name: str | None = None) -> Profile:
         raise InvalidProfile(problems)
     if table is None and not given_url:
         known = f" (known: {', '.join(tables)})" if tables else ""
-        raise InvalidProfile(f"no such profile in {path}{known}")  # it may be a key in the wrong place
+        source = "WORKBENCH_PROFILE: " if name == os.environ.get("WORKBENCH_PROFILE") else ""
+        like_a_key = len(name) > _LONGEST_SHOWN or sum(map(str.isdigit, name)) >= _MAX_DIGITS
+        named = "such profile" if like_a_key else f"profile {name!r}"
+        raise InvalidProfile(f"{source}no {named} in {path}{known}")
     profile = _read(name, dict(table or {}), path, problems)
     if problems:
         raise InvalidProfile(problems)

@@ -335,19 +335,19 @@ class BulkResult:
 
 @attrs.frozen(kw_only=True)
 class Finding:
-    """Evidence on one row with an unknown outcome; it is not proof."""
+    """What the events say about one row with an unknown outcome."""
 
     row: int
     key: str | None
     attempt: str | None  # id of the entry in the journal
-    found: str  # the journal entry, and events that may be an effect of the row
+    found: str  # what the events say
     events: int
-    proposal: str  # "done", or "look it up"
+    proposal: str  # the proven outcome, "done" or "not_sent", or "look it up"
     next_step: str
 
 
 class Findings(tuple[Finding, ...]):
-    """Evidence on each row of a run with an unknown outcome, in input order."""
+    """What the events say about each row of a run with an unknown outcome, in input order."""
 
     __slots__ = ()
     row_type = Finding
@@ -364,10 +364,9 @@ class Findings(tuple[Finding, ...]):
 
 
 def investigate(api: Any, run: BulkResult) -> Findings:
-    """Search the journal and the received events for evidence on rows with an unknown outcome.
+    """Return what the received events say about the rows with an unknown outcome, as `api.journal.evidence` does.
 
-    An event can belong to another call with the same values, and a missing event proves nothing. Record your decision
-    with `resume(…, resolved={row: "done"})`.
+    Record your decision with `resume(…, resolved={row: "done"})`.
 
     Args:
         run: The result of `run` or `resume`.
@@ -379,36 +378,24 @@ def investigate(api: Any, run: BulkResult) -> Findings:
     journal = journal_of(api)
     if journal is None:
         raise UsageError("investigate needs the journal of the calls; this client has none", of="bulk.investigate")
-    entries = {entry.id: entry for entry in journal}
-    requests = {row.number: row.request for row in run.plan.rows}
-    explained = {result.id for result in run if result.id is not None}  # events of rows that are done
+    unknown = run.unknown()
+    entries = [None if result.attempt is None else journal.get(result.attempt) for result in unknown]
+    evidence = journal.evidence_of([entry for entry in entries if entry is not None])
     findings = []
-    for unresolved in run.unknown():
-        entry = entries.get(unresolved.attempt or "")
-        if entry is None:
-            text, events = "no entry in this journal", []
-        else:
-            unexplained = [event for event in journal.evidence(entry.id) if event.body.id not in explained]
-            events = [event for event in unexplained if _fits(requests.get(unresolved.row), event.body)]
-            known = f"{entry.final_outcome.shown}{f': {entry.error}' if entry.error else ''}"
-            seen = ", ".join(f"{event.kind} {event.id}" for event in events[:3]) or "no event that fits"
-            text = f"journal: {known}; {seen}{' and more' if len(events) > 3 else ''}"
-        settled = entry is not None and entry.final_outcome is Outcome.DONE
+    for result, entry in zip(unknown, entries, strict=True):
+        seen = None if entry is None else next(evidence)
+        proven: str | None = None if seen is None else seen.outcome
+        if entry is not None and entry.resolution is not None:
+            proven = str(entry.final_outcome)
         findings.append(
             Finding(
-                row=unresolved.row,
-                key=unresolved.key,
-                attempt=unresolved.attempt,
-                found=text,
-                events=len(events),
-                proposal="done" if settled or len(events) == 1 else "look it up",
+                row=result.row,
+                key=result.key,
+                attempt=result.attempt,
+                found="no entry in this journal" if seen is None else seen.reason,
+                events=0 if seen is None else len(seen.events),
+                proposal=proven or "look it up",
                 next_step=next_step(run.operation),
             )
         )
     return Findings(findings)
-
-
-def _fits(request: object, body: object) -> bool:
-    """Return whether an event concerns the person in a request; the journal stores only masked values."""
-    pairs = [(getattr(request, name, None), getattr(body, name, None)) for name in ("email", "first_name", "last_name")]
-    return all(asked == seen for asked, seen in pairs if asked is not None and seen is not None)

@@ -13,6 +13,7 @@ import attrs
 
 from workbench.base.errors import InvalidRequest, Problem, UsageError, visible
 from workbench.base.schema import masks, walk
+from workbench.base.schema.checks import survey
 from workbench.base.schema.fields import Privacy
 from workbench.base.schema.readers import is_empty
 from workbench.base.schema.rules import Full
@@ -71,9 +72,9 @@ class InvalidRows(InvalidRequest):
     @property
     def frame(self) -> "pd.DataFrame":
         """Every problem as a DataFrame: row, column, rule, message, and what was found unless it may be private."""
-        from workbench.analysis.tables.frames import to_frame
+        import pandas as pd
 
-        return to_frame(self._found, of=RowProblem)
+        return pd.DataFrame([attrs.asdict(problem) for problem in self._found]).convert_dtypes()
 
 
 def sources_of(operation: Operation[..., Any], rows: object) -> list[Any]:
@@ -170,8 +171,8 @@ def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:
     """Write rejected rows with their reasons, in the format of the path's extension, readable by the owner only."""
     import pandas as pd
 
-    from workbench.analysis.tables.frames import guarded
     from workbench.base.system.files import write_file
+    from workbench.service.rendering.text import guarded
 
     rows = [{ROW: number, **_flat(source), REASONS: reasons} for number, (source, reasons) in rejected.items()]
     columns = dict.fromkeys(name for row in rows for name in row if name != REASONS)
@@ -353,7 +354,7 @@ def plan_of(
 def _digest(secret: bytes, operation: Operation[..., Any], request: object) -> str:
     """Return the digest of a request; empty if a value cannot be written as JSON, which is reported separately."""
     try:
-        text = dumps({"operation": operation.name, **converter().unstructure(request)})
+        text = dumps({"operation": operation.name, **survey(request, converter()).body})
     except (TypeError, ValueError):
         return ""
     return hmac.new(secret, text, hashlib.sha256).hexdigest()

@@ -3,50 +3,23 @@
 Text stays text, including leading zeros and `NA`. Empty cells are omitted. `FULL` means the full amount.
 """
 
-import csv
-import io
-import math
-import re
-import warnings
-import zipfile
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import date, datetime, time
-from decimal import Decimal
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from workbench.analysis.sheets.files import read_records
+from workbench.analysis.sheets.records import MAX_DEPTH
 from workbench.base.errors import InvalidRequest, Problem, UsageError, not_allowed, visible
-from workbench.base.schema import strict_json
 from workbench.base.schema.readers import value_of
 from workbench.base.schema.walk import Array, Boolean, Date, Integer, Member, Nested, Numeric, camel, members, snake
-from workbench.base.system.limits import (
-    MAX_RATIO,
-    LimitExceeded,
-    Limits,
-    limits,
-    too_large,
-    too_many_columns,
-    too_many_rows,
-)
+from workbench.base.system.limits import Limits, limits
+from workbench.runs.bulk.spreadsheets import damage
 from workbench.service.interface.table import OPERATIONS, Operation
 
 SHOWN = 20
 """Maximum number of problems listed."""
-MAX_DEPTH = 20
-"""Maximum number of dots in a column name; a request is three levels deep."""
-_SHEET_ROWS = 1_048_576
-_CELL = 100  # bytes of memory that a cell takes besides its text
-_ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)""")
-Rows = Iterator[tuple[int, Mapping[str, Any]]]
-_GUARDED = re.compile(r"'(?= *[=+\-@\t\r\n＝＋－＠]|')")
-"""Quote that `to_file` puts before text that a spreadsheet would run."""
-
-
-class BadSheet(LimitExceeded):
-    """A file that cannot be read as rows; `read_rows` raises it as InvalidRequest."""
 
 
 class Body(dict[str, Any]):
@@ -93,7 +66,7 @@ def read_rows(
 
     Raises:
         InvalidRequest: The file cannot be read, or its cells do not fit; `problems` name rows and columns.
-        FileNotFoundError: The file does not exist.
+        UsageError: The file cannot be read.
     """
     rows = raw_bodies(path, limits(Limits(), rows=max_rows, columns=max_columns, cell=max_cell, size=max_size))
     if operation is None:
@@ -106,19 +79,9 @@ def raw_bodies(path: str | Path, limits: Limits = Limits()) -> list[Body]:
 
     Raises:
         UsageError: The file cannot be read.
-        FileNotFoundError: The file does not exist.
+        UsageError: The file cannot be read.
     """
-    path = Path(path)
-    size = path.stat().st_size
-    if size > limits.file:
-        raise UsageError(f"{path.name} has {size:,} bytes (maximum {limits.file:,})")
-    read = _READERS.get(path.suffix.lower())
-    if read is None:
-        raise UsageError(f"{path.name}: unsupported file extension (supported: {', '.join(_READERS)})")
-    try:
-        return [Body(nested(row), number) for number, row in limited(read(path, limits), limits)]
-    except LimitExceeded as error:
-        raise UsageError(f"{path.name}: {error}") from None
+    return [Body(nested(row), number) for number, row in read_records(Path(path), limits)]
 
 
 def typed(rows: Iterable[Mapping[str, Any]], operation: object) -> list[Body]:
@@ -202,6 +165,8 @@ def _cell(member: Member, value: object) -> Any:
     """
     kind = member.kind
     if isinstance(value, str):
+        if (damaged := damage(member, value)) is not None:
+            raise ValueError(damaged)
         return value_of(member, value) if isinstance(kind, Integer | Boolean) else value
     number = isinstance(value, int) or type(value).__name__ in {"float", "Decimal"}
     if number and not isinstance(kind, Integer | Boolean | Numeric | Array | Nested):
@@ -237,223 +202,3 @@ def _snaked(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         (snake(k) if camel(snake(k)) == k else k): _snaked(v) if isinstance(v, Mapping) else v for k, v in row.items()
     }
-
-
-# -- files
-
-
-def limited(rows: Rows, limits: Limits) -> Rows:
-    """Yield rows until a limit is exceeded.
-
-    Raises:
-        BadSheet: A limit is exceeded; the message names it.
-    """
-    size = 0
-    for count, (number, row) in enumerate(rows, 1):
-        if count > limits.rows:
-            raise too_many_rows(count, limits)
-        if len(row) > limits.columns:
-            raise too_many_columns(len(row), limits)
-        for value in row.values():
-            length = len(value) if isinstance(value, str) else 0
-            if length > limits.cell:
-                raise BadSheet(f"row {number}: {length:,} characters in a cell (maximum max_cell={limits.cell:,})")
-            size += length + _CELL
-        if size > limits.size:
-            raise too_large(limits)
-        yield number, row
-
-
-def csv_rows(path: Path, limits: Limits) -> Rows:
-    """Yield the rows of a CSV file: UTF-8 with or without a byte order mark, separated by comma, semicolon or tab."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise BadSheet(f"line {line}: not UTF-8; save the file as UTF-8") from None
-    if "\0" in text:
-        raise BadSheet(f"line {text[: text.index(chr(0))].count(chr(10)) + 1}: holds a NUL character")
-    head = text.partition("\n")[0]
-    delimiter = max(",;\t", key=head.count)
-    before = csv.field_size_limit(limits.cell)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        names: list[str] | None = None
-        start = 1
-        for row in reader:
-            line, start = start, reader.line_num + 1
-            cells = [_GUARDED.sub("", cell, count=1) for cell in row]
-            if not any(cells):
-                continue
-            if names is None:
-                names = _names(cells, limits)
-                continue
-            if len(cells) > len(names):
-                raise BadSheet(f"line {line}: {len(cells)} cells for {len(names)} columns")
-            yield line, {name: cell for name, cell in zip(names, cells, strict=False) if cell != ""}
-    except csv.Error as error:
-        limit = f" (maximum max_cell={limits.cell:,})" if "field larger" in str(error) else ""
-        raise BadSheet(f"line {reader.line_num}: {error}{limit}") from None
-    finally:
-        csv.field_size_limit(before)
-
-
-def _names(cells: list[str], limits: Limits) -> list[str]:
-    names = [cell.strip() for cell in cells]
-    while names and not names[-1]:
-        names.pop()
-    if len(names) > limits.columns:
-        raise too_many_columns(len(names), limits)
-    if not all(names):
-        raise BadSheet("a column of the first line has no name")
-    twice = sorted(visible(name, 80) for name, count in Counter(names).items() if count > 1)
-    if twice:
-        raise BadSheet(f"duplicate column: {', '.join(twice)}")
-    return names
-
-
-def xlsx_rows(path: Path, limits: Limits) -> Rows:
-    """Yield the rows of the first sheet of an XLSX file: text as text, numbers as int or Decimal, dates as ISO text."""
-    import openpyxl  # only this format needs it
-
-    names: list[str] | None = None
-    number, before = 0, None
-    try:
-        with zipfile.ZipFile(path) as file:
-            _check_parts(file, limits)
-        with warnings.catch_warnings(action="ignore"), path.open("rb") as data:
-            sheet = openpyxl.load_workbook(data, read_only=True).worksheets[0]
-            for number, row in enumerate(sheet.iter_rows(max_row=_SHEET_ROWS), 1):
-                if row is before:  # an empty row that represents all missing ones; there may be a million
-                    continue
-                before = row
-                if len(row) > limits.columns:
-                    raise too_many_columns(len(row), limits)
-                cells = [_sheet_value(cell, number) for cell in row]
-                if all(value is None or value == "" for value in cells):
-                    continue
-                if names is None:
-                    names = _names(["" if value is None else str(value) for value in cells], limits)
-                    continue
-                given = {at: value for at, value in enumerate(cells) if value is not None and value != ""}
-                if max(given) >= len(names):
-                    raise BadSheet(f"row {number}: a cell is in a column without a name")
-                yield number, {names[at]: value for at, value in given.items()}
-    except LimitExceeded:
-        raise
-    except Exception as error:  # noqa: BLE001 - a file that is not trusted can make the reader fail in any way
-        where = f"after row {number}: " if number else ""
-        raise BadSheet(f"{where}not a readable XLSX file ({type(error).__name__})") from None
-
-
-def _check_parts(file: zipfile.ZipFile, limits: Limits) -> None:
-    """Check the parts of an XLSX file for excessive unpacked size and for entity declarations.
-
-    Raises:
-        BadSheet: A part is not allowed; the message gives the reason.
-    """
-    infos = file.infolist()
-    unpacked = sum(info.file_size for info in infos)
-    if unpacked > limits.size:
-        raise too_large(limits)
-    if any(info.file_size > MAX_RATIO * max(info.compress_size, 5_000) for info in infos):
-        raise BadSheet(f"unpacks to {unpacked:,} bytes, more than {MAX_RATIO} times its packed size")
-    for info in infos:
-        with file.open(info) as stream:
-            end = b""
-            while piece := stream.read(1_000_000):
-                if not end:
-                    declared = _ENCODING.search(piece[:200])
-                    other = declared is not None and declared[1].lower() not in (b"utf-8", b"us-ascii")
-                    if b"\0" in piece[:200] or piece[:2] in (b"\xfe\xff", b"\xff\xfe") or other:
-                        raise BadSheet("a part of the file is not UTF-8")  # declarations could hide in another encoding
-                if b"<!DOCTYPE" in end + piece or b"<!ENTITY" in end + piece:
-                    raise BadSheet("entity declarations are not read")
-                end = piece[-10:]
-
-
-def _sheet_value(cell: Any, row: int) -> Any:
-    value = cell.value
-    if cell.data_type == "f":
-        raise BadSheet(f"row {row}: a cell has a formula; replace it by its value")
-    if cell.data_type == "e":
-        raise BadSheet(f"row {row}: a cell has an error value")
-    if isinstance(value, datetime) and value.time() == time():
-        value = value.date()
-    if isinstance(value, date | time):
-        return value.isoformat()
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise BadSheet(f"row {row}: a cell has a number out of range")
-        return int(value) if value.is_integer() and abs(value) < 1e30 else Decimal(repr(value))
-    return value
-
-
-def parquet_rows(path: Path, limits: Limits) -> Rows:
-    """Yield the rows of a Parquet file; numbers stay numbers, text stays text."""
-    import pyarrow.parquet as pq
-
-    from workbench.analysis.tables.parquet import check_parquet
-
-    try:
-        with pq.ParquetFile(path) as file:
-            head = file.metadata
-            check_parquet(file, limits)
-            names = _names(file.schema_arrow.names, limits)
-            leaves = [head.schema.column(j) for j in range(head.num_columns)]
-            if lists := [visible(leaf.path, 80) for leaf in leaves if leaf.max_repetition_level]:
-                raise BadSheet(f"column {lists[0]} contains lists; a cell holds one value")
-            texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-        number = 0
-        # Repeated text is stored once in a dictionary, and once in memory.
-        with pq.ParquetFile(path, read_dictionary=texts) as file:
-            for batch in file.iter_batches(max(1, min(10_000, 200_000 // max(1, len(names))))):
-                for values in zip(*map(_column_values, batch.columns), strict=True):
-                    number += 1
-                    yield number, {n: v for n, v in zip(names, values, strict=True) if v is not None and v != ""}
-    except LimitExceeded:
-        raise
-    except Exception as error:  # noqa: BLE001 - a file that is not trusted can make the reader fail in any way
-        raise BadSheet(f"not a readable Parquet file ({type(error).__name__})") from None
-
-
-def _column_values(column: Any) -> list[Any]:
-    if not hasattr(column, "dictionary"):
-        return column.to_pylist()  # type: ignore[no-any-return]
-    dictionary = column.dictionary.to_pylist()
-    return [None if at is None else dictionary[at] for at in column.indices.to_pylist()]
-
-
-def _json(path: Path, limits: Limits) -> Rows:
-    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    try:
-        rows = strict_json.loads(data, max_depth=MAX_DEPTH + 1, max_values=limits.size // _CELL)
-    except strict_json.TooManyValues:
-        raise too_large(limits) from None
-    except strict_json.NotJson as error:
-        raise BadSheet(str(error)) from None
-    if not isinstance(rows, list):
-        raise BadSheet("must contain a list of objects")
-    for i, row in enumerate(rows, 1):
-        if not isinstance(row, Mapping):
-            raise BadSheet(f"item {i} is not an object")
-        yield i, row
-
-
-def _ndjson(path: Path, _: Limits) -> Rows:
-    for i, line in enumerate(path.read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            row = strict_json.loads(line, max_depth=MAX_DEPTH)
-        except strict_json.NotJson as error:
-            raise BadSheet(f"line {i}: {error}") from None
-        if not isinstance(row, Mapping):
-            raise BadSheet(f"line {i} is not an object")
-        yield i, row
-
-
-_READERS = {
-    ".csv": csv_rows, ".xlsx": xlsx_rows, ".parquet": parquet_rows, ".json": _json,
-    ".ndjson": _ndjson, ".jsonl": _ndjson,
-}  # fmt: skip

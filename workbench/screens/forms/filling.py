@@ -79,7 +79,7 @@ class Filling(Quiet):
             self._fill(lambda: self._of_file(str(file["name"]), bytes(file["content"])))
 
     def _of_file(self, name: str, data: bytes) -> Values:
-        """Return the members of a file: the request as JSON, as `workbench applications create --from` reads it."""
+        """Return the members of a file: the request as JSON, as `workbench users create --from` reads it."""
         self.message.value = ""
         if len(data) > MAX_BODY:
             raise UsageError(f"{visible(name, 200)} is larger than {MAX_BODY:,} bytes")

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from workbench.base.arguments import hide_arguments
 from workbench.base.errors import (
     AdviceWarning,
     DuplicateSuspected,
@@ -17,13 +18,11 @@ from workbench.base.errors import (
     UnreadableEffect,
     UsageError,
     WorkbenchError,
-    hide_arguments,
 )
 from workbench.base.remedies import worded_for
 from workbench.base.schema import walk
 from workbench.client.calls.base import BaseClient, journal_of
 from workbench.client.calls.client import refuse_async
-from workbench.client.calls.guards import Confirmation
 from workbench.screens.forms.answers import AnswerCard
 from workbench.screens.forms.draft import TICKS, Draft, Review
 from workbench.screens.forms.fields import help_of
@@ -31,6 +30,7 @@ from workbench.screens.forms.snippets import SNIPPETS, Script
 from workbench.screens.forms.view import FormView, State
 from workbench.screens.forms.widgets import Displayed, line
 from workbench.service import rendering
+from workbench.service.interface.effects import Confirmation
 from workbench.service.interface.table import Call
 from workbench.service.rendering.text import sentence
 

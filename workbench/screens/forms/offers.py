@@ -8,7 +8,7 @@ import attrs
 from workbench.base.schema.rules import FULL
 from workbench.base.schema.walk import members
 from workbench.client.session import sandbox_of
-from workbench.commands import command_of
+from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS
 from workbench.service.interface.vocabulary import EventApplicationStatus
 

@@ -16,11 +16,11 @@ from workbench.base.schema.readers import text_of
 from workbench.base.system.process import own_address
 from workbench.base.system.progress import ipython_shell
 from workbench.client.session import profile_of, sandbox_of
-from workbench.commands import command_of
 from workbench.runs.sequences import Sequence, param
 from workbench.runs.sequences.sequence import Parameter, Step
 from workbench.screens.forms.draft import Draft
 from workbench.screens.forms.widgets import button, row
+from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import PREFIX
 from workbench.service.rendering.show import curl as curl_command
 from workbench.service.rendering.show import python_arguments
@@ -44,7 +44,8 @@ def terminal(draft: Draft, api: Any = None) -> str:
     for path, leaf in draft.leaves.items():
         if path in draft.given:
             text = text_of(leaf.member, _masked(draft, path, draft.given[path]))
-            arguments += [f"--{path.replace('_', '-')}", shlex.quote(text)]
+            name, value = f"--{path.replace('_', '-')}", shlex.quote(text)
+            arguments += [f"{name}={value}"] if text.startswith("-") else [name, value]
     own = own_address()
     if (url := _url(api)) and (own is None or url != own.url):  # commands find the sandbox of their process themselves
         arguments += ["--url", url]

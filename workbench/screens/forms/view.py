@@ -8,7 +8,6 @@ import ipywidgets
 
 from workbench.base.errors import Problem, WorkbenchError
 from workbench.base.schema.walk import get_path
-from workbench.client.calls.guards import Confirmation, confirmation
 from workbench.client.calls.journal import what
 from workbench.screens.forms.answers import AnswerCard
 from workbench.screens.forms.draft import TICKS, Draft, Review
@@ -18,6 +17,7 @@ from workbench.screens.forms.snippets import Script, SnippetPanel
 from workbench.screens.forms.steps import Steps
 from workbench.screens.forms.widgets import Quiet, button, close, close_soon, headline, line, root, row
 from workbench.service import rendering
+from workbench.service.interface.effects import Confirmation
 from workbench.service.rendering.markup import isolated
 from workbench.service.rendering.text import sentence
 
@@ -180,7 +180,8 @@ class FormView(Quiet):
         """Return the text to type before this call in production; None if not required."""
         if self._api.environment != "production" or review.problems:
             return None
-        return confirmation(self._operation, review.record)
+        effect = self._operation.effect
+        return effect.confirm(review.record) if effect is not None else None
 
     def focus_problem(self) -> None:
         """Focus the first input that prevents sending."""

@@ -21,8 +21,9 @@ from workbench.base.errors import UsageError, WorkbenchError, visible
 from workbench.screens.panel import lists as things
 from workbench.screens.panel.lists import Column, Rows, Times
 from workbench.service import rendering
+from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import look, word
-from workbench.service.rendering.text import minor_digits, status_cell
+from workbench.service.rendering.text import status_cell
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - its hours are those of UTC
 _LONGEST = 500  # characters of a cell

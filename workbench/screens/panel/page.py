@@ -6,16 +6,17 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from workbench.base.errors import visible
 from workbench.base.system.files import write_file
 from workbench.screens.panel.listing import Listing, plain
 from workbench.screens.panel.lists import LINKED, Column, rows_of_frame
 from workbench.service import rendering
+from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import look, variables, word
 from workbench.service.rendering.markup import isolated
-from workbench.service.rendering.text import minor_digits, sentence, status_cell
+from workbench.service.rendering.text import sentence, status_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +35,6 @@ def to_file(
     path: str | Path,
     *,
     overwrite: bool = False,
-    formulas: Literal["guard", "keep"] = "guard",
     tz: str = "UTC",
     audit: bool = False,
 ) -> "Saved":
@@ -54,8 +54,6 @@ def to_file(
         of: Object to write. A panel is written with the lists that were read.
         path: The file to write. Its extension selects the format.
         overwrite: Replace the file if it exists.
-        formulas: In CSV files, put `'` before text that a spreadsheet would run ("guard"; `bulk.read_rows` removes it),
-            or leave it unchanged ("keep").
         tz: In XLSX files, the time zone of times.
         audit: Add a sheet with the source rows of each number of a report, as in `history.explain` (XLSX only).
 
@@ -67,10 +65,10 @@ def to_file(
     from workbench.analysis.tables.frames import to_file as to_table
 
     if isinstance(of, Mapping) and any(is_tabular(each) for each in of.values()):
-        return to_table(of, path, overwrite=overwrite, formulas=formulas, tz=tz, audit=audit)
+        return to_table(of, path, overwrite=overwrite, tz=tz, audit=audit)
     if audit or not str(path).lower().endswith(".html"):
         frame = of if is_tabular(of) else to_frame(of)
-        return to_table(frame, path, overwrite=overwrite, formulas=formulas, tz=tz, audit=audit)
+        return to_table(frame, path, overwrite=overwrite, tz=tz, audit=audit)
     path = Path(path)
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; pass overwrite=True to replace it")

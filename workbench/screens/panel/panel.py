@@ -12,7 +12,8 @@ from typing import Any
 
 import anywidget
 
-from workbench.base.errors import InvalidRequest, Problem, UsageError, WorkbenchError, hide_arguments, visible
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import InvalidRequest, Problem, UsageError, WorkbenchError, visible
 from workbench.base.schema.rules import iso_day
 from workbench.base.system.files import write_file
 from workbench.client.calls.base import BaseClient, context_of

@@ -2,8 +2,7 @@
 
 Text that looks like a private key is rejected before any other parsing, and is never shown, stored or logged. Invalid
 base58 or StrKey raises a plain ValueError. Only the sandbox and its demo wallets sign, with throw-away keys derived
-from a
-seed; the workbench never asks for a key of a real wallet.
+from a seed; the workbench never asks for a key of a real wallet.
 """
 
 import base64
@@ -14,9 +13,11 @@ import operator
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
-from workbench.base.errors import Problem, UsageError, hide_arguments
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import Problem, UsageError
+from workbench.service.chains import curves
+from workbench.service.chains.curves import HALF, ORDER, ed25519_public_key
 
 _ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _DIGIT = {character: value for value, character in enumerate(_ALPHABET)}
@@ -49,14 +50,6 @@ def eip55(address: str) -> str:
     digits = address[2:].lower()
     hashed = keccak256(digits.encode()).hex()
     return "0x" + "".join([d.upper() if h > "7" else d for d, h in zip(digits, hashed, strict=False)])
-
-
-def ed25519_public_key(secret: bytes) -> bytes:
-    """Return the 32-byte public key of a 32-byte Ed25519 seed."""
-    from nacl.bindings import crypto_sign_seed_keypair  # loaded when first used
-
-    public, _ = crypto_sign_seed_keypair(secret)
-    return public
 
 
 def base58_encode(data: bytes) -> str:
@@ -262,9 +255,8 @@ def _is_solana_secret(text: str) -> bool:
 
 # Signatures: secp256k1 (EVM, recoverable, 65 bytes r, s, v) and Ed25519 (Solana and Stellar, 64 bytes)
 
-_ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
 ED25519_PROGRAM = "Ed25519SigVerify111111111111111111111111111"
-_RECOVERY_IDS = {0: b"\0", 1: b"\1", 27: b"\0", 28: b"\1"}
+_PARITIES = {0: 0, 1: 1, 27: 0, 28: 1}  # of y, by v
 
 
 def recover(digest: bytes, signature: BytesLike) -> str:
@@ -276,26 +268,23 @@ def recover(digest: bytes, signature: BytesLike) -> str:
         UsageError: Not 65 bytes, v other than 0, 1, 27, 28, r or s out of range, s in the upper half of the range
             (a second form of each signature, which contracts reject), or no key fits.
     """
-    import coincurve  # loaded when first used
-
-    hashed = _digest(digest)
-    raw = canonical_signature(signature)
-    try:
-        key = coincurve.PublicKey.from_signature_and_message(raw[:64] + _RECOVERY_IDS[raw[64]], hashed, hasher=None)
-    except ValueError:
-        raise invalid("signature", "signature", "fits no key: it was not made over this message") from None
+    hashed, raw = _digest(digest), canonical_signature(signature)
+    r, s = int.from_bytes(raw[:32]), int.from_bytes(raw[32:64])
+    key = curves.recovered(hashed, r, s, _PARITIES[raw[64]])
+    if key is None:
+        raise invalid("signature", "signature", "fits no key: it was not made over this message")
     return _address(key)
 
 
 def canonical_signature(signature: BytesLike, path: str = "signature") -> bytes:
     """Validate a signature and return 65 bytes with v 27 or 28; forms that contracts reject raise an error."""
     raw = read_bytes(signature, 65, path)
-    if raw[64] not in _RECOVERY_IDS:
+    if raw[64] not in _PARITIES:
         raise invalid(path, "v", "ends in a v other than 27 and 28 (or 0 and 1)")
     r, s = int.from_bytes(raw[:32]), int.from_bytes(raw[32:64])
-    if not 0 < r < _ORDER or not 0 < s < _ORDER:
+    if not 0 < r < ORDER or not 0 < s < ORDER:
         raise invalid(path, "range", "has an r or s out of range")
-    if s > _ORDER // 2:
+    if s > HALF:
         raise invalid(
             path, "malleable", "is malleable: its s is in the upper half of the range, which contracts refuse"
         )
@@ -304,33 +293,31 @@ def canonical_signature(signature: BytesLike, path: str = "signature") -> bytes:
 
 def sign(digest: bytes, secret: bytes) -> bytes:
     """Sign a digest with a throw-away key (sandbox only); return 65 bytes with v 27 or 28."""
-    import coincurve
-
-    raw: bytes = coincurve.PrivateKey(secret).sign_recoverable(_digest(digest), hasher=None)
-    return raw[:64] + bytes([27 + raw[64]])
+    public_address(secret)  # refuses what is no key
+    r, s, is_odd = curves.signed(_digest(digest), secret)
+    return r.to_bytes(32) + s.to_bytes(32) + bytes([27 + is_odd])
 
 
 def public_address(secret: bytes) -> str:
     """Return the EVM address (EIP-55) of a throw-away key."""
-    import coincurve
-
-    return _address(coincurve.PrivateKey(secret).public_key)
+    key = curves.public_point(secret) if len(secret) == 32 else None
+    if key is None:
+        raise invalid("secret", "range", "is not a key: 32 bytes, above 0 and below the order of the curve")
+    return _address(key)
 
 
 def derive_secret(seed: bytes, *labels: str) -> bytes:
     """Derive a throw-away 32-byte key from a seed and labels, deterministic and valid on every chain."""
     label = "".join(f"{len(text)}:{text}" for text in labels).encode()
     hashes = (hmac.digest(seed, label + bytes([attempt]), "sha256") for attempt in range(256))
-    return next(hash_ for hash_ in hashes if 0 < int.from_bytes(hash_) < _ORDER)  # nearly always the first
+    return next(hash_ for hash_ in hashes if 0 < int.from_bytes(hash_) < ORDER)  # nearly always the first
 
 
 def sign_ed25519(message: bytes, secret: bytes) -> bytes:
     """Sign with a throw-away Ed25519 seed (sandbox only); return 64 bytes."""
-    from nacl.signing import SigningKey  # loaded when first used
-
     if len(secret) != 32:
         raise UsageError([Problem("secret", "length", "must be 32 bytes")], of="sign_ed25519")
-    return SigningKey(secret).sign(message).signature
+    return curves.ed25519_signed(message, secret)
 
 
 def verify_ed25519(public_key: BytesLike, message: bytes, signature: BytesLike) -> bool:
@@ -341,14 +328,7 @@ def verify_ed25519(public_key: BytesLike, message: bytes, signature: BytesLike) 
     """
     key = read_bytes(public_key, 32, "publicKey")
     raw = read_bytes(signature, 64, "signature")
-    from nacl.exceptions import BadSignatureError
-    from nacl.signing import VerifyKey
-
-    try:
-        VerifyKey(key).verify(message, raw)
-    except BadSignatureError:
-        return False
-    return True
+    return curves.ed25519_verifies(key, message, raw)
 
 
 def ed25519_instruction(public_key: BytesLike, message: bytes, signature: BytesLike) -> bytes:
@@ -369,5 +349,6 @@ def _digest(digest: object) -> bytes:
     return digest
 
 
-def _address(key: Any) -> str:
-    return eip55("0x" + keccak256(key.format(compressed=False)[1:])[12:].hex())
+def _address(key: tuple[int, int]) -> str:
+    x, y = key
+    return eip55("0x" + keccak256(x.to_bytes(32) + y.to_bytes(32))[12:].hex())

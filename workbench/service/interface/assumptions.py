@@ -688,8 +688,30 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "account_words",
             "create_payment_account",
-            "currency, rail and bankAccountType accept any text",
+            "rail and bankAccountType accept any text",
             "allowed values other than the observed ones are not shown",
+        ),
+        Behavior(
+            "account_currency",
+            "create_payment_account",
+            "a currency is three lower-case letters, and only usd is supported",
+            "usd is the only observed value",
+            documented=("usd",),
+            others=(("usd", "eur"), ANY),
+        ),
+        Behavior(
+            "routing_number_format",
+            "create_payment_account",
+            "a routing number has nine digits, as those of banks in the United States",
+            "the document calls it text, and usd is the only observed currency",
+        ),
+        Behavior(
+            "account_error_text",
+            "create_payment_account",
+            "an invalid account is answered with Invalid request alone; True adds what is wrong",
+            "the document gives these words, and no example of an invalid account",
+            documented=False,
+            observed=True,
         ),
         # requests in general
         Behavior(
@@ -939,11 +961,11 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_event_id",
             "events",
-            "the events of a refund have the id of the refunded transaction; or a separate id",
+            "the events of a refund have an id of their own; or that of the refunded transaction",
             "the events of transactions are not shown",
             LIVE,
-            documented="transaction",
-            observed="own",
+            documented="own",
+            others=("transaction",),
         ),
         Behavior(
             "refund_event_created",
@@ -952,8 +974,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "created amounts, their updates and what completions add to them misses refunds",
             "the events of transactions are not shown",
             LIVE,
-            documented=False,
-            observed=True,
+            documented=True,
+            others=(False,),
         ),
         Behavior(
             "previously_authorized",

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, get_args
 import cattrs
 
 from workbench.base.errors import MAX_PROBLEMS, InvalidRequest, Problem, first_problems, visible
-from workbench.base.schema import strict_json, walk
+from workbench.base.schema import checks, strict_json, walk
 from workbench.base.schema.fields import Answer
 from workbench.base.schema.readers import (
     READERS,
@@ -266,9 +266,7 @@ class Converter(cattrs.Converter):
 
         An address taken from an answer is sent without its `extra`; only documented members are sent.
         """
-        body = self.unstructure(request)
-        path = {name: body.pop(name) for name in placeholders(operation.path) if name in body}
-        return path, body
+        return written(operation, checks.survey(request, self))
 
     def read_request(
         self,
@@ -395,6 +393,13 @@ def _users_reader(hook: Hook, cls: type[Any]) -> Reader:
 def _read_scalar(kind: Kind, value: object, _: object) -> Any:
     read = READERS[kind](value)
     return read.value if isinstance(read, Unusual) else read
+
+
+def written(operation: Operation[..., Any], seen: checks.Survey) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return a surveyed request as its path parameters, and the members of its query or body."""
+    body = dict(seen.body)
+    path = {name: body.pop(name) for name in placeholders(operation.path) if name in body}
+    return path, body
 
 
 @cache

@@ -42,3 +42,14 @@ NICKNAME = Rule(max_length=64)
 ACCOUNT_NUMBER = Rule(format="account-number")
 TEXT_EVIDENCE = Rule(max_length=65535, format="long-text")
 DIGITS = Rule(pattern=r"^[0-9]+$", max_length=78, says='whole digits as text, such as "2500"')
+
+_NO_MINOR_UNIT = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
+_THREE_DIGITS = "BHD IQD JOD KWD LYD OMR TND"
+_MINOR_DIGITS = {
+    **dict.fromkeys(_NO_MINOR_UNIT.split(), 0), **dict.fromkeys(_THREE_DIGITS.split(), 3), "CLF": 4, "UYW": 4
+}  # fmt: skip
+
+
+def minor_digits(currency: str | None) -> int:
+    """Return the number of decimal places of a currency (ISO 4217): 2 for USD, 0 for JPY."""
+    return _MINOR_DIGITS.get((currency or "USD").upper(), 2)

@@ -1,26 +1,29 @@
 """OpenAPI 3.1 document of the interface, generated from the operation table.
 
-Requests are described as strictly as `checks.problems` checks them, except that unknown members are allowed, because
-the
-service ignores them. Responses are described loosely: patterns and lengths become `x-pattern` and `x-maxLength`, and
-enums
-allow any text, so that no tool rejects an answer for them. Assumptions carry `x-assumed` with the reason. Bodies and
-parameters have fictitious examples.
+Requests are described as strictly as `checks.problems` checks them, except for unknown members, which the service
+ignores, for blanks in email addresses and for the form of IP addresses. Responses are described loosely: patterns and
+lengths become `x-pattern` and `x-maxLength`, and enums allow any text, so that no tool rejects an answer for them.
+Assumptions carry `x-assumed` with the reason. Bodies and parameters have fictitious examples.
+
+What generators of clients understand differently is avoided: patterns escape characters by two digits, whole numbers
+have 64 bits, decimal texts no format, and a member with a default has `x-default`, since some tools take a `default`
+for a promise that the member is there.
 """
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 from workbench.base.schema import strict_json, walk
 from workbench.base.schema.fields import Privacy, Reason
-from workbench.base.schema.rules import EMAIL_ADDRESS, UUID, CrossRule, OneOf, When
-from workbench.base.schema.walk import Kind, Member, cross_rules, member, members
+from workbench.base.schema.rules import UUID, CrossRule, OneOf, When
+from workbench.base.schema.walk import Kind, Member, cross_rules, member, members, record_of
 from workbench.service.interface.assumptions import BEHAVIORS
 from workbench.service.interface.convert import Converter, converter, placeholders
 from workbench.service.interface.events import EVENT_KINDS, Event, EventKind
 from workbench.service.interface.examples import example, example_of
-from workbench.service.interface.people import Address
+from workbench.service.interface.people import Address, User
 from workbench.service.interface.table import KEY_HEADER, KEY_REUSED, LIMITED, OPERATIONS, VERSION, Failure, Operation
 
 Schema = dict[str, Any]
@@ -28,9 +31,10 @@ Schema = dict[str, Any]
 LARGEST = 2**53 - 1
 """Largest whole number that every JSON reader preserves. Assumed: see the behavior `whole_numbers`."""
 
-_PATTERNS = {"uuid": f"^{UUID.pattern}$", "email": f"^{EMAIL_ADDRESS.pattern}$"}
+_NO_BLANK = r"[^@\x00-\x20\x7f]+"
+_PATTERNS = {"uuid": f"^{UUID.pattern}$", "email": f"^{_NO_BLANK}@{_NO_BLANK}$", "ip": r"^[0-9A-Fa-f.:]{2,45}$"}
 """Patterns of formats that tools interpret differently."""
-_NO_NUL = r"^[^\u0000]*$"
+_NO_NUL = r"^[^\x00]*$"
 
 _LINKS = (
     ("simulate_authorization", "simulate_reversal", "transaction_id", "transactionId"),
@@ -61,6 +65,7 @@ def document(
     for operation in (*OPERATIONS.values(), *more):
         paths.setdefault(operation.path, {})[operation.method.lower()] = builder.operation(operation)
     webhooks = {kind.name: {"post": builder.event(kind)} for kind in EVENT_KINDS.values()}
+    builder.add_extra_members()
     builder.schemas["Event"] = {"oneOf": [_ref(_event_name(kind)) for kind in EVENT_KINDS.values()]}
     keys: list[Schema] = [{"ApiKey": []}, *([{"Bearer": []}] if builder.settings.get("bearer_keys") else [])]
     tags = dict.fromkeys(
@@ -123,7 +128,9 @@ class _Document:
         elif rest:
             self.schemas[cls.__name__] = schema = self._record(cls, rest, sent=True)
             if operation is OPERATIONS["simulate_authorization"] and "currency" in self.settings:
-                schema["properties"]["currency"]["enum"] = list(self.settings["currency"])
+                currency = schema["properties"]["currency"]
+                del currency["pattern"]
+                currency["enum"] = list(self.settings["currency"])
             if operation is OPERATIONS["simulate_refund"] and self.settings.get("refund_amount_omitted") == "400":
                 schema["required"] = ["amount"]
             _, body = self.converter.write_request(operation, example(cls))
@@ -182,6 +189,42 @@ class _Document:
             "requestBody": {"required": True, **_json(_ref(_event_name(kind)), event)},
             "responses": {"2XX": {"description": "Received"}},
         }
+
+    def add_extra_members(self) -> None:
+        """Add the members to answers and events that the settings of a sandbox add."""
+        places: dict[str, Mapping[str, Any]] = dict(self.settings.get("extra_members", {}))
+        for place, added in places.items():
+            name, *path = place.split("/")
+            cls = (
+                EVENT_KINDS[name].body
+                if name in EVENT_KINDS
+                else OPERATIONS[name].answer
+                if name in OPERATIONS
+                else None
+            )
+            self._extend(cls, path, added, "extra_members")
+        if self.settings.get("user_terms_shown"):
+            self._extend(User, [], {"isTermsOfServiceAccepted": True}, "user_terms_shown")
+        for added in self.settings.get("error_bodies", {}).values():
+            self._add("Error", added, "error_bodies")
+
+    def _extend(self, cls: type[Any] | None, path: list[str], added: Mapping[str, Any], assumption_id: str) -> None:
+        for name in path:
+            field = (
+                next((row for row in members(cls) if self.converter.wire_name(cls, row) == name), None) if cls else None
+            )
+            cls = record_of(field.kind) if field is not None else None
+        if cls is not None and cls.__name__ in self.schemas:
+            self._add(cls.__name__, added, assumption_id)
+
+    def _add(self, name: str, added: Mapping[str, Any], assumption_id: str) -> None:
+        schema = self.schemas[name]
+        properties = {
+            member: {**_schema_of(value), **_assumed_behavior(assumption_id)}
+            for member, value in added.items()
+            if member not in schema["properties"]
+        }
+        self.schemas[name] = {**schema, "properties": {**schema["properties"], **properties}}
 
     def _parameter(self, cls: type[Any], field: Member, where: str) -> Schema:
         return {
@@ -249,7 +292,8 @@ class _Document:
             described["x-unit"] = field.about.rule.unit
         if field.about.privacy is not Privacy.OPEN:
             described["x-privacy"] = field.about.privacy.value
-        return described | _otherwise(field) | _assumed(field.about.assumed)
+        default = {f"x-{name}": value for name, value in _otherwise(field).items()}
+        return described | default | _assumed(field.about.assumed)
 
     def _schema(self, kind: Kind, field: Member, sent: bool) -> Schema:
         rule, loose = field.about.rule, "" if sent else "x-"
@@ -266,13 +310,13 @@ class _Document:
                 return known if sent else {"title": f"Any{enum.__name__}", "anyOf": [known, {"type": "string"}]}
             case walk.Integer() if sent:
                 low = {} if rule.minimum is None else {"minimum": rule.minimum}
-                number = {"type": "integer", **low, "maximum": LARGEST if rule.maximum is None else rule.maximum}
+                number = {**_INTEGER, **low, "maximum": LARGEST if rule.maximum is None else rule.maximum}
                 return {"anyOf": [{"type": "string", "pattern": "^0*[1-9][0-9]*$"}, number]} if kind.text else number
             case walk.Text() | walk.Date():
                 form = rule.format if rule.format in _FORMATS else None
-                if sent and rule.format == "ip":
-                    return {"anyOf": [{"type": "string", "format": "ipv4"}, {"type": "string", "format": "ipv6"}]}
                 pattern = rule.pattern or (_PATTERNS.get(rule.format or "", _NO_NUL) if sent else None)
+                if form == "date":  # some tools read the text as a date first, which has no pattern
+                    pattern = None
                 limits = {"pattern": pattern, "minLength": rule.min_length, "maxLength": rule.max_length}
                 return {
                     "type": ["string", "null"] if field.about.nullable and not sent else "string",
@@ -282,25 +326,40 @@ class _Document:
         return _PLAIN[kind]
 
 
+_INTEGER: Schema = {"type": "integer", "format": "int64"}
 _FORMATS = {"uuid", "date"}  # that of email is another one in each tool, and models write a `password` as asterisks
 ERROR_SCHEMA: Schema = {
     "type": "object",
     "description": "Error body. Source: Errors.",
-    "properties": {"statusCode": {"type": "integer"}, "error": {"type": "string"}, "message": {"type": "string"}},
+    "properties": {"statusCode": _INTEGER, "error": {"type": "string"}, "message": {"type": "string"}},
     "required": ["statusCode", "error", "message"],
 }
 
 
 _PLAIN: Mapping[Kind, Schema] = {
-    walk.Integer(): {"type": "integer"},
+    walk.Integer(): _INTEGER,
     walk.Integer(text=True): {"type": "string"},
     walk.Boolean(): {"type": "boolean"},
-    walk.DecimalNumber(text=True): {"type": "string", "format": "decimal"},
+    walk.DecimalNumber(text=True): {"type": "string", "x-format": "decimal"},
     walk.DecimalNumber(text=False): {"type": "number"},
     walk.Numeric(): {"type": "number"},
     walk.DateTime(): {"type": "string", "format": "date-time"},
     walk.Untyped(): {},
 }
+
+
+def _schema_of(value: object) -> Schema:
+    """Return the type of a value that a setting adds."""
+    match value:
+        case bool():
+            return {"type": "boolean"}
+        case int():
+            return _INTEGER
+        case float() | Decimal():
+            return {"type": "number"}
+        case str():
+            return {"type": "string"}
+    return {}
 
 
 def _event_name(kind: EventKind) -> str:

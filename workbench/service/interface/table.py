@@ -12,10 +12,13 @@ from urllib.parse import quote, urlencode
 
 import attrs
 
-from workbench.base.errors import STATUSES, ApiError, InvalidArguments, hide_arguments
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import STATUSES, ApiError, InvalidArguments
 from workbench.base.schema import walk
 from workbench.base.schema.fields import ONCE, WIDELY, Reason
+from workbench.service.interface import effects
 from workbench.service.interface.contracts import IssuingContract, ListContracts, SignWithdrawal, WithdrawalSignature
+from workbench.service.interface.effects import Effect
 from workbench.service.interface.people import (
     CompanyApplication,
     CreatePaymentAccount,
@@ -119,9 +122,9 @@ class Operation(Generic[P, R]):
     takes: Callable[P, Any]
     returns: type[R]
     source: str
+    effect: Effect | None  # what calling it may change or authorize; None: a read
     # Of the client's method and the operationId: that of the request.
     name: str = attrs.field(default=attrs.Factory(lambda row: walk.snake(row.request.__name__), takes_self=True))
-    effect: bool = True  # whether calling it may change something, or authorize it
     roles: frozenset[Role] = frozenset()
     sandbox_only: bool = False
     failures: tuple[Failure, ...] = ()
@@ -299,7 +302,7 @@ class Operations:
         path="/issuing/tenants/contracts",
         takes=ListContracts,
         returns=list[IssuingContract],
-        effect=False,
+        effect=None,
         failures=(UNAUTHORIZED, NO_CORPORATE_CARDS, TEAM_NOT_FOUND, SERVER_FAILURE),
         source="Endpoints 1",
     )
@@ -309,6 +312,7 @@ class Operations:
         path="/issuing/tenants/signatures/withdrawals",
         takes=SignWithdrawal,
         returns=WithdrawalSignature,
+        effect=effects.SIGN_WITHDRAWAL,
         roles=frozenset({Role.CONTRACTS_AND_SIGNATURES_WRITE}),
         failures=(
             _bad(WITHDRAWAL),
@@ -329,6 +333,7 @@ class Operations:
         path="/simulate/transactions/authorize",
         takes=SimulateAuthorization,
         returns=SimulatedTransaction,
+        effect=effects.SIMULATE_AUTHORIZATION,
         sandbox_only=True,
         failures=(_bad(SIMULATION), CARD_NOT_ACTIVE, UNAUTHORIZED, _unknown("Card", SIMULATION), NOT_IN_PRODUCTION),
         source="Endpoints 3",
@@ -339,6 +344,7 @@ class Operations:
         path="/simulate/transactions/{transactionId}/reverse",
         takes=SimulateReversal,
         returns=SimulatedTransaction,
+        effect=effects.SIMULATE_REVERSAL,
         sandbox_only=True,
         failures=CHANGED,
         source="Endpoints 4",
@@ -349,6 +355,7 @@ class Operations:
         path="/simulate/transactions/{transactionId}/refund",
         takes=SimulateRefund,
         returns=SimulatedTransaction,
+        effect=effects.SIMULATE_REFUND,
         sandbox_only=True,
         failures=CHANGED,
         source="Endpoints 5",
@@ -359,6 +366,7 @@ class Operations:
         path="/payment-accounts",
         takes=CreatePaymentAccount,
         returns=PaymentAccount,
+        effect=effects.CREATE_PAYMENT_ACCOUNT,
         failures=(INVALID_ACCOUNT, UNAUTHORIZED, FORBIDDEN, TEAM_NOT_FOUND, SERVER_FAILURE),
         source="Endpoints 6",
         assumed=Reason("the success status code is not shown; 200 is taken, any 2xx is read"),
@@ -369,6 +377,7 @@ class Operations:
         path="/payment-accounts/{paymentAccountId}",
         takes=DeletePaymentAccount,
         returns=Deletion,
+        effect=effects.DELETE_PAYMENT_ACCOUNT,
         failures=(_bad(), UNAUTHORIZED, FORBIDDEN, ACCOUNT_NOT_FOUND, SERVER_FAILURE),
         success=204,
         source="Endpoints 7",
@@ -380,6 +389,7 @@ class Operations:
         path="/issuing/users/{userId}",
         takes=UpdateUser,
         returns=User,
+        effect=effects.UPDATE_USER,
         failures=(_bad(), WALLET_FIXED, UNAUTHORIZED, _unknown("User"), DUPLICATE_EXTERNAL_ID),
         source="Endpoints 8",
     )
@@ -389,6 +399,7 @@ class Operations:
         path="/issuing/applications/company/{companyId}/ubo/{uboId}",
         takes=UpdateUbo,
         returns=CompanyApplication,
+        effect=effects.UPDATE_UBO,
         failures=(_bad(), UNAUTHORIZED, _unknown("Company"), _unknown("Owner")),
         source="Endpoints 9",
     )
@@ -398,6 +409,7 @@ class Operations:
         path="/issuing/disputes/{disputeId}",
         takes=UpdateDispute,
         returns=Dispute,
+        effect=effects.UPDATE_DISPUTE,
         failures=(_bad(), DISPUTE_STATE, UNAUTHORIZED, _unknown("Dispute")),
         source="Endpoints 10",
         assumed=Reason("the response body is not shown; a dispute is expected, an empty body is accepted too", WIDELY),
@@ -408,6 +420,7 @@ class Operations:
         path="/issuing/applications/user",
         takes=CreateUserApplication,
         returns=User,
+        effect=effects.CREATE_USER_APPLICATION,
         failures=(_bad(), UNAUTHORIZED, FORBIDDEN, _unknown("User"), FILED_ALREADY, DUPLICATE_EXTERNAL_ID),
         source="Endpoints 11",
     )
@@ -417,7 +430,7 @@ class Operations:
         path="/issuing/rewards/activity",
         takes=ListRewardsActivity,
         returns=RewardsActivity,
-        effect=False,
+        effect=None,
         roles=frozenset({Role.REWARDS_READ}),
         failures=(_bad(), UNAUTHORIZED, MISSING_ROLE, _unknown("User")),
         source="Endpoints 12",

@@ -23,17 +23,32 @@ from workbench.base.remedies import Remedy
 from workbench.base.schema.fields import OPEN
 from workbench.base.schema.rules import Full
 from workbench.base.schema.walk import Member
+from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import look, paint, word
 
 MAX_ROWS = 200
 """Default maximum number of rows shown; the others are counted."""
 
 
+def _line(text: str) -> str:
+    """Return text without control and direction characters, which a terminal or a page would obey."""
+    return text if text.isprintable() else visible(text)
+
+
+def _each_line(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(map(_line, texts))
+
+
+def _lines(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return texts with their line breaks, and without other control characters."""
+    return tuple("\n".join(map(_line, text.split("\n"))) for text in texts)
+
+
 @attrs.frozen
 class Cell:
     """One value: its printable lines, and its role ("text", "number", "private", "status:approved"…)."""
 
-    lines: tuple[str, ...]
+    lines: tuple[str, ...] = attrs.field(converter=_each_line)
     role: str = "text"
 
     @property
@@ -56,12 +71,12 @@ class Row:
 class Sheet:
     """One object: a title, an optional status, text, verbatim lines of code, labeled rows and notes."""
 
-    title: str
+    title: str = attrs.field(converter=_line)
     status: Cell | None = None
-    words: tuple[str, ...] = ()
-    code: tuple[str, ...] = ()
+    words: tuple[str, ...] = attrs.field(default=(), converter=_lines)
+    code: tuple[str, ...] = attrs.field(default=(), converter=_lines)
     rows: tuple[Row, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = attrs.field(default=(), converter=_lines)
     state: tuple[str, str] | None = None  # kind of record and its current state, which HTML shows as a diagram
 
     @property
@@ -74,11 +89,11 @@ class Sheet:
 class Grid:
     """A table: columns and rows of cells. `total` includes the rows that are not shown."""
 
-    title: str
-    columns: tuple[str, ...]
+    title: str = attrs.field(converter=_line)
+    columns: tuple[str, ...] = attrs.field(converter=_each_line)
     rows: tuple[tuple[Cell, ...], ...]
     total: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = attrs.field(default=(), converter=_lines)
 
 
 Block = Cell | Sheet | Grid
@@ -96,18 +111,6 @@ TEST_CHAINS = frozenset({11155111, 43113, 80002, 84532, 901, 902, 1501})
 """Test chains, on which deposits of real funds are lost. Source: Assumed behavior."""
 
 NO_FUNDS = "SANDBOX, do not send funds"
-
-
-_NO_MINOR_UNIT = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
-_THREE_DIGITS = "BHD IQD JOD KWD LYD OMR TND"
-_MINOR_DIGITS = {
-    **dict.fromkeys(_NO_MINOR_UNIT.split(), 0), **dict.fromkeys(_THREE_DIGITS.split(), 3), "CLF": 4, "UYW": 4
-}  # fmt: skip
-
-
-def minor_digits(currency: str | None) -> int:
-    """Return the number of decimal places of a currency (ISO 4217): 2 for USD, 0 for JPY."""
-    return _MINOR_DIGITS.get((currency or "USD").upper(), 2)
 
 
 _ABBREVIATIONS = re.compile(r"\b(id|ip|mcc|ubo)\b")
@@ -212,9 +215,11 @@ FORMULA = "=+-@\t\r\n＝＋－＠"
 """Characters that start a formula in spreadsheets, including full-width forms."""
 
 
-def guarded(text: str) -> str:
-    """Return text for a CSV cell, escaped if a spreadsheet would run it as a formula."""
-    return f"'{text}" if text and text[0] in FORMULA else text
+def guarded(value: object) -> Any:
+    """Return a value for a CSV cell, with `'` before text that a spreadsheet would run; readers of files remove it."""
+    if not isinstance(value, str):
+        return value
+    return f"'{value}" if value.lstrip(" ")[:1] in set(FORMULA) or value[:1] == "'" else value
 
 
 Paint = Callable[[str, str], str]

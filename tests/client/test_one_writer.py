@@ -1,0 +1,114 @@
+"""What is sent is what is shown: wire, dry run, journal, snippet, recording and an agent's question say the same."""
+
+import json
+import re
+import shlex
+import warnings
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import workbench as wb
+from tests.client.doubles import Service, client_on
+from tests.strategies import requests
+from workbench.base.schema import walk
+from workbench.base.schema.fields import OPEN
+from workbench.client.calls.guards import confirmation_text
+from workbench.client.calls.request_checks import path_problems
+from workbench.service.interface.convert import converter
+from workbench.service.interface.table import OPERATIONS, Operation
+from workbench.service.rendering.show import curl
+
+ROWS = list(OPERATIONS.values())
+
+
+def _sent(operation: Operation[..., Any], request: object) -> tuple[dict[str, Any], dict[str, Any], Any]:
+    """Send a request and return its path parameters, its query or body as sent, and the client."""
+    service = Service(httpx.Response(500))
+    client = client_on(service, journal=None)
+    with pytest.raises(wb.WorkbenchError), warnings.catch_warnings(action="ignore"):
+        client.allowing(masked_value=True, unusual_text=True, unverified_address=True).send(request)
+    sent = service.requests[0]
+    path = operation.in_path(sent.url.raw_path.decode().partition("?")[0].removeprefix("/v1")) or {}
+    path = {name: unquote(value) for name, value in path.items()}
+    if operation.in_query:
+        return path, dict(parse_qsl(sent.url.query.decode(), keep_blank_values=True)), client
+    return path, json.loads(sent.content) if sent.content else {}, client
+
+
+def _open(cls: type[Any], written: dict[str, Any]) -> dict[str, Any]:
+    """Return the members that are not private, nested ones by dotted paths."""
+    members: dict[str, Any] = {}
+    for member in walk.members(cls):
+        value = written.get(member.wire)
+        if member.wire not in written:
+            continue
+        inner = walk.record_of(member.kind)
+        if inner is not None and isinstance(value, dict):
+            members |= {f"{member.wire}.{name}": nested for name, nested in _open(inner, value).items()}
+        elif inner is None and member.about.privacy is OPEN:
+            members[member.wire] = value
+    return members
+
+
+def _as_text(written: dict[str, Any]) -> dict[str, str]:
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in written.items()}
+
+
+@pytest.mark.parametrize("operation", ROWS, ids=lambda row: row.name)
+@pytest.mark.slow
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(data=st.data())
+def test_the_wire_is_what_is_shown(operation: Operation[..., Any], data: st.DataObject) -> None:
+    """Of any request: types and spellings are those of the bytes that leave."""
+    request = data.draw(requests(operation))
+    assume(operation.name != "update_dispute" or not path_problems(operation, request))
+    path, sent, client = _sent(operation, request)
+    shown_path, shown = converter().write_request(operation, request)
+
+    assert shown_path == path
+    assert (_as_text(shown) if operation.in_query else shown) == sent
+    if operation.effect is None:
+        return
+    (entry,) = client.journal
+    of_journal = {name: value for name, value in _open(operation.request, entry.request).items() if name not in path}
+    expected = _open(operation.request, sent)
+    assert (_as_text(of_journal) if operation.in_query else of_journal) == expected
+    lines = dict(line.partition(": ")[::2] for line in confirmation_text(operation, request, "host").splitlines()[1:])
+    for name, value in _open(operation.request, shown).items():
+        asked = lines.get(name)
+        if isinstance(value, str) and value.isascii() and value.isprintable() and asked is not None:
+            assert json.loads(asked) == value
+    command = curl(operation, request, base_url="https://host/v1", converter=converter(), reveal=True)
+    assert operation.in_query or operation.method == "DELETE" or _body(command) == sent
+
+
+def _body(command: str) -> Any:
+    """Return the body of a curl command."""
+    return json.loads(shlex.split(command)[-1])
+
+
+def test_a_chain_id_is_text_everywhere(tmp_path: Path) -> None:
+    """The member that left as a number: in the body, the journal, the question, the snippet and the recording."""
+    request = OPERATIONS["create_user_application"].request(
+        persona_share_token="token", ip_address="203.0.113.5", occupation="Engineer", annual_salary="1",
+        account_purpose="Everyday", expected_monthly_volume="1", chain_id=84532,
+        contract_address="0x52908400098527886E0F7030069857D2E4169EE7",
+    )  # fmt: skip
+    operation = OPERATIONS["create_user_application"]
+    _, sent, client = _sent(operation, request)
+    api = wb.connect()
+    with wb.testing.record(api, tmp_path / "calls.har"):
+        api.send(request)
+    recorded = json.loads((tmp_path / "calls.har").read_text())["log"]["entries"][0]["request"]["postData"]["text"]
+
+    assert sent["chainId"] == "84532"
+    assert json.loads(recorded)["chainId"] == "84532"
+    assert [entry.request["chainId"] for entry in client.journal] == ["84532"]
+    assert 'chainId: "84532"' in confirmation_text(operation, request, "host")
+    assert re.search('"chainId": ?"84532"', curl(operation, request, base_url="x", converter=converter()))

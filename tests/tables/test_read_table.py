@@ -1,0 +1,296 @@
+"""One reader for files of any program: a value is right, or the file is refused with a question or a problem."""
+
+import random
+import shutil
+import subprocess
+import tomllib
+from contextlib import suppress
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import workbench as wb
+from tests.tables import bank_files
+from tests.tables.bank_files import COUNTRIES, FILES, Style, Truth, answers, expected, truth, written
+from workbench.analysis.sheets.questions import UnclearTable
+from workbench.base.errors import UsageError
+
+
+def values(frame: pd.DataFrame) -> dict[str, list[Any]]:
+    """Return the cells of a frame as Python objects; times at midnight as days."""
+    return {str(name): [None if pd.isna(value) else value for value in frame[name].tolist()] for name in frame}
+
+
+def same(frame: pd.DataFrame, columns: dict[str, Any]) -> bool:
+    return values(frame) == {name: list(column) for name, column in columns.items()}
+
+
+def read(path: Path, right: dict[str, Any]) -> tuple[pd.DataFrame, list[str]]:
+    """Return a table, and the arguments that its questions asked for: each is answered alone, by what is right."""
+    given: dict[str, Any] = {}
+    for _ in range(8):
+        try:
+            return wb.read_table(path, **given), [*given]
+        except UnclearTable as error:
+            question = error.questions[0]
+        assert question.argument not in given, question
+        assert repr(right[question.argument]) in question.readings, question
+        given[question.argument] = right[question.argument]
+    raise AssertionError("too many questions")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_banks_are_right_after_their_questions(tmp_path: Path, name: str) -> None:
+    """Nothing is silently wrong; each question is answered by its one argument; questions about encodings are rare."""
+    style = FILES[name]
+    table = truth(7, style.language)
+    path = tmp_path / "bank.csv"
+    path.write_bytes(written(table, style))
+
+    frame, asked = read(path, answers(style))
+
+    assert same(frame, expected(table, style))
+    assert set(asked) <= {"encoding"}, asked
+
+
+TWO_READINGS: dict[str, tuple[str, str, set[str]]] = {
+    "dates": ("day\n03/04/2026\n", "dates", {"'d/m/y'", "'m/d/y'"}),
+    "short years": ("day\n03/04/26\n", "dates", {"'d/m/y'", "'m/d/y'", "'y/m/d'"}),
+    "decimals": ('a;b\nx;1,234\n', "decimal", {"'.'", "','"}),
+    "times": ("at,a\n2026-03-04 10:00,x\n", "tz", {"'UTC'", "'Europe/Berlin'"}),
+    "balances": ("day,text,a\n2026-03-01,x,1.50\n2026-03-02,y,2.50\n,Balance,7.00\n", "totals", {"'drop'", "'keep'"}),
+    "separators": ("a;b,c\nx;y,z\nu;v,w\n", "separator", {"';'", "','"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TWO_READINGS)
+def test_two_valid_readings_are_one_question(tmp_path: Path, name: str) -> None:
+    text, argument, readings = TWO_READINGS[name]
+    (tmp_path / "a.csv").write_text(text)
+
+    with pytest.raises(UnclearTable) as caught:
+        wb.read_table(tmp_path / "a.csv")
+
+    (question,) = caught.value.questions
+    assert (question.argument, set(question.readings)) == (argument, readings)
+
+
+@pytest.mark.parametrize("text", ["05/05/2026", "13/04/2026", "2026-04-03", "3 Apr 2026", "2026年4月3日"])
+def test_dates_with_one_meaning_are_taken(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.csv").write_text(f"day\n{text}\n", encoding="utf-8")
+
+    assert wb.read_table(tmp_path / "a.csv")["day"].tolist()[0] in {
+        date(2026, 5, 5),
+        date(2026, 4, 13),
+        date(2026, 4, 3),
+    }
+
+
+def test_ids_stay_text(tmp_path: Path) -> None:
+    """Digits without a fraction are text: zeros, phone numbers and groups of digits are kept."""
+    (tmp_path / "a.csv").write_text("id;phone;siren;n\n007;+49 301 234;552 100 554;12\n")
+
+    assert values(wb.read_table(tmp_path / "a.csv")) == {
+        "id": ["007"], "phone": ["+49 301 234"], "siren": ["552 100 554"], "n": ["12"],
+    }  # fmt: skip
+
+
+DESTROYED = ("1.23457E+11", "1,2E+15", "#REF!", "#N/A", "#NAME?", "########", '="000123"', "#BEZUG!", "#VALUE!")
+
+
+@pytest.mark.parametrize("cell", DESTROYED)
+def test_cells_that_a_spreadsheet_destroyed_are_named(tmp_path: Path, cell: str) -> None:
+    quoted = '"' + cell.replace('"', '""') + '"'
+    (tmp_path / "a.csv").write_text(f"id;a\n1;x\n2;y\n{quoted};z\n")
+
+    with pytest.raises(UsageError, match=r"a\.csv, line 4 id (is|has)"):
+        wb.read_table(tmp_path / "a.csv")
+    frame = wb.read_table(tmp_path / "a.csv", rejects=tmp_path / "rejects.csv")
+    assert frame["id"].tolist() == ["1", "2"]
+    assert "4" in (tmp_path / "rejects.csv").read_text()
+
+
+def test_a_ledger_is_mapped_once_and_kept(tmp_path: Path) -> None:
+    """The names and answers of one file are kept in TOML, and read the next one."""
+    (tmp_path / "march.csv").write_text("Datum;Soll;Haben;Beleg\n03/04/2026;1.234,50;;007\n04/04/2026;;12,00;008\n")
+    (tmp_path / "april.csv").write_text("Datum;Soll;Haben;Beleg\n05/04/2026;;3,25;009\n")
+    how: dict[str, Any] = {"dates": "d/m/y", "credit": "+", "currency": "EUR"}
+    columns = {"at": "Datum", "debit": "Soll", "credit": "Haben", "key": "Beleg"}
+
+    first = wb.read_table(tmp_path / "march.csv", columns=columns, mapping=tmp_path / "bank.toml", **how)
+    second = wb.read_table(tmp_path / "april.csv", mapping=tmp_path / "bank.toml")
+
+    assert tomllib.loads((tmp_path / "bank.toml").read_text()) == {"columns": columns, **how}
+    assert first["amount_cents"].tolist() == [-123450, 1200]
+    assert values(second) == {"at": [date(2026, 4, 5)], "amount_cents": [325], "currency": ["eur"], "key": ["009"]}
+    (tmp_path / "april.csv.toml").write_bytes((tmp_path / "bank.toml").read_bytes())
+    assert "april.csv.toml" in wb.read_table(tmp_path / "april.csv").attrs["notes"][0]
+
+
+ODD_ANSWERS = (
+    "dates = 5",
+    "colour = 1",
+    "columns = ['a']",
+    "header = -1",
+    "tz = 'Nowhere'",
+    "= =",
+    "currency = 'EURO'",
+)
+
+
+@pytest.mark.parametrize("text", ODD_ANSWERS)
+def test_answers_are_checked(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.csv").write_text("a\nx\n")
+    (tmp_path / "a.csv.toml").write_text(text)
+
+    with pytest.raises(UsageError, match="read_table"):
+        wb.read_table(tmp_path / "a.csv")
+
+
+UNITS = {
+    "fractions are main units": ("a\n12.50\n3.00\n", "EUR", {}, [1250, 300]),
+    "yen have no minor unit": ("a\n1250\n", "JPY", {}, [1250]),
+    "cents by argument": ("a\n1250\n", "EUR", {"unit": "cents"}, [1250]),
+    "main by argument": ("a\n1250\n", "EUR", {"unit": "main"}, [125000]),
+    "whole numbers are asked for": ("a\n1250\n", "EUR", {}, "unit="),
+    "no currency is assumed": ("a\n12.50\n", None, {}, "currency="),
+    "a thousandth is a problem": ("a\n12.505\n3.5\n", "EUR", {}, "more decimal places"),
+    "an empty amount is a problem": ("a;b\n12.50;x\n;y\n", "EUR", {}, "is empty"),
+}
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_units_are_stated(tmp_path: Path, name: str) -> None:
+    text, currency, more, found = UNITS[name]
+    (tmp_path / "a.csv").write_text(text)
+    how: dict[str, Any] = {"columns": {"amount": "a"}, "currency": currency, **more}
+
+    if isinstance(found, str):
+        with pytest.raises(UsageError, match=found):
+            wb.read_table(tmp_path / "a.csv", **how)
+    else:
+        assert wb.read_table(tmp_path / "a.csv", **how)["amount_cents"].tolist() == found
+
+
+def test_names_of_the_file_are_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,currency\n12.50,mine\n")
+
+    with pytest.raises(UsageError, match="name it in columns"):
+        wb.read_table(tmp_path / "a.csv", columns={"amount": "a"}, currency="EUR")
+
+
+def test_a_known_other_side_proposes_answers(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("day;a\n03/04/2026;1,234\n05/04/2026;2,345\n")
+    mine = pd.DataFrame({"at": [date(2026, 4, 3), date(2026, 4, 5)], "amount_cents": [123400, 234500]})
+
+    with pytest.raises(UnclearTable) as caught:
+        wb.read_table(tmp_path / "a.csv", against=mine)
+
+    assert {question.argument: question.proposed for question in caught.value.questions} == {
+        "dates": "'d/m/y'", "decimal": "'.'",
+    }  # fmt: skip
+
+
+def sheet(path: Path, table: Truth, language: str) -> None:
+    """Write a workbook with real dates and numbers, a title and a total, as people do."""
+    book = openpyxl.Workbook()
+    page = book.worksheets[0]
+    page.append(["Export", None, None, None])
+    page.append([])
+    page.append([*bank_files.NAMES[language]])
+    for day, reference, text, amount in table.rows:
+        page.append([day, reference, text, amount])
+        page.cell(page.max_row, 1).number_format = "DD/MM/YYYY"
+        page.cell(page.max_row, 4).number_format = "#,##0.00"
+    page.append([None, None, bank_files.TOTALS[language], f"=SUM(D4:D{page.max_row})"])
+    book.save(path)
+
+
+LANGUAGES = {
+    "en": (1033, "76"),
+    "de": (1031, "1"),
+    "fr": (1036, "76"),
+    "es": (3082, "1"),
+    "it": (1040, "76"),
+    "ja": (1041, "76"),
+}
+"""Microsoft's number of a language, and LibreOffice's number of an encoding: 1 for cp1252, 76 for UTF-8."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice (soffice) is not installed")
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_files_of_libreoffice_are_right_after_their_questions(tmp_path: Path, language: str) -> None:
+    """A workbook that it recalculated, and the CSV file that it writes in a language: as shown, with formats."""
+    table = truth(11, language)
+    sheet(tmp_path / "made.xlsx", table, language)
+    number, encoding = LANGUAGES[language]
+    csv = f"csv:Text - txt - csv (StarCalc):59,34,{encoding},1,,{number},false,true,false"
+    for target, folder in (("xlsx:Calc MS Excel 2007 XML", "book"), (csv, "text")):
+        command = ["soffice", "--headless", f"-env:UserInstallation=file://{tmp_path}/profile", "--convert-to", target]
+        subprocess.run(
+            [*command, "--outdir", str(tmp_path / folder), str(tmp_path / "made.xlsx")], check=True, capture_output=True
+        )
+    right = {
+        "dates": "d/m/y",
+        "decimal": {"en": ".", "ja": "."}.get(language, ","),
+        "encoding": "cp1252",
+        "totals": "drop",
+    }
+    columns = dict(zip(bank_files.NAMES[language], zip(*table.rows, strict=True), strict=True))
+
+    book, asked = read(tmp_path / "book" / "made.xlsx", right)
+    text, more = read(tmp_path / "text" / "made.csv", right)
+
+    assert [same(book, columns), same(text, columns)] == [True, True], (values(book), values(text))
+    assert {*asked, *more} <= {"encoding"}
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_no_value_is_silently_wrong(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Whatever the style: without arguments the values are right, or the file is refused; with all answers they are right."""
+    style = Style(
+        language=data.draw(st.sampled_from([*bank_files.NAMES])),
+        order=data.draw(st.sampled_from(["d/m/y", "m/d/y", "y/m/d"])),
+        mark=data.draw(st.sampled_from("/-")),
+        decimal=data.draw(st.sampled_from(".,")),
+        negative=data.draw(st.sampled_from(["minus", "trailing", "brackets"])),
+        separator=data.draw(st.sampled_from(",;\t|")),
+        titles=data.draw(st.integers(0, 2)), blank=data.draw(st.booleans()), total=data.draw(st.booleans()),
+        encoding=data.draw(st.sampled_from(["utf-8", "utf-16", "utf-8-sig"])),
+    )  # fmt: skip
+    table = truth(
+        data.draw(st.integers(0, 99)), style.language, data.draw(st.integers(1, 6)), early=data.draw(st.booleans())
+    )
+    path = tmp_path_factory.mktemp("table") / "a.csv"
+    path.write_bytes(written(table, style))
+
+    try:
+        frame = wb.read_table(path)
+    except UsageError:
+        pass
+    else:
+        assert same(frame, expected(table, style))
+    assert same(wb.read_table(path, **answers(style)), expected(table, style))
+
+
+def test_damaged_files_raise_no_error_of_python(tmp_path: Path) -> None:
+    draw = random.Random(5)
+    for style in (COUNTRIES["de"], COUNTRIES["us"]):
+        data = written(truth(1, style.language, 4), style)
+        for _ in range(60):
+            changed = bytearray(data)
+            for _ in range(draw.randint(1, 4)):
+                changed[draw.randrange(len(changed))] = draw.randrange(256)
+            (tmp_path / "a.csv").write_bytes(
+                bytes(changed[: draw.choice([len(changed), draw.randrange(len(changed))])])
+            )
+            with suppress(UsageError):
+                wb.read_table(tmp_path / "a.csv", columns={"at": "Buchungstag"} if draw.random() < 0.3 else None)

@@ -1,0 +1,144 @@
+"""Read a date or a time as written, under each order of day, month and year with which it is valid."""
+
+import re
+import unicodedata
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from functools import lru_cache
+
+import attrs
+
+ORDERS = ("d/m/y", "m/d/y", "y/m/d")
+_LONGEST = 60  # characters of a date
+_LAST_SHORT_YEAR = 40
+_NUMERIC = re.compile(r"(\d{1,4})([./-]) ?(\d{1,2})\2 ?(\d{1,4})\.?")
+_NAMED = re.compile(r"(\d{1,2})(?:\.|st|nd|rd|th|er|º)?[ -]?(?:de )?([^\W\d_]+)\.?,?[ -]?(?:de )?(\d{4}|\d\d)")
+_NAME_FIRST = re.compile(r"([^\W\d_]+)\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})")
+_IDEOGRAPHIC = re.compile(r"(\d{4})年(\d{1,2})月(\d{1,2})日")
+_COMPACT = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)")
+_TIME = re.compile(
+    r"(.+?)(?:[T ]|, )\s*(\d{1,2})[:.](\d\d)(?:[:.](\d\d)(?:[.,](\d{1,9}))?)?"
+    r"\s*([AaPp]\.?[Mm]\.?)?\s*(Z|UTC|GMT|[+-](?:0\d|1[0-4]):?[0-5]\d)?"
+)
+_MONTHS = (
+    "january jan januar janvier janv enero ene gennaio gen januari janeiro",
+    "february feb februar fevrier fevr febrero febbraio februari fevereiro fev",
+    "march mar marz mrz mars marzo maart mrt marco",
+    "april apr avril avr abril abr aprile",
+    "may mai mayo maggio mag mei maio",
+    "june jun juni juin junio giugno giu junho",
+    "july jul juli juillet juil julio luglio lug julho",
+    "august aug aout agosto ago augustus",
+    "september sep sept septembre septiembre settembre set setembro",
+    "october oct oktober okt octobre octubre ottobre ott outubro out",
+    "november nov novembre noviembre novembro",
+    "december dec dezember dez decembre diciembre dic dicembre dezembro",
+)
+_MONTH_OF = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
+
+
+@attrs.frozen
+class WrittenDate:
+    """A date as written: what each order of its parts makes of it, its time of day and its offset."""
+
+    days: dict[str, date]
+    clock: time | None = None
+    offset: timezone | None = None
+
+    def value(self, order: str) -> date | None:
+        """Return the date or time under an order; None if it is not valid then."""
+        day = self.days.get(order)
+        if day is None or self.clock is None:
+            return day
+        return datetime.combine(day, self.clock, self.offset)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether it has a time of day other than a bare midnight."""
+        return self.clock is not None and (self.offset is not None or self.clock != time())
+
+
+@lru_cache(maxsize=10_000)
+def written_date(text: str, *, compact: bool = False) -> WrittenDate | None:
+    """Return the readings of a written date; None for any other text.
+
+    Args:
+        text: The text.
+        compact: Take eight digits for a date. They may be an id.
+    """
+    if len(text) > _LONGEST or not any(map(str.isdigit, text)):
+        return None
+    text = text.strip()
+    days = _days(text, compact)
+    if days:
+        return WrittenDate(days)
+    match = _TIME.fullmatch(text)
+    days = _days(match[1], compact) if match else {}
+    clock = _clock(match) if match and days else None
+    if clock is None or match is None:
+        return None
+    return WrittenDate(days, clock, _offset(match[7]))
+
+
+def _days(text: str, compact: bool) -> dict[str, date]:
+    if match := _NUMERIC.fullmatch(text):
+        first, mark, second, third = match.groups()
+        if len(first) > 2:
+            return _every(first, second, third) if len(first) == 4 and len(third) < 3 else {}
+        days = {"d/m/y": _date(third, second, first)}
+        if mark != ".":  # with dots, days come first
+            days["m/d/y"] = _date(third, first, second)
+            days["y/m/d"] = _date(first, second, third) if len(third) == 2 else None
+        return {order: day for order, day in days.items() if day is not None}
+    if match := _NAMED.fullmatch(text):
+        return _every(match[3], _month(match[2]), match[1])
+    if match := _NAME_FIRST.fullmatch(text):
+        return _every(match[3], _month(match[1]), match[2])
+    if (match := _IDEOGRAPHIC.fullmatch(text)) or (compact and (match := _COMPACT.fullmatch(text))):
+        return _every(*match.groups())
+    return {}
+
+
+def _every(year: str, month: str, day: str) -> dict[str, date]:
+    written = _date(year, month, day)
+    return {} if written is None else dict.fromkeys(ORDERS, written)
+
+
+def _date(year: str, month: str, day: str) -> date | None:
+    if len(year) not in (2, 4) or not all(part.isascii() for part in (year, month, day)):
+        return None
+    number = int(year)
+    if len(year) == 2:
+        if number > _LAST_SHORT_YEAR:  # of this century or of the last
+            return None
+        number += 2000
+    try:
+        return date(number, int(month), int(day))
+    except ValueError:
+        return None
+
+
+def _month(name: str) -> str:
+    plain = "".join(c for c in unicodedata.normalize("NFKD", name.lower()) if not unicodedata.combining(c))
+    return str(_MONTH_OF.get(plain, 0))
+
+
+def _clock(match: re.Match[str]) -> time | None:
+    hour, half = int(match[2]), (match[6] or "").lower().replace(".", "")
+    if half:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if half == "pm" else 0)
+    try:
+        return time(hour, int(match[3]), int(match[4] or 0), int((match[5] or "0").ljust(6, "0")[:6]))
+    except ValueError:
+        return None
+
+
+def _offset(text: str | None) -> timezone | None:
+    if text is None:
+        return None
+    if text in ("Z", "UTC", "GMT"):
+        return UTC
+    digits = text.replace(":", "")
+    minutes = int(digits[1:3]) * 60 + int(digits[3:5])
+    return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))

@@ -1,0 +1,117 @@
+"""Read the rows of a file by its content and extension."""
+
+from collections.abc import Mapping
+from datetime import date, time
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from workbench.analysis.sheets.encodings import decoded
+from workbench.analysis.sheets.grid import FIRST, Grid, cells_by_name
+from workbench.analysis.sheets.questions import BadSheet
+from workbench.analysis.sheets.records import Records, json_records, limited, ndjson_records
+from workbench.analysis.sheets.separated import separated_grid
+from workbench.analysis.sheets.workbooks import workbook_grid
+from workbench.base.errors import UsageError, advise
+from workbench.base.system.limits import LimitExceeded, Limits, read_bytes
+
+TEXT = (".csv", ".txt", ".tsv")
+WORKBOOK = (".xlsx", ".xlsm")
+RECORDS = (".parquet", ".json", ".ndjson", ".jsonl")
+FORMATS = (*TEXT, *WORKBOOK, *RECORDS)
+_MARK = b"\xef\xbb\xbf"
+
+
+@attrs.frozen(kw_only=True)
+class Layout:
+    """What is known of the layout of a file; None where it is to be found out.
+
+    `header` is the line of the column names, 0 if there is none. `values` reads the stored values of formulas.
+    """
+
+    encoding: str | None = None
+    separator: str | None = None
+    sheet: str | None = None
+    header: int | None = None
+    values: bool = True
+
+
+def check_format(path: Path, limits: Limits) -> str:
+    """Return the format of a file as an extension.
+
+    Raises:
+        UsageError: The extension is unknown, or the file is too large.
+        UsageError: The file cannot be read.
+    """
+    size = path.stat().st_size
+    if not path.is_file():
+        raise UsageError(f"{path.name} is not a file")
+    if size > limits.file:
+        raise UsageError(f"{path.name} has {size:,} bytes (maximum {limits.file:,})")
+    suffix = path.suffix.lower()
+    if suffix not in FORMATS:
+        raise UsageError(f"{path.name}: unsupported file extension (supported: {', '.join(FORMATS)})")
+    return suffix
+
+
+def read_grid(path: Path, limits: Limits, layout: Layout = Layout()) -> Grid:
+    """Return the rows of a text file or of a sheet.
+
+    Raises:
+        UnclearTable: The layout can be read in several ways.
+        LimitExceeded: The file cannot be read; the message says where.
+    """
+    if path.suffix.lower() in WORKBOOK:
+        return workbook_grid(path, limits, sheet=layout.sheet, head=layout.header, values=layout.values)
+    data = read_bytes(path, limits)
+    if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"%PDF")) or data.lstrip()[:1] == b"<":
+        raise BadSheet("not a text file in spite of its extension; save it as CSV or XLSX")
+    text = decoded(data, layout.encoding)
+    return separated_grid(text, limits, separator=layout.separator, head=layout.header)
+
+
+def read_records(path: Path, limits: Limits) -> Records:
+    """Yield the rows of a file as mappings, with their lines. The first row of a text file or sheet has the names.
+
+    Raises:
+        UsageError: The file cannot be read.
+        UsageError: The file cannot be read.
+    """
+    suffix = check_format(path, limits)
+    try:
+        yield from limited(_records(path, suffix, limits), limits)
+    except LimitExceeded as error:
+        raise UsageError(f"{path.name}: {error}") from None
+
+
+def _records(path: Path, suffix: str, limits: Limits) -> Records:
+    if suffix == ".parquet":
+        from workbench.analysis.sheets.parquet import parquet_records
+
+        return parquet_records(path, limits)
+    if suffix in RECORDS:
+        data = read_bytes(path, limits).removeprefix(_MARK)
+        return json_records(data, limits) if suffix == ".json" else ndjson_records(data, limits)
+    return _grid_records(path, limits)
+
+
+def _grid_records(path: Path, limits: Limits) -> Records:
+    grid = read_grid(path, limits, Layout(values=False, header=FIRST))
+    for note in grid.notes:  # a person who filters a sheet may not expect them
+        advise(f"{path.name}: {note}")
+    names = grid.names(limits)
+    for row in grid.body:
+        yield row.number, {name: _as_text(cell) for name, cell in cells_by_name(names, row).items()}
+
+
+def _as_text(cell: Any) -> Any:
+    return cell.isoformat() if isinstance(cell, date | time) else cell
+
+
+def flattened(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return a row with nested objects as dotted columns."""
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        flat |= flattened(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return flat

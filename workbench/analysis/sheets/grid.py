@@ -1,0 +1,179 @@
+"""Rows of cells with the row that names the columns, found by what stands under the names."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import date, time
+from decimal import Decimal
+from typing import Any
+
+import attrs
+
+from workbench.analysis.sheets.dates import written_date
+from workbench.analysis.sheets.numbers import written_number
+from workbench.analysis.sheets.questions import BadSheet, Question, UnclearTable
+from workbench.base.errors import visible
+from workbench.base.system.limits import Limits, too_many_columns
+
+_SAMPLE = 200
+_SEARCHED = 60
+"""Rows among which the names of the columns are looked for."""
+_MOST = 0.8
+FIRST = -1
+"""Line of the names: the first that is not blank."""
+Cells = Sequence[Any]
+
+
+@attrs.frozen
+class Row:
+    """A row of a file: its line or row number, and its cells (text, numbers, flags and dates; None or "" if empty)."""
+
+    number: int
+    cells: list[Any]
+
+
+@attrs.frozen
+class Grid:
+    """The non-blank rows of a file, and the index of the row of names; -1 if the columns have none."""
+
+    rows: list[Row]
+    head: int
+    separator: str = ""
+    notes: tuple[str, ...] = ()
+
+    def names(self, limits: Limits) -> tuple[str, ...]:
+        """Return the names of the columns.
+
+        Raises:
+            BadSheet: A column has no name, or two have the same.
+        """
+        if self.head < 0:
+            width = max((len(trimmed(row.cells)) for row in self.rows), default=0)
+            return tuple(map(str, range(1, width + 1)))
+        names = ["" if cell is None else str(cell).strip() for cell in trimmed(self.rows[self.head].cells)]
+        if len(names) > limits.columns:
+            raise too_many_columns(len(names), limits)
+        if not all(names):
+            raise BadSheet(f"line {self.rows[self.head].number}: a column of the first line has no name")
+        twice = sorted(visible(name, 80) for name, count in Counter(names).items() if count > 1)
+        if twice:
+            raise BadSheet(f"duplicate column: {', '.join(twice)}")
+        return tuple(names)
+
+    @property
+    def body(self) -> list[Row]:
+        """The rows after the names, without repetitions of the names."""
+        names = self.rows[self.head].cells if self.head >= 0 else None
+        return [row for row in self.rows[self.head + 1 :] if row.cells != names]
+
+
+def blank(cells: Cells) -> bool:
+    """Return whether all cells of a row are empty."""
+    return not any(cell is not None and (not isinstance(cell, str) or cell.strip()) for cell in cells)
+
+
+def trimmed(cells: Cells) -> list[Any]:
+    """Return the cells of a row without empty ones at its end."""
+    kept = list(cells)
+    while kept and blank(kept[-1:]):
+        kept.pop()
+    return kept
+
+
+def head_of(rows: Sequence[Row], head: int | None) -> int:
+    """Return the index of the row that names the columns.
+
+    Args:
+        rows: The rows.
+        head: Its line, if it is known; 0 if there is none.
+
+    Raises:
+        UnclearTable: Several rows may be it.
+        BadSheet: No row can be it.
+    """
+    if head == 0 or not rows:
+        return -1
+    if head == FIRST:
+        return 0
+    if head is not None:
+        index = next((index for index, row in enumerate(rows) if row.number == head), None)
+        if index is None:
+            raise BadSheet(f"line {head} is empty or missing")
+        return index
+    kinds = [[_kind(cell) for cell in trimmed(row.cells)] for row in rows[:_SAMPLE]]
+    scores = {index: _typed_columns(rows, kinds, index) for index in range(min(len(kinds), _SEARCHED))}
+    named = {index: score for index, score in scores.items() if score is not None}
+    if not named:
+        return _first_of_names(kinds)
+    best = max(named, key=lambda index: (named[index], -index))
+    rivals = [i for i in named if len(kinds[i]) == len(kinds[best]) and (i < best or named[i] == named[best] > 0)]
+    if named[best] and len(rivals) > 1:
+        names = {i: ", ".join(visible(str(cell), 20) for cell in rows[i].cells[:4]) for i in sorted({*rivals, best})}
+        readings = {str(rows[i].number): shown for i, shown in names.items()}
+        raise UnclearTable([Question(argument="header", about="the line with the names of columns", readings=readings)])
+    return best
+
+
+def typed_columns(rows: Sequence[Row], head: int) -> int:
+    """Return the number of columns with only numbers or only dates under the row of names."""
+    kinds = [[_kind(cell) for cell in trimmed(row.cells)] for row in rows[: head + _SAMPLE]]
+    return _typed_below(kinds[head + 1 :], len(rows[head].cells)) if rows else 0
+
+
+def _first_of_names(kinds: Sequence[Sequence[str]]) -> int:
+    """Return 0 if the first row was meant as names, although some are empty or repeated."""
+    if "text" in kinds[0] and not {"number", "date"} & {*kinds[0]}:
+        return 0
+    raise BadSheet("no line has the names of the columns; pass header=LINE, or header=0 if there is none")
+
+
+def _typed_columns(rows: Sequence[Row], kinds: Sequence[Sequence[str]], index: int) -> int | None:
+    """Return the number of columns with only numbers or only dates under a row of names; None if it is not one."""
+    names = kinds[index]
+    same = [other for other in range(index) if rows[other].cells == rows[index].cells]
+    below = kinds[index + 1 :]
+    if not names or set(names) != {"text"} or same or _stands_below(rows, index):
+        return None
+    if sum(len(row) <= len(names) for row in below) < 0.9 * len(below):
+        return None
+    return _typed_below(below, len(names))
+
+
+def _typed_below(kinds: Sequence[Sequence[str]], width: int) -> int:
+    count = 0
+    for column in range(width):
+        kinds_found = [row[column] for row in kinds if column < len(row) and row[column]]
+        kind, times = Counter(kinds_found).most_common(1)[0] if kinds_found else ("text", 0)
+        count += kind != "text" and times >= _MOST * len(kinds_found)
+    return count
+
+
+def _stands_below(rows: Sequence[Row], index: int) -> bool:
+    """Return whether a cell of a row stands again in its column, in another row: names do not."""
+    cells = trimmed(rows[index].cells)
+    others = [row.cells for row in rows[index + 1 : _SAMPLE] if row.cells[: len(cells)] != cells]
+    return any(row[column] == cell for row in others for column, cell in enumerate(cells) if column < len(row))
+
+
+def _kind(cell: object) -> str:
+    """Return "text", "number", "date", or "" for an empty cell."""
+    if isinstance(cell, date | time):
+        return "date"
+    if isinstance(cell, bool | int | float | Decimal):
+        return "number"
+    if not isinstance(cell, str) or not cell.strip():
+        return ""
+    if written_date(cell) is not None:
+        return "date"
+    return "number" if written_number(cell) is not None else "text"
+
+
+def cells_by_name(names: Sequence[str], row: Row) -> Mapping[str, Any]:
+    """Return the non-empty cells of a row by column.
+
+    Raises:
+        BadSheet: A cell stands in no column.
+    """
+    cells = trimmed(row.cells)
+    if len(cells) > len(names):
+        raise BadSheet(f"line {row.number}: {len(cells)} cells for {len(names)} columns")
+    return {name: cell for name, cell in zip(names, cells, strict=False) if cell is not None and cell != ""}

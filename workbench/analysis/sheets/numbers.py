@@ -1,0 +1,104 @@
+"""Read a number as written by people and programs, under each decimal mark with which it is valid."""
+
+import re
+from decimal import Decimal
+
+import attrs
+
+SPACES = " \u00a0\u2007\u2009\u202f"
+MARKS = (".", ",")
+"""Decimal marks."""
+CURRENCIES = {"€": "EUR", "£": "GBP", "R$": "BRL", "US$": "USD", "C$": "CAD", "A$": "AUD", "zł": "PLN", "₹": "INR",
+    "Fr.": "CHF", "SFr.": "CHF", "₩": "KRW", "Kč": "CZK", "Ft": "HUF", "₺": "TRY"}  # fmt: skip
+"""Currencies by their symbols."""
+SHARED_SYMBOLS = {"$": ("USD", "CAD", "AUD", "MXN"), "¥": ("JPY", "CNY"), "kr": ("SEK", "NOK", "DKK")}
+"""Symbols of several currencies."""
+SIDES = {
+    **dict.fromkeys(("CR", "C", "H", "HABEN", "CREDIT", "HAVE", "CRÉDIT", "HABER", "AVERE", "BIJ"), "credit"),
+    **dict.fromkeys(("DR", "D", "S", "SOLL", "DEBIT", "DÉBIT", "DEBE", "DARE", "AF", "DB"), "debit"),
+}
+"""Marks of the side of an amount: credit or debit."""
+_LONGEST = 60  # characters of a number
+_PARTS = re.compile(
+    r"(?P<before>[^\d+\-−–.,]*?)[ \u00a0]*(?P<sign>[+\-−–]?)[ \u00a0]*(?P<between>[^\d+\-−–.,\s]*)[ \u00a0]*"
+    r"(?P<digits>[.,]?\d(?:[\d.,'’ \u00a0\u2007\u2009\u202f]*\d)?)[ \u00a0]*(?P<trail>[\-−–]?)(?P<after>[^\d]*)"
+)
+_BRACKETS = re.compile(r"([^\d()]*)\((.*)\)([^\d()]*)")
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:([.,'’ \u00a0\u2007\u2009\u202f])\d{3})(?:\1\d{3})*")
+_LAKHS = re.compile(r"[1-9]\d?(?:,\d\d)+,\d{3}")
+_SHORTENED = re.compile(r"[+-]?\d(?:[.,]\d+)?[Ee][+-]\d+")
+_ERROR = re.compile(r"#(?:[^\s#]{1,20}[!?]|N/?[AVD]|GETTING_DATA|#{2,})")
+
+
+@attrs.frozen
+class WrittenNumber:
+    """A number as written: its sign, its digits with marks, and the currency or side beside them."""
+
+    negative: bool
+    digits: str
+    currency: str = ""  # a code, or a symbol that several currencies share
+    side: str = ""  # "credit" or "debit"
+
+    def value(self, mark: str) -> Decimal | None:
+        """Return the number under a decimal mark; None if it is not valid then."""
+        whole, is_marked, fraction = self.digits.partition(mark)
+        if is_marked and (not fraction or not fraction.isascii() or not fraction.isdigit()):
+            return None
+        if not whole.isdigit():
+            if whole and (mark in whole or not (_THOUSANDS.fullmatch(whole) or _LAKHS.fullmatch(whole))):
+                return None
+            whole = re.sub(r"\D", "", whole) or "0"
+        number = Decimal(f"{whole}.{fraction}" if is_marked else whole)
+        return number.copy_negate() if self.negative and number else number
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has digits alone, as ids have."""
+        return self.digits.isdigit() and not (self.negative or self.currency or self.side)
+
+
+def written_number(text: str) -> WrittenNumber | None:
+    """Return the parts of a written number; None for any other text."""
+    if len(text) > _LONGEST:
+        return None
+    text = text.strip(SPACES)
+    brackets = _BRACKETS.fullmatch(text)
+    in_brackets = brackets is not None
+    match = _PARTS.fullmatch("".join(brackets.groups()) if brackets else text)
+    if match is None or not _is_spaced(match["digits"]):
+        return None
+    sign, trail = match["sign"], match["trail"]
+    if bool(sign) + bool(trail) + in_brackets > 1:
+        return None
+    currency = side = ""
+    for word in (match["before"], match["between"], *match["after"].split()):
+        word = word.strip(SPACES)
+        if not word:
+            continue
+        if word in CURRENCIES or word in SHARED_SYMBOLS or re.fullmatch("[A-Z]{3}", word):
+            if currency:
+                return None
+            currency = CURRENCIES.get(word, word)
+        elif word.upper().rstrip(".") in SIDES and not side:
+            side = SIDES[word.upper().rstrip(".")]
+        else:
+            return None
+    return WrittenNumber(in_brackets or (sign or trail) in {"-", "−", "–"}, match["digits"], currency, side)
+
+
+def _is_spaced(digits: str) -> bool:
+    return all(c.isascii() or c in SPACES or c == "’" for c in digits)
+
+
+def destroyed(cell: object) -> str | None:
+    """Return what a spreadsheet did to a cell so that its value is lost; None if nothing shows."""
+    if not isinstance(cell, str) or len(cell) > 1_000:
+        return None
+    text = cell.strip(SPACES)
+    if _SHORTENED.fullmatch(text):
+        return "is a number that a spreadsheet shortened: its digits are lost; enter it again in a column of text"
+    if _ERROR.fullmatch(text):
+        return "is an error value or a column too narrow for its number; correct the cell in the spreadsheet"
+    if text.startswith('="') or re.fullmatch(r"=[A-Z]+\(.*\)", text):
+        return "is a formula; replace it by its value"
+    return None

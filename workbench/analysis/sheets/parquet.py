@@ -1,0 +1,96 @@
+"""Read untrusted Parquet files: check their metadata first, then read in parts up to a limit."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from workbench.analysis.sheets.questions import BadSheet
+from workbench.analysis.sheets.records import Records
+from workbench.base.errors import UsageError, visible
+from workbench.base.system.limits import FRAMES, LimitExceeded, Limits, too_large, too_many_columns, too_many_rows
+
+_ROWS = 200_000  # cells per part
+
+
+def check_parquet(file: Any, limits: Limits) -> None:
+    """Check the metadata of a Parquet file against the limits.
+
+    Raises:
+        LimitExceeded: The file exceeds a limit.
+    """
+    head = file.metadata
+    if head.num_columns > limits.columns:
+        raise too_many_columns(head.num_columns, limits)
+    if head.num_rows > limits.rows:
+        raise too_many_rows(head.num_rows, limits)
+    # Not of each column: pyarrow ends the process there on some damaged files.
+    unpacked = sum(head.row_group(i).total_byte_size for i in range(head.num_row_groups))
+    if max(unpacked, 8 * head.num_rows * head.num_columns) > limits.size:
+        raise too_large(limits)
+
+
+def parquet_table(path: Path, limits: Limits = FRAMES) -> Any:
+    """Return a Parquet file as an Arrow table.
+
+    Raises:
+        UsageError: The file cannot be read.
+        UsageError: The file is not a Parquet file, is damaged, or exceeds a limit.
+    """
+    try:
+        size = path.stat().st_size
+        if size > limits.file:
+            raise LimitExceeded(f"{size:,} bytes (maximum {limits.file:,})")
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            check_parquet(file, limits)
+            batches, unpacked = [], 0
+            for batch in file.iter_batches(max(1, _ROWS // max(1, file.metadata.num_columns))):
+                unpacked += batch.nbytes
+                if unpacked > limits.size:
+                    raise too_large(limits)
+                batches.append(batch)
+            table = pa.Table.from_batches(batches, file.schema_arrow)
+        batches.clear()
+        for index, field in enumerate(table.schema):  # many small parts take a third more memory
+            table = table.set_column(index, field, table.select([index]).combine_chunks().column(0))
+            pa.default_memory_pool().release_unused()
+        return table
+    except FileNotFoundError:
+        raise
+    except LimitExceeded as error:
+        problem = str(error)
+    except Exception as error:  # noqa: BLE001 - an untrusted file can raise anything in the reader
+        problem = f"not a readable Parquet file ({type(error).__name__})"
+    raise UsageError(f"{path.name}: {problem}")
+
+
+def parquet_records(path: Path, limits: Limits) -> Records:
+    """Yield the rows of a Parquet file; numbers stay numbers, text stays text."""
+    try:
+        with pq.ParquetFile(path) as file:
+            head = file.metadata
+            check_parquet(file, limits)
+            names = file.schema_arrow.names
+            leaves = [head.schema.column(j) for j in range(head.num_columns)]
+            if lists := [visible(leaf.path, 80) for leaf in leaves if leaf.max_repetition_level]:
+                raise BadSheet(f"column {lists[0]} contains lists; a cell holds one value")
+            texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        number = 0
+        # Repeated text is stored once in a dictionary, and once in memory.
+        with pq.ParquetFile(path, read_dictionary=texts) as file:
+            for batch in file.iter_batches(max(1, min(10_000, 200_000 // max(1, len(names))))):
+                for values in zip(*map(_column_values, batch.columns), strict=True):
+                    number += 1
+                    yield number, {n: v for n, v in zip(names, values, strict=True) if v is not None and v != ""}
+    except LimitExceeded:
+        raise
+    except Exception as error:  # noqa: BLE001 - a file that is not trusted can make the reader fail in any way
+        raise BadSheet(f"not a readable Parquet file ({type(error).__name__})") from None
+
+
+def _column_values(column: Any) -> list[Any]:
+    if not hasattr(column, "dictionary"):
+        return column.to_pylist()  # type: ignore[no-any-return]
+    dictionary = column.dictionary.to_pylist()
+    return [None if at is None else dictionary[at] for at in column.indices.to_pylist()]

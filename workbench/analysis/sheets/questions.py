@@ -1,0 +1,52 @@
+"""Questions about a file that can be read in several ways: each names the argument that answers it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
+
+from workbench.base.errors import Problem, UsageError
+from workbench.base.system.limits import LimitExceeded
+
+
+@attrs.frozen(kw_only=True)
+class Question:
+    """One fact about a file that it does not state.
+
+    `readings` maps each possible answer, as written in Python, to what the file says if it is true.
+    """
+
+    argument: str
+    about: str
+    readings: Mapping[str, str]
+    proposed: str | None = None  # the answer under which the file matches another table
+
+    def __str__(self) -> str:
+        answers = [f"{self.argument}={answer} ({meaning})" for answer, meaning in self.readings.items()]
+        hint = f"; {self.argument}={self.proposed} matches the other table" if self.proposed else ""
+        return f"can be read in several ways: pass {' or '.join(answers)}{hint}"
+
+
+class UnclearTable(UsageError):
+    """A file has several valid readings with different values. `questions` name the arguments that decide."""
+
+    def __init__(self, questions: Iterable[Question], name: str = "") -> None:
+        self.questions = tuple(questions)
+        where = f"{name}, " if name else ""
+        problems = [Problem(f"{where}{question.about}", "unclear", str(question)) for question in self.questions]
+        super().__init__(problems, of="read_table")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.questions,), self.__dict__
+
+
+class BadSheet(LimitExceeded):
+    """A file that cannot be read as rows; the message says where."""
+
+
+def distinct(readings: Mapping[str, Sequence[object]]) -> dict[str, Sequence[object]]:
+    """Return the readings without those that give the same values as an earlier one."""
+    kept: dict[str, Sequence[object]] = {}
+    for answer, values in readings.items():
+        if not any(values == other for other in kept.values()):
+            kept[answer] = values
+    return kept

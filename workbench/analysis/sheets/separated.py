@@ -1,0 +1,93 @@
+"""Split text into cells by the separator under which it is a table; a separator that is not clear is a question."""
+
+import csv
+import io
+import re
+
+import attrs
+
+from workbench.analysis.sheets.grid import Grid, Row, blank, head_of, typed_columns
+from workbench.analysis.sheets.questions import BadSheet, Question, UnclearTable
+from workbench.base.system.limits import LimitExceeded, Limits, too_large, too_many_columns, too_many_rows
+
+SEPARATORS = (",", ";", "\t", "|")
+_SAMPLE = 100_000  # characters from which the separator is found
+_GUARDED = re.compile(r"'(?= *[=+\-@\t\r\n＝＋－＠]|')")
+"""Quote that `to_file` puts before text that a spreadsheet would run."""
+_MOST = 0.5
+"""Share of rows that have as many cells as names, or fewer, under a separator."""
+_CELL = 100  # bytes of memory that a cell takes besides its text
+
+
+def separated_grid(text: str, limits: Limits, *, separator: str | None, head: int | None) -> Grid:
+    """Return the rows of a text file.
+
+    Raises:
+        UnclearTable: Several separators, or several rows of names, make a table of it.
+        BadSheet: The text is not a table, or exceeds a limit.
+    """
+    first, _, rest = text.partition("\n")
+    if declared := re.fullmatch(r'"?sep=(.)"?\s*', first, re.IGNORECASE):
+        separator, text = separator or declared[1], f"\n{rest}"  # the line of spreadsheets; lines keep their numbers
+    separator = separator or _separator(text, limits, head)
+    rows = _split(text, separator, limits)
+    return Grid(rows, head_of(rows, head), separator)
+
+
+def _separator(text: str, limits: Limits, head: int | None) -> str:
+    sample = text[:_SAMPLE] if len(text) <= _SAMPLE else text[: text.rfind("\n", 0, _SAMPLE) + 1 or _SAMPLE]
+    fits: dict[str, float] = {}
+    typed: dict[str, int] = {}
+    even: set[str] = set()  # separators under which all rows have the same number of cells
+    for separator in SEPARATORS:
+        if separator not in sample:
+            continue
+        try:
+            rows = _split(sample, separator, attrs.evolve(limits, columns=max(limits.columns, len(sample))))
+            at = head_of(rows, head)
+        except (LimitExceeded, UnclearTable):
+            continue
+        body = rows[at + 1 :]
+        width = len(rows[at].cells) if rows else 0
+        if width > 1:
+            fits[separator] = sum(1 < len(row.cells) <= width for row in body) / len(body) if body else 1.0
+            typed[separator] = typed_columns(rows, at)
+            even |= {separator} if len({len(row.cells) for row in rows}) == 1 else set()
+    good = [separator for separator, share in fits.items() if share >= _MOST and (not even or separator in even)]
+    good = [separator for separator in good if typed[separator]] or good
+    if len(good) > 1:
+        readings = {repr(separator): _described(text, separator, limits, head) for separator in good}
+        raise UnclearTable([Question(argument="separator", about="the file", readings=readings)])
+    return good[0] if good else max(fits, key=lambda s: fits[s], default=",")
+
+
+def _described(text: str, separator: str, limits: Limits, head: int | None) -> str:
+    rows = _split(text[:_SAMPLE], separator, limits)
+    return f"{len(rows[head_of(rows, head)].cells)} columns"
+
+
+def _split(text: str, separator: str, limits: Limits) -> list[Row]:
+    before = csv.field_size_limit(limits.cell)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    rows, start, size = list[Row](), 1, 0
+    try:
+        for parts in reader:
+            line, start = start, reader.line_num + 1
+            if blank(parts):
+                continue
+            if len(parts) > limits.columns and not "".join(parts[limits.columns :]).strip():
+                parts = parts[: limits.columns]
+            if len(parts) > limits.columns:
+                raise too_many_columns(len(parts), limits)
+            rows.append(Row(line, [_GUARDED.sub("", part, count=1) for part in parts]))
+            size += sum(map(len, parts)) + _CELL * len(parts)
+            if size > limits.size:
+                raise too_large(limits)
+            if len(rows) > limits.rows + 1:
+                raise too_many_rows(len(rows) - 1, limits)
+    except csv.Error as error:
+        limit = f" (maximum max_cell={limits.cell:,})" if "field larger" in str(error) else ""
+        raise BadSheet(f"line {reader.line_num}: {error}{limit}") from None
+    finally:
+        csv.field_size_limit(before)
+    return rows

@@ -1,0 +1,153 @@
+"""Read the rows of a sheet of an XLSX file that is not trusted."""
+
+import math
+import re
+import warnings
+import zipfile
+from collections.abc import Iterator
+from datetime import date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from workbench.analysis.sheets.grid import Grid, Row, blank, head_of, trimmed
+from workbench.analysis.sheets.questions import BadSheet, Question, UnclearTable
+from workbench.base.errors import visible
+from workbench.base.system.limits import MAX_RATIO, LimitExceeded, Limits, too_large, too_many_columns, too_many_rows
+
+_SHEET_ROWS = 1_048_576
+_CELL = 100
+_ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)""")
+_HIDDEN = re.compile(rb"<row\b[^>]*\bhidden=\"(?:1|true)\"")
+_DIGITS = 15
+"""Digits of a number that spreadsheets keep."""
+
+
+def workbook_grid(path: Path, limits: Limits, *, sheet: str | None, head: int | None, values: bool) -> Grid:
+    """Return the rows of a sheet: text as text, numbers as int or Decimal, dates as dates.
+
+    Args:
+        path: The file.
+        limits: Limits on its content.
+        sheet: Name of the sheet; None if only one is a table.
+        head: Line of the names; None to find it.
+        values: Read the stored values of formulas. Otherwise a formula is an error.
+
+    Raises:
+        UnclearTable: Several sheets are tables, or several rows may hold the names.
+        BadSheet: The file is damaged, hostile or too large, or a cell cannot be read.
+    """
+    try:
+        with zipfile.ZipFile(path) as file:
+            hidden = _check_parts(file, limits)
+        with warnings.catch_warnings(action="ignore"):
+            rows = _rows(path, limits, sheet, values)
+        notes = (f"{hidden:,} hidden or filtered rows of the workbook are read as well.",) if hidden else ()
+        return Grid(rows, head_of(rows, head), notes=notes)
+    except (LimitExceeded, UnclearTable):
+        raise
+    except Exception as error:  # noqa: BLE001 - a file that is not trusted can make the reader fail in any way
+        raise BadSheet(f"not a readable XLSX file ({type(error).__name__})") from None
+
+
+def _rows(path: Path, limits: Limits, wanted: str | None, values: bool) -> list[Row]:
+    import openpyxl  # only this format needs it
+
+    with path.open("rb") as data:
+        book = openpyxl.load_workbook(data, read_only=True, data_only=values)
+        sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"] or book.worksheets
+        if wanted is not None:
+            sheets = [sheet for sheet in book.worksheets if sheet.title == wanted]
+            if not sheets:
+                names = ", ".join(visible(sheet.title, 40) for sheet in book.worksheets)
+                raise BadSheet(f"no such sheet (sheets: {names})")
+        elif len(sheets) > 1:
+            sheets = [sheet for sheet in sheets if _is_table(sheet)] or sheets[:1]
+        if len(sheets) > 1:
+            readings = {repr(sheet.title): f"{sheet.max_row or 0:,} rows" for sheet in sheets}
+            raise UnclearTable([Question(argument="sheet", about="the workbook", readings=readings)])
+        return list(_cells(sheets[0], limits))
+
+
+def _is_table(sheet: Any) -> bool:
+    """Return whether a sheet has at least two columns, unlike notes."""
+    rows = sheet.iter_rows(max_row=50, values_only=True)
+    return any(len(trimmed(row)) > 1 for row in rows)
+
+
+def _cells(sheet: Any, limits: Limits) -> Iterator[Row]:
+    before, count, size = None, 0, 0
+    number = 0
+    try:
+        for number, row in enumerate(sheet.iter_rows(max_row=_SHEET_ROWS), 1):
+            if row is before:  # an empty row that represents all missing ones; there may be a million
+                continue
+            before = row
+            if len(row) > limits.columns:
+                raise too_many_columns(len(row), limits)
+            cells = [_value(cell, number) for cell in row]
+            if blank(cells):
+                continue
+            count += 1
+            lengths = [len(cell) if isinstance(cell, str) else 0 for cell in cells]
+            size += sum(lengths) + _CELL * len(cells)
+            if max(lengths) > limits.cell:
+                longest = f"{max(lengths):,} characters in a cell"
+                raise BadSheet(f"row {number}: {longest} (maximum max_cell={limits.cell:,})")
+            if count > limits.rows + 1:
+                raise too_many_rows(count - 1, limits)
+            if size > limits.size:
+                raise too_large(limits)
+            yield Row(number, cells)
+    except LimitExceeded:
+        raise
+    except Exception as error:  # noqa: BLE001 - a file that is not trusted can make the reader fail in any way
+        where = f"after row {number}: " if number else ""
+        raise BadSheet(f"{where}not a readable XLSX file ({type(error).__name__})") from None
+
+
+def _check_parts(file: zipfile.ZipFile, limits: Limits) -> int:
+    """Check the parts of an XLSX file for unpacked size and entity declarations; return the number of hidden rows.
+
+    Raises:
+        BadSheet: A part is not allowed; the message gives the reason.
+    """
+    infos = file.infolist()
+    unpacked = sum(info.file_size for info in infos)
+    hidden = 0
+    if unpacked > limits.size:
+        raise too_large(limits)
+    if any(info.file_size > MAX_RATIO * max(info.compress_size, 5_000) for info in infos):
+        raise BadSheet(f"unpacks to {unpacked:,} bytes, more than {MAX_RATIO} times its packed size")
+    for info in infos:
+        with file.open(info) as stream:
+            end = b""
+            while piece := stream.read(1_000_000):
+                if not end:
+                    declared = _ENCODING.search(piece[:200])
+                    other = declared is not None and declared[1].lower() not in (b"utf-8", b"us-ascii")
+                    if b"\0" in piece[:200] or piece[:2] in (b"\xfe\xff", b"\xff\xfe") or other:
+                        raise BadSheet("a part of the file is not UTF-8")  # declarations could hide in another encoding
+                if b"<!DOCTYPE" in end + piece or b"<!ENTITY" in end + piece:
+                    raise BadSheet("entity declarations are not read")
+                if info.filename == "xl/worksheets/sheet1.xml":
+                    hidden += len(_HIDDEN.findall(piece))
+                end = piece[-10:]
+    return hidden
+
+
+def _value(cell: Any, row: int) -> Any:
+    value = cell.value
+    if cell.data_type == "f":
+        raise BadSheet(f"row {row}: a cell has a formula; replace it by its value")
+    if isinstance(value, datetime) and value.time() == time():
+        return value.date()
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise BadSheet(f"row {row}: a cell has a number out of range")
+        shown = Decimal(format(value, f".{_DIGITS}g"))  # 0.1 + 0.2 is 0.3, as the spreadsheet shows it
+        whole = shown == shown.to_integral_value() and abs(value) < 1e30
+        return int(shown) if whole else shown
+    if isinstance(value, date | time | int | str | None):
+        return value
+    raise BadSheet(f"row {row}: a cell has a value of type {type(value).__name__}")

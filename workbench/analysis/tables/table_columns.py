@@ -1,0 +1,346 @@
+"""Turn the cells of a file into typed columns, where every valid reading gives the same values."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import attrs
+import pandas as pd
+import pyarrow as pa
+
+from workbench.analysis.sheets.dates import ORDERS, WrittenDate, written_date
+from workbench.analysis.sheets.numbers import MARKS, SHARED_SYMBOLS, WrittenNumber, destroyed, written_number
+from workbench.analysis.sheets.questions import Question, distinct
+from workbench.analysis.tables.columns import AMOUNT, json_text
+from workbench.analysis.tables.rows import TEXT, packed, to_pandas
+from workbench.base.errors import visible
+
+_NOTHING = frozenset({"", "-", "–", "—"})
+_FLAGS: Mapping[Any, bool | None] = {"True": True, "False": False, "true": True, "false": False, "TRUE": True,
+    "FALSE": False, "": None}  # fmt: skip
+_EXACT_DIGITS = 15
+"""Digits of a number that spreadsheets keep."""
+_AGREED = Decimal("0.9")
+"""Share of values found in another table from which a reading is proposed."""
+_SWAPPED = " swapped"
+Cells = Sequence[Any]
+
+
+@attrs.frozen(kw_only=True)
+class CellProblem:
+    """A cell that cannot be read: its line, column and what is wrong, never the value."""
+
+    line: int
+    column: str
+    message: str
+
+
+@attrs.define(kw_only=True)
+class Columns:
+    """Reader of the columns of one file.
+
+    Args:
+        lines: Line of each row.
+        answers: What is known of the file, by argument of `read_table`.
+        others: Values of another table, to propose answers from.
+    """
+
+    lines: Sequence[int]
+    answers: Mapping[str, Any]
+    others: frozenset[Any] = frozenset()
+    questions: list[Question] = attrs.field(factory=list)
+    problems: list[CellProblem] = attrs.field(factory=list)
+    notes: list[str] = attrs.field(factory=list)
+
+    def problem(self, row: int, name: str, message: str) -> None:
+        """Add a problem of a cell."""
+        self.problems.append(CellProblem(line=self.lines[row], column=visible(name, 60), message=message))
+
+    def ask(
+        self, argument: str, about: str, meanings: Mapping[str, str], values: Mapping[str, Iterable[Any]] | None = None
+    ) -> None:
+        """Add a question; the answer under which nine of ten values are in the other table is proposed."""
+        proposed = [answer for answer in meanings if self._agrees((values or {}).get(answer, ()))]
+        only = repr(proposed[0]) if len(proposed) == 1 else None
+        readings = {repr(answer): meaning for answer, meaning in meanings.items()}
+        self.questions.append(Question(argument=argument, about=about, readings=readings, proposed=only))
+
+    def _agrees(self, values: Iterable[Any]) -> bool:
+        known = [value for value in values if value is not None]
+        return bool(known) and sum(value in self.others for value in known) >= _AGREED * len(known)
+
+    def check_destroyed(self, name: str, cells: Cells) -> list[Any]:
+        """Return the cells of a column; one whose value a spreadsheet destroyed is a problem, and empty."""
+        checked = list(cells)
+        for row, cell in enumerate(cells):
+            long = isinstance(cell, int) and not isinstance(cell, bool) and abs(cell) >= 10**_EXACT_DIGITS
+            reason = "has more than 15 digits, of which a spreadsheet keeps 15" if long else destroyed(cell)
+            if reason and not (long and self.answers.get("exact")):
+                self.problem(row, name, reason)
+                checked[row] = None
+        return checked
+
+    # what a column is
+
+    def series(self, name: str, cells: Cells) -> Any:
+        """Return a column with the type that all of its cells have, or as text."""
+        filled = [cell for cell in cells if not _is_empty(cell)]
+        if filled and all(isinstance(cell, bool) or (isinstance(cell, str) and cell in _FLAGS) for cell in filled):
+            return pd.array([_FLAGS[cell] if isinstance(cell, str) else cell for cell in cells], dtype="boolean")
+        before = len(self.problems)
+        if filled and all(isinstance(cell, date) or _is_date(cell) for cell in filled):
+            array = times_array(self.dates(name, cells))
+        elif filled and (AMOUNT.search(name) or self._are_numbers(filled)):
+            array = numbers_array(self.numbers(name, cells))
+        else:
+            self._note_others(name, filled)
+            return pd.array([as_text(cell) for cell in cells], dtype=TEXT)
+        if len(self.problems) == before:
+            return array
+        first = self.problems[before]
+        del self.problems[before:]
+        self.notes.append(f"{visible(name, 60)} stays text: line {first.line} {first.message}.")
+        return pd.array([as_text(cell) for cell in cells], dtype=TEXT)
+
+    def _note_others(self, name: str, filled: Cells) -> None:
+        """Note that most cells of a column of text are amounts or dates."""
+        numbers = [written_number(cell) if isinstance(cell, str) else None for cell in filled]
+        kinds = {
+            "amounts": [number is not None and _is_amount(number) for number in numbers],
+            "dates": [isinstance(cell, date) or _is_date(cell) for cell in filled],
+        }
+        for kind, fits in kinds.items():
+            if 2 * sum(fits) > len(fits):
+                count = len(fits) - sum(fits)
+                self.notes.append(f"{visible(name, 60)} stays text: {count:,} of {len(fits):,} cells are not {kind}.")
+
+    @staticmethod
+    def _are_numbers(filled: Cells) -> bool:
+        """Return whether cells are numbers and not ids: numbers of a sheet, or texts of which one has a fraction."""
+        if any(isinstance(cell, bool | date | time | list) for cell in filled):
+            return False
+        written = [written_number(cell) if isinstance(cell, str) else None for cell in filled if cell not in _NOTHING]
+        texts = sum(isinstance(cell, str) and cell not in _NOTHING for cell in filled)
+        parts = [number for number in written if number is not None]
+        if len(parts) < texts or not written:
+            return False
+        return not texts or any(_is_amount(number) for number in parts)
+
+    # numbers
+
+    def numbers(self, name: str, cells: Cells) -> list[Decimal | None]:
+        """Return the numbers of a column; cells that are none are problems."""
+        parts: list[WrittenNumber | Decimal | None] = []
+        for row, cell in enumerate(cells):
+            part: WrittenNumber | Decimal | None = None
+            if isinstance(cell, Decimal | int) and not isinstance(cell, bool):
+                part = Decimal(cell)
+            elif isinstance(cell, str) and cell.strip() not in _NOTHING:
+                part = written_number(cell)
+            if part is None and not (_is_empty(cell) or (isinstance(cell, str) and cell.strip() in _NOTHING)):
+                self.problem(row, name, "is not a number")
+            parts.append(part)
+        return self._signed(name, parts, self._marked(name, parts))
+
+    def _marked(self, name: str, parts: Sequence[Any]) -> list[Decimal | None]:
+        """Return the numbers under the decimal mark that fits all of them."""
+        given = self.answers.get("decimal")
+        marks = MARKS if given is None else (given,)
+        values = {mark: [_value(part, mark) for part in parts] for mark in marks}
+        fits = {mark: sum(value is not None for value in column) for mark, column in values.items()}
+        wanted = sum(part is not None for part in parts)
+        valid = distinct({mark: column for mark, column in values.items() if fits[mark] == wanted})
+        if len(valid) == 1:
+            return list(next(iter(valid.values())))  # type: ignore[arg-type]
+        if given is None:
+            unlike = next((row for row, pair in enumerate(zip(*values.values(), strict=True)) if pair[0] != pair[1]), 0)
+            shown = {mark: f"{_example(parts[unlike])} is {_plain(column[unlike])}" for mark, column in values.items()}
+            if not valid:
+                shown = {mark: f"{fits[mark]:,} of {wanted:,} cells are valid" for mark in values}
+            self.ask("decimal", _column(name), shown, values)
+            return values[marks[0]]
+        for row, (part, value) in enumerate(zip(parts, values[given], strict=True)):
+            if part is not None and value is None:
+                self.problem(row, name, f"is not a number with the decimal mark {given!r}")
+        return values[given]
+
+    def _signed(self, name: str, parts: Sequence[Any], values: list[Decimal | None]) -> list[Decimal | None]:
+        """Return numbers with the signs of their sides, if their cells say credit or debit."""
+        sides = [part.side if isinstance(part, WrittenNumber) else "" for part in parts]
+        if not any(sides):
+            return values
+        return self.by_side(name, values, [side or None for side in sides])
+
+    def by_side(self, name: str, values: Sequence[Decimal | None], sides: Sequence[str | None]) -> list[Decimal | None]:
+        """Return amounts with the signs of their sides."""
+        positive = self.answers.get("credit")
+        signs = {"+": {"credit": 1, "debit": -1}, "-": {"credit": -1, "debit": 1}}
+        signed = {
+            answer: [
+                value if value is None or side is None else value * of[side]
+                for value, side in zip(values, sides, strict=True)
+            ]
+            for answer, of in signs.items()
+        }
+        if positive is None and any(values):
+            meanings = {"+": "credits are positive, debits negative", "-": "debits are positive, credits negative"}
+            self.ask("credit", _column(name), meanings, signed)
+        return signed[positive or "+"]
+
+    def currencies(self, name: str, cells: Cells) -> set[str]:
+        """Return the currencies beside the numbers of a column."""
+        parts = [written_number(cell) for cell in cells if isinstance(cell, str)]
+        marks = {part.currency for part in parts if part is not None and part.currency}
+        if shared := sorted(marks & {*SHARED_SYMBOLS}):
+            if self.answers.get("currency") is None:
+                codes = SHARED_SYMBOLS[shared[0]]
+                self.ask("currency", _column(name), {code: f"{shared[0]} is {code}" for code in codes})
+            marks -= {*shared}
+        return marks
+
+    # dates and times
+
+    def dates(self, name: str, cells: Cells, *, compact: bool = False) -> list[date | None]:
+        """Return the dates or times of a column; cells that are none are problems. Times are in UTC."""
+        parts: list[WrittenDate | date | None] = []
+        for row, cell in enumerate(cells):
+            part: WrittenDate | date | None = cell if isinstance(cell, date) else None
+            if isinstance(cell, str) and cell.strip():
+                part = written_date(cell, compact=compact)
+            if part is None and not _is_empty(cell):
+                self.problem(row, name, "is not a date")
+            parts.append(part)
+        values = self._ordered(name, parts)
+        if any(isinstance(part, WrittenDate) and part.has_time for part in parts) or any(
+            isinstance(value, datetime) and value.time() != time() for value in values
+        ):
+            return self._zoned(name, values)
+        return [value.date() if isinstance(value, datetime) else value for value in values]
+
+    def _ordered(self, name: str, parts: Sequence[Any]) -> list[date | None]:
+        given = self.answers.get("dates")
+        swap = isinstance(given, str) and given.endswith(_SWAPPED)
+        orders = ORDERS if given is None else (given.removesuffix(_SWAPPED),)
+        texts = [part for part in parts if isinstance(part, WrittenDate)]
+        cells = [part for part in parts if isinstance(part, date)]
+        values = {order: [_day(part, order, swap) for part in parts] for order in orders}
+        wanted = len(texts) + len(cells)
+        fits = {order: sum(value is not None for value in column) for order, column in values.items()}
+        valid = distinct({order: column for order, column in values.items() if fits[order] == wanted})
+        if given is not None:
+            for row, (part, value) in enumerate(zip(parts, values[orders[0]], strict=True)):
+                if part is not None and value is None:
+                    self.problem(row, name, f"is not a date in the order {orders[0]}")
+            return values[orders[0]]
+        if len(valid) != 1:
+            columns = valid or values
+            shown = {order: f"{fits[order]:,} of {wanted:,} cells are valid" for order in columns}
+            if valid:
+                first, *others = valid.values()
+                row = next(i for i, value in enumerate(first) if any(value != other[i] for other in others))
+                shown = {order: f"line {self.lines[row]} is {column[row]}" for order, column in valid.items()}
+            self.ask("dates", _column(name), shown, values)
+            return values[ORDERS[0]]
+        order = next(iter(valid))
+        if texts and cells and all(cell.day <= 12 for cell in cells) and _late(texts, order):
+            swapped = [_day(part, order, swap=True) for part in parts]
+            row = next(i for i, part in enumerate(parts) if isinstance(part, date))
+            meanings = {
+                order: f"line {self.lines[row]} is {parts[row]}",
+                order + _SWAPPED: f"a spreadsheet exchanged day and month of date cells, the line is {swapped[row]}",
+            }
+            self.ask("dates", _column(name), meanings, {order: values[order], order + _SWAPPED: swapped})
+        return list(values[order])
+
+    def _zoned(self, name: str, values: Sequence[date | None]) -> list[date | None]:
+        zone = self.answers.get("tz")
+        times = [
+            datetime.combine(value, time()) if value is not None and not isinstance(value, datetime) else value
+            for value in values
+        ]
+        local = [value for value in times if isinstance(value, datetime) and value.tzinfo is None]
+        if local and zone is None:
+            meanings = {"UTC": f"{local[0]} is UTC", "Europe/Berlin": "or another zone, in which the times are local"}
+            self.ask("tz", _column(name), meanings)
+        place = ZoneInfo(zone) if zone else UTC
+        zoned: list[date | None] = []
+        for row, value in enumerate(times):
+            if isinstance(value, datetime) and value.tzinfo is None:
+                early, late = (value.replace(tzinfo=place, fold=fold) for fold in (0, 1))
+                if early.utcoffset() != late.utcoffset():
+                    self.problem(row, name, f"is a time that {zone} has twice or not at all when clocks change")
+                value = early
+            zoned.append(value.astimezone(UTC) if isinstance(value, datetime) else None)
+        return zoned
+
+
+def _column(name: str) -> str:
+    return f"column {visible(name, 60)}"
+
+
+def _is_empty(cell: object) -> bool:
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def _is_date(cell: object) -> bool:
+    return isinstance(cell, str) and written_date(cell) is not None
+
+
+def _is_amount(number: WrittenNumber) -> bool:
+    """Return whether a written number has a fraction, brackets or a currency, which ids have not."""
+    has_fraction = any(number.value(mark) is not None and mark in number.digits for mark in MARKS)
+    return has_fraction or bool(number.currency)
+
+
+def _value(part: WrittenNumber | Decimal | None, mark: str) -> Decimal | None:
+    return part.value(mark) if isinstance(part, WrittenNumber) else part
+
+
+def _example(part: object) -> str:
+    return part.digits if isinstance(part, WrittenNumber) else str(part)
+
+
+def _plain(value: Decimal | None) -> str:
+    return "not valid" if value is None else format(value, "f")
+
+
+def _day(part: Any, order: str, swap: bool) -> date | None:
+    if isinstance(part, WrittenDate):
+        return part.value(order)
+    if swap and part is not None and part.day <= 12:
+        return part.replace(day=part.month, month=part.day)  # type: ignore[no-any-return]
+    return part  # type: ignore[no-any-return]
+
+
+def _late(texts: Sequence[WrittenDate], order: str) -> bool:
+    """Return whether no text could be a date with day and month exchanged, so that a spreadsheet left them as text."""
+    return all(day.day > 12 for text in texts if (day := text.value(order)) is not None)
+
+
+def as_text(cell: object) -> str | None:
+    """Return a cell as text; None if it is empty."""
+    if _is_empty(cell):
+        return None
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if isinstance(cell, date | time):
+        return cell.isoformat()
+    if isinstance(cell, Decimal):
+        return format(cell, "f")
+    return json_text(cell) if isinstance(cell, list | dict) else str(cell)
+
+
+def numbers_array(values: Sequence[Decimal | None]) -> Any:
+    """Return numbers as whole numbers if all are, else as exact decimals."""
+    whole = [value is None or (value.as_tuple().exponent == 0 and abs(value) < 2**63) for value in values]
+    if all(whole):
+        return pd.array([None if value is None else int(value) for value in values], dtype="Int64")
+    return to_pandas(packed(values))
+
+
+def times_array(values: Sequence[date | None]) -> Any:
+    """Return dates, or times in UTC."""
+    kind = pa.timestamp("us", "UTC") if any(isinstance(value, datetime) for value in values) else pa.date32()
+    return to_pandas(pa.array(values, type=kind))

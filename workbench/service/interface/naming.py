@@ -1,0 +1,49 @@
+"""Names of operations: noun and verb of each command, and the operation that a person names in any spelling."""
+
+import re
+from typing import Any
+
+from workbench.base.errors import Problem, unknown_name
+from workbench.service.interface.table import OPERATIONS, Operation
+
+_OWN_NAMES = {
+    "simulate_authorization": ("transactions", "authorize"),
+    "simulate_reversal": ("transactions", "reverse"),
+    "simulate_refund": ("transactions", "refund"),
+    "update_ubo": ("users", "update-owner"),
+    "create_user_application": ("users", "create"),
+    "list_rewards_activity": ("rewards", "list"),
+}
+"""Commands whose name differs from that of the operation."""
+
+
+def command_of(operation: Operation[..., Any]) -> tuple[str, str]:
+    """Return the noun and verb of an operation: `read_dispute` becomes `disputes read`."""
+    verb, _, noun = operation.name.partition("_")
+    plural = noun if noun.endswith("s") else f"{noun}s"
+    return _OWN_NAMES.get(operation.name, (plural.replace("_", "-"), verb))
+
+
+def operation_named(text: str) -> Operation[..., Any] | None:
+    """Return the operation that a text names, or None.
+
+    All of `simulate_refund`, `simulate-refund`, `simulateRefund`, `transactions refund` and `refund`, the end of one
+    name only, are the same operation.
+    """
+    words = _words(text)
+    ends = [row for row in OPERATIONS.values() if words and any(name[-len(words) :] == words for name in _names(row))]
+    exact = [row for row in ends if words in _names(row)]
+    return (exact or ends)[0] if len(exact or ends) == 1 else None
+
+
+def unknown_operation(text: str) -> Problem:
+    """Return the problem of a text that names no operation."""
+    return unknown_name(text, OPERATIONS, "an operation")
+
+
+def _names(row: Operation[..., Any]) -> list[list[str]]:
+    return [_words(row.name), _words(" ".join(command_of(row)))]
+
+
+def _words(text: str) -> list[str]:
+    return re.sub("(?<=[a-z])(?=[A-Z])", " ", text).lower().replace("_", " ").replace("-", " ").split()
