@@ -70,6 +70,11 @@ _AS_KNOWN = {"facts", "_known", "_transactions", "_begun_earlier"}
 _STAGES = ("requested", "approved", "posted", "refunded", "net")
 
 
+def _is_refund(table: pd.DataFrame) -> Any:
+    """Return a mask of the transactions that are nothing but a refund."""
+    return mask((table["authorized_cents"] == 0) & (table["refunds"] > 0) & (table["settlements"] == 0))
+
+
 def history(source: object) -> "History":
     """Return the history of card transactions in any source, with a method for each report.
 
@@ -336,6 +341,12 @@ class History:
         left += [Left("their request is not in the source", rows[~begun])] * (not begun.all())
         return rows[begun], left, None if period is None else period[begun]
 
+    def _asked(self, freq: Every | None = None) -> tuple[pd.DataFrame, list[Left], Any]:
+        """Return the authorizations: transactions whose request is in the source, without refunds of their own."""
+        rows, left, period = self._begun(freq)
+        asked = ~_is_refund(rows)
+        return rows[asked], left, None if period is None else period[asked]
+
     def approvals(self, by: Columns = (), *, freq: Every | None = "day") -> pd.DataFrame:
         """Return the number of authorizations approved and declined in each period, and by columns.
 
@@ -348,7 +359,7 @@ class History:
             (Int64), rate (Float64, approved divided by all), and running (boolean: the period was not over when the
             data end; only with `freq`).
         """
-        table, left, period = self._begun(freq)
+        table, left, period = self._asked(freq)
         declined = (table["status"] == "declined").astype("Int64")
         keys = self._keys(table, by, period, _APPROVALS, "history.approvals")
         values = pd.DataFrame({"is_declined": declined, "is_approved": 1 - declined})
@@ -364,7 +375,7 @@ class History:
             Columns: the groups (`reason` for "declined_reason"), currency (if there are several), declined,
             amount_cents (Int64), share (Float64, of all declined).
         """
-        table, left, _ = self._begun()
+        table, left, _ = self._asked()
         table = table[mask(table["status"] == "declined")]
         keys = self._keys(table, by, None, _DECLINES, "history.declines")
         keys = {"reason" if name == "declined_reason" else name: values for name, values in keys.items()}
@@ -381,16 +392,15 @@ class History:
         table, left, _ = self._begun()
         count, stages = len(table), len(_STAGES)
         requested = whole(table["authorized_cents"])
-        approved = mask(table["status"] != "declined")
+        asked = ~_is_refund(table)
+        approved = asked & mask(table["status"] != "declined")
         amounts = [requested, np.where(approved, requested, 0)]
         amounts += [whole(table[f"{name}_cents"]) for name in _STAGES[2:]]
         places = np.tile(np.arange(count), stages)
         values = pd.DataFrame({"currency": table["currency"].array.take(places)})
         values["stage"] = pd.Categorical(np.repeat(np.array(_STAGES, dtype=object), count), categories=[*_STAGES])
         values["amount_cents"] = np.concatenate(amounts)
-        values["is_in"] = np.concatenate(
-            [np.ones(count, bool), approved, *(cents > 0 for cents in amounts[2:])]
-        ).astype("int64")
+        values["is_in"] = np.concatenate([asked, approved, *(cents > 0 for cents in amounts[2:])]).astype("int64")
         keys = {"stage": values["stage"], **self._keys(values, (), None, _FUNNEL, "history.funnel")}
         rows = Rows(values, keys, table, places)
         frame = self._report("spend_funnel", rows, _FUNNEL, left)
@@ -427,18 +437,21 @@ class History:
         table, left, period = self._begun("month", attrs.evolve(self.scope, since=None))
         kept = mask(table["status"] != "declined")
         table, number = table[kept], period[kept].to_numpy().astype("datetime64[M]").astype("int64")
-        cohort = pd.Series(number).groupby(table["user_id"].array).transform("min").fillna(0).astype("int64").to_numpy()
-        without = mask(table["user_id"].isna())
-        left += [Left("without a user", table[without])] * bool(without.any())
+        asked = ~_is_refund(table)
+        first_month = pd.Series(number).where(asked).groupby(table["user_id"].array).transform("min")
+        without = mask(table["user_id"].isna()) | mask(first_month.isna())
+        cohort = first_month.fillna(0).to_numpy("int64")
+        left += [Left("without an authorization of a known user", table[without])] * bool(without.any())
+        active = table.assign(user_id=table["user_id"].where(asked))
         first = pd.Series(cohort.astype("datetime64[M]").astype("datetime64[s]"), index=table.index)
         month = pd.Series(pd.array(number - cohort, dtype="Int64"), index=table.index)
         chosen = ~without
         if self.scope.since is not None:
             chosen = chosen & self.scope.has(first)
-        table = table[chosen]
+        table, active = table[chosen], active[chosen]
         keys = {"cohort": first[chosen], "month": month[chosen]}
         keys |= self._keys(table, (), None, _COHORTS, "history.cohorts")
-        frame = self._report("cohorts", Rows(table, keys, table), _COHORTS, left)
+        frame = self._report("cohorts", Rows(active, keys, active), _COHORTS, left)
         later = (frame["cohort"].to_numpy().astype("datetime64[M]") + frame["month"].to_numpy("int64")).astype(
             "datetime64[s]"
         )

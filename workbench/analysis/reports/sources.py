@@ -13,6 +13,7 @@ import pandas as pd
 from workbench.analysis.reports.event_logs import Events, read_log
 from workbench.analysis.reports.facts import DTYPES, EVENTS, PARTIES, TIME, facts_of, known_by, mask, timed
 from workbench.analysis.tables.event_frames import events_frame
+from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT, UNKNOWN, check_in_memory
 from workbench.base.errors import UsageError, visible
 from workbench.client.calls.base import BaseClient
@@ -114,7 +115,7 @@ def _sandbox(source: object) -> Any:
 
 
 _TABLES: Mapping[str, Callable[[Path], pd.DataFrame]] = {
-    ".parquet": read_parquet,
+    ".parquet": read_table,
     ".csv": lambda path: pd.read_csv(path, dtype="str", keep_default_na=False, na_values=[""]),
     ".xlsx": lambda path: pd.read_excel(path, dtype=object),
 }
@@ -142,10 +143,23 @@ def _of_sandbox(sandbox: Any, kind: str) -> Reading:
         return reading
     later = ~mask(events["transaction_id"].isin(begun))
     facts = facts_of(events[~(later & mask(events["action"] == "updated"))].reset_index(drop=True))
-    moved = facts.groupby("transaction_id")[["posted_cents", "refunded_cents"]].sum()
+    refunds = _refunded(sandbox) if any(record["refunded"] for record in records) else {}
+    purchases = facts["event_id"].map(refunds).fillna(facts["transaction_id"])
+    moved = facts.groupby(purchases.to_numpy())[["posted_cents", "refunded_cents"]].sum()
     old = _of_records(records, sandbox.clock.now(), moved)
     rows = pd.concat([facts_of(old.rows), facts], ignore_index=True)
     return attrs.evolve(reading, rows=rows, notes=(*reading.notes, *old.notes))
+
+
+def _refunded(sandbox: Any) -> dict[str, str]:
+    """Return the id of the purchase of each refund that has a transaction of its own, by event."""
+    of_request = {
+        entry.request_id: entry.path.split("/")[-2]
+        for entry in sandbox.requests()
+        if entry.operation == "simulate_refund"
+    }
+    events = ((event.payload["id"], of_request.get(event.request_id)) for event in sandbox.events())
+    return {event: purchase for event, purchase in events if purchase is not None}
 
 
 def _of_frame(frame: pd.DataFrame) -> Reading:
@@ -202,6 +216,8 @@ def _typed(frame: pd.DataFrame, dtypes: Mapping[str, Any]) -> pd.DataFrame:
             columns[name] = columns[name].str.replace(r"\.0$", "", regex=True).str.zfill(4)
         if name in ("currency", "local_currency"):
             columns[name] = columns[name].str.strip().str.lower()
+        if name == "merchant_name":
+            columns[name] = columns[name].str.strip()
     columns |= {f"{OWN}{str(name).removeprefix(OWN)}": frame[name] for name in frame if name not in dtypes}
     return pd.DataFrame(columns, copy=False).reset_index(drop=True)
 
