@@ -21,6 +21,7 @@ from workbench.analysis.tables.rows import EXACT, TEXT, decimal_series, decimals
 from workbench.base.errors import Problem, UsageError, not_allowed
 from workbench.base.schema.fields import Answer
 from workbench.base.schema.walk import build
+from workbench.base.system.files import check_name
 from workbench.client.calls.client import refuse_async
 from workbench.client.session import sandbox_of
 from workbench.service.chains.addresses import chain_of
@@ -300,6 +301,7 @@ def record_balances(history: "History", path: str | Path, symbols: Mapping[str, 
     """Append the value of the tokens in the contracts to a Parquet file, and return all its rows."""
     if not all(isinstance(text, str) for pair in (symbols or {}).items() for text in pair):
         raise UsageError([Problem("symbols", "type", "must map addresses to symbols")], of="history.record_balances")
+    check_name(path)
     path, sandbox = Path(path), sandbox_of(history.source)
     recorded = contracts(history, None)
     now = datetime.now(UTC) if sandbox is None else sandbox.clock.now()

@@ -1,7 +1,7 @@
 """Read card transactions from any source: events, logs, records or frames, with what the source says of itself."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from workbench.analysis.tables.event_frames import events_frame
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT, UNKNOWN, check_in_memory
 from workbench.base.errors import UsageError, visible
+from workbench.base.system.files import check_name
 from workbench.client.calls.base import BaseClient
 from workbench.client.session import sandbox_of
 from workbench.sandbox.rewards import CATEGORIES, OTHER
@@ -114,11 +115,8 @@ def _sandbox(source: object) -> Any:
     )
 
 
-_TABLES: Mapping[str, Callable[[Path], pd.DataFrame]] = {
-    ".parquet": read_table,
-    ".csv": lambda path: pd.read_csv(path, dtype="str", keep_default_na=False, na_values=[""]),
-    ".xlsx": lambda path: pd.read_excel(path, dtype=object),
-}
+_TABLES = frozenset({".csv", ".parquet", ".xlsx"})
+_MAX_ROWS = 2_000_000
 
 
 def _opened(paths: Any) -> Any:
@@ -126,8 +124,9 @@ def _opened(paths: Any) -> Any:
     given = [paths] if isinstance(paths, str | os.PathLike) else [*paths]
     files: list[Path] = []
     for path in map(Path, given):
+        check_name(path)
         files += sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else [path]
-    tables = [_TABLES[file.suffix.lower()](file) for file in files if file.suffix.lower() in _TABLES]
+    tables = [read_table(file, max_rows=_MAX_ROWS) for file in files if file.suffix.lower() in _TABLES]
     if tables and len(tables) < len(files):
         raise UsageError("logs and tables cannot be read together", of="history")
     return pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0] if tables else read_log(files)
