@@ -20,9 +20,7 @@ NOT_RUN = {
     "course lab": "opens JupyterLab",
     "events listen": "listens until it is stopped",
     "events resend": "needs an application behind a URL",
-    "events tail": "follows a served sandbox until it is stopped",
     "events trigger": "needs an application behind a URL",
-    "events watch": "follows a served sandbox until it is stopped",
     "sandbox add-fault": "needs a served sandbox",
     "profiles learn": "needs recordings of a service",
     "sandbox world": "needs logs of 20 users",
@@ -55,7 +53,6 @@ NOT_RUN = {
     "sequences check": "needs a file of the user's",
     "journal resolve": "needs a call with an unknown outcome",
     "journal health": "ends with 5 where something needs attention",
-    "journal export": "needs the journal of an application",
     "journal unknown": "needs the journal of an application",
 }
 """Commands whose examples are checked for their form alone, and why."""

@@ -46,8 +46,6 @@ COMMANDS: dict[str, dict[str, str]] = {
         "resend": "events:resend",
         "listen": "events:listen",
         "trigger": "events:trigger",
-        "watch": "watch:watch",
-        "tail": "watch:tail",
     },
     "test": {"explore": "testing:explore", "http": "testing:http", "regress": "testing:regress"},
     "sequences": {
@@ -72,7 +70,6 @@ COMMANDS: dict[str, dict[str, str]] = {
         "unknown": "journal:list_unknown",
         "resolve": "journal:resolve",
         "health": "journal:health",
-        "export": "journal:export",
     },
     "profiles": {
         "list": "journal:list_profiles",
@@ -182,8 +179,6 @@ _EXAMPLES = {
     "docs": "workbench docs user.updated",
     "contracts list": "workbench contracts list --fields id,tokens.balance",
     "events list": "workbench events list --kind transaction.created --last 5",
-    "events tail": "workbench events tail --json --url http://127.0.0.1:8080",
-    "events watch": "workbench events watch --url http://127.0.0.1:8080",
     "sandbox agent": "workbench sandbox agent --fresh",
     "profiles learn": "workbench profiles learn traffic.har webhooks.ndjson --out acme.toml",
     "profiles check": "workbench profiles check test",
@@ -194,7 +189,6 @@ _EXAMPLES = {
     "sequences show": "workbench sequences show refund-full",
     "journal list": "workbench journal list --outcome unknown -n 5",
     "events resend": "workbench events resend EVENT-ID --forward-to http://127.0.0.1:8000/webhooks",
-    "journal export": "workbench journal export --path app.db > calls.ndjson",
     "journal resolve": "workbench journal resolve 4f1d done --note 'seen in the dashboard'",
     "journal unknown": "workbench journal unknown --path app.db",
     "course lab": "workbench course lab notebooks",

@@ -24,7 +24,7 @@ from workbench.service.interface.naming import operation_named
 from workbench.service.interface.table import Operation
 from workbench.terminal.binding import command, show_or_say
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
-from workbench.terminal.output import Output, show
+from workbench.terminal.output import Output
 from workbench.terminal.where import (
     MAX_ARMED_MINUTES,
     Last,
@@ -125,14 +125,6 @@ def resolve(
         except KeyError:
             raise usage_error(f"The journal has no call {visible(call, 60)!r}.") from None
     say(str(entry))
-
-
-@command
-def export(*, path: _File = None, where: Where = Where()) -> None:
-    """Write the journal as NDJSON with private values masked."""
-    how = Output(output="ndjson")
-    with _journal(where, path) as journal:
-        show(_rows(list(journal), how), how)
 
 
 @command

@@ -1,4 +1,4 @@
-"""Export calls as a test, a notebook, a HAR file or a curl command; private values are replaced by fictitious ones."""
+"""Export calls as a test or a HAR file; private values are replaced by fictitious ones."""
 
 import re
 import threading
@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, urlsplit
-from uuid import uuid4
 
 import attrs
 
 from workbench import __version__
-from workbench.base.errors import NotSent, Problem, UnusableFile, UsageError, visible
+from workbench.base.errors import NotSent, Problem, UnusableFile, UsageError, not_allowed, visible
 from workbench.base.schema import masks, strict_json, walk
 from workbench.base.schema.fields import Privacy
 from workbench.base.system.files import check_name, write_file
@@ -29,10 +28,9 @@ from workbench.sandbox.embedded import DirectTransport
 from workbench.service.interface.convert import converter
 from workbench.service.interface.examples import example_of
 from workbench.service.interface.table import OPERATIONS, PREFIX, Operation
-from workbench.service.rendering.show import curl, python_arguments
 from workbench.testing.generated import from_journal
 
-Format = Literal["pytest", "notebook", "har"]
+Format = Literal["pytest", "har"]
 Clean = Callable[[Any], Any]
 _KEPT_HEADERS = ("content-type", "date", "retry-after", "x-ratelimit-limit")
 
@@ -54,7 +52,7 @@ class _Call:
 def to_text(
     calls: Iterable[Any], to: Format, *, last: int | None = None, name: str = "recorded", seed: int | None = None
 ) -> str:
-    """Return calls as the text of a pytest test, a notebook, or a HAR file. For a sequence use `from_journal`.
+    """Return calls as the text of a pytest test, or of a HAR file. For a sequence use `from_journal`.
 
     Ids from earlier answers become references (unchanged in a HAR file); other ids stay. Private values, which a
     journal
@@ -62,14 +60,16 @@ def to_text(
 
     Args:
         calls: `api.journal`, some of its entries, `api.sandbox.requests()`, or the list of `api.responses()`.
-        to: "pytest", "notebook" or "har".
+        to: "pytest" or "har".
         last: Only the last N calls.
         name: Name of the sequence.
-        seed: Seed of the sandbox that the test or notebook runs on, whose ids must occur in the calls.
+        seed: Seed of the sandbox that the test runs on, whose ids must occur in the calls.
 
     Raises:
         UsageError: No call was done or refused.
     """
+    if to not in get_args(Format):
+        raise UsageError([not_allowed("to", to, get_args(Format))], of="testing.to_text")
     exported = [call for call in map(_call, calls) if call is not None]
     exported = exported[-last:] if last is not None else exported
     if not exported:
@@ -78,27 +78,7 @@ def to_text(
         creator = {"name": "workbench", "version": __version__}
         log = {"version": "1.2", "creator": creator, "entries": [_har_entry(call) for call in exported]}
         return strict_json.dumps({"log": log}).decode()
-    writers = {"pytest": _pytest, "notebook": _notebook}
-    if to not in writers:
-        raise UsageError(f"to must be har, {' or '.join(writers)}", of="testing.to_text")
-    return writers[to](from_journal(exported, name=name), seed)
-
-
-def call_as(entry: object, to: Literal["curl", "python"], *, base_url: str) -> str | None:
-    """Return one call as a curl command or a line of Python; None if its outcome is unknown.
-
-    Args:
-        entry: An entry of a journal, or one of `api.sandbox.requests()`.
-        to: "curl", which reads the key from the variable WORKBENCH_API_KEY, or "python".
-        base_url: Base URL of the service.
-    """
-    if (call := _call(entry)) is None:
-        return None
-    operation = OPERATIONS[call.operation]
-    request, _, _ = converter().read_request(operation, call.request, call.request)
-    if to == "curl":
-        return curl(operation, request, base_url=base_url, converter=converter(), reveal=True)
-    return f"api.{operation.name}({', '.join(python_arguments(walk.given(request)))})"
+    return _pytest(from_journal(exported, name=name), seed)
 
 
 def _call(entry: Any) -> _Call | None:
@@ -188,24 +168,6 @@ def _value(cls: Any, member: walk.Member | None, value: Any, clean: Clean | None
 
 def _literal(text: str) -> str:
     return repr(text) if "\\" in text or "'''" in text else f"'''\\\n{text}'''"
-
-
-def _notebook(sequence: Sequence, seed: int | None) -> str:
-    connect = f"import workbench as wb\n\napi = wb.connect({'' if seed is None else f'seed={seed}'})"
-    run = "run = wb.sequences.run(api, sequence)\nrun"
-    load = f"sequence = wb.sequences.from_toml({_literal(sequence.to_toml())})\nsequence"
-    head = f"# {sequence.name}\n\n{len(sequence.steps)} recorded steps. Private values are made up."
-    code: dict[str, Any] = {"cell_type": "code", "execution_count": None, "outputs": []}
-    cells: list[dict[str, Any]] = [{"cell_type": "markdown", "source": head}]
-    cells += [{**code, "source": source} for source in (connect, load, run, "wb.to_frame(run)")]
-    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    notebook = {
-        "cells": [{**cell, "id": uuid4().hex[:8], "metadata": {}} for cell in cells],
-        "metadata": {"kernelspec": kernel},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    return strict_json.dumps(notebook).decode()
 
 
 def _pytest(sequence: Sequence, seed: int | None) -> str:

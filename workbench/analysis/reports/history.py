@@ -546,7 +546,8 @@ class History:
     @property
     def _money(self) -> pd.DataFrame:
         """The facts that move money or a hold."""
-        return self.facts[~mask(self.facts["posting"].isin(POSTINGS[:2]))]
+        facts = self.facts
+        return facts[~mask(facts["posting"].isin(POSTINGS[:2]))]
 
     def anomalies(self) -> pd.DataFrame:
         """Return implausible transactions and events, one row each.

@@ -131,7 +131,7 @@ def _mine(history: "History", ledger: object, key: str, amount: str, theirs: pd.
     return _numbered(side), remark
 
 
-def _times(ledger: pd.DataFrame, tz: str) -> "pd.Series[Any]":
+def _times(ledger: pd.DataFrame, tz: str) -> Any:
     """Return the times of a ledger; those without a zone are in that of the filter."""
     if "at" not in ledger:
         return pd.Series(pd.NaT, index=ledger.index, dtype=TIME)
@@ -147,7 +147,7 @@ def _times(ledger: pd.DataFrame, tz: str) -> "pd.Series[Any]":
         times = zoned.dt.tz_convert("UTC").astype(TIME)
     if (times.isna() & given.notna() & (given.astype(TEXT).str.strip() != "")).any():
         raise UsageError("at must be a time or empty in each row", of=_OF)
-    return pd.Series(times)
+    return times
 
 
 def _numbered(side: pd.DataFrame) -> pd.DataFrame:
@@ -168,8 +168,8 @@ def _matched(mine: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd
     for side in (mine, theirs):
         rest = side[~side["matched"] & side["id"].notna()]
         sums.append(rest.groupby(_GROUP, dropna=False)["cents"].agg(["sum", "size"]))
-    both = sums[0].join(sums[1], how="inner", suffixes=("_mine", "_theirs"))
-    equal = both[(both["sum_mine"] == both["sum_theirs"])].index
+    both = sums[0].merge(sums[1], on=_GROUP, suffixes=("_mine", "_theirs"))
+    equal = both[both["sum_mine"] == both["sum_theirs"]].index
     partial = []
     for side in (mine, theirs):
         chosen = pd.MultiIndex.from_frame(side[_GROUP]).isin(equal) & ~side["matched"].to_numpy()

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -17,6 +16,7 @@ from workbench.base.arguments import hide_arguments
 from workbench.base.errors import LOG, CannotRecord, InvalidProfile, Problem, UsageError, WorkbenchError, advise
 from workbench.base.system.files import make_folder, sync_folder
 from workbench.base.system.progress import ipython_shell
+from workbench.base.system.seconds import monotonic
 
 APPLICATION = "card-issuing-workbench"
 
@@ -131,7 +131,7 @@ class Key:
         fingerprint = hashlib.sha256(held).hexdigest()[:8]
         if self._pin is not None:
             pin(fingerprint, *self._pin)
-        self._set(_held=lambda: held, fingerprint=fingerprint, _fetched=time.monotonic())
+        self._set(_held=lambda: held, fingerprint=fingerprint, _fetched=monotonic())
 
     def pin(self, host: str, environment: str) -> None:
         """Bind this key and its replacements to a host and an environment, as `pin` does."""
@@ -141,7 +141,7 @@ class Key:
     @property
     def is_due(self) -> bool:
         """Whether the key is old enough to be fetched again."""
-        return self._fetch is not None and time.monotonic() - self._fetched > MAX_AGE
+        return self._fetch is not None and monotonic() - self._fetched > MAX_AGE
 
     def renew(self, version: int) -> bool:
         """Fetch the key again, once for all threads that used this version; return whether it changed.
@@ -158,7 +158,7 @@ class Key:
                 # Errors of the workbench name no key; others may.
                 why = str(error) if isinstance(error, WorkbenchError) else type(error).__name__
                 LOG.warning("the API key could not be fetched again; the current key stays in use: %s", why)
-                self._set(_fetched=time.monotonic())
+                self._set(_fetched=monotonic())
             if self.fingerprint == before:
                 return False
             self._set(version=version + 1)

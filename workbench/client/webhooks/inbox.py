@@ -12,7 +12,6 @@ Example:
 
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -25,6 +24,7 @@ import attrs
 from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
 from workbench.base.errors import EventTimeout, InvalidWebhook, UnusableFile, UsageError, unknown_name, visible
 from workbench.base.system.messages import LOOPBACK
+from workbench.base.system.seconds import monotonic
 from workbench.client.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
 from workbench.client.webhooks.store import Conflict, Receipt, Store, StoredEvent, UnreadableDelivery
 from workbench.client.webhooks.verify import (
@@ -414,14 +414,14 @@ class Inbox:
         Raises:
             EventTimeout: No matching event arrived in time.
         """
-        deadline, advanced = time.monotonic() + timeout, 0.0
+        deadline, advanced = monotonic() + timeout, 0.0
         unseen = since
         while True:
             newest = self._mark()
             if stored := self.stored(kind, where, unseen):
                 return stored[-1].event
             unseen = newest
-            left = deadline - time.monotonic() if clock is None else timeout - advanced
+            left = deadline - monotonic() if clock is None else timeout - advanced
             if left <= 0:
                 why = describe_mismatch(self.events(since=since), kind, where)
                 raise EventTimeout(f"No matching {kind or 'event'} within {timeout:g} s. {why}")
