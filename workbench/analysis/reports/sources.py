@@ -143,7 +143,7 @@ def _of_sandbox(sandbox: Any, kind: str) -> Reading:
     later = ~mask(events["transaction_id"].isin(begun))
     facts = facts_of(events[~(later & mask(events["action"] == "updated"))].reset_index(drop=True))
     refunds = _refunded(sandbox) if any(record["refunded"] for record in records) else {}
-    purchases = facts["event_id"].map(refunds).fillna(facts["transaction_id"])
+    purchases = facts["event_id"].map(refunds).astype(TEXT).fillna(facts["transaction_id"])
     moved = facts.groupby(purchases.to_numpy())[["posted_cents", "refunded_cents"]].sum()
     old = _of_records(records, sandbox.clock.now(), moved)
     rows = pd.concat([facts_of(old.rows), facts], ignore_index=True)
