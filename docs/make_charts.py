@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 import workbench as wb
-from workbench import charts, reports, sequences, testing
+from workbench import charts, sequences, testing
 from workbench.service.interface.transactions import RewardsItem
 
 FOLDER = Path(__file__).parent / "images" / "charts"

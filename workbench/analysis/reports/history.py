@@ -546,8 +546,8 @@ class History:
     @property
     def _money(self) -> pd.DataFrame:
         """The facts that move money or a hold."""
-        facts = self.facts
-        return facts[~mask(facts["posting"].isin(POSTINGS[:2]))]
+        moved = ~mask(self.facts["posting"].isin(POSTINGS[:2]))
+        return self.facts.loc[moved]
 
     def anomalies(self) -> pd.DataFrame:
         """Return implausible transactions and events, one row each.
