@@ -16,10 +16,12 @@ from workbench.analysis.tables.event_frames import events_frame
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT, UNKNOWN, check_in_memory
 from workbench.base.errors import UsageError, visible
+from workbench.base.schema.fields import Answer
 from workbench.base.system.files import check_name
 from workbench.client.calls.base import BaseClient
 from workbench.client.session import sandbox_of
 from workbench.sandbox.rewards import CATEGORIES, OTHER
+from workbench.service.interface.events import Event
 
 SUMMED = (
     "Made from transactions: several changes or refunds of one are summed, and lie between its first and last time."
@@ -38,6 +40,15 @@ _SPEND = {
 """Member of the spend in an event by column."""
 _TRANSACTION = frozenset({"authorized_cents", "posted_cents", "refunded_cents"})
 _CATEGORIES = {code: category.description for code, category in CATEGORIES.items()}
+
+_OTHER = (
+    {"type", "points"},
+    {"tokens.address"},
+    {"id", "resolved_at"},
+    {"status", "previous"},
+    {"body.application_status"},
+)
+"""Columns of frames that hold no card transactions."""
 
 
 @attrs.frozen
@@ -101,6 +112,18 @@ def read(source: Any) -> Reading:
     unread = {"delivery that cannot be read": len(unreadable())} if callable(unreadable) else {}
     kind = "inbox" if inbox is not source or unread else "events"
     return _of_events(events_frame(inbox, PATTERN), kind, unread=unread)
+
+
+def is_other(source: Any) -> bool:
+    """Return whether a source has records for other reports than those on card transactions."""
+    if isinstance(source, pd.DataFrame):
+        return any(columns <= set(source) for columns in _OTHER) and "body.spend.amount" not in source
+    if hasattr(source, "filters"):  # a read of rewards
+        return True
+    first = source[0] if isinstance(source, list | tuple) and source else source
+    if isinstance(first, Mapping) and "kind" in first and "tenant" in first:
+        return bool(first["kind"] != "transaction")
+    return isinstance(first, Answer) and not isinstance(first, Event)
 
 
 def _are_paths(source: object) -> bool:
