@@ -280,7 +280,7 @@ def _terminal(_: Life, folder: Path) -> Iterator[str]:
             yield command("sandbox", "events", "-o", output)
             yield command("sandbox", "requests", "-o", output)
         yield from (
-            command("journal", "export"),
+            command("journal", "list", "-o", "ndjson"),
             command("journal", "unknown"),
             command("setup", "check"),
             command("profiles", "list"),

@@ -134,7 +134,7 @@ def test_a_balance_reads_as_money(wb):
 
 @pytest.mark.parametrize(
     "tokens",
-    [["sandbox", "settle"], ["sandbox", "advance", "--days", "x"], ["sandbox", "pending_first", "--times", "1.5"],
+    [["sandbox", "settle"], ["sandbox", "advance", "x"], ["sandbox", "pending_first", "--times", "1.5"],
      ["sandbox", "execute", "[]"], ["sandbox", "update-endpoint", "x", "--enabled", "perhaps"]],
     ids=["missing", "no number", "no whole number", "no object", "no flag"],
 )  # fmt: skip

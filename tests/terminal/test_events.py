@@ -56,7 +56,7 @@ def receiver(*keys: str):
 def test_events_of_the_kept_sandbox(wb):
     """What commands caused is listed, in order, and by kind."""
     wb("users", "create", "--from", BODY)
-    wb("sandbox", "advance", "--minutes", "2")
+    wb("sandbox", "advance", "2m")
 
     rows = [
         json.loads(line) for line in wb("events", "list", "--kind", "user.updated", "-o", "ndjson").out.splitlines()
@@ -158,7 +158,7 @@ def test_listen_ends_in_time(wb):
 def test_forwarding_is_byte_for_byte_and_in_order(wb, key):
     """What is forwarded is what the sandbox sent, signed, in the same order."""
     wb("users", "create", "--from", BODY)
-    wb("sandbox", "advance", "--minutes", "2")
+    wb("sandbox", "advance", "2m")
     with receiver(key) as (inbox, url):
         ended = wb("events", "listen", "--earlier", "--forward-to", url, "--count", "2")
         kept = inbox.stored()

@@ -63,7 +63,7 @@ def test_fields_of_the_guide(wb):
 
 @pytest.mark.parametrize(
     "words, seconds",
-    [(["2h30m"], 9_000), (["1d", "--minutes", "1"], 86_460), (["--days", "2"], 172_800), (["90s"], 90)],
+    [(["2h30m"], 9_000), (["1d 1m"], 86_460), (["2d"], 172_800), (["90s"], 90)],
     ids=str,
 )
 def test_durations_have_units(wb, words, seconds):
@@ -169,7 +169,7 @@ def test_a_journal_of_an_application(wb, tmp_path):
         api.simulate_authorization(card_id=api.sandbox.guide()["cards"]["active"][0], amount=100, currency="USD",
                                    merchant_name="Shop", merchant_category_code="5411")  # fmt: skip
 
-    assert len(wb("journal", "export", "--path", str(path)).out.splitlines()) == 1
+    assert len(wb("journal", "list", "-o", "ndjson", "--path", str(path)).out.splitlines()) == 1
     assert "simulate_authorization" in wb("journal", "list", "--path", str(path), "-o", "json").out
     assert wb("journal", "list", "--path", str(tmp_path / "nowhere.db")).code == 2
 

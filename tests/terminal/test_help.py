@@ -140,6 +140,15 @@ def test_a_group_lists_its_commands(wb, group):
     assert wb(group, "--help").code == 0
 
 
+@pytest.mark.parametrize("group", commands.COMMANDS)
+def test_a_group_says_what_each_command_does(wb, group):
+    """Each verb has its help line in the list of its group."""
+    out = wb(group, "--help").out
+    verbs = [name for name in make_app(group)[group] if not name.startswith("-")]
+
+    assert [verb for verb in verbs if not re.search(rf"^ +{verb} +\S|^ *{verb}\n +\S", out, re.MULTILINE)] == []
+
+
 @pytest.mark.parametrize(
     "tokens, message",
     [

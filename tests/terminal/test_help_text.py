@@ -22,7 +22,9 @@ NOT_RUN = {
     "events resend": "needs an application behind a URL",
     "events trigger": "needs an application behind a URL",
     "sandbox add-fault": "needs a served sandbox",
-    "profiles learn": "needs recordings of a service",
+    "corpus add": "needs recordings of a service",
+    "corpus check": "needs a corpus",
+    "corpus learn": "needs recordings of a service",
     "sandbox world": "needs logs of 20 users",
     "sandbox register-endpoint": "needs a served sandbox",
     "sandbox remove-endpoint": "needs an endpoint",
@@ -53,7 +55,6 @@ NOT_RUN = {
     "sequences check": "needs a file of the user's",
     "journal resolve": "needs a call with an unknown outcome",
     "journal health": "ends with 5 where something needs attention",
-    "journal export": "needs the journal of an application",
     "journal unknown": "needs the journal of an application",
 }
 """Commands whose examples are checked for their form alone, and why."""

@@ -24,7 +24,7 @@ from workbench.service.interface.naming import operation_named
 from workbench.service.interface.table import Operation
 from workbench.terminal.binding import command, show_or_say
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
-from workbench.terminal.output import Output, show
+from workbench.terminal.output import Output
 from workbench.terminal.where import (
     MAX_ARMED_MINUTES,
     Last,
@@ -128,14 +128,6 @@ def resolve(
 
 
 @command
-def export(*, path: _File = None, where: Where = Where()) -> None:
-    """Write the journal as NDJSON with private values masked."""
-    how = Output(output="ndjson")
-    with _journal(where, path) as journal:
-        show(_rows(list(journal), how), how)
-
-
-@command
 def health(api: Any, /, *, how: Output = Output()) -> int:
     """List what needs attention, most urgent first, each with its fix; the versions and unconfirmed assumptions."""
     state = api.health()
@@ -222,11 +214,9 @@ def check(
     with session(Where(profile=name, live=live)) as api, TemporaryDirectory() as folder:
         path = Path(folder) / "reads.har"
         with record(api, path):
-            probed = api.verify_assumptions(user_id=user_id)
-        learned = learn(path).with_probe(probed)
+            api.verify_assumptions(user_id=user_id)
+        learned = learn(path)
     report(learned, how, out)
-    for finding in probed.of("contradicted"):
-        say(str(finding))
     unseen = sum(finding.status == "not seen" for finding in learned.findings)
     say(f"{unseen} assumptions were not seen in these reads.")
     return PARTLY if any(finding.status == "refuted" for finding in learned.findings) else DONE

@@ -131,6 +131,7 @@ def _certificate(name: str, row: _Row, trainer: str, written: str) -> str:
     known = [TASKS[result.exercise] for result in done if result.exercise in TASKS]
     exercises = [task.title for task in known if task.notebook]
     drills = [task.title for task in known if not task.notebook]
+    also = f" and {len(drills)} drill{'s' * (len(drills) > 1)}" if drills else ""
     items = "".join(f"<li>{escape(title)}</li>" for title in (*exercises, *(f"Drill: {title}" for title in drills)))
     signed = (
         f"<p class='signed'>{escape(visible(trainer))}<br><span class='small'>Trainer</span></p>" if trainer else ""
@@ -138,7 +139,7 @@ def _certificate(name: str, row: _Row, trainer: str, written: str) -> str:
     return (
         f"<section class='certificate'><p class='small'>Card issuing course</p><h1>Certificate</h1>"
         f"<p class='holder'>{escape(visible(name))}</p><p>has done {len(exercises)} of {len(EXERCISES)} exercises"
-        f"{f' and {len(drills)} drills' if drills else ''}, each checked by a sandbox:</p>"
+        f"{also}, each checked by a sandbox:</p>"
         f"<ul>{items}</ul><p>{written}</p>{signed}</section>"
     )
 

@@ -122,7 +122,7 @@ class WebhookControls(ControlGroup):
         """
         engine = self._engine
         event = engine.event_of(event_id)
-        if event is None:
+        if event is None or not self._may_act_on(event):
             raise not_found("Delivery")
         chosen = engine.store.all("endpoint") if endpoint_id is None else [self._record("endpoint", endpoint_id)]
         again = []
