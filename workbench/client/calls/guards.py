@@ -10,12 +10,12 @@ import attrs
 
 from workbench.base.arguments import hide_arguments_of_methods
 from workbench.base.errors import DuplicateSuspected, NotArmed, Problem, UsageError, WrongEnvironment, advise, visible
+from workbench.base.keys import Key
 from workbench.base.remedies import Remedy
 from workbench.base.schema.fields import SECRET
 from workbench.base.schema.walk import Member, values
 from workbench.base.system.process import at_start, refusal
 from workbench.client.calls.journal import Recorder
-from workbench.client.calls.keys import Key
 from workbench.client.calls.pace import Budget, Clock, Pace, http_date
 from workbench.service.chains.values import private_key_problem
 from workbench.service.interface.convert import Converter, converter
