@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import shutil
 import sys
 import textwrap
@@ -195,6 +194,17 @@ _EXAMPLES = {
     "events listen": "workbench events listen --forward-to http://127.0.0.1:8000/webhooks",
     "profiles show": "workbench profiles show test",
     "sequences run": "workbench sequences run refund-full --set amount=2500",
+    "sandbox balance": "workbench sandbox balance CARD-ID",
+    "sandbox records": "workbench sandbox records card",
+    "sandbox create-tenant": "workbench sandbox create-tenant before-refunds",
+    "sandbox create-card": "workbench sandbox create-card USER-ID",
+    "sandbox cancel-card": "workbench sandbox cancel-card CARD-ID",
+    "sandbox wallet-address": "workbench sandbox wallet-address ADMIN-ADDRESS",
+    "sandbox snapshot": "workbench sandbox snapshot before-refunds",
+    "sandbox restore": "workbench sandbox restore before-refunds",
+    "sandbox update-endpoint": "workbench sandbox update-endpoint ENDPOINT-ID",
+    "sandbox remove-endpoint": "workbench sandbox remove-endpoint ENDPOINT-ID",
+    "sandbox resend": "workbench sandbox resend EVENT-ID",
     "sandbox advance": "workbench sandbox advance 2h30m",
     "sandbox add-fault": (
         "workbench sandbox add-fault latency --of list_contracts --seconds 2 --url http://127.0.0.1:8080"
@@ -272,56 +282,5 @@ def _example(arguments: list[str]) -> str:
     command = " ".join(arguments[:2])
     if example := _EXAMPLES.get(command):
         return example
-    if name := OPERATIONS.get((*arguments[:2],)):
-        return _operation(name, command)
-    if arguments[:1] == ["sandbox"] and arguments[1:]:
-        return _control(arguments[1])
     verbs = [verb for verb in COMMANDS.get(command, ()) if f"{command} {verb}" in _EXAMPLES]
     return _example([command, verbs[0]]) if verbs else f"workbench {command}"
-
-
-def _operation(name: str, command: str) -> str:
-    """Return a call with every required argument; a nested body is read from a file."""
-    from workbench.base.schema.readers import text_of
-    from workbench.base.schema.rules import FULL
-    from workbench.base.schema.walk import Nested, members
-    from workbench.service.interface.examples import example_of as example
-
-    cls = TABLE[name].request
-    needed = [member for member in members(cls) if member.required]
-    in_path = [needed_name for needed_name in needed if f"{{{needed_name.wire}}}" in TABLE[name].path]
-    if any(isinstance(name.kind, Nested) for name in needed) or len(needed) > 8:
-        return " ".join(
-            ["workbench", command, *(f"{kebab(field.name).upper()}" for field in in_path), "--from body.json"]
-        )
-    arguments = ["workbench", command]
-    for path_name in needed:
-        value = FULL if getattr(path_name.kind, "full", False) else example(cls, path_name)
-        arguments += (
-            [text_of(path_name, value)]
-            if path_name in in_path
-            else [f"--{kebab(path_name.name)}", shlex.quote(text_of(path_name, value))]
-        )
-    return " ".join(arguments)
-
-
-def _control(verb: str) -> str:
-    from workbench.sandbox.controls import CONTROLS
-
-    row = CONTROLS.get(verb.replace("-", "_"))
-    taken = (
-        []
-        if row is None
-        else [parameter for parameter in row.signature.parameters.values() if parameter.name != "self"]
-    )
-    needed = [
-        _value(parameter.name)
-        for parameter in taken
-        if parameter.default is parameter.empty and parameter.name not in {"api_key", "signing_key"}
-    ]
-    return " ".join(["workbench sandbox", verb, *needed])
-
-
-def _value(name: str) -> str:
-    known = {"name": "before-refunds", "seconds": "60", "admin": "ADMIN-ADDRESS", "kind": "card"}
-    return known.get(name, kebab(name).upper())
