@@ -39,12 +39,6 @@ def recorded(path: Path) -> None:
         session().list_contracts()
 
 
-def replayed(path: Path) -> None:
-    """Open a recording."""
-    with wb.testing.replay(path):
-        pass
-
-
 @functools.cache
 def session() -> Any:
     """Return a session on an embedded sandbox."""
@@ -80,12 +74,11 @@ READERS: dict[str, tuple[str, Use]] = {
     "read_table path": (".parquet .csv .xlsx .json .ndjson", wb.read_table),
     "read_table mapping": (".toml", with_answers),
     "learn paths": (".har .ndjson .db", wb.learn),
-    "testing.replay path": (".har", replayed),
-    "testing.Recording path": (".har", wb.testing.Recording),
+    "testing.Corpus folder": ("", lambda path: wb.testing.Corpus(path).check()),
+    "testing.Corpus.add paths": (".har", lambda path: wb.testing.Corpus(path.parent / "corpus").add(path)),
     "bulk.run rows": (".csv", lambda path: with_session(lambda api: wb.bulk.run(api.simulate_refund, path, progress=False))),
     "sequences.run_many rows": (".csv", lambda path: with_session(lambda api: wb.sequences.run_many(api, PURCHASE, path))),
     "reports.reconcile mine": (".csv", lambda path: wb.reports.reconcile(path, LEDGER)),
-    "testing.compare_recording recording": (".har", lambda path: with_session(lambda api: wb.testing.compare_recording(path, api))),
     "testing.regress log": (".ndjson", lambda path: wb.testing.regress(path, lambda _: KEEPER, lambda _: KEEPER)),
     "Sandbox world": (".toml", lambda path: wb.Sandbox(world=path).close()),
     "Sandbox behavior": (".toml", lambda path: wb.Sandbox(behavior=path).close()),
@@ -111,7 +104,7 @@ WRITERS: dict[str, tuple[str, Use]] = {
 OTHERS = {
     "AsyncClient journal": "as Journal", "AsyncClient ca_file": "as Client", "Client journal": "as Journal", "connect journal": "as Journal",
     "connect ca_file": "as Client", "connect_async journal": "as Journal", "connect_async ca_file": "as Client", "connect_async path": "as connect",
-    "testing.session behavior": "as Sandbox", "testing.session world": "as Sandbox", "learn against": "as Sandbox", "bulk.run rejects": "as to_file", "bulk.resume rejects": "as to_file", "panel.bulk path": "as bulk.run",
+    "testing.session behavior": "as Sandbox", "testing.session world": "as Sandbox", "learn against": "as Sandbox", "testing.Corpus.check behavior": "as Sandbox", "testing.Corpus.learn against": "as Sandbox", "bulk.run rejects": "as to_file", "bulk.resume rejects": "as to_file", "panel.bulk path": "as bulk.run",
     "panel.sequence path": "as sequences.run", "Sandbox.serve certfile": "its own test",
     "Sandbox.serve keyfile": "its own test", "Inbox.serve path": "of a URL", "errors.Problem path": "of a member", "sequences.param path": "of a value",
     "sequences.ref path": "of a value", "rewards.Rewards path": "what fetch returns", "Session inbox": "what connect makes",
@@ -222,7 +215,7 @@ def test_every_reader_has_limits(name: str, tmp_path: Path) -> None:
 
 SEARCHED = {
     "to_file path": ("CSV", "XLSX", "Parquet", "exports of the panel", "reports about a client"),
-    "testing.record path": ("recordings and exports of calls",),
+    "testing.Corpus folder": ("recordings and exports of calls",), "testing.record path": ("recordings and exports of calls",),
     "Journal path": ("the journal", "the journal of production"), "Inbox path": ("the inbox",), "Sandbox path": ("the state folder",),
     "connect path": ("the state folder",), "bulk.run path": ("a bulk run's file",), "bulk.resume path": ("a bulk run's file",),
     "sequences.run path": ("a kept sequence's file",), "rewards.fetch path": ("tables",), "reports.record_balances path": ("Parquet",),

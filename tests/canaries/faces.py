@@ -119,17 +119,16 @@ def _recordings(_: Life, folder: Path) -> Iterator[str]:
     path = folder / "calls.har"
     with wb.connect(seed=9) as api:
         with testing.record(api, path):
-            user = _people(api)
+            _people(api)
             api.list_contracts()
         yield path.read_text()
         for to in ("pytest", "har"):
             yield testing.to_text(api.journal, to)
             yield testing.to_text(api.sandbox.requests(), to)
-    try:
-        with testing.replay(path) as other:
-            other.update_user(user_id=user, **CHANGES)
-    except wb.WorkbenchError as error:
-        yield str(error)
+    corpus = testing.Corpus(folder / "corpus")
+    corpus.add(path)
+    yield from (file.read_text() for file in corpus.folder.glob("*.*") if not file.name.startswith("."))
+    yield from (str(corpus.check("observed")), corpus.learn().to_toml())
 
 
 def _spans(_: Life, __: Path) -> list[str]:

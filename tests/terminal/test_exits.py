@@ -112,14 +112,14 @@ def test_a_server_that_ends_slowly_ends_with_130(tokens: tuple[str, ...], tmp_pa
 
 @pytest.mark.parametrize("data", [None, b"", b"\x00\xff\x80 no traffic", "folder"])
 def test_a_file_without_traffic_is_wrong_input(wb, tmp_path, data: bytes | str | None) -> None:
-    """`learn` names the file and ends with 2, as other commands do for a file they cannot read."""
+    """`corpus learn` names the file and ends with 2, as other commands do for a file they cannot read."""
     file = tmp_path / "traffic.har"
     if isinstance(data, bytes):
         file.write_bytes(data)
     elif data is not None:
         file.mkdir()
 
-    ended = wb("profiles", "learn", str(file))
+    ended = wb("corpus", "learn", str(file))
 
     assert ended.code == 2
     assert "traffic.har" in ended.err

@@ -40,6 +40,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "world": "learning:world",
         "advance": "sandbox:advance",
     },
+    "corpus": {"add": "learning:add", "check": "learning:check", "learn": "learning:learn"},
     "events": {
         "list": "events:list_events",
         "resend": "events:resend",
@@ -74,7 +75,6 @@ COMMANDS: dict[str, dict[str, str]] = {
         "list": "journal:list_profiles",
         "show": "journal:show_profile",
         "check": "journal:check",
-        "learn": "learning:learn",
         "arm": "journal:arm",
     },
     "docs": {"": "about:docs", "assumptions": "about:list_assumptions", "skeleton": "about:skeleton"},
@@ -99,7 +99,10 @@ def _help_line(noun: str) -> str:
 SECTIONS: dict[str, dict[str, str]] = {
     "Operations": {noun: _help_line(noun) for noun in dict.fromkeys(noun for noun, _ in OPERATIONS)},
     "Many calls": {"bulk": "Send one request for each row of a file, at most once each."},
-    "Sandbox": {"sandbox": "Serve, reset and control the sandbox: settle, review, advance and more; open a shell."},
+    "Sandbox": {
+        "sandbox": "Serve, reset and control the sandbox: settle, review, advance and more; open a shell.",
+        "corpus": "Keep recorded traffic without its values; replay it; learn a behavior file from it.",
+    },
     "Events": {"events": "List, receive and send events."},
     "Tests": {"test": "Explore your application in simulated universes, also behind HTTP; compare two versions."},
     "Sequences": {"sequences": "List, show, check, run and compare sequences of calls."},
@@ -179,7 +182,6 @@ _EXAMPLES = {
     "contracts list": "workbench contracts list --fields id,tokens.balance",
     "events list": "workbench events list --kind transaction.created --last 5",
     "sandbox agent": "workbench sandbox agent --fresh",
-    "profiles learn": "workbench profiles learn traffic.har webhooks.ndjson --out acme.toml",
     "profiles check": "workbench profiles check test",
     "setup check": "workbench setup check",
     "users create": "workbench users create --from body.json",
@@ -213,6 +215,10 @@ _EXAMPLES = {
     "sandbox register-endpoint": (
         "workbench sandbox register-endpoint http://127.0.0.1:8000/webhooks --url http://127.0.0.1:8080"
     ),
+    "corpus": "workbench corpus add traffic.har webhooks.ndjson --to acme",
+    "corpus add": "workbench corpus add traffic.har webhooks.ndjson --to acme",
+    "corpus check": "workbench corpus check acme --behavior acme.toml",
+    "corpus learn": "workbench corpus learn acme --out acme.toml",
     "sandbox world": "workbench sandbox world events.ndjson --out program.toml",
     "sandbox review": "workbench sandbox review PENDING-USER-ID approved",
     "sandbox serve": "workbench sandbox serve --port 8080 --db sandbox.db",

@@ -214,11 +214,9 @@ def check(
     with session(Where(profile=name, live=live)) as api, TemporaryDirectory() as folder:
         path = Path(folder) / "reads.har"
         with record(api, path):
-            probed = api.verify_assumptions(user_id=user_id)
-        learned = learn(path).with_probe(probed)
+            api.verify_assumptions(user_id=user_id)
+        learned = learn(path)
     report(learned, how, out)
-    for finding in probed.of("contradicted"):
-        say(str(finding))
     unseen = sum(finding.status == "not seen" for finding in learned.findings)
     say(f"{unseen} assumptions were not seen in these reads.")
     return PARTLY if any(finding.status == "refuted" for finding in learned.findings) else DONE

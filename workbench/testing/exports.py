@@ -1,30 +1,24 @@
 """Export calls as a test or a HAR file; private values are replaced by fictitious ones."""
 
 import re
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 import attrs
 
 from workbench import __version__
-from workbench.base.errors import NotSent, Problem, UnusableFile, UsageError, not_allowed, visible
+from workbench.base.errors import Problem, UsageError, not_allowed
 from workbench.base.schema import masks, strict_json, walk
 from workbench.base.schema.fields import Privacy
 from workbench.base.system.files import check_name, write_file
-from workbench.base.system.limits import Limits, read_bytes
-from workbench.base.system.messages import Request, Response
 from workbench.client.calls import messages
-from workbench.client.calls.client import Client
 from workbench.client.calls.effects import Outcome
-from workbench.client.calls.journal import Journal
 from workbench.runs.sequences.reading import SCRIPTED
 from workbench.runs.sequences.sequence import Sequence
-from workbench.sandbox.embedded import DirectTransport
 from workbench.service.interface.convert import converter
 from workbench.service.interface.examples import example_of
 from workbench.service.interface.table import OPERATIONS, PREFIX, Operation
@@ -217,9 +211,6 @@ def _har_entry(call: _Call) -> dict[str, Any]:
     }
 
 
-_BASE = "https://recording.workbench.invalid" + PREFIX
-
-
 @contextmanager
 def record(api: Any, path: str | Path) -> Iterator[None]:
     """Record the calls of a client within a `with` block, in this thread or task, as a HAR file.
@@ -251,47 +242,6 @@ def record(api: Any, path: str | Path) -> Iterator[None]:
     write()
 
 
-class Recording:
-    """The calls of a HAR file, to be played back in order.
-
-    Args:
-        path: A file written by `record`, or an export in the format "har".
-
-    Raises:
-        UnusableFile: The file does not exist or is not a recording.
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        try:
-            entries = strict_json.loads(read_bytes(Path(path)), max_values=Limits().size // 100)["log"]["entries"]
-            self.calls = [_read(entry) for entry in entries]
-        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            raise UnusableFile(f"{visible(str(path), 200)} is not a recording: {type(error).__name__}") from None
-        self.played = 0
-        self.of = Path(path).name
-        self._lock = threading.Lock()
-
-    def transport(self) -> DirectTransport:
-        """Return a transport with the recorded responses: `Client(transport=recording.transport(), …)`."""
-        return DirectTransport(self._answer)
-
-    def _answer(self, request: Request) -> Response:
-        target = request.path.removeprefix(PREFIX) + (f"?{request.query}" if request.query else "")
-        with self._lock:
-            if self.played == len(self.calls):
-                raise NotSent(f"the recording has no more calls: {request.method} {visible(request.path, 200)}")
-            name, recorded, response = self.calls[self.played]
-            sent = _sent(request.method, target, request.body)
-            if sent != (name, recorded):
-                differing = [
-                    exchange for exchange in recorded if sent[0] == name and recorded[exchange] != sent[1].get(exchange)
-                ]
-                detail = f", with another {', '.join(differing)}" if differing else ""
-                raise NotSent(f"call {self.played + 1} of the recording is {name}{visible(detail, 200)}")
-            self.played += 1
-        return response
-
-
 def _body(operation: Operation[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members of a request's body."""
     return {name: value for name, value in request.items() if f"{{{name}}}" not in operation.path}
@@ -308,31 +258,3 @@ def _sent(method: str, target: str, body: bytes) -> tuple[str, dict[str, Any]]:
             raw = {**dict(parse_qsl(query, keep_blank_values=True)), **given, **in_path}
             return name, _made_up(operation.request, raw, lambda value: value)
     return "", {}
-
-
-def _read(entry: Any) -> tuple[str, dict[str, Any], Response]:
-    """Return the operation, request members and response of a recorded call."""
-    request, response = entry["request"], entry["response"]
-    parts = urlsplit(request["url"])
-    target = parts.path.partition(PREFIX)[2] + (f"?{parts.query}" if parts.query else "")
-    headers = {header["name"]: header["value"] for header in response["headers"]}
-    answer = Response(response["status"], headers, response["content"]["text"].encode())
-    return *_sent(request["method"], target, request.get("postData", {}).get("text", "").encode()), answer
-
-
-@contextmanager
-def replay(path: str | Path) -> Iterator[Client]:
-    """Open a client that answers from a recording. The same calls must be made in the same order, all of them.
-
-    Private values are not compared, because the recording contains fictitious ones.
-
-    Raises:
-        UnusableFile: The file is not a recording.
-        NotSent: A call is not the next one of the recording.
-        UsageError: The block ended before all calls were made.
-    """
-    recording = Recording(path)
-    with Client(base_url=_BASE, api_key="recording", transport=recording.transport(), journal=Journal()) as api:
-        yield api
-    if left := [name for name, *_ in recording.calls[recording.played :]]:
-        raise UsageError(f"recorded calls that were not made: {', '.join(left)}", of="testing.replay")
