@@ -36,6 +36,12 @@ ROW = """
         path="/issuing/disputes/{disputeId}/reopen",
         takes=ReopenDispute,
         returns=ReopenedDispute,
+        effect=Effect(
+            label=lambda r: f"POST reopening of dispute {r.dispute_id} for user {r.notify_user_id}",
+            confirm=effects.reversible,
+            next_step="Look at the dispute.",
+            evidence=None,
+        ),
         failures=(_bad(), UNAUTHORIZED, _unknown("Dispute")),
         source="Endpoints 13",
     )
