@@ -17,9 +17,11 @@ import pandas as pd
 from matplotlib import font_manager
 
 from workbench.analysis.reports.balances import REDEEMED
+from workbench.analysis.reports.history import history
 from workbench.analysis.reports.scope import without_repeats
 from workbench.analysis.rewards.read_result import HIDDEN
 from workbench.analysis.tables.frames import to_frame
+from workbench.analysis.tables.periods import PERIODS
 from workbench.analysis.tables.rows import EXACT, check_in_memory
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
@@ -43,17 +45,22 @@ def label(text: object, limit: int = MAX_LABEL) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text that matplotlib draws literally: dollar signs escaped, only characters with a glyph."""
+    """Return text that matplotlib draws literally: dollar signs escaped, at most two marks on one letter."""
     if text.isascii():
         return text.replace("$", r"\$")
     characters: list[str] = []
     marks = 0
-    fonts = _fonts(tuple(font_manager.FontProperties().get_family()))
     for c in text:
         marks = marks + 1 if unicodedata.category(c) in {"Mn", "Me"} else 0
         if marks <= _MAX_MARKS:
-            characters.append(c if any(font.get_char_index(ord(c)) for font in fonts) else _NO_GLYPH)
+            characters.append(c)
     return "".join(characters).replace("$", r"\$")
+
+
+def drawable(text: str) -> str:
+    """Return text with a box for each letter that the font lacks, for pictures without text."""
+    fonts = _fonts(tuple(font_manager.FontProperties().get_family()))
+    return "".join(c if c == "\n" or any(font.get_char_index(ord(c)) for font in fonts) else _NO_GLYPH for c in text)
 
 
 @lru_cache(maxsize=8)
@@ -71,6 +78,11 @@ def wrapped(text: str, width: int) -> str:
 
 
 Number = Decimal | int | float
+
+
+def exact(value: Any) -> Decimal:
+    """Return a number of a frame, such as one of numpy, as Decimal."""
+    return value if isinstance(value, Decimal) else Decimal(value.item() if hasattr(value, "item") else value)
 
 
 @attrs.frozen
@@ -187,6 +199,24 @@ def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
     return rows
 
 
+def report(data: object, kind: str, method: str, *columns: str) -> pd.DataFrame:
+    """Return the frame of a report; anything else is the source of a history, of which `method` makes it.
+
+    Raises:
+        UsageError: A column is missing, or amounts are in several currencies.
+    """
+    known = isinstance(data, pd.DataFrame) and (data.attrs.get("kind") == kind or set(columns) <= set(data))
+    frame = table(data if known else getattr(history(data), method)(), *columns)
+    if "currency" in frame and frame["currency"].nunique(dropna=False) > 1:
+        raise UsageError("a chart has one currency: history.filter(currency=…)", of="charts")
+    return frame.drop(columns="currency", errors="ignore")
+
+
+def period_of(data: pd.DataFrame) -> Any:
+    """Return the column of periods of a report; None if it has none."""
+    return next((name for name in data.columns if name in PERIODS), None)
+
+
 def is_running(data: pd.DataFrame) -> bool:
     """Return whether the last period of a report was not over when its data end."""
     return "running" in data and len(data) > 0 and bool(data["running"].fillna(False).iloc[-1])
@@ -244,42 +274,42 @@ class Steps:
     places: Any
     tz: str = "UTC"
 
-    def label(self, index: int, *, year: bool) -> str:
-        """Return the label of a step, optionally with its year."""
+    def label(self, index: int) -> str:
+        """Return the name of a step: `2026-03-05`, `2026-W10`, `2026-03` or `2026`."""
         day = pd.Timestamp(self.starts[index])
-        if self.by == "year":
-            return f"{day.year}"
-        text = f"{day:%b}" if self.by == "month" else f"{day.day} {day:%b}"
-        return f"{text}\n{day.year}" if year else text
+        return str(day.strftime({"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m", "year": "%Y"}[self.by]))
 
     @property
     def period(self) -> str:
-        """The first and the last step: `Jan 2026 to Nov 2026`."""
-        ends = [self.label(index, year=True).replace("\n", " ") for index in (0, len(self.starts) - 1)]
-        return " to ".join(dict.fromkeys(ends))
+        """The first and the last step: `2026-01 to 2026-11`."""
+        return " to ".join(dict.fromkeys(map(self.label, (0, len(self.starts) - 1))))
+
+    def during(self, data: pd.DataFrame) -> str:
+        """The period for a title, and whether its last step is running; empty without steps."""
+        if not len(self.starts):
+            return ""
+        return f", {self.period}{' (the last one is running)' if is_running(data) else ''}"
 
     @property
     def unit(self) -> str:
         """The label of the axis."""
-        return f"{'week from Monday' if self.by == 'week' else self.by} ({self.tz})"
+        return f"{'ISO week' if self.by == 'week' else self.by} ({self.tz})"
 
     def ticks(self, width: float) -> tuple[list[int], list[str]]:
-        """Return positions and labels of ticks for an axis `width` inches wide, each year once."""
+        """Return positions and labels of ticks for an axis `width` inches wide."""
         count = len(self.starts)
-        most = max(2, int(width / 6.4 * (13 if self.by == "month" else 8)))
-        every = next((n for n in (1, 2, 3, 4, 6, 12) if count / n <= most), -(-count // most))
-        places = list(range(0, count, every))
-        years = [pd.Timestamp(self.starts[index]).year for index in places]
-        before = [None, *years[:-1]]
-        return places, [self.label(p, year=now != then) for p, now, then in zip(places, years, before, strict=True)]
+        most = max(2, int(width / (0.95 if self.by in ("day", "week") else 0.75)))
+        places = list(range(0, count, max(1, -(-count // most))))
+        return places, [*map(self.label, places)]
 
 
-def steps_of(times: pd.Series[Any], by: By | None = None, tz: str = "UTC") -> Steps:
+def steps_of(times: pd.Series[Any], by: Any = None, tz: str = "UTC") -> Steps:
     """Return times as steps: days, weeks from Monday, months or years; by default chosen by their range."""
     local = times if times.dt.tz is None else times.dt.tz_convert(tz).dt.tz_localize(None)
     known = local.dropna()
     if not len(known):
         return Steps(by=by or "day", starts=known.to_numpy(), places=np.full(len(times), -1), tz=tz)
+    by = "month" if by == "quarter" else by  # a quarter is drawn at its first month
     length = (known.max().normalize() - known.min().normalize()).days + 1
     wanted = by or ("day" if length <= 35 else "week" if length <= 190 else "month" if length <= 1_900 else "year")
     if length / _DAYS[wanted] > MAX_STEPS:
