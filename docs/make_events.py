@@ -53,17 +53,28 @@ def kind_lines(kind: EventKind) -> Iterator[str]:
             ", ".join(
                 [
                     *(["required"] if one.about.needed or one.required else []),
+                    *(["optional"] if wire in kind.optional else []),
                     *([one.about.privacy.value] if one.about.privacy is not OPEN else []),
                 ]
             ),
         )
         for wire, one in wire_leaves(kind.body)
-        if not isinstance(one.kind, Nested)
+        if not isinstance(one.kind, Nested) and wire not in kind.never
     ]
     yield from table(("Member", "Type and rule", "Meaning", ""), rows)
     for path, words in kind.words.items():
         yield f"`{path}`"
         yield from table(("Word", "Meaning"), ((f"`{word}`", meaning) for word, meaning in words.items()))
+
+
+def kind_differences(kind: EventKind, same: EventKind) -> Iterator[str]:
+    """Yield how the members of a kind differ from those of another kind with the same body."""
+    more = {wire: one.about.doc for wire, one in wire_leaves(kind.body) if wire in same.never - kind.never}
+    rows = [(f"`{wire}`", doc, "optional" if wire in kind.optional else "") for wire, doc in more.items()]
+    if rows:
+        yield from table(("Further member", "Meaning", ""), rows)
+    if less := sorted(kind.never - same.never):
+        yield f"It has no {', '.join(f'`{wire}`' for wire in less)}.\n"
 
 
 def wire_leaves(cls: type[object]) -> Iterator[tuple[str, Member]]:
@@ -83,8 +94,9 @@ def page() -> str:
     seen: set[type[object]] = set()
     for kind in EVENT_KINDS.values():
         if kind.body in seen:
-            same = next(one.name for one in EVENT_KINDS.values() if one.body is kind.body)
-            lines += [f"## {kind.name}\n\n{kind.doc}. Its members and words are those of `{same}`.", ""]
+            same = next(one for one in EVENT_KINDS.values() if one.body is kind.body)
+            lines += [f"## {kind.name}\n\n{kind.doc}. Its members and words are those of `{same.name}`.", ""]
+            lines += kind_differences(kind, same)
         else:
             seen.add(kind.body)
             lines += kind_lines(kind)

@@ -65,6 +65,9 @@ settings.register_profile(
 )
 
 
+KEPT: list[object] = []
+
+
 def _plain(config: pytest.Config) -> bool:
     return str(config.option.markexpr).startswith("not slow")
 
@@ -77,6 +80,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_MEMORY:
         files = tempfile.TemporaryDirectory(prefix="workbench-tests-", dir=MEMORY, ignore_cleanup_errors=True)
         atexit.register(files.cleanup)  # after the folder that multiprocessing has in it
+        KEPT.append(files)  # a forked process drops what is to be done at exit, and would remove the folder with it
         os.environ["TMPDIR"] = tempfile.tempdir = files.name
     asked = config.option
     plain = _plain(config) and not asked.keyword
@@ -130,9 +134,9 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
     ipywidgets keeps them all, and others look at what it keeps.
     """
-    if drill_runs := sys.modules.get("workbench.course.drill_run"):
-        for run in drill_runs._ON.values():
-            run.end_traffic()
+    if learner := sys.modules.get("workbench.course.learner"):
+        for stopped in learner._traffic.values():
+            stopped.set()
     if "ipywidgets" in sys.modules and (nextitem is None or item.path != nextitem.path):
         sys.modules["ipywidgets"].Widget.close_all()
 

@@ -30,7 +30,7 @@ from workbench.client.calls.client import Client
 from workbench.client.calls.journal import Journal
 from workbench.client.calls.keys import installation_secret, pin
 from workbench.course.classroom.class_results import Results
-from workbench.course.learner import read_stored, write_stored
+from workbench.course.stored import read_stored, write_stored
 from workbench.runs.bulk.outcomes import RunRecord
 from workbench.runs.bulk.plan import write_rejects
 from workbench.sandbox import Request, Sandbox

@@ -164,11 +164,15 @@ THREADED: dict[str, Callable[[Any], object]] = {
     "dashboard": wb.dashboard,
     "form": lambda api: wb.form(api.update_user),
     "bulk.run": lambda api: wb.bulk.run(api.update_dispute, []),
-    "course.drill": lambda api: wb.course.drill(api, "fraud-burst"),
+    "course.task": lambda api: wb.course.task("fraud-burst", api),
+    "course.answer": lambda api: wb.course.answer("read-a-card", api, held=1),
+    "course.debrief": lambda api: wb.course.debrief("read-a-card", api),
+    "course.hint": lambda api: wb.course.hint("start-1", api=api),
+    "course.check": lambda api: wb.course.check("start-1", api),
     "panel.bulk": lambda api: wb.panel.bulk(api.update_dispute, [], path="x.run"),
     "panel.rewards": lambda api: wb.panel.rewards(api, []),
     "panel.sequence": lambda api: wb.panel.sequence(api, REFUND, path="x.run"),
-    "reports.record_balances": lambda api: wb.reports.record_balances(api, "x.parquet"),
+    "reports.record_balances": lambda api: wb.history(api).record_balances("x.parquet"),
     "sequences.run_many": lambda api: wb.sequences.run_many(api, REFUND),
     "sql": lambda api: wb.sql("select * from contracts", api),
     "withdrawals.plan": lambda api: wb.withdrawals.plan(
@@ -176,7 +180,7 @@ THREADED: dict[str, Callable[[Any], object]] = {
     ),
 }
 """Functions that need a session of `connect()`, called with an async one."""
-ANY_SESSION = {"sequences.run", "rewards.fetch", "reports.deliveries", "course.check", "course.notes"}
+ANY_SESSION = {"sequences.run", "rewards.fetch", "reports.deliveries", "course.notes"}
 ANY_SESSION |= {"testing.record", "bulk.investigate"}
 """Functions of a session that are awaited, or that make no call with it."""
 AFTER_CHECKS = {"bulk.resume"}

@@ -1,8 +1,10 @@
 """Which URLs may be posted to, and that nothing else is reached."""
 
+import contextlib
 import http.server
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,7 +49,7 @@ def resolve(host: str, port: int) -> list[str]:
 )
 def test_this_machine_is_reached(url: str) -> None:
     """Receivers on this machine are reached, however its address is written."""
-    assert check_url(url, resolve=resolve).address in {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+    assert set(check_url(url, resolve=resolve).addresses) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 
 
 ELSEWHERE = [
@@ -99,7 +101,7 @@ def test_public_addresses_need_permission() -> None:
         check_url("https://public.example/hook", resolve=resolve)
     found = check_url("https://public.example/hook", reach={"loopback", "public"}, resolve=resolve)
 
-    assert (found.address, found.port, found.host, found.secure) == ("93.184.215.14", 443, "public.example", True)
+    assert (found.addresses, found.port, found.host, found.secure) == (("93.184.215.14",), 443, "public.example", True)
 
 
 def test_registration_refuses_them() -> None:
@@ -160,6 +162,53 @@ def test_receiver_without_http() -> None:
     assert (odd.accepted, silent.error, refused.error) == (False, "no response in time", "connection refused")
 
 
+@pytest.mark.parametrize("others", [["::1"], ["127.0.0.2"], ["::1", "127.0.0.3"]], ids=" ".join)
+def test_every_address_of_a_host_is_tried(others: list[str], redirecting: tuple[str, list[str]]) -> None:
+    """An application listens on one of the addresses of a name: the others refuse, and it gets the delivery once."""
+    url, asked = redirecting
+    target = check_url(url.replace("127.0.0.1", "localhost"), resolve=lambda *_: [*others, "127.0.0.1"])
+
+    assert post(target, {}, b"{}").status == 307
+    assert asked == ["/hook"]
+
+
+STEPS = {
+    "nothing": (b"", 1),
+    "a byte of the status line": (b"HTTP/1.1 204 No Content\r\n", 1),
+    "a byte of a header": (b"HTTP/1.1 204 No Content\r\nx: " + b"y" * 1_000, 30),
+    "a header": (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 90, 30),
+    "informational answers": (b"HTTP/1.1 100 Continue\r\n\r\n" * 90, 30),
+    "a byte of the body": (b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 900, 22),
+}
+
+
+@pytest.mark.parametrize("text, at_once", STEPS.values(), ids=STEPS)
+def test_one_deadline_for_a_delivery(text: bytes, at_once: int) -> None:
+    """A receiver that sends something before each timeout of a socket is given up when the whole has taken too long."""
+    stop = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drip() -> None:
+            with listening.accept()[0] as connection, contextlib.suppress(OSError):
+                for start in range(0, len(text), at_once):
+                    if start and stop.wait(0.02):
+                        return
+                    connection.sendall(text[start : start + at_once])
+                stop.wait(5)
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        began = time.monotonic()
+        result = post(check_url(f"http://127.0.0.1:{listening.getsockname()[1]}/"), {}, b"{}", seconds=0.15)
+        took = time.monotonic() - began
+        stop.set()
+        thread.join()
+
+    assert took < 0.4
+    assert (result.status, result.error) in {(None, "no response in time"), (200, None)}
+    assert (result.status == 200) is text.startswith(b"HTTP/1.1 200 OK\r\n\r\n")
+
+
 LEADS_HERE = (
     "64:ff9b::7f00:1 64:ff9b::a00:1 64:ff9b:1::7f00:1 2002:7f00:1:: 2002:a00:1:: ::ffff:7f00:1 ::127.0.0.1 "
     "::ffff:0:127.0.0.1 2001:0:7f00:1:: 192.0.0.8 fec0::1 5f00::1 100::1 :: ff02::1"
@@ -177,7 +226,7 @@ def test_an_address_that_leads_here_is_not_public(address: str) -> None:
 def test_a_public_address_is_public(address: str) -> None:
     target = check_url("https://example.com/", reach=("public",), resolve=lambda *_: [address])
 
-    assert target.address == address
+    assert target.addresses == (address,)
 
 
 @pytest.mark.parametrize("host", ["a..b", "x" * 300, "[v1.a]", "[::1%25lo]"])
@@ -190,6 +239,6 @@ def test_a_name_that_no_host_can_have_is_refused(host: str) -> None:
 def test_a_name_below_localhost_leads_here(host: str) -> None:
     """Whatever a resolver says."""
     target = check_url(f"http://{host}/", reach=("loopback",), resolve=lambda *_: ["203.0.113.5"])
-    assert target.address == "127.0.0.1"
+    assert target.addresses == ("127.0.0.1", "::1")
     with pytest.raises(ForbiddenUrl):
         check_url(f"https://{host}/", reach=("public",), resolve=lambda *_: ["203.0.113.5"])

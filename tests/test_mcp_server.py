@@ -527,7 +527,15 @@ def test_what_cannot_be_shown_completely_is_refused() -> None:
 
 
 def test_prose_in_a_value_makes_no_line_of_its_own() -> None:
-    for evidence in ("x\nstatus: none", "x\u202estatus: none", "x\u2028status: none", "x\u3164none", "x\u2800none"):
+    for evidence in (
+        "x\nstatus: none",
+        "x\u202estatus: none",
+        "x\u2028status: none",
+        "x\u3164none",
+        "x\u2800none",
+        "x\ufe0fnone",
+        "x\U000e0100none",
+    ):
         asked, sent, answer = ask("update_dispute", {"textEvidence": evidence, "disputeId": USER})
         assert (asked, sent) == ([], 0)
         assert "invisible characters" in answer

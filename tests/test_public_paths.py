@@ -75,6 +75,7 @@ KEEPER: Any = SimpleNamespace(receive=lambda headers, body: 204, books=dict)
 READERS: dict[str, tuple[str, Use]] = {
     "bulk.read_rows path": (".csv .xlsx .parquet .json .ndjson", wb.bulk.read_rows),
     "events.read_log paths": (".ndjson .ndjson.gz", lambda path: list(wb.events.read_log(path))),
+    "course.add path": (".toml", wb.course.add),
     "sequences.read_toml path": (".toml", wb.sequences.read_toml),
     "read_table path": (".parquet .csv .xlsx .json .ndjson", wb.read_table),
     "read_table mapping": (".toml", with_answers),
@@ -83,7 +84,7 @@ READERS: dict[str, tuple[str, Use]] = {
     "testing.Recording path": (".har", wb.testing.Recording),
     "bulk.run rows": (".csv", lambda path: with_session(lambda api: wb.bulk.run(api.simulate_refund, path, progress=False))),
     "sequences.run_many rows": (".csv", lambda path: with_session(lambda api: wb.sequences.run_many(api, PURCHASE, path))),
-    "reports.reconcile mine": (".csv", lambda path: wb.reports.reconcile(path, LEDGER)),
+    "reports.reconcile mine": (".csv", lambda path: wb.history(LEDGER).reconcile(path)),
     "testing.compare_recording recording": (".har", lambda path: with_session(lambda api: wb.testing.compare_recording(path, api))),
     "testing.regress log": (".ndjson", lambda path: wb.testing.regress(path, lambda _: KEEPER, lambda _: KEEPER)),
     "Sandbox world": (".toml", lambda path: wb.Sandbox(world=path).close()),
@@ -96,7 +97,7 @@ READERS: dict[str, tuple[str, Use]] = {
     "bulk.run path": (".db", lambda path: with_session(lambda api: wb.bulk.run(api.simulate_refund, [], path=path, progress=False))),
     "bulk.resume path": (".db", lambda path: with_session(lambda api: wb.bulk.resume(api, path, [], progress=False))),
     "sequences.run path": (".db", lambda path: with_session(lambda api: wb.sequences.run(api, PURCHASE, path=path, progress=False))),
-    "reports.record_balances path": (".parquet", lambda path: with_session(lambda api: wb.reports.record_balances(api, path))),
+    "reports.record_balances path": (".parquet", lambda path: with_session(lambda api: wb.history(api).record_balances(path))),
     "rewards.fetch path": ("", lambda path: with_session(lambda api: wb.rewards.fetch(api, api.sandbox.guide()["rewards_users"][0]["id"], path=path, progress=False))),
 }  # fmt: skip
 """What reads a file that is there: the extensions it knows, and how it is used. The databases are read and written."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -31,8 +30,7 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
             page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
             picture(page.locator("body"), f"board-{theme}")
 
-        content = {"kind": "check", "exercise": "breaking-1", "missing": [HOSTILE]}
-        assert httpx.post(f"{url}/{server.learners[0].code}/_class", json=content).status_code == 200
+        server.results.add("Ann", "check", "breaking-1", missing=[HOSTILE])
         expect(page.get_by_text("onerror=alert(1)")).to_be_visible(timeout=5_000)
         assert page.locator("img").count() == 0
 
@@ -43,10 +41,24 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
         address = f"{url}/{server.learners[0].code}"
         expect(page.get_by_role("img", name=f"QR code of {address}")).to_be_visible()
         expect(page.locator("#drawer").get_by_text(address)).to_be_visible()
-        page.locator("#who").select_option("everyone")
+        expect(page.locator("#who")).to_have_value("Ann")
+        server.results.add("Bob <b>", "start", "start-1")  # the board is drawn again, and keeps the focus
+        expect(page.get_by_role("row", name="Bob").get_by_label("begun", exact=True)).to_be_visible()
+        page.get_by_role("button", name="Close").focus()
+        server.results.add("Bob <b>", "start", "purchases-1")
+        expect(page.get_by_role("row", name="Bob").get_by_label("begun", exact=True)).to_have_count(2)
+        expect(page.get_by_role("button", name="Close")).to_be_focused()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("heading", name="Ann")).to_be_hidden()
+        expect(page.locator("#who")).to_have_value("all")
+        expect(page.get_by_role("button", name="Ann")).to_be_focused()
         page.get_by_role("textbox", name="Note").fill("Look at the guide")
         page.get_by_role("button", name="Apply").click()
-        expect(page.get_by_text("Done for everyone.")).to_be_visible()
+        expect(page.get_by_text("Send a note: done for everyone at ")).to_be_visible()
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        page.locator("#what").select_option("reset")
+        page.get_by_role("button", name="Apply").click()
+        expect(page.get_by_text("Canceled; nothing was done.")).to_be_visible()
         assert [note["text"] for _, note in server.results.entries("note", "Ann")] == ["Look at the guide"]
 
 

@@ -19,9 +19,7 @@ from workbench.analysis.reports.queries import SESSION
 from workbench.client.calls.client import Client
 from workbench.course.classroom import ClassServer
 from workbench.course.classroom.exports import FORMS
-from workbench.course.drill_run import drill
-from workbench.course.drills import DRILLS
-from workbench.course.learner import EXERCISES
+from workbench.course.task_files import DRILLS, EXERCISES
 from workbench.terminal.watch import screen
 from workbench.testing.agent_tools import make_server
 from workbench.testing.exports import call_as
@@ -225,11 +223,8 @@ def _drills(_: Life, __: Path) -> Iterator[str]:
     for name in DRILLS:
         with wb.connect(seed=7) as api:
             _people(api)
-            made = drill(api, name)
-            for shown in (made, made.check(), made.debrief()):
+            for shown in (wb.course.task(name, api), wb.course.check(name, api), wb.course.debrief(name)):
                 yield from (str(shown), repr(shown), shown._repr_html_())
-            yield repr(made.ledger)
-            made.stop()
 
 
 # queries and evidence

@@ -127,10 +127,14 @@ BODIES: dict[str, Callable[[Planted], Any]] = {
     "lists": lambda values: [[[*values.values()]]],
     "letters apart": lambda values: {"message": [letter.join(value) for value in values.values() for letter in (" ", "\u200b", "\\\"")]},
     "wide letters": lambda values: {"message": said(values).translate(WIDE)},
+    "mathematical digits": lambda values: {"message": said(values).translate(MATHEMATICAL)},
     "UTF-16": lambda values: said(values).encode("utf-16-le"),
     "long": lambda values: {"message": "x" * 1_990 + said(values), "rest": "y" * 3_990 + said(values)},
 }  # fmt: skip
 WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
+MATHEMATICAL = {ord("0") + digit: 0x1D7CE + digit for digit in range(10)} | {
+    ord(first) + letter: start + letter for first, start in (("A", 0x1D400), ("a", 0x1D41A)) for letter in range(26)
+}
 FORMATS = ("pytest", "notebook", "har")
 
 

@@ -27,7 +27,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from tests.browser.lab import CHROMIUM, FLAGS
 from tests.browser.looks import look_at
-from workbench.course.learner import EXERCISES
+from workbench.course.task_files import EXERCISES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "training.md"
@@ -39,8 +39,8 @@ each command are processes of their own. `python -m tests.classroom.jobs --write
 """
 PROGRAM = [sys.executable, "-m", "workbench"]
 CELL = "import workbench as wb\napi = wb.connect(seed=7)\nguide = api.sandbox.guide()\n"
-COFFEE = EXERCISES["start-1"].hints[-1]
-STAY = f"card = guide['cards']['active'][0]\nwb.course.task('purchases-1')\n{EXERCISES['purchases-1'].hints[-1]}"
+COFFEE = EXERCISES["start-1"].answer
+STAY = f"card = guide['cards']['active'][0]\nwb.course.task('purchases-1')\n{EXERCISES['purchases-1'].answer}"
 CHECK = "\nprint(wb.course.check({!r}))"
 NAMES = ["Zoë O'Neil", *(f"Learner {number}" for number in range(2, 21))]
 

@@ -29,7 +29,7 @@ from workbench.course.classroom.class_results import _LETTERS, _WORDS, MAX_LEARN
 from workbench.course.classroom.class_state import MAX_WRONG_CODES
 from workbench.course.classroom.exports import FORMS
 from workbench.course.classroom.learner_sandboxes import AT_ONCE, MAX_ENTRIES_A_MINUTE
-from workbench.course.learner import EXERCISES
+from workbench.course.task_files import EXERCISES
 from workbench.sandbox.server import self_signed
 
 pytestmark = pytest.mark.slow  # each serves a class
@@ -58,9 +58,13 @@ class Caller:
         answer.raise_for_status()
         return str(answer.json()["transactionId"])
 
-    def tell(self, exercise: str, *missing: str) -> int:
-        content = {"kind": "check", "exercise": exercise, "missing": missing}
-        return httpx.post(f"{self.url}/_class", json=content).status_code
+    def check(self, exercise: str) -> int:
+        return httpx.post(f"{self.url}/_class", json={"kind": "check", "exercise": exercise}).status_code
+
+    def try_and_check(self, exercise: str) -> int:
+        """Change something, and check."""
+        self.buy(100 + len(self.control("events")))
+        return self.check(exercise)
 
 
 class Trainer:
@@ -201,12 +205,13 @@ def test_the_page_loads_nothing_from_elsewhere(url: str) -> None:
 def test_the_board_shows_tries_hints_and_who_is_stuck(ann: Caller, trainer: Trainer) -> None:
     httpx.post(f"{ann.url}/_class", json={"kind": "hint", "exercise": "breaking-1", "number": 2})
     for _ in range(3):
-        assert ann.tell("breaking-1", "no refund.") == 200
+        assert ann.try_and_check("breaking-1") == 200
 
     row = trainer.row("Ann")
     assert row["stuck"] == ["breaking-1"]
     result = row["results"]["breaking-1"]
-    assert (result["tries"], result["hints"], result["last_problem"]) == (3, 2, "no refund.")
+    assert (result["tries"], result["hints"]) == (3, 2)
+    assert "a refund of 5.00 USD that ended with an unknown outcome" in result["last_problem"]
     assert trainer.row("Bob")["results"] == {}
 
 
@@ -214,12 +219,13 @@ def test_the_board_shows_tries_hints_and_who_is_stuck(ann: Caller, trainer: Trai
 def test_a_forged_report_is_a_score_in_no_form(
     server: ClassServer, ann: Caller, trainer: Trainer, exercise: str
 ) -> None:
+    ann.buy(100)
     for content in ({"missing": []}, {"missing": [], "confirmed": True, "done": True}):
         body = {"kind": "check", "exercise": exercise, **content}
         assert httpx.post(f"{ann.url}/_class", json=body).status_code == 200
 
-    result = trainer.row("Ann")["results"][exercise]
-    assert not result["done"]
+    result = trainer.row("Ann")["results"].get(exercise)
+    assert result is None or not result["done"]
     assert trainer.row("Ann")["done"] == 0
     assert not any(row["done"] for row in server.results.rows())
     graded = csv.DictReader(io.StringIO(server.export("nbgrader")))
@@ -231,7 +237,7 @@ def test_what_the_server_saw_counts_whatever_a_kernel_reports(ann: Caller, train
     body = {"cardId": ann.guide["cards"]["active"][1], "amount": 420, **PURCHASE}
     made = httpx.post(f"{ann.url}/v1/simulate/transactions/authorize", json=body, headers=ann.key).json()
     ann.control("settle", transaction_id=made["transactionId"])
-    ann.tell("start-1", "something that is not missing")
+    ann.check("start-1")
 
     assert trainer.row("Ann")["results"]["start-1"]["done"] is True
     assert trainer.row("Ann")["results"]["start-1"]["last_problem"] == ""
@@ -246,7 +252,7 @@ def test_entries_of_a_learner_are_limited(server: ClassServer, ann: Caller, bob:
     assert server.results.count("Ann") == 1  # hints that were shown before are no entries
     assert httpx.post(f"{ann.url}/_class", json={**hint, "number": 300_000}).status_code == 429
     assert httpx.post(f"{bob.url}/_class", json={**hint, "number": 300_000}).status_code == 400
-    assert bob.tell("start-1") == 200
+    assert bob.check("start-1") == 200
 
 
 def test_reports_of_other_pages_are_refused(ann: Caller) -> None:
@@ -286,7 +292,7 @@ def test_a_held_file_of_one_learner_makes_no_other_wait(tmp_path: Path) -> None:
             held.execute("BEGIN EXCLUSIVE")
             results.execute("BEGIN IMMEDIATE")
             waiting = [threads.submit(ann.buy, 100) for _ in range(20)]
-            waiting += [threads.submit(ann.tell, "start-1", "nothing") for _ in range(20)]
+            waiting += [threads.submit(ann.check, "start-1") for _ in range(20)]
             while server._by_name["Ann"]._waiting <= AT_ONCE:  # until more of hers wait than there are threads for
                 time.sleep(0.01)
             assert bob.buy(100)  # answered before the files are released
@@ -424,17 +430,8 @@ def test_notes_and_locks_reach_the_learner(ann: Caller, bob: Caller, trainer: Tr
     assert bob.get("_class").json()["locked"] == []
 
 
-def test_results_are_signed(server: ClassServer, ann: Caller, trainer: Trainer) -> None:
-    ann.tell("start-1", "not yet")
-    content = httpx.get(f"{trainer.url}/board/results.json", headers=trainer.key).json()
-
-    assert server.results.verify(content)
-    assert not server.results.verify({**content, "seed": 8})
-    assert httpx.get(f"{trainer.url}/board/results.csv", headers=trainer.key).text.startswith("learner,exercise,done")
-
-
 def test_a_cell_of_the_results_never_becomes_a_formula(server: ClassServer, ann: Caller) -> None:
-    ann.tell("breaking-1", "=1+1")
+    server.results.add("Ann", "check", "breaking-1", missing=["=1+1"])
 
     assert "'=1+1" in server.export("csv")
 
@@ -444,7 +441,7 @@ def test_a_server_that_is_started_again_continues(tmp_path: Path) -> None:
     with first.serve() as url:
         ann = Caller(url, first.learners[0].code)
         ann.buy(420)
-        ann.tell("start-1", "not settled")
+        ann.check("start-1")
     first.close()
 
     again = ClassServer(["Ann", "Cem"], tmp_path)
@@ -494,7 +491,7 @@ def test_learners_are_listed_by_name_and_number() -> None:
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_each_event_of_the_board_is_sent(server: ClassServer, event: str) -> None:
-    ann, bob = (server._by_name[name].sandbox for name in ("Ann", "Bob"))
+    ann, bob = (server._by_name[name].sandbox("") for name in ("Ann", "Bob"))
     ann.register_endpoint("http://127.0.0.1:9/")
     server.act(["Ann"], "event", event="a new user (user.updated)")
     ann.flush(timeout=60)
@@ -517,15 +514,15 @@ def test_every_action_of_the_board_works(server: ClassServer) -> None:
 
     notes = [detail["text"] for _, detail in server.results.entries("note", "Bob")]
     assert notes[0] == "hello"
-    assert "wb.course.drill(" in notes[1]
+    assert 'wb.course.begin("duplicate-bookings")' in notes[1]
 
 
 def test_a_locked_lesson_takes_no_reports(ann: Caller, trainer: Trainer) -> None:
     trainer.act("all", "lock", lesson=LESSONS[0])
 
-    assert ann.tell("start-1") == 403
+    assert ann.check("start-1") == 403
     trainer.act("all", "unlock", lesson=LESSONS[0])
-    assert ann.tell("start-1") == 200
+    assert ann.check("start-1") == 200
 
 
 def test_minutes_count_from_the_task_and_the_last_hint_is_counted(ann: Caller, trainer: Trainer) -> None:
@@ -544,16 +541,17 @@ def test_drills_are_on_the_board(
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     assert not [one for one in trainer.board()["exercises"] if one["lesson"] == "drills"]
     with wb.connect(f"{url}/{server.learners[0].code}") as api:
-        run = wb.course.drill(api, "cut-rewards")
-        run.check()
-        begun = trainer.row("Ann")["results"]["drill-cut-rewards"]
-        run.answer(earned=1, redeemed=1)
-        run.check()
-        run.stop()
+        wb.course.task("cut-rewards", api)
+        for count in (1, 2):
+            wb.course.answer("cut-rewards", earned=count, redeemed=1)
+            wb.course.check("cut-rewards")
+        shown = str(wb.course.debrief("cut-rewards"))
 
-    assert "not reported yet" in begun["last_problem"]
-    assert trainer.row("Ann")["results"]["drill-cut-rewards"]["tries"] == 2
-    assert [one["id"] for one in trainer.board()["exercises"] if one["lesson"] == "drills"] == ["drill-cut-rewards"]
+    result = trainer.row("Ann")["results"]["cut-rewards"]
+    assert "2 is not the number of earned items" in result["last_problem"]
+    assert result["tries"] == 2
+    assert "A good answer" in shown
+    assert [one["id"] for one in trainer.board()["exercises"] if one["lesson"] == "drills"] == ["cut-rewards"]
     assert trainer.row("Bob")["results"] == {}
 
 
@@ -561,7 +559,7 @@ def test_the_board_is_sent_again_when_something_was_done(ann: Caller, trainer: T
     entry = trainer.board()["entry"]
     url = f"{trainer.url}/board/data?after={entry}"
     quiet = httpx.get(url, headers=trainer.key).status_code
-    ann.tell("start-1", "not yet")
+    ann.try_and_check("start-1")
 
     assert quiet == 204
     assert httpx.get(url, headers=trainer.key).json()["entry"] == entry + 1
@@ -583,8 +581,8 @@ def test_no_face_of_a_class_shows_private_values(server: ClassServer, url: str, 
     assert [(value, number) for number, text in enumerate(shown) for value in secrets if value in text] == []
 
 
-def test_a_ticket_opens_one_page_once(ann: Caller, trainer: Trainer) -> None:
-    ann.tell("breaking-1", "not <b>yet</b>")
+def test_a_ticket_opens_one_page_once(server: ClassServer, ann: Caller, trainer: Trainer) -> None:
+    server.results.add("Ann", "check", "breaking-1", missing=["not <b>yet</b>"])
     made = httpx.post(f"{trainer.url}/board/ticket", json={"page": "summary"}, headers=trainer.key).json()["ticket"]
     page = httpx.get(f"{trainer.url}/board/page?ticket={made}")
 

@@ -137,6 +137,34 @@ def small_wheel(folder: Path) -> None:
         wheel.writestr(f"{info}/RECORD", "")
 
 
+def test_an_interrupted_run_leaves_the_former_folder_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder appears at once, when all of it is there."""
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "01.ipynb").write_text('{"cells": []}')
+    monkeypatch.setattr(wheel_house, "_build", lambda folder: folder.mkdir())
+    calls: list[Path] = []
+
+    def fetch(folder: Path, *_: object) -> None:
+        calls.append(folder)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        folder.mkdir()
+        (folder / f"pip-{len(calls)}-py3-none-any.whl").write_bytes(b"x")
+
+    monkeypatch.setattr(wheel_house, "_fetch", fetch)
+    folder = tmp_path / "class"
+    list(wheel_house.prepare(folder, tmp_path / "notebooks", ["linux"], ["3.12"]))
+    before = {path: path.read_bytes() for path in (folder / "setup").rglob("*") if path.is_file()}
+    with pytest.raises(KeyboardInterrupt):
+        list(wheel_house.prepare(folder, tmp_path / "notebooks", ["linux", "macos"], ["3.12"]))
+    after = {path: path.read_bytes() for path in (folder / "setup").rglob("*") if path.is_file()}
+    list(wheel_house.prepare(folder, tmp_path / "notebooks", ["macos"], ["3.12"]))
+
+    assert before == after
+    assert len(wheel_house.read_manifest(folder)["targets"]) == 2
+    assert [path.name for path in folder.iterdir()] == ["setup"]
+
+
 @pytest.mark.parametrize("wheel", [small_wheel, pytest.param(environments.wheel, marks=pytest.mark.soak)])
 def test_a_laptop_installs_from_a_class(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wheel: Callable[[Path], object]

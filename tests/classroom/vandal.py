@@ -79,7 +79,7 @@ class Learner:
         elif choice < 0.9:
             http.post(f"{self.url}/_sandbox/events", json={}, headers=key).raise_for_status()
         else:
-            report = {"kind": "check", "exercise": "start-1", "missing": ["not yet"]}
+            report = {"kind": "check", "exercise": "start-1"}
             http.post(f"{self.url}/_class", json=report).raise_for_status()
 
 

@@ -70,7 +70,7 @@ def test_the_journal_keeps_the_key_in_its_file(tmp_path: Path) -> None:
     later.close()
 
 
-def test_a_foreign_table_keeps_a_file_of_the_last_version_as_it_is(tmp_path: Path) -> None:
+def test_a_foreign_table_keeps_a_file_as_it_is(tmp_path: Path) -> None:
     """A schema that is not ours is refused before anything is added to the file."""
     path = tmp_path / "journal.db"
     with client_on(Service(AUTHORIZED), journal=path) as api:
@@ -178,47 +178,10 @@ def test_twenty_lost_answers_and_twenty_resends_are_carried_out_once_each() -> N
                 api.simulate_authorization(**purchase)
         for entry in api.journal.unknown():
             purchase = {**PURCHASE, "card_id": card, "amount": entry.request["amount"]}
-            api.journal.resend(entry.id, purchase)  # keys are honored
+            api.journal.resend(entry.id, purchase, accept_double=True)
 
         assert not api.journal.unknown()
         assert len(api.sandbox.records("transaction")) - before == 20
-
-
-@pytest.mark.parametrize(
-    "behavior, header, why",
-    [
-        ("observed", "Idempotency-Key", None),
-        ("observed", None, "the call has no idempotency key"),
-        ("documented", "Idempotency-Key", "nothing states that the service honors the idempotency key"),
-        ({"idempotency_keys": True}, "X-Other", "nothing states that the service honors"),
-    ],
-)
-def test_a_resend_that_takes_effect_once_needs_no_flag(behavior: Any, header: str | None, why: str | None) -> None:
-    """A key that the behavior honors makes a resend safe; else the flag is asked for, and the error says why."""
-    api = wb.connect(behavior=behavior, idempotency_header=header)
-    purchase = {**PURCHASE, "card_id": api.sandbox.guide()["cards"]["active"][0]}
-    before = len(api.sandbox.records("transaction"))
-    api.sandbox.add_fault("lost", times=1)
-    with warnings.catch_warnings(action="ignore"), pytest.raises(wb.OutcomeUnknown) as lost:
-        api.simulate_authorization(**purchase)
-    attempt = lost.value.attempt.id
-    if why is None:
-        api.journal.resend(attempt, purchase)
-
-        assert len(api.sandbox.records("transaction")) - before == 1
-        return
-    with pytest.raises(wb.errors.UsageError) as caught:
-        api.journal.resend(attempt, purchase)
-
-    assert why in str(caught.value)
-    assert (api.journal[attempt].idempotency_key or "") in str(caught.value)
-    assert len(api.journal) == 1
-
-
-def test_a_key_given_to_a_call_names_the_block() -> None:
-    """The first that people write; the error says what to write."""
-    with pytest.raises(wb.InvalidRequest, match=r"with api\.idempotency\("):
-        wb.connect().simulate_refund(**REFUND, idempotency_key="order-1")
 
 
 def test_rows_of_a_run_that_are_sent_again_keep_their_keys(tmp_path: Path) -> None:

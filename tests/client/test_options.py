@@ -74,18 +74,19 @@ def test_a_proxy_that_is_not_used_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     with pytest.warns(AdviceWarning, match="HTTPS_PROXY is set, and not used"):
         Client(base_url="https://api.example.com", api_key=KEY)
-    client = Client(base_url="https://api.example.com", api_key=KEY, http={"trust_env": True})
     monkeypatch.setenv("NO_PROXY", "example.com")
+    client = Client(base_url="https://api.example.com", api_key=KEY, http={"trust_env": True})
 
     assert client.info()["proxies_and_netrc"] == "not used"
     monkeypatch.delenv("NO_PROXY")
+    client = Client(base_url="https://api.example.com", api_key=KEY, http={"trust_env": True})
     assert client.info()["proxies_and_netrc"] == "proxy used"
 
 
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"proxies": "x"}, "http.proxies is not known"), ({"proxy": "10.0.0.1"}, "must be a URL"),
+        ({"proxies": "x"}, "http.proxies is not known"), ({"proxy": "ftp://10.0.0.1"}, "must be the address"),
         ({"max_connections": 0}, "must be a whole number"), ({"trust_env": "yes"}, "true or false"),
         ({"on_request": 7}, "must be a function"), ([], "must be a mapping"),
     ],

@@ -19,6 +19,7 @@ from workbench.service.interface.table import OPERATIONS
 ODD = [
     "..", ".", "...", "", " ", "a/b", "../users/x", "..%2fusers", "%2e%2e", "a?b", "a#b", "a\\b", "a;b", "a%00b", "a\x00b", "a\nb", "\u202ea", "é",
     "a" * 101, "a" * 100_000, "//x", "a b", "\ud800", "．．", "a%3fb", "|", "\"", "<a>", "{x}", "^", "`", "\x7f", "\t", "a/", "/a", "a\r\nHost: x",
+    "NaN", "nan", "None", "null", "NaT", "undefined", "N/A",
 ]  # fmt: skip
 WITH_PATH = {name: row for name, row in OPERATIONS.items() if placeholders(row.path)}
 

@@ -739,7 +739,7 @@ def test_a_call_ends_at_its_deadline() -> None:
     clock = FakeClock()
 
     def slow(_: httpx.Request) -> httpx.Response:
-        clock.at += 20
+        clock.ms += 20
         raise httpx.ReadTimeout("x")
 
     service = Service(slow)
@@ -750,34 +750,73 @@ def test_a_call_ends_at_its_deadline() -> None:
 # 429
 
 
-def _limited(value: str | None) -> httpx.Response:
-    return httpx.Response(429, headers={} if value is None else {"retry-after": value}, json={"msg": "slow down"})
+def _limited(value: str | None, status: int = 429) -> httpx.Response:
+    return httpx.Response(status, headers={} if value is None else {"retry-after": value}, json={"msg": "slow down"})
 
 
+ASKED_AGAIN = [408, 425, 429, 500, 502, 503, 504]
+
+
+@pytest.mark.parametrize("status", ASKED_AGAIN)
 @pytest.mark.parametrize(
     "value, waited", [("3", 3.0), ("0.5", 0.5), ("12", 12.0), ("Sun, 01 Mar 2026 14:02:16 GMT", 5.0)]
 )
-def test_reads_wait_as_asked(value: str, waited: float) -> None:
-    """A read waits for what Retry-After says, in seconds or as a date."""
+def test_reads_wait_as_asked(value: str, waited: float, status: int) -> None:
+    """A read waits for what Retry-After says, in seconds or as a date, whatever the status is that it comes with."""
     clock = FakeClock()
-    service = Service(_limited(value), [])
+    service = Service(_limited(value, status), [])
     client_on(service, clock=clock).list_contracts()
 
     assert [waited] == clock.slept
     assert service.count == 2
 
 
+@pytest.mark.parametrize("status", ASKED_AGAIN)
 @pytest.mark.parametrize(
-    "value", ["0", "-5", "61", "1e9", "soon", "", "9" * 80, "Sun, 01 Mar 1990 00:00:00 GMT", "nan", "inf"]
+    "value",
+    [None, "0", "0.0", "-5", "soon", "1;x", "3, 4", "", "9" * 80, "Sun, 01 Mar 1990 00:00:00 GMT", "nan", "inf", "1e9"],
 )
-def test_unusual_pauses_are_reported_not_waited_for(value: str) -> None:
-    """A pause that is none, too long or unreadable ends the call with a word."""
+def test_a_useless_pause_is_as_none(value: str | None, status: int) -> None:
+    """What is unreadable or not above zero is no worse than a missing header: the read is asked again after a while."""
     clock = FakeClock()
-    service = Service(_limited(value))
-    with pytest.raises(RateLimited, match="Try again"):
+    service = Service(_limited(value, status), [])
+    client_on(service, clock=clock).list_contracts()
+
+    assert (service.count, len(clock.slept)) == (2, 1)
+
+
+@pytest.mark.parametrize("status", ASKED_AGAIN)
+@pytest.mark.parametrize("value", ["61", "120", "999999999"])
+def test_a_pause_that_is_too_long_is_reported(value: str, status: int) -> None:
+    """It ends the read at once."""
+    clock = FakeClock()
+    service = Service(_limited(value, status))
+    with pytest.raises(ApiError):
         client_on(service, clock=clock).list_contracts()
 
     assert (service.count, clock.slept) == (1, [])
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_pause_after_an_effect_holds_for_all(status: int) -> None:
+    """The next call waits as the service asked, whichever it is; the one with an effect is not sent again."""
+    clock = FakeClock()
+    service = Service(_limited("7", status), [])
+    client = client_on(service, clock=clock)
+    with pytest.raises((RateLimited, OutcomeUnknown)):
+        client.simulate_authorization(**PURCHASE)
+    client.list_contracts()
+
+    assert clock.slept == [7.0]
+
+
+def test_too_early_is_a_refusal_of_an_effect() -> None:
+    """425 says that nothing was carried out; a person decides on another attempt."""
+    client = client_on(Service(_limited(None, 425)))
+    with pytest.raises(ApiError):
+        client.simulate_authorization(**PURCHASE)
+
+    assert [entry.outcome for entry in client.journal] == [Outcome.REFUSED]
 
 
 @given(value=st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126), max_size=30))
@@ -843,7 +882,7 @@ def test_rates_are_kept() -> None:
     for _ in range(10):
         client.list_contracts()
 
-    assert 3.5 <= clock.at - 1000 <= 4.5
+    assert 3.5 <= clock.ms - 1000 <= 4.5
 
 
 def test_conflicts_are_never_retried() -> None:
@@ -957,7 +996,7 @@ def test_a_transport_of_ones_own_meets_the_deadline() -> None:
     with pytest.raises(UnexpectedAnswer, match="no answer in time"):
         client.simulate_authorization(**PURCHASE)
 
-    assert clock.at < 1000 + 33
+    assert clock.ms < 1000 + 33
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, 1j, float("nan"), b"x"], ids=map(str, range(5)))

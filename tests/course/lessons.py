@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import workbench as wb
 from workbench.course.classroom import ClassServer
-from workbench.course.learner import EXERCISES
+from workbench.course.task_files import EXERCISES
 from workbench.runs.sequences import Sequence, ref, step
 from workbench.terminal import main
 
@@ -37,6 +37,7 @@ def scene(name: str, world: World = "embedded") -> Iterator[dict[str, Any]]:
             "to": contract.admin_addresses[1],
         }  # fmt: skip
         exec(PREPARED.get(EXERCISES[name].notebook, ""), names)
+        wb.course.task(name, api)
         yield names
 
 

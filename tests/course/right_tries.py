@@ -1,15 +1,5 @@
 """Attempts that are right, by other ways than the last hint: the exercise, the way, and the code."""
 
-_WITHDRAW = """
-message = withdrawal.typed_data(nonce=api.sandbox.guide()['contracts'][0]['nonce'])
-half = message.accept(api.sandbox.wallet(admin).sign(message))
-api.sandbox.execute(withdrawal.transaction(half, direct_transfer=True))
-"""
-_PLAN_40 = """
-plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.{amount}, admin=admin, to=to, decimals=6)
-withdrawal = plan.sign()
-"""
-
 RIGHT = [
     (
         "start-1",
@@ -131,6 +121,7 @@ with wb.Inbox(keys=[api.sandbox.full_key]) as mine, mine.serve() as url:
     api.sandbox.register_endpoint(url)
     api.sandbox.deposit(amount='0.45')
     api.sandbox.flush(timeout=60)
+wb.course.answer('webhooks-1', event=api.inbox.events('microDeposit.received')[-1].id)
 """,
     ),
     (
@@ -139,6 +130,7 @@ with wb.Inbox(keys=[api.sandbox.full_key]) as mine, mine.serve() as url:
         """
 SEQUENCE(step('deposit', 'deposit', amount='0.45'))
 api.inbox.wait('microDeposit.received', timeout=30)
+wb.course.answer('webhooks-1', event=api.inbox.events('microDeposit.received')[-1].id)
 """,
     ),
     (
@@ -147,6 +139,7 @@ api.inbox.wait('microDeposit.received', timeout=30)
         """
 TERMINAL('sandbox', 'deposit', amount='0.45')
 api.inbox.wait('microDeposit.received', timeout=30)
+wb.course.answer('webhooks-1', event=api.inbox.events('microDeposit.received')[-1].id)
 """,
     ),
     (
@@ -225,7 +218,7 @@ api.sandbox.review(user.id, 'denied', reason='FORGERY')
         "applications-1",
         "bulk",
         """
-filed = BULK(api.create_user_application, {**ada, 'last_name': 'testingNeedsVerification'}, {**ada, 'email': 'grace@example.com'})
+filed = BULK(api.create_user_application, {**ada, 'last_name': 'testingNeedsVerification'})
 api.sandbox.review(filed[0].id.upper(), 'denied')
 """,
     ),
@@ -280,7 +273,7 @@ TERMINAL('sandbox', 'accept-terms', user)
         "people-1",
         "method",
         """
-api.update_ubo(company_id=guide['companies'][0]['id'].upper(), ubo_id=DENIED.upper(), email='dara@example.com', address=MOVED)
+api.update_ubo(company_id=guide['companies'][0]['id'].upper(), ubo_id=DENIED.upper(), address=MOVED)
 api.sandbox.advance(minutes=5)
 """,
     ),
@@ -467,17 +460,7 @@ try:
 except wb.OutcomeUnknown as error:
     api.journal.resolve(error.attempt.id, 'not_sent')
     api.simulate_refund(transaction_id=shop.transaction_id, amount=500)
-""",
-    ),
-    (
-        "breaking-1",
-        "method",
-        """
-api.sandbox.add_fault('reset', of='simulate_refund', times=1)
-try:
-    api.simulate_refund(transaction_id=shop.transaction_id, amount=500)
-except wb.OutcomeUnknown as error:
-    api.journal.resolve(error.attempt.id, 'not_sent')
+wb.course.answer('breaking-1', carried_out='no')
 """,
     ),
     (
@@ -490,6 +473,7 @@ try:
 except wb.OutcomeUnknown:
     pass
 api.journal.resolve(api.journal.unknown()[-1].id, 'done')
+wb.course.answer('breaking-1', carried_out='yes')
 """,
     ),
     (
@@ -499,6 +483,7 @@ api.journal.resolve(api.journal.unknown()[-1].id, 'done')
 api.sandbox.add_fault('lost', of='simulate_refund', times=1)
 BULK(api.simulate_refund, {'transaction_id': shop.transaction_id, 'amount': 500})
 api.journal.resolve(api.journal.unknown()[-1].id, 'done')
+wb.course.answer('breaking-1', carried_out='yes')
 """,
     ),
     (
@@ -564,21 +549,52 @@ FORM(api.sign_withdrawal, **GOLD, admin_address=admin, recipient_address=to)
 TERMINAL('withdrawals', 'sign', **GOLD, admin_address=admin, recipient_address=to)
 """,
     ),
-    ("withdrawals-1", "method", _PLAN_40.format(amount="native_units(40 * 10**6)") + _WITHDRAW),
+    (
+        "withdrawals-1",
+        "method",
+        """
+plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.native_units(40 * 10**6), admin=admin, to=to, decimals=6)
+withdrawal = plan.sign()
+
+message = withdrawal.typed_data(nonce=api.sandbox.guide()['contracts'][0]['nonce'])
+half = message.accept(api.sandbox.wallet(admin).sign(message))
+api.sandbox.execute(withdrawal.transaction(half, direct_transfer=True))
+""",
+    ),
     (
         "withdrawals-1",
         "terminal",
         """
 TERMINAL('withdrawals', 'sign', chain_id=contract.chain_id, token=token, amount='4000', is_amount_native=False,
     admin_address=admin, recipient_address=to, collateral_contract_id=contract.id)
-"""
-        + _PLAN_40.format(amount="usd('40.00')")
-        + _WITHDRAW,
+
+plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('40.00'), admin=admin, to=to, decimals=6)
+withdrawal = plan.sign()
+
+message = withdrawal.typed_data(nonce=api.sandbox.guide()['contracts'][0]['nonce'])
+half = message.accept(api.sandbox.wallet(admin).sign(message))
+api.sandbox.execute(withdrawal.transaction(half, direct_transfer=True))
+""",
     ),
     (
         "withdrawals-1",
         "method",
-        _PLAN_40.format(amount="usd('25.00')") + _WITHDRAW + _PLAN_40.format(amount="usd('40.00')") + _WITHDRAW,
+        """
+plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('25.00'), admin=admin, to=to, decimals=6)
+withdrawal = plan.sign()
+
+message = withdrawal.typed_data(nonce=api.sandbox.guide()['contracts'][0]['nonce'])
+half = message.accept(api.sandbox.wallet(admin).sign(message))
+api.sandbox.execute(withdrawal.transaction(half, direct_transfer=True))
+
+wb.course.task('withdrawals-1')
+plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('40.00'), admin=admin, to=to, decimals=6)
+withdrawal = plan.sign()
+
+message = withdrawal.typed_data(nonce=api.sandbox.guide()['contracts'][0]['nonce'])
+half = message.accept(api.sandbox.wallet(admin).sign(message))
+api.sandbox.execute(withdrawal.transaction(half, direct_transfer=True))
+""",
     ),
     (
         "withdrawals-2",
@@ -635,7 +651,7 @@ production.disarm()
 production.arm(operations={'update_user'}, minutes=5, reason='mistyped')
 production.disarm()
 production.arm(operations={'update_user'}, minutes=5, reason='a new phone')
-production.update_user(user_id=guide['users']['approved'][3], phone_number='5550142', phone_country_code='1', is_active=True)
+production.update_user(user_id=guide['users']['approved'][3], phone_number='5550142', phone_country_code='1')
 production.disarm()
 """,
     ),
@@ -667,6 +683,7 @@ try:
     api.simulate_refund(**refund)
 except wb.OutcomeUnknown as error:
     api.journal.resend(error.attempt.id, refund, accept_double=True)
+wb.course.answer('breaking-1', carried_out='no')
 """,
     ),
     (
@@ -677,6 +694,7 @@ amounts = []
 api.inbox.on('microDeposit.received')(lambda event: amounts.append(event.body.amount))
 api.sandbox.deposit(amount='0.45')
 api.inbox.wait('microDeposit.received', timeout=30)
+wb.course.answer('webhooks-1', event=api.inbox.events('microDeposit.received')[-1].id)
 """,
     ),
     (
@@ -782,7 +800,7 @@ FORM(api.update_user, user_id=users[1].id, **PHONE)
         "bulk",
         """
 users = BULK(api.create_user_application, *flat)
-BULK(api.update_user, {'user_id': users[1].id, **PHONE}, {'user_id': users[2].id, **PHONE})
+BULK(api.update_user, {'user_id': users[1].id, **PHONE})
 """,
     ),
     (
@@ -801,6 +819,89 @@ for person in flat:
     TERMINAL('applications', 'create', **person)
     if person['external_id'] == 'desk-2':
         TERMINAL('users', 'update', user_id=api.sandbox.events()[-1].payload['body']['id'], **PHONE)
+""",
+    ),
+    (
+        "sequences-1",
+        "method",
+        """
+made = api.simulate_authorization(**{**COFFEE, 'amount': 3000})
+api.sandbox.settle(made.transaction_id)
+for _ in range(2):
+    api.simulate_refund(transaction_id=made.transaction_id, amount=1000)
+""",
+    ),
+    (
+        "start-1",
+        "method",
+        """
+shop = api.simulate_authorization(**{**COFFEE, 'merchant_name': 'Bean & Leaf', 'merchant_category_code': '5814'})
+api.sandbox.advance(days=2)
+api.sandbox.settle(shop.transaction_id)
+""",
+    ),
+    (
+        "start-1",
+        "method",
+        """
+api.sandbox.cards.lock(THIRD)
+api.sandbox.cards.unlock(THIRD)
+shop = api.simulate_authorization(**COFFEE)
+api.sandbox.settle(shop.transaction_id)
+""",
+    ),
+    (
+        "start-1",
+        "method",
+        """
+api.simulate_authorization(**{**COFFEE, 'amount': 42})
+wb.course.task('start-1')
+shop = api.simulate_authorization(**COFFEE)
+api.sandbox.settle(shop.transaction_id)
+""",
+    ),
+    (
+        "purchases-1",
+        "method",
+        """
+stay = api.simulate_authorization(**{**COFFEE, 'amount': 20000})
+api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=18000)
+api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=15000)
+api.sandbox.settle(stay.transaction_id)
+for cents in (1000, 1500):
+    api.simulate_refund(transaction_id=stay.transaction_id, amount=cents)
+""",
+    ),
+    (
+        "people-1",
+        "method",
+        """
+address = {**MOVED, 'line1': '4  EXAMPLE STREET', 'city': 'SPRINGFIELD'}
+api.update_ubo(company_id=guide['companies'][0]['id'], ubo_id=DENIED, address=address)
+""",
+    ),
+    (
+        "disputes-1",
+        "method",
+        """
+api.update_dispute(dispute_id=guide['disputes']['pending'][1], status='canceled', text_evidence='The merchant has refunded it; see the attached letter.')
+""",
+    ),
+    (
+        "rewards-1",
+        "method",
+        """
+for offset in (0, 5, 10):
+    api.list_rewards_activity(user_id=guide['rewards_users'][0]['id'], type='redeemed', limit=5, offset=offset)
+""",
+    ),
+    (
+        "webhooks-1",
+        "method",
+        """
+api.sandbox.deposit(amount='0.45')
+event = api.inbox.wait('microDeposit.received', timeout=30)
+wb.course.answer('webhooks-1', event=event.id.upper())
 """,
     ),
 ]

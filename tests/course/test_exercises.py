@@ -1,4 +1,4 @@
-"""The exercises: not done at first, checks that name what is missing, done by the call of the last hint."""
+"""The exercises: not done at first, done by the code of the last hint and in other ways, not done by what is nearly right."""
 
 from collections.abc import Iterator
 from html import escape
@@ -9,123 +9,103 @@ import pytest
 
 from tests.course.lessons import World, scene, shortcuts
 from tests.course.right_tries import RIGHT
-from tests.course.tries import PAGE, page
 from tests.course.wrong_tries import WRONG
 from workbench import course
-from workbench.course.learner import EXERCISES
+from workbench.course.task_files import EXERCISES
 
 pytestmark = pytest.mark.slow  # each attempts an exercise in a world of its own
+SOAK = pytest.mark.soak
 
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short_pauses: None) -> Iterator[None]:
-    """Keep progress in a folder of the test's own, with no session chosen."""
+    """Keep progress in a folder of the test's own."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
     return
 
 
 @pytest.mark.parametrize("name", EXERCISES)
-def test_exercise_is_not_done_at_first(name: str) -> None:
-    """A check on a new session names what is missing."""
+def test_exercise_is_not_done_at_first_and_its_answer_is_hidden(name: str) -> None:
+    """A check on a new session names what is missing; neither it, nor the task, shows the code of the last hint."""
     with scene(name) as names:
         checked = course.check(name, names["api"])
+        shown = f"{course.task(name)} {checked} {EXERCISES[name]!r}"
 
         assert not checked.ok
         assert all(what.endswith(".") for what in checked.missing)
-        assert "Missing" in str(checked)
+        assert EXERCISES[name].answer not in shown
+        assert 3 == len(EXERCISES[name].all_hints)
 
 
 @pytest.mark.parametrize("name", EXERCISES)
-def test_last_hint_solves_the_exercise(name: str) -> None:
-    """Its call, run in the notebook, is a solution."""
+def test_last_hint_solves_the_exercise_and_can_be_pasted(name: str) -> None:
+    """Its code, run in the notebook, is a solution; a notebook shows it line by line, with its indentation."""
     with scene(name) as names:
-        exec(compile(EXERCISES[name].hints[-1], f"<hint of {name}>", "exec"), names)
+        hints = [course.hint(name) for _ in EXERCISES[name].all_hints]
+        exec(compile(hints[-1].text, f"<hint of {name}>", "exec"), names)
         checked = course.check(name, names["api"])
 
         assert () == checked.missing
         assert name in course.progress().done
+        lines = "<br>".join(escape(line) for line in EXERCISES[name].answer.split("\n"))
+        assert f"{lines}</div>" in hints[-1]._repr_html_()
 
 
-@pytest.mark.parametrize("name", EXERCISES)
-def test_answers_are_hidden(name: str) -> None:
-    """Neither the task, nor a check, nor the repr of an exercise shows the hints."""
-    with scene(name) as names:
-        shown = f"{course.task(name)} {course.check(name, names['api'])} {EXERCISES[name]!r}"
-
-    assert EXERCISES[name].hints[-1] not in shown
-    assert 3 == len(EXERCISES[name].hints)
-
-
-def test_a_half_done_exercise_names_the_other_half() -> None:
-    """What is done is not listed."""
+def test_run_all_of_what_nobody_tried_counts_no_try() -> None:
+    """A check without anything done since the last one is no try, and a repeated one is none either."""
     with scene("start-1") as names:
         api: Any = names["api"]
-        api.simulate_authorization(
-            card_id=names["guide"]["cards"]["active"][1], amount=420, currency="USD", merchant_name="Example Coffee",
-            merchant_category_code="5814",
-        )  # fmt: skip
+        for _ in range(3):
+            course.check("start-1", api)
+        untried = course.progress().results["start-1"]["tries"]
+        api.simulate_authorization(**shortcuts(names)["COFFEE"])
+        for _ in range(3):
+            course.check("start-1", api)
 
-        assert ("the authorization is not settled yet.",) == course.check("start-1", api).missing
+    assert (untried, course.progress().results["start-1"]["tries"]) == (0, 1)
 
 
-def test_variables_do_not_count() -> None:
-    """A record made by hand was not received by the service."""
+def test_what_was_done_before_a_task_is_not_judged_with_it() -> None:
+    """The notebook's own cells change records; only what follows the task counts."""
     with scene("start-1") as names:
-        names["api"].coffee = names["api"].from_wire("simulate_authorization", {"amount": 420})
+        api: Any = names["api"]
+        api.sandbox.cards.lock(names["guide"]["cards"]["active"][5])
+        disturbed = course.check("start-1", api).missing
+        course.task("start-1", api)
+        undisturbed = course.check("start-1", api).missing
 
-        assert not course.check("start-1", names["api"]).ok
-
-
-@pytest.mark.parametrize("name", EXERCISES)
-def test_last_hint_can_be_pasted(name: str) -> None:
-    """A notebook shows it line by line, with its indentation."""
-    shown = [course.hint(name) for _ in EXERCISES[name].hints][-1]._repr_html_()
-    lines = "<br>".join(escape(line) for line in EXERCISES[name].hints[-1].split("\n"))
-
-    assert f"{lines}</div>" in shown
-    assert "white-space:pre" in shown
+    assert any("something else changed, card" in what for what in disturbed)
+    assert not any("something else" in what for what in undisturbed)
 
 
-@pytest.mark.parametrize(
-    "name, tried, said",
-    [(name, tried, said) for name, _, tried, said in WRONG],
-    ids=[f"{name}-{what.replace(' ', '-')}" for name, what, _, _ in WRONG],
-)
-def test_a_wrong_attempt_names_what_is_missing(name: str, tried: str, said: str) -> None:
-    """What is nearly right does not count, and the check says why."""
+def ids(tries: list[Any]) -> list[str]:
+    return [f"{name}-{way.replace(' ', '-')}-{number}" for number, (name, way, *_) in enumerate(tries)]
+
+
+@pytest.mark.parametrize("name, tried", [(name, tried) for name, _, tried in WRONG], ids=ids(WRONG))
+def test_a_wrong_attempt_is_not_done(name: str, tried: str) -> None:
+    """What is nearly right, or right with something else changed, does not count."""
     with scene(name) as names:
         attempt(tried, names)
 
-        assert said in " ".join(course.check(name, names["api"]).missing)
+        assert not course.check(name, names["api"]).ok
 
 
-SLOW, SOAK = pytest.mark.slow, pytest.mark.soak
-HINTS = [(name, "last hint", one.hints[-1]) for name, one in EXERCISES.items()]
-
-
-def ways(tries: list[tuple[str, str, str]], mark: Any, heavy: Any) -> list[Any]:
-    """Return tries as parameters with a mark; heavy ones get another."""
-    return [
-        pytest.param(
-            name, tried, id=f"{name}-{way.replace(' ', '-')}-{number}",
-            marks=heavy if name == "rewards-2" or "timeout=60" in tried else mark,  # thousands of items, or real seconds
-        )
-        for number, (name, way, tried) in enumerate(tries)
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("name, tried", ways(RIGHT, (), SOAK))
+@pytest.mark.parametrize("name, tried", [(name, tried) for name, _, tried in RIGHT], ids=ids(RIGHT))
 def test_another_way_counts_too(name: str, tried: str) -> None:
-    """A form, a sequence, a bulk run, the terminal, native units, any page size and ids in any case are as right as the last hint."""
+    """A form, a sequence, a bulk run, the terminal, native units, and ids in any case are as right as the last hint."""
     with scene(name) as names:
         attempt(tried, names)
 
         assert () == course.check(name, names["api"]).missing
 
 
+HINTS = [(name, "last hint", task.answer) for name, task in EXERCISES.items()]
+
+
 @pytest.mark.parametrize("world", ["served", "class"])
-@pytest.mark.parametrize("name, tried", [*ways(HINTS, SLOW, SOAK), *ways(RIGHT, SOAK, SOAK)])
-def test_right_elsewhere_too(name: str, tried: str, world: World) -> None:
+@pytest.mark.parametrize("name, tried", [(name, tried) for name, _, tried in HINTS], ids=ids(HINTS))
+def test_the_last_hint_is_right_elsewhere_too(name: str, tried: str, world: World) -> None:
     """What is right in an embedded sandbox is right in a served one and in a class."""
     with scene(name, world) as names:
         before = course.check(name, names["api"]).ok
@@ -137,32 +117,24 @@ def test_right_elsewhere_too(name: str, tried: str, world: World) -> None:
 
 @SOAK
 @pytest.mark.parametrize("world", ["served", "class"])
-@pytest.mark.parametrize(
-    "name, tried, said",
-    [(name, tried, said) for name, _, tried, said in WRONG],
-    ids=[f"{name}-{what.replace(' ', '-')}" for name, what, _, _ in WRONG],
-)
-def test_wrong_elsewhere_too(name: str, tried: str, said: str, world: World) -> None:
-    """What is wrong in an embedded sandbox is wrong in a served one and in a class, for the same reason."""
+@pytest.mark.parametrize("tried", [*RIGHT, *WRONG], ids=ids([*RIGHT, *WRONG]))
+def test_each_attempt_is_judged_alike_elsewhere(tried: tuple[str, str, str], world: World) -> None:
+    """The verdict does not depend on where the sandbox is."""
+    name, _, code = tried
     with scene(name, world) as names:
-        attempt(tried, names)
+        attempt(code, names)
 
-        assert said in " ".join(course.check(name, names["api"]).missing)
+        assert course.check(name, names["api"]).ok is (tried in RIGHT)
 
 
 @pytest.mark.parametrize("name", EXERCISES)
 def test_each_exercise_is_tried_often_enough(name: str) -> None:
     """Four right attempts beside the last hint and five wrong ones, at least; the right ones in two ways or more."""
-    right = [way for one, way, _ in RIGHT if one == name]
+    right = [way for task, way, _ in RIGHT if task == name]
 
     assert 4 <= len(right)
     assert 2 <= len({*right, "last hint"} - {"method"})
-    assert 5 <= sum(one == name for one, _, _, _ in WRONG)
-
-
-def test_the_page_lists_all_tries() -> None:
-    """`python -m tests.course.tries` writes it."""
-    assert page() == PAGE.read_text(encoding="utf-8")
+    assert 5 <= sum(task == name for task, _, _ in WRONG)
 
 
 def attempt(tried: str, names: dict[str, Any]) -> None:

@@ -15,7 +15,8 @@ from tests.course.lessons import SEED
 from workbench import course
 from workbench.base.errors import UsageError
 from workbench.course import learner
-from workbench.course.learner import EXERCISES, FILE
+from workbench.course.stored import FILE
+from workbench.course.task_files import EXERCISES
 
 
 @pytest.fixture(autouse=True)
@@ -24,13 +25,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     monkeypatch.setenv("WORKBENCH_READONLY", "")  # so that what a test sets is undone
     monkeypatch.delenv("WORKBENCH_READONLY")
-    learner.use(None)
+    learner._bound.clear()
     wb.connect(seed=SEED).close()  # so that the latest session is none of a class that another test has ended
     return tmp_path
 
 
 def coffee(api: Any) -> None:
-    exec(EXERCISES["start-1"].hints[-1], {"api": api, "guide": api.sandbox.guide()})
+    exec(EXERCISES["start-1"].answer, {"api": api, "guide": api.sandbox.guide()})
 
 
 def test_check_uses_the_latest_session() -> None:
@@ -41,15 +42,14 @@ def test_check_uses_the_latest_session() -> None:
         assert course.check("start-1").ok
 
 
-def test_check_uses_the_chosen_session() -> None:
-    """`use` chooses it."""
-    with wb.connect(seed=SEED) as api, wb.connect(seed=SEED):
-        coffee(api)
-        before = course.check("start-1").ok
-        course.begin("01", api)
+def test_check_uses_the_session_of_the_task() -> None:
+    """Even if others are opened later."""
+    with wb.connect(seed=SEED) as api:
+        course.task("start-1")
+        with wb.connect(seed=SEED):
+            coffee(api)
 
-        assert not before
-        assert course.check("start-1").ok
+            assert course.check("start-1").ok
 
 
 def test_check_reads_a_served_sandbox() -> None:
@@ -87,7 +87,7 @@ def test_progress_outlives_the_kernel(folder: Path) -> None:
     course.hint("contracts-1")
 
     kept = json.loads((folder / FILE).read_text())
-    assert {"begun", "tries", "done", "minutes"} == kept["start-1"].keys()
+    assert {"begun", "tries", "done", "minutes", "state"} == kept["start-1"].keys()
     assert {"begun", "hints"} == kept["contracts-1"].keys()
     assert (1, True, 0.0, 1) == (
         *(kept["start-1"][one] for one in ("tries", "done", "minutes")),
@@ -111,23 +111,8 @@ def test_progress_has_a_name_tries_and_minutes(monkeypatch: pytest.MonkeyPatch) 
     shown = course.progress()
 
     assert "Ann Example" == shown.name
-    assert (2, True) == (shown.results["start-1"]["tries"], shown.results["start-1"]["done"])
+    assert (1, True) == (shown.results["start-1"]["tries"], shown.results["start-1"]["done"])
     assert "< 1" in str(shown) or " 0" in str(shown)
-
-
-def test_a_check_says_which_session_it_looked_at() -> None:
-    """How the session was chosen, its sandbox, and how many requests that received."""
-    with wb.connect(seed=SEED) as api:
-        api.list_contracts()
-        first = course.check("start-1").looked_at
-        course.begin("01", api)
-        second = course.check("start-1")
-    with wb.Sandbox(SEED).serve() as url, wb.connect(url) as served:
-        third = course.check("start-1", served).looked_at
-
-    assert "the session made last, on the embedded sandbox of this kernel (seed 7), which received 1 request" == first
-    assert "Checked: the session of wb.course.begin" in str(second)
-    assert third.startswith("the session you named, on the sandbox at 127.0.0.1:")
 
 
 @pytest.mark.slow
@@ -135,9 +120,9 @@ def test_progress_outlives_a_kill(folder: Path) -> None:
     """What is done stays done when the kernel is killed in the next exercise."""
     code = (
         "import os, signal, workbench as wb\n"
-        "from workbench.course.learner import EXERCISES\n"
+        "from workbench.course.task_files import EXERCISES\n"
         "api = wb.connect(seed=7); guide = api.sandbox.guide()\n"
-        "exec(EXERCISES['start-1'].hints[-1]); wb.course.check('start-1'); wb.course.hint('contracts-1')\n"
+        "exec(EXERCISES['start-1'].answer); wb.course.check('start-1'); wb.course.hint('contracts-1')\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WORKBENCH_STATE": str(folder)}, check=False)
@@ -194,7 +179,7 @@ def test_an_unwritable_folder_stops_nobody(folder: Path, monkeypatch: pytest.Mon
 
 def test_an_unknown_exercise_is_refused_with_the_known_ones() -> None:
     """A name that is none gets the list of those there are."""
-    with pytest.raises(UsageError, match=r"exercise must be one of start-1.*did you mean start-1"):
+    with pytest.raises(UsageError, match=r"task must be one of start-1.*did you mean start-1"):
         course.check("start-9")
 
 

@@ -9,7 +9,8 @@ from tests.course.lessons import scene
 from tests.course.predicted import PREDICTED
 from workbench import course
 from workbench.base.errors import UsageError
-from workbench.course.learner import EXERCISES, QUIZZES, Quiz
+from workbench.course.quizzes import QUIZZES, Quiz
+from workbench.course.task_files import EXERCISES
 
 each = pytest.mark.parametrize("quiz", QUIZZES.values(), ids=QUIZZES)
 

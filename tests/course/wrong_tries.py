@@ -1,4 +1,4 @@
-"""Attempts that are nearly right: the exercise, what is wrong with it, the code, and what the check has to name."""
+"""Attempts that are nearly right: the exercise, what is wrong with it, and the code."""
 
 WRONG = [
     (
@@ -7,7 +7,6 @@ WRONG = [
         """
 shop = api.simulate_authorization(**COFFEE, decline_reason='invalid_pin')
 """,
-        "was declined, reversed or settled in part; start with a new one.",
     ),
     (
         "start-1",
@@ -17,7 +16,6 @@ shop = api.simulate_authorization(**COFFEE)
 api.simulate_reversal(transaction_id=shop.transaction_id, new_amount=300)
 api.sandbox.settle(shop.transaction_id)
 """,
-        "was declined, reversed or settled in part; start with a new one.",
     ),
     (
         "start-1",
@@ -25,7 +23,6 @@ api.sandbox.settle(shop.transaction_id)
         """
 shop = api.simulate_authorization(**{**COFFEE, 'amount': 42000})
 """,
-        "there is one of 420.00 USD, not 4.20 USD",
     ),
     (
         "start-1",
@@ -33,7 +30,6 @@ shop = api.simulate_authorization(**{**COFFEE, 'amount': 42000})
         """
 shop = api.simulate_authorization(**{**COFFEE, 'card_id': guide['cards']['active'][0]})
 """,
-        "there is one of 4.20 USD on another card",
     ),
     (
         "purchases-1",
@@ -44,7 +40,6 @@ api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=15000)
 api.sandbox.settle(stay.transaction_id)
 api.simulate_refund(transaction_id=stay.transaction_id, amount=5000)
 """,
-        "50.00 USD was refunded instead of 25.00 USD; start with a new authorization.",
     ),
     (
         "purchases-1",
@@ -54,7 +49,6 @@ stay = api.simulate_authorization(**{**COFFEE, 'amount': 20000})
 api.sandbox.settle(stay.transaction_id, 15000)
 api.simulate_refund(transaction_id=stay.transaction_id, amount=2500)
 """,
-        "was not reversed to 150.00 USD before it was settled",
     ),
     (
         "purchases-1",
@@ -63,7 +57,6 @@ api.simulate_refund(transaction_id=stay.transaction_id, amount=2500)
 stay = api.simulate_authorization(**{**COFFEE, 'amount': 20000})
 api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=5000)
 """,
-        "the hold is 50.00 USD, not 150.00 USD: a reversal states the amount that remains.",
     ),
     (
         "purchases-1",
@@ -71,7 +64,6 @@ api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=5000)
         """
 api.simulate_authorization(**{**COFFEE, 'amount': 2000})
 """,
-        "no authorization of 200.00 USD; there is one of 20.00 USD, not 200.00 USD.",
     ),
     (
         "purchases-2",
@@ -80,7 +72,6 @@ api.simulate_authorization(**{**COFFEE, 'amount': 2000})
 for _ in range(3):
     api.simulate_authorization(**{**COFFEE, 'card_id': THIRD, 'decline_reason': 'invalid_pin'})
 """,
-        "declined for 1 different reasons; three are needed.",
     ),
     (
         "purchases-2",
@@ -89,7 +80,6 @@ for _ in range(3):
 for reason in ('cvv_mismatch', 'invalid_pin', 'blocked_mcc'):
     api.simulate_authorization(**{**COFFEE, 'decline_reason': reason})
 """,
-        "Declined on other cards: 3.",
     ),
     (
         "purchases-2",
@@ -98,7 +88,6 @@ for reason in ('cvv_mismatch', 'invalid_pin', 'blocked_mcc'):
 for amount in (1000, 2000, 3000):
     api.simulate_authorization(**{**COFFEE, 'card_id': THIRD, 'amount': amount})
 """,
-        "declined for 0 different reasons",
     ),
     (
         "webhooks-1",
@@ -106,7 +95,6 @@ for amount in (1000, 2000, 3000):
         """
 api.sandbox.deposit(amount='0.45')
 """,
-        "nothing has waited for its event",
     ),
     (
         "webhooks-1",
@@ -114,7 +102,6 @@ api.sandbox.deposit(amount='0.45')
         """
 api.sandbox.deposit(amount='0.54')
 """,
-        "there is one of 0.54 USD",
     ),
     (
         "webhooks-1",
@@ -125,7 +112,6 @@ try:
 except wb.errors.EventTimeout:
     pass
 """,
-        "no micro deposit of 0.45 USD was made.",
     ),
     (
         "webhooks-2",
@@ -137,7 +123,6 @@ with wb.Inbox(accept_unsigned=True) as trusting, trusting.serve() as url:
     api.sandbox.deposit(amount='0.11')
     api.sandbox.flush(timeout=60)
 """,
-        "no inbox refused it",
     ),
     (
         "webhooks-2",
@@ -145,7 +130,6 @@ with wb.Inbox(accept_unsigned=True) as trusting, trusting.serve() as url:
         """
 api.sandbox.add_fault('bad_signature', times=1)
 """,
-        "no event was delivered since",
     ),
     (
         "webhooks-2",
@@ -156,7 +140,6 @@ with inbox.serve() as url:
     api.sandbox.deposit(amount='0.11')
     api.sandbox.flush(timeout=60)
 """,
-        "no delivery was refused for its signature",
     ),
     (
         "disputes-1",
@@ -167,7 +150,6 @@ api.update_dispute(dispute_id=first, status='canceled', text_evidence='x')
 api.update_dispute(dispute_id=second, text_evidence='x')
 api.update_dispute(dispute_id=second, status='canceled')
 """,
-        "send both in one call",
     ),
     (
         "disputes-1",
@@ -175,7 +157,6 @@ api.update_dispute(dispute_id=second, status='canceled')
         """
 api.update_dispute(dispute_id=guide['disputes']['pending'][1], status='canceled')
 """,
-        "canceled without evidence",
     ),
     (
         "disputes-1",
@@ -183,7 +164,6 @@ api.update_dispute(dispute_id=guide['disputes']['pending'][1], status='canceled'
         """
 api.update_dispute(dispute_id=guide['disputes']['pending'][0], status='canceled', text_evidence='Refunded.')
 """,
-        "the second pending dispute of the guide is not canceled; another dispute is.",
     ),
     (
         "disputes-1",
@@ -191,7 +171,6 @@ api.update_dispute(dispute_id=guide['disputes']['pending'][0], status='canceled'
         """
 api.update_dispute(dispute_id=guide['disputes']['pending'][1], text_evidence='Refunded.')
 """,
-        "is not canceled.",
     ),
     (
         "applications-1",
@@ -201,7 +180,6 @@ user = api.create_user_application(**ada)
 api.sandbox.review(user.id, 'needsVerification')
 api.sandbox.review(user.id, 'denied')
 """,
-        "had `needsVerification` as its first answer",
     ),
     (
         "applications-1",
@@ -209,7 +187,6 @@ api.sandbox.review(user.id, 'denied')
         """
 api.create_user_application(**{**ada, 'last_name': 'testingNeedsVerification'})
 """,
-        "needs verification and is not denied yet",
     ),
     (
         "applications-1",
@@ -217,7 +194,6 @@ api.create_user_application(**{**ada, 'last_name': 'testingNeedsVerification'})
         """
 api.create_user_application(**{**ada, 'last_name': 'testingDenied'})
 """,
-        "the first answers were: denied.",
     ),
     (
         "applications-2",
@@ -230,7 +206,6 @@ api.create_user_application(sumsub_share_token='token-0001', **profile)
 api.sandbox.review(other.id, 'tosNotAccepted')
 api.sandbox.accept_terms(other.id)
 """,
-        "the applicant with the token did not go",
     ),
     (
         "applications-2",
@@ -240,7 +215,6 @@ user = api.create_user_application(persona_share_token='token-0001', **PROFILE)
 api.sandbox.review(user.id, 'tosNotAccepted')
 api.sandbox.accept_terms(user.id)
 """,
-        "there is one with a Persona token.",
     ),
     (
         "applications-2",
@@ -249,7 +223,6 @@ api.sandbox.accept_terms(user.id)
 user = api.create_user_application(sumsub_share_token='token-0001', **PROFILE)
 api.sandbox.review(user.id, 'approved')
 """,
-        "did not go from tosNotAccepted to approved",
     ),
     (
         "people-1",
@@ -258,7 +231,6 @@ api.sandbox.review(user.id, 'approved')
 owner = next(one for one in guide['companies'][0]['owners'] if one['status'] == 'denied')
 api.update_ubo(company_id=guide['companies'][0]['id'], ubo_id=owner['id'])
 """,
-        "without the new address",
     ),
     (
         "people-1",
@@ -266,7 +238,6 @@ api.update_ubo(company_id=guide['companies'][0]['id'], ubo_id=owner['id'])
         """
 api.update_ubo(company_id=guide['companies'][0]['id'], ubo_id=DENIED, last_name='testingApproved', address=MOVED)
 """,
-        "a name is not changed to pass a review",
     ),
     (
         "people-1",
@@ -275,7 +246,6 @@ api.update_ubo(company_id=guide['companies'][0]['id'], ubo_id=DENIED, last_name=
 owner = next(one['id'] for one in guide['companies'][0]['owners'] if one['status'] == 'needsInformation')
 api.update_ubo(company_id=guide['companies'][0]['id'], ubo_id=owner, address=MOVED)
 """,
-        "has not applied again; another owner of the company has.",
     ),
     (
         "people-2",
@@ -285,7 +255,6 @@ business = {name: value for name, value in beneficiary.items() if not name.endsw
 api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['approved'][1],
     external_fiat_account={**business, 'beneficiary_type': 'business', 'beneficiary_business_name': 'Shop'})
 """,
-        "a user other than the first",
     ),
     (
         "people-2",
@@ -298,7 +267,6 @@ for user in guide['users']['approved'][:2]:
     if user == guide['users']['approved'][0]:
         api.delete_payment_account(payment_account_id=made.id)
 """,
-        "account of the first approved user was deleted",
     ),
     (
         "people-2",
@@ -307,7 +275,6 @@ for user in guide['users']['approved'][:2]:
 api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['approved'][0],
     external_fiat_account=beneficiary)
 """,
-        "the beneficiary was an individual.",
     ),
     (
         "rewards-1",
@@ -315,7 +282,6 @@ api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['a
         """
 api.list_rewards_activity(user_id=guide['rewards_users'][0]['id'], type='redeemed', limit=5, offset=3)
 """,
-        "begins after ten items, not after 3.",
     ),
     (
         "rewards-1",
@@ -323,7 +289,6 @@ api.list_rewards_activity(user_id=guide['rewards_users'][0]['id'], type='redeeme
         """
 api.list_rewards_activity(user_id=guide['rewards_users'][0]['id'], limit=5, offset=10)
 """,
-        "was not limited to redeemed items.",
     ),
     (
         "rewards-1",
@@ -331,7 +296,6 @@ api.list_rewards_activity(user_id=guide['rewards_users'][0]['id'], limit=5, offs
         """
 api.list_rewards_activity(user_id=guide['rewards_users'][1]['id'], type='redeemed', limit=5, offset=10)
 """,
-        "there is one of another user.",
     ),
     (
         "rewards-2",
@@ -342,7 +306,6 @@ wb.rewards.fetch(api, [long], type='earned', progress=False)
 for page in range(3):
     api.list_rewards_activity(user_id=long, type='redeemed', limit=100, offset=100 * page)
 """,
-        "the redeemed items were read up to number 300, and there are more.",
     ),
     (
         "rewards-2",
@@ -352,7 +315,6 @@ user = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
 for kind in ('earned', 'redeemed'):
     api.list_rewards_activity(user_id=user, type=kind, limit=100)
 """,
-        "the earned items were read up to number 100, and there are more.",
     ),
     (
         "rewards-2",
@@ -362,7 +324,6 @@ user = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
 for offset in (0, 9_900, 10_000):
     api.list_rewards_activity(user_id=user, limit=100, offset=offset)
 """,
-        "pages of both types together end at the largest offset.",
     ),
     (
         "sequences-1",
@@ -377,18 +338,6 @@ buy(2000)
 buy(1000)
 buy(1000)
 """,
-        "not refunded in two parts of 10.00 USD.",
-    ),
-    (
-        "sequences-1",
-        "call by call",
-        """
-made = api.simulate_authorization(**{**COFFEE, 'amount': 3000})
-api.sandbox.settle(made.transaction_id)
-for _ in range(2):
-    api.simulate_refund(transaction_id=made.transaction_id, amount=1000)
-""",
-        "write them as a sequence",
     ),
     (
         "sequences-1",
@@ -398,7 +347,6 @@ SEQUENCE(step('buy', 'simulate_authorization', **{**COFFEE, 'amount': 3000}),
     step('settle', 'settle', transaction_id=ref('buy.transaction_id')),
     step('back', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=2000))
 """,
-        "not refunded in two parts of 10.00 USD.",
     ),
     (
         "sequences-2",
@@ -407,7 +355,6 @@ SEQUENCE(step('buy', 'simulate_authorization', **{**COFFEE, 'amount': 3000}),
 for one in ('wrong-reversal-twice', 'wrong-refund-before-settlement', 'decline-invalid-pin'):
     wb.sequences.run(api, wb.sequences.catalogue[one])
 """,
-        "no purchase was made at Cars for a Day",
     ),
     (
         "sequences-2",
@@ -415,7 +362,6 @@ for one in ('wrong-reversal-twice', 'wrong-refund-before-settlement', 'decline-i
         """
 wb.sequences.catalogue['a-bad-day']._repr_html_()
 """,
-        "the service refused 0 simulations",
     ),
     (
         "sequences-2",
@@ -423,19 +369,6 @@ wb.sequences.catalogue['a-bad-day']._repr_html_()
         """
 api.simulate_authorization(**{**COFFEE, 'merchant_name': 'Cars for a Day', 'decline_reason': 'invalid_pin'})
 """,
-        "the service refused 0 simulations",
-    ),
-    (
-        "breaking-1",
-        "resolved as not sent, though carried out",
-        """
-api.sandbox.add_fault('lost', of='simulate_refund', times=1)
-try:
-    api.simulate_refund(transaction_id=shop.transaction_id, amount=500)
-except wb.OutcomeUnknown as error:
-    api.journal.resolve(error.attempt.id, 'not_sent', note='hoped')
-""",
-        "resolved as not sent, but it was carried out",
     ),
     (
         "breaking-1",
@@ -446,20 +379,8 @@ try:
     api.simulate_refund(transaction_id=shop.transaction_id, amount=500)
 except wb.OutcomeUnknown as error:
     api.journal.resolve(error.attempt.id, 'done', note='hoped')
+wb.course.answer('breaking-1', carried_out='yes')
 """,
-        "resolved as done, but it was not carried out",
-    ),
-    (
-        "breaking-1",
-        "still unknown",
-        """
-api.sandbox.add_fault('lost', of='simulate_refund', times=1)
-try:
-    api.simulate_refund(transaction_id=shop.transaction_id, amount=500)
-except wb.OutcomeUnknown:
-    pass
-""",
-        "still unknown",
     ),
     (
         "breaking-1",
@@ -471,7 +392,6 @@ try:
 except wb.OutcomeUnknown as error:
     api.journal.resolve(error.attempt.id, 'done')
 """,
-        "there is one of 25.00 USD.",
     ),
     (
         "contracts-1",
@@ -484,7 +404,6 @@ try:
 except wb.NotFound:
     pass
 """,
-        "refused with 404",
     ),
     (
         "contracts-1",
@@ -492,7 +411,6 @@ except wb.NotFound:
         """
 api.list_contracts()
 """,
-        "has not refused any request for contracts yet",
     ),
     (
         "contracts-1",
@@ -504,7 +422,6 @@ try:
 except wb.ApiError:
     pass
 """,
-        "refused with 401",
     ),
     (
         "contracts-2",
@@ -512,7 +429,6 @@ except wb.ApiError:
         """
 api.sign_withdrawal(**GOLD, admin_address=to, recipient_address=admin)
 """,
-        "first admin to its second",
     ),
     (
         "contracts-2",
@@ -520,7 +436,6 @@ api.sign_withdrawal(**GOLD, admin_address=to, recipient_address=admin)
         """
 api.sign_withdrawal(**{**GOLD, 'is_amount_native': False, 'amount': '265050'}, admin_address=admin, recipient_address=to)
 """,
-        "use the token's native units",
     ),
     (
         "contracts-2",
@@ -528,7 +443,6 @@ api.sign_withdrawal(**{**GOLD, 'is_amount_native': False, 'amount': '265050'}, a
         """
 api.sign_withdrawal(**{**GOLD, 'amount': '1'}, admin_address=admin, recipient_address=to)
 """,
-        "the amount was 1 native units",
     ),
     (
         "withdrawals-1",
@@ -543,7 +457,6 @@ for cents in ('30.00', '20.00'):
     half = message.accept(api.sandbox.wallet(admin).sign(message))
     api.sandbox.execute(signed.transaction(half, direct_transfer=True))
 """,
-        "decreased by 50.00 tokens; the withdrawal of 40.00 USD has not been executed.",
     ),
     (
         "withdrawals-1",
@@ -551,7 +464,6 @@ for cents in ('30.00', '20.00'):
         """
 wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('40.00'), admin=admin, to=to, decimals=6).sign()
 """,
-        "has not been executed.",
     ),
     (
         "withdrawals-1",
@@ -559,7 +471,6 @@ wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('40.00
         """
 wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('400.00'), admin=admin, to=to, decimals=6).sign()
 """,
-        "there is one of 400.00 USD.",
     ),
     (
         "withdrawals-2",
@@ -568,7 +479,6 @@ wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('400.0
 for _ in range(3):
     PLAN().sign()
 """,
-        "answered `pending` 0 of two times",
     ),
     (
         "withdrawals-2",
@@ -578,7 +488,6 @@ api.sandbox.pending_first(times=2, retry_after=1)
 PLAN().sign()
 PLAN().sign()
 """,
-        "let the plan wait",
     ),
     (
         "withdrawals-2",
@@ -590,7 +499,6 @@ api.sandbox.advance(minutes=11)
 api.sandbox.pending_first(times=1, retry_after=1)
 PLAN().sign(timeout=20)
 """,
-        "one and the same request",
     ),
     (
         "production-1",
@@ -600,26 +508,6 @@ production.arm(operations={'update_user'}, minutes=5, reason='a name')
 production.update_user(user_id=guide['users']['approved'][3], first_name='Dora')
 production.disarm()
 """,
-        "has no new phone number",
-    ),
-    (
-        "production-1",
-        "two operations armed",
-        """
-production.arm(operations={'update_user', 'update_ubo'}, minutes=5, reason='a phone')
-production.update_user(user_id=guide['users']['approved'][3], phone_country_code='1', phone_number='5550142')
-production.disarm()
-""",
-        "more than update_user was armed",
-    ),
-    (
-        "production-1",
-        "still armed",
-        """
-production.arm(operations={'update_user'}, minutes=5, reason='a phone')
-production.update_user(user_id=guide['users']['approved'][3], phone_country_code='1', phone_number='5550142')
-""",
-        "still armed",
     ),
     (
         "production-1",
@@ -629,7 +517,6 @@ production.arm(operations={'update_user'}, minutes=5, reason='a phone')
 production.update_user(user_id=guide['users']['approved'][2], phone_country_code='1', phone_number='5550142')
 production.disarm()
 """,
-        "has no new phone number; another user has.",
     ),
     (
         "start-1",
@@ -638,7 +525,6 @@ production.disarm()
 shop = api.simulate_authorization(**{**COFFEE, 'merchant_name': 'Example Hardware', 'merchant_category_code': '5251'})
 api.sandbox.settle(shop.transaction_id)
 """,
-        "at Example Hardware, which is not a coffee shop",
     ),
     (
         "people-1",
@@ -646,7 +532,6 @@ api.sandbox.settle(shop.transaction_id)
         """
 api.update_ubo(company_id=guide['companies'][0]['id'], ubo_id=DENIED, address={**MOVED, 'line1': '5 Example Street'})
 """,
-        "the owner has another address now, not 4 Example Street",
     ),
     (
         "people-1",
@@ -654,7 +539,6 @@ api.update_ubo(company_id=guide['companies'][0]['id'], ubo_id=DENIED, address={*
         """
 FORM(api.update_ubo, company_id=guide['companies'][0]['id'], ubo_id=DENIED, address={**MOVED, 'postal_code': '62701'})
 """,
-        "the owner has another address now, not 4 Example Street",
     ),
     (
         "contracts-1",
@@ -666,7 +550,6 @@ try:
 except wb.errors.Forbidden:
     pass
 """,
-        "a fault that is injected is not the service's answer to a key",
     ),
     (
         "breaking-1",
@@ -679,7 +562,6 @@ try:
 except wb.OutcomeUnknown as error:
     api.journal.resend(error.attempt.id, refund, accept_double=True)
 """,
-        "sent again: the customer has 10.00 USD",
     ),
     (
         "purchases-1",
@@ -691,7 +573,6 @@ for stay in stays:
     api.sandbox.settle(stay.transaction_id)
 api.simulate_refund(transaction_id=stays[1].transaction_id, amount=2500)
 """,
-        "the settled amount is 200.00 USD, not 150.00 USD",
     ),
     (
         "purchases-2",
@@ -700,7 +581,6 @@ api.simulate_refund(transaction_id=stays[1].transaction_id, amount=2500)
 for reason in ('cvv_mismatch', 'invalid_pin', 'invalid_pin'):
     api.simulate_authorization(**{**COFFEE, 'card_id': THIRD, 'decline_reason': reason})
 """,
-        "were declined for 2 different reasons",
     ),
     (
         "purchases-2",
@@ -709,7 +589,6 @@ for reason in ('cvv_mismatch', 'invalid_pin', 'invalid_pin'):
 for card, reason in zip(guide['cards']['active'], ('cvv_mismatch', 'invalid_pin', 'blocked_mcc')):
     api.simulate_authorization(**{**COFFEE, 'card_id': card, 'decline_reason': reason})
 """,
-        "Declined on other cards: 2.",
     ),
     (
         "webhooks-1",
@@ -718,7 +597,6 @@ for card, reason in zip(guide['cards']['active'], ('cvv_mismatch', 'invalid_pin'
 api.simulate_authorization(**{**COFFEE, 'amount': 45})
 api.inbox.wait('transaction.created', timeout=30)
 """,
-        "no micro deposit of 0.45 USD was made.",
     ),
     (
         "webhooks-1",
@@ -727,7 +605,6 @@ api.inbox.wait('transaction.created', timeout=30)
 api.sandbox.deposit(amount='45')
 api.sandbox.flush(timeout=5)
 """,
-        "no micro deposit of 0.45 USD was made.",
     ),
     (
         "webhooks-2",
@@ -738,7 +615,6 @@ with wb.Inbox(keys=['another-key']) as other, other.serve() as url:
     api.sandbox.deposit(amount='0.11')
     api.sandbox.flush(timeout=60)
 """,
-        "does the inbox have the key of the sandbox?",
     ),
     (
         "webhooks-2",
@@ -750,7 +626,6 @@ with inbox.serve() as url:
     api.sandbox.deposit(amount='0.11')
     api.sandbox.flush(timeout=60)
 """,
-        "no fault rule for wrong signatures is active.",
     ),
     (
         "disputes-1",
@@ -759,7 +634,6 @@ with inbox.serve() as url:
 api.update_dispute(dispute_id=guide['disputes']['pending'][1], text_evidence='Refunded.')
 api.sandbox.resolve_dispute(guide['disputes']['pending'][1], 'rejected')
 """,
-        "the second pending dispute of the guide is not canceled.",
     ),
     (
         "applications-1",
@@ -769,7 +643,6 @@ api.create_user_application(**{**ada, 'last_name': 'testingNeedsVerification'})
 other = api.create_user_application(**{**ada, 'email': 'grace@example.com'})
 api.sandbox.review(other.id, 'denied')
 """,
-        "needs verification and is not denied yet",
     ),
     (
         "applications-1",
@@ -778,7 +651,6 @@ api.sandbox.review(other.id, 'denied')
 user = api.create_user_application(**{**ada, 'last_name': 'testingNeedsInformation'})
 api.sandbox.review(user.id, 'denied')
 """,
-        "the first answers were: needsInformation.",
     ),
     (
         "applications-2",
@@ -788,7 +660,6 @@ user = api.create_user_application(sumsub_share_token='token-0001', **PROFILE)
 api.sandbox.review(user.id, 'approved')
 api.sandbox.review(user.id, 'tosNotAccepted')
 """,
-        "did not go from tosNotAccepted to approved",
     ),
     (
         "applications-2",
@@ -798,7 +669,6 @@ user = api.create_user_application(sumsub_share_token='token-0001', **PROFILE)
 api.sandbox.review(user.id, 'tosNotAccepted')
 api.sandbox.review(user.id, 'denied')
 """,
-        "did not go from tosNotAccepted to approved",
     ),
     (
         "people-2",
@@ -807,7 +677,6 @@ api.sandbox.review(user.id, 'denied')
 api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['approved'][0],
     external_fiat_account={**beneficiary, 'bank_name': 'Example Books'})
 """,
-        "the beneficiary was an individual.",
     ),
     (
         "people-2",
@@ -818,7 +687,6 @@ api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['a
 api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['approved'][1],
     external_fiat_account=BUSINESS)
 """,
-        "a user other than the first",
     ),
     (
         "rewards-1",
@@ -826,7 +694,6 @@ api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['a
         """
 api.list_rewards_activity(user_id=guide['rewards_users'][0]['id'], type='redeemed', limit=5, offset=15)
 """,
-        "begins after ten items, not after 15.",
     ),
     (
         "rewards-1",
@@ -834,7 +701,6 @@ api.list_rewards_activity(user_id=guide['rewards_users'][0]['id'], type='redeeme
         """
 api.list_rewards_activity(user_id=guide['rewards_users'][0]['id'], type='redeemed', limit=15)
 """,
-        "the last page of this user had a limit of 15.",
     ),
     (
         "rewards-2",
@@ -842,7 +708,6 @@ api.list_rewards_activity(user_id=guide['rewards_users'][0]['id'], type='redeeme
         """
 wb.rewards.fetch(api, [guide['rewards_users'][0]['id']], progress=False)
 """,
-        "no page of redeemed items of the user",
     ),
     (
         "rewards-2",
@@ -853,7 +718,6 @@ for kind in ('earned', 'redeemed'):
     for offset in range(0, 10_001, 200):
         api.list_rewards_activity(user_id=user, type=kind, limit=100, offset=offset)
 """,
-        "the earned items were read up to number 100, and there are more.",
     ),
     (
         "sequences-1",
@@ -864,7 +728,6 @@ SEQUENCE(step('buy', 'simulate_authorization', **{**COFFEE, 'amount': 3000}),
     step('one', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1500),
     step('two', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=500))
 """,
-        "not refunded in two parts of 10.00 USD.",
     ),
     (
         "sequences-1",
@@ -875,7 +738,6 @@ SEQUENCE(step('buy', 'simulate_authorization', **{**COFFEE, 'amount': 30000}),
     step('one', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000),
     step('two', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000))
 """,
-        "there is one of 300.00 USD, not 30.00 USD.",
     ),
     (
         "sequences-2",
@@ -884,7 +746,6 @@ SEQUENCE(step('buy', 'simulate_authorization', **{**COFFEE, 'amount': 30000}),
 with wb.Sandbox(7).serve() as url, wb.connect(url) as other:
     wb.sequences.run(other, wb.sequences.catalogue['a-bad-day'])
 """,
-        "the service refused 0 simulations",
     ),
     (
         "sequences-2",
@@ -897,7 +758,6 @@ try:
 except wb.ApiError:
     pass
 """,
-        "the service refused 1 simulations",
     ),
     (
         "contracts-1",
@@ -910,7 +770,6 @@ try:
 except (wb.ApiError, AttributeError):
     pass
 """,
-        "has not refused any request for contracts yet",
     ),
     (
         "contracts-2",
@@ -918,7 +777,6 @@ except (wb.ApiError, AttributeError):
         """
 api.sign_withdrawal(**{**GOLD, 'token': contract.tokens[0].address}, admin_address=admin, recipient_address=to)
 """,
-        "1 asked for another token.",
     ),
     (
         "contracts-2",
@@ -929,7 +787,6 @@ try:
 except wb.ApiError:
     pass
 """,
-        "no request for a signature over the second token",
     ),
     (
         "withdrawals-1",
@@ -937,7 +794,6 @@ except wb.ApiError:
         """
 wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('40.00'), admin=admin, to=to, decimals=6)
 """,
-        "no request for a signature over 40.00 USD of the first token.",
     ),
     (
         "withdrawals-1",
@@ -945,7 +801,6 @@ wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('40.00
         """
 wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.native_units(40), admin=admin, to=to, decimals=6).sign()
 """,
-        "there is one of 0.00 USD.",
     ),
     (
         "withdrawals-2",
@@ -954,7 +809,6 @@ wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.native_uni
 api.sandbox.pending_first(times=2, retry_after=1)
 wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('110.00'), admin=admin, to=to, decimals=6).sign(timeout=20)
 """,
-        "there is one of 110.00 USD.",
     ),
     (
         "withdrawals-2",
@@ -964,7 +818,6 @@ api.sandbox.pending_first(times=1, retry_after=1)
 for _ in range(2):
     PLAN().sign()
 """,
-        "answered `pending` 1 of two times",
     ),
     (
         "production-1",
@@ -975,7 +828,6 @@ try:
 except wb.WorkbenchError:
     pass
 """,
-        "no operation was armed.",
     ),
     (
         "applications-3",
@@ -983,7 +835,6 @@ except wb.WorkbenchError:
         """
 BULK(api.create_user_application, *flat[:2])
 """,
-        "no application with the external id desk-3 was accepted.",
     ),
     (
         "applications-3",
@@ -991,7 +842,6 @@ BULK(api.create_user_application, *flat[:2])
         """
 BULK(api.create_user_application, *people.head(3).to_dict('records'))
 """,
-        "desk-1 and none with desk-2 and none with desk-3",
     ),
     (
         "applications-3",
@@ -1000,7 +850,6 @@ BULK(api.create_user_application, *people.head(3).to_dict('records'))
 users = BULK(api.create_user_application, *flat)
 api.update_user(user_id=users[1].id, external_id='desk-22')
 """,
-        "the phone number of the user with desk-2 was not changed.",
     ),
     (
         "applications-3",
@@ -1009,7 +858,6 @@ api.update_user(user_id=users[1].id, external_id='desk-22')
 users = BULK(api.create_user_application, *flat)
 api.update_user(user_id=users[2].id, **PHONE)
 """,
-        "that of desk-3 was changed.",
     ),
     (
         "applications-3",
@@ -1017,7 +865,6 @@ api.update_user(user_id=users[2].id, **PHONE)
         """
 BULK(api.create_user_application, *({**person, **PHONE} for person in flat))
 """,
-        "the phone number of the user with desk-2 was not changed.",
     ),
     (
         "applications-3",
@@ -1029,6 +876,268 @@ try:
 except wb.WorkbenchError:
     pass
 """,
-        "no application with the external id desk-3 was accepted.",
+    ),
+    (
+        "applications-1",
+        "a second application beside it",
+        """
+filed = BULK(api.create_user_application, {**ada, 'last_name': 'testingNeedsVerification'}, {**ada, 'email': 'grace@example.com'})
+api.sandbox.review(filed[0].id.upper(), 'denied')
+""",
+    ),
+    (
+        "people-1",
+        "the email beside the address",
+        """
+api.update_ubo(company_id=guide['companies'][0]['id'].upper(), ubo_id=DENIED.upper(), email='dara@example.com', address=MOVED)
+api.sandbox.advance(minutes=5)
+""",
+    ),
+    (
+        "breaking-1",
+        "nothing given back in the end",
+        """
+api.sandbox.add_fault('reset', of='simulate_refund', times=1)
+try:
+    api.simulate_refund(transaction_id=shop.transaction_id, amount=500)
+except wb.OutcomeUnknown as error:
+    api.journal.resolve(error.attempt.id, 'not_sent')
+wb.course.answer('breaking-1', carried_out='no')
+""",
+    ),
+    (
+        "production-1",
+        "more than the phone number",
+        """
+production.arm(operations={'update_user'}, minutes=5, reason='mistyped')
+production.disarm()
+production.arm(operations={'update_user'}, minutes=5, reason='a new phone')
+production.update_user(user_id=guide['users']['approved'][3], phone_number='5550142', phone_country_code='1', is_active=True)
+production.disarm()
+""",
+    ),
+    (
+        "applications-3",
+        "a second phone number changed",
+        """
+users = BULK(api.create_user_application, *flat)
+BULK(api.update_user, {'user_id': users[1].id, **PHONE}, {'user_id': users[2].id, **PHONE})
+""",
+    ),
+    (
+        "start-1",
+        "no coffee by its category",
+        """
+shop = api.simulate_authorization(**{**COFFEE, 'merchant_category_code': '5712'})
+api.sandbox.settle(shop.transaction_id)
+""",
+    ),
+    (
+        "start-1",
+        "a coffee given back",
+        """
+shop = api.simulate_authorization(**COFFEE)
+api.sandbox.settle(shop.transaction_id)
+api.simulate_refund(transaction_id=shop.transaction_id, amount=wb.FULL)
+""",
+    ),
+    (
+        "start-1",
+        "two coffees",
+        """
+for _ in range(2):
+    shop = api.allowing(again=True).simulate_authorization(**COFFEE)
+    api.sandbox.settle(shop.transaction_id)
+""",
+    ),
+    (
+        "start-1",
+        "another card locked beside it",
+        """
+shop = api.simulate_authorization(**COFFEE)
+api.sandbox.settle(shop.transaction_id)
+api.sandbox.cards.lock(THIRD)
+""",
+    ),
+    (
+        "purchases-1",
+        "a purchase beside it",
+        """
+api.simulate_authorization(**COFFEE)
+stay = api.simulate_authorization(**{**COFFEE, 'amount': 20000})
+api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=15000)
+api.sandbox.settle(stay.transaction_id)
+api.simulate_refund(transaction_id=stay.transaction_id, amount=2500)
+""",
+    ),
+    (
+        "purchases-2",
+        "a card locked to get declines",
+        """
+api.sandbox.cards.lock(THIRD)
+for reason in ('cvv_mismatch', 'invalid_pin', 'card_locked'):
+    api.simulate_authorization(**{**COFFEE, 'card_id': THIRD, 'decline_reason': reason}) if reason == 'card_locked' and False else None
+""",
+    ),
+    (
+        "webhooks-1",
+        "a wrong id",
+        """
+api.sandbox.deposit(amount='0.45')
+api.inbox.wait('microDeposit.received', timeout=30)
+wb.course.answer('webhooks-1', event='00000000-0000-4000-8000-000000000000')
+""",
+    ),
+    (
+        "webhooks-1",
+        "a second deposit",
+        """
+for amount in ('0.45', '0.46'):
+    api.sandbox.deposit(amount=amount)
+event = api.inbox.wait('microDeposit.received', timeout=30)
+wb.course.answer('webhooks-1', event=event.id)
+""",
+    ),
+    (
+        "disputes-1",
+        "a full stop as evidence",
+        """
+api.update_dispute(dispute_id=guide['disputes']['pending'][1], status='canceled', text_evidence='.')
+""",
+    ),
+    (
+        "disputes-1",
+        "both pending disputes",
+        """
+for dispute in guide['disputes']['pending']:
+    api.update_dispute(dispute_id=dispute, status='canceled', text_evidence='Refunded.')
+""",
+    ),
+    (
+        "applications-2",
+        "a card locked beside it",
+        """
+user = api.create_user_application(sumsub_share_token='token-0001', **PROFILE)
+api.sandbox.review(user.id, 'tosNotAccepted')
+api.sandbox.accept_terms(user.id)
+api.sandbox.cards.lock(THIRD)
+""",
+    ),
+    (
+        "people-1",
+        "another birth date and national id",
+        """
+api.update_ubo(company_id=guide['companies'][0]['id'], ubo_id=DENIED, address=MOVED, birth_date='1980-02-02', national_id='000999888')
+""",
+    ),
+    (
+        "people-1",
+        "two owners",
+        """
+for owner in guide['companies'][0]['owners'][1:]:
+    api.update_ubo(company_id=guide['companies'][0]['id'], ubo_id=owner['id'], address=MOVED)
+""",
+    ),
+    (
+        "people-2",
+        "a second account",
+        """
+for user in guide['users']['approved'][:2]:
+    api.create_payment_account(type='externalFiatAccount', user_id=user, external_fiat_account=BUSINESS)
+""",
+    ),
+    (
+        "sequences-1",
+        "an empty sequence for show",
+        """
+SEQUENCE(step('deposit', 'deposit', amount='0.11'))
+""",
+    ),
+    (
+        "sequences-1",
+        "the same purchase twice",
+        """
+for _ in range(2):
+    SEQUENCE(step('buy', 'simulate_authorization', **{**COFFEE, 'amount': 3000 + _}),
+        step('settle', 'settle', transaction_id=ref('buy.transaction_id')),
+        step('one', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000),
+        step('two', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000))
+""",
+    ),
+    (
+        "breaking-1",
+        "the other answer",
+        """
+api.sandbox.add_fault('lost', of='simulate_refund', times=1)
+try:
+    api.simulate_refund(transaction_id=shop.transaction_id, amount=500)
+except wb.OutcomeUnknown:
+    pass
+wb.course.answer('breaking-1', carried_out='no')
+""",
+    ),
+    (
+        "breaking-1",
+        "no answer",
+        """
+api.sandbox.add_fault('lost', of='simulate_refund', times=1)
+try:
+    api.simulate_refund(transaction_id=shop.transaction_id, amount=500)
+except wb.OutcomeUnknown:
+    pass
+""",
+    ),
+    (
+        "withdrawals-1",
+        "40.00 twice",
+        """
+plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.native_units(40 * 10**6), admin=admin, to=to, decimals=6)
+withdrawal = plan.sign()
+
+message = withdrawal.typed_data(nonce=api.sandbox.guide()['contracts'][0]['nonce'])
+half = message.accept(api.sandbox.wallet(admin).sign(message))
+api.sandbox.execute(withdrawal.transaction(half, direct_transfer=True))
+
+plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.native_units(40 * 10**6), admin=admin, to=to, decimals=6)
+withdrawal = plan.sign()
+
+message = withdrawal.typed_data(nonce=api.sandbox.guide()['contracts'][0]['nonce'])
+half = message.accept(api.sandbox.wallet(admin).sign(message))
+api.sandbox.execute(withdrawal.transaction(half, direct_transfer=True))
+""",
+    ),
+    (
+        "production-1",
+        "the phone numbers of two",
+        """
+production.arm(operations={'update_user'}, minutes=5, reason='phones')
+for user in guide['users']['approved'][2:4]:
+    production.update_user(user_id=user, phone_country_code='1', phone_number='5550142')
+production.disarm()
+""",
+    ),
+    (
+        "production-1",
+        "letters for a number",
+        """
+production.arm(operations={'update_user'}, minutes=5, reason='a name')
+production.update_user(user_id=guide['users']['approved'][3], external_id='5550142')
+production.disarm()
+""",
+    ),
+    (
+        "applications-3",
+        "a fourth application",
+        """
+users = BULK(api.create_user_application, *flat, {**flat[0], 'external_id': 'desk-4', 'email': 'four@example.com'})
+api.update_user(user_id=users[1].id, **PHONE)
+""",
+    ),
+    (
+        "contracts-2",
+        "one unit of 18 decimals",
+        """
+api.sign_withdrawal(**{**GOLD, 'amount': str(10**5)}, admin_address=admin, recipient_address=to)
+""",
     ),
 ]

@@ -143,6 +143,7 @@ def test_profiles_differ_where_live_answers_do() -> None:
         "full_reversal_status": ("authorized", "settled"),
         "full_reversal_reason": (None, "authorization_reversal"),
         "completion_reason_case": ("upper", "lower"),
+        "account_error_text": (False, True),
         "refund_amount_omitted": ("full", "400"),
         "full_reversal_completed": (False, True),
         "event_completion_reason": (False, True),

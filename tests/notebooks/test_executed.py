@@ -14,7 +14,7 @@ from tests.canaries.notebooks import plant
 from tests.canaries.planted import found
 from tests.notebooks.reading import COURSE, IDS, NOTEBOOKS, Executed, execute, numbers_not_shown, offline
 from workbench.course.classroom import ClassServer
-from workbench.course.learner import EXERCISES
+from workbench.course.task_files import EXERCISES
 
 pytestmark = pytest.mark.notebook
 

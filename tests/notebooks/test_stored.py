@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.notebooks.reading import COURSE, HERE, IDS, NOTEBOOKS, cells, minutes
-from workbench.course.learner import EXERCISES, QUIZZES, Exercise
+from workbench.course.quizzes import QUIZZES
+from workbench.course.task_files import EXERCISES, Task
 from workbench.service.interface.table import OPERATIONS
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
@@ -117,9 +118,9 @@ def test_exercises_stand_in_their_notebook(path: Path) -> None:
 
     assert 1 <= len(mine) <= 2
     for one in mine:
-        assert f'wb.course.task("{one.id}")' in code
-        assert f'wb.course.check("{one.id}"' in code
-        assert not any(hint in path.read_text() for hint in one.hints)
+        assert f'wb.course.task("{one.name}"' in code
+        assert f'wb.course.check("{one.name}"' in code
+        assert not any(hint in path.read_text() for hint in one.all_hints)
 
 
 def names(code: str) -> tuple[set[str], set[str]]:
@@ -136,25 +137,25 @@ def names(code: str) -> tuple[set[str], set[str]]:
 
 
 @pytest.mark.parametrize("one", EXERCISES.values(), ids=EXERCISES)
-def test_the_last_hint_can_be_pasted_there(one: Exercise) -> None:
+def test_the_last_hint_can_be_pasted_there(one: Task) -> None:
     """The call of the last hint needs no name that its notebook has not made before the exercise."""
     code = "\n".join(cells(HERE / f"{one.notebook}.ipynb", "code"))
-    _, made = names(code.partition(f'wb.course.task("{one.id}")')[0])
-    read, own = names(one.hints[-1])
+    _, made = names(code.partition(f'wb.course.task("{one.name}"')[0])
+    read, own = names(one.answer)
 
     assert set() == read - own - made - set(vars(builtins))
 
 
 @pytest.mark.parametrize("one", EXERCISES.values(), ids=EXERCISES)
-def test_nothing_is_asked_before_it_is_taught(one: Exercise) -> None:
+def test_nothing_is_asked_before_it_is_taught(one: Task) -> None:
     """Each call and each argument of the last hint stands in the course before the exercise, in a cell or in its text."""
     taught = ""
     for path in COURSE:
         everything = "\n".join("".join(cell["source"]) for cell in json.loads(path.read_text())["cells"])
-        taught += everything.partition(f'wb.course.task("{one.id}")')[0] if path.stem == one.notebook else everything
+        taught += everything.partition(f'wb.course.task("{one.name}"')[0] if path.stem == one.notebook else everything
         if path.stem == one.notebook:
             break
-    nodes = list(ast.walk(ast.parse(one.hints[-1])))
+    nodes = list(ast.walk(ast.parse(one.answer)))
     asked = {node.func.attr for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}
     asked |= {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
 

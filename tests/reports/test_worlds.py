@@ -123,7 +123,7 @@ def twin(file) -> Sandbox:
 
 def members(sandbox: Sandbox) -> pd.DataFrame:
     """Return the transactions of the program, without those of the small world."""
-    frame = wb.reports.transactions(sandbox.records("transaction"))
+    frame = wb.history(sandbox.records("transaction")).transactions()
     theirs = {user["id"] for user in sandbox.records("user") if user["last_name"] == "Example"}
     return frame[frame["user_id"].isin(theirs)]
 
@@ -225,7 +225,7 @@ def test_the_file_holds_what_can_be_edited(file, tmp_path):
 
 def test_the_money_rules_hold(twin):
     """Each card adds up within its limit, nothing lies ahead, and points follow the purchases of an own category."""
-    now = twin.clock.at
+    now = twin.clock.ms
     spent: Counter[str] = Counter()
     for row in twin.records("transaction"):
         spent[row["card"]] += row["settled"] - row["refunded"] + row["held"]

@@ -575,6 +575,8 @@ NAMES_OF = {"1": "list_contracts", "6": "create_payment_account", "7": "delete_p
 
 def on_demand(number: str, wanted: tuple[int, str, str]) -> Callable[[Api], bool]:
     def holds(api: Api) -> bool:
+        if wanted[0] == 400:  # of a request that is invalid
+            return said(api.pay_to(userId=api.user, bank={"routingNumber": "12"})) == wanted
         api.sandbox.add_fault("status", of=NAMES_OF[number], status=wanted[0])
         return said(route(api, number)) == wanted
 

@@ -10,6 +10,7 @@ from tests.sandbox.driver import state_of
 from workbench.base.errors import BadRequest, NotFound, UsageError, WorkbenchError
 from workbench.base.schema.checks import flags
 from workbench.sandbox import Sandbox
+from workbench.sandbox.context import python_name
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.remote import RemoteSandbox
@@ -113,7 +114,7 @@ def test_a_control_that_cannot_be_carried_out_says_so(api, name, arguments, wron
     with pytest.raises(wrong) as caught:
         perform(api.sandbox, name, arguments)
 
-    assert str(caught.value).startswith(f"{name}: ")
+    assert str(caught.value).startswith(f"{python_name(name)}: ")
     assert before == state_of(api.sandbox)
 
 
@@ -124,7 +125,7 @@ def test_settle_returns_documented_values(api):
 
 def test_what_the_state_forbids_is_refused(api):
     """The message names the control and the reason, without a status of HTTP."""
-    with pytest.raises(BadRequest, match=r"^activate_card: a card that is active cannot be activated$"):
+    with pytest.raises(BadRequest, match=r"^cards\.activate: a card that is active cannot be activated$"):
         api.sandbox.cards.activate(api.card)
 
 

@@ -52,7 +52,7 @@ def test_every_card_adds_up_within_its_limit(program):
 def test_everything_occurs_and_nothing_lies_ahead(program):
     """Every reason of a decline and every status of a dispute."""
     spent = program.records("transaction")
-    now = program.clock.at
+    now = program.clock.ms
 
     assert {one["declined_reason"] for one in spent} == {None, *DeclineReason}
     assert {"authorized", "declined", "reversed", "settled"} == {one["status"] for one in spent}

@@ -77,10 +77,10 @@ class Mirrored(Sandbox):
         advance = self.clock.advance
 
         def both(*args: Any, **kwargs: Any) -> Any:
-            before = self.clock.at
+            before = self.clock.ms
             now = advance(*args, **kwargs)
             if not self._alone:
-                self._control("advance", {"seconds": (self.clock.at - before) / 1000})
+                self._control("advance", {"seconds": (self.clock.ms - before) / 1000})
             return now
 
         self.clock.advance = both  # type: ignore[method-assign]

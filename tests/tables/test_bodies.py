@@ -331,7 +331,7 @@ def test_files_too_large_or_of_no_format(tmp_path: Path) -> None:
     path = written(tmp_path, ".csv", [{"a": "1"}] * 5)
     with pytest.raises(UsageError, match="unsupported file extension"):
         bulk.read_rows(Path(__file__))
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(UsageError, match="no such file"):
         bulk.read_rows(tmp_path / "none.csv")
     with pytest.raises(UsageError, match="operation must be one of"):
         bulk.read_rows(path, "refund")

@@ -151,7 +151,7 @@ def test_a_file_is_read_under_whatever_name(log: Path, tmp_path: Path, name: str
 def test_missing_logs_are_missing(tmp_path: Path) -> None:
     """A file that is not there, or a pattern that fits nothing, is said at once."""
     for path in ("none.ndjson", "*.gz"):
-        with pytest.raises(FileNotFoundError):
+        with pytest.raises(UsageError):
             read_log(tmp_path / path)
 
 

@@ -69,13 +69,17 @@ import workbench.__main__
 for package in ("client", "sandbox", "terminal", "tables"):
     for module in pkgutil.walk_packages([f"workbench/{package}"], f"workbench.{package}."):
         importlib.import_module(module.name)
-ends = []
+ends, BROKEN = [], sys.argv[1:] == ["broken"]
 os.chdir(os.environ["WORKBENCH_STATE"])  # what a command writes goes there
 for words in json.load(sys.stdin):
     reader, writer = os.pipe()
+    unread, output = os.pipe() if BROKEN else (None, writer)
     if not (child := os.fork()):
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(writer, 1)
+        os.dup2(output, 1)
+        if BROKEN:
+            os.close(unread)
+            os.close(output)
         os.dup2(writer, 2)
         os.close(reader)
         sys.argv = ["workbench", *words]
@@ -87,6 +91,9 @@ for words in json.load(sys.stdin):
             sys.excepthook(*sys.exc_info())
             os._exit(99)
     os.close(writer)
+    if BROKEN:
+        os.close(unread)
+        os.close(output)
     with open(reader, "rb") as file:
         printed = file.read().decode(errors="replace")
     ends.append([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), printed])
@@ -95,17 +102,30 @@ print(json.dumps(ends))
 """Run command lines, each in a process that has all modules at once: a fifth of the time of starting Python for each."""
 
 
-@pytest.fixture(scope="module")
-def ends(tmp_path_factory):
-    """The exit code of each command without arguments, in a pipe, and what it printed."""
+def run_all(tmp_path_factory, *arguments: str):
     folder = tmp_path_factory.mktemp("state")
     environ = {**os.environ, "WORKBENCH_STATE": str(folder), "WORKBENCH_CONFIG": str(folder / "profiles.toml")}
     ran = subprocess.run(
-        [sys.executable, "-c", FORKS], input=json.dumps(ENDING), capture_output=True, text=True, cwd=ROOT, env=environ,
+        [sys.executable, "-c", FORKS, *arguments], input=json.dumps(ENDING), capture_output=True, text=True, cwd=ROOT, env=environ,
         timeout=110,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     return dict(zip(ENDING, json.loads(ran.stdout), strict=True))
+
+
+@pytest.fixture(scope="module")
+def ends(tmp_path_factory):
+    """The exit code of each command without arguments, in a pipe, and what it printed."""
+    return run_all(tmp_path_factory)
+
+
+@pytest.mark.slow
+def test_a_reader_that_has_gone_changes_no_code(ends, tmp_path_factory):
+    """Into a pipe that nobody reads, each command ends with the code that it has else, without a trace."""
+    broken = run_all(tmp_path_factory, "broken")
+
+    assert {path: code for path, (code, _) in broken.items()} == {path: code for path, (code, _) in ends.items()}
+    assert [path for path, (_, printed) in broken.items() if "Traceback" in printed or "BrokenPipe" in printed] == []
 
 
 @pytest.mark.slow

@@ -36,7 +36,6 @@ NOT_RUN = {
     "setup completion": "prints a script of the shell; has its own test",
     "sandbox shell": "opens IPython",
     "course answer": "needs a drill that is on",
-    "course book": "needs a drill that is on",
     "profiles arm": "needs a profile",
     "profiles check": "needs a profile",
     "profiles show": "needs a profile",

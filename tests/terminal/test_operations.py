@@ -65,7 +65,7 @@ def test_controls_take_defaults_beside_other_libraries(wb):
     "line",
     [
         "events list --last 1.5", "events list -n 0x10", "journal list --last 2.0", "events listen --port 80.5", "bulk run x x.csv --workers 1.5",
-        "sandbox serve --port 8e3", "course book cut-rewards A 1.5",
+        "sandbox serve --port 8e3", "sandbox settle A --amount 1.5",
     ],
 )  # fmt: skip
 def test_no_number_is_rounded(wb, line):

@@ -1,6 +1,5 @@
 """`workbench class` and `workbench course`."""
 
-import json
 import os
 import re
 import signal
@@ -16,37 +15,47 @@ import pytest
 from tests.terminal.conftest import ROOT
 from workbench.client.session import connect
 from workbench.course.classroom.server import ClassServer
-from workbench.course.drills import DRILLS
+from workbench.course.task_files import DRILLS, TASKS
 
 
-def test_drills_are_listed(wb):
-    ended = wb("course", "drills")
+def test_tasks_are_listed(wb):
+    ended = wb("course", "tasks")
 
     assert ended.code == 0
-    assert all(name in ended.out for name in DRILLS)
+    assert all(name in ended.out for name in TASKS)
 
 
-def test_a_drill_is_solved_at_the_prompt(wb):
-    shown = wb("course", "start", "duplicate-bookings").out
-    assert "workbench course check duplicate-bookings" in shown
-    assert wb("course", "check", "duplicate-bookings").code == 5
+def test_a_drill_is_done_at_the_prompt(wb, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    assert "returned one" in wb("course", "start", "where-is-my-refund").out
+    assert wb("course", "check", "where-is-my-refund").code == 5
+    with connect(path=tmp_path / "sandbox.db") as api:
+        event = api.sandbox.events("transaction.completed")[-1].payload["id"]
 
-    rows = json.loads(wb("course", "ledger", "duplicate-bookings", "-o", "json").out)
-    seen = set()
-    for row in rows:
-        if row["event"] in seen:
-            assert wb("course", "book", "duplicate-bookings", row["transaction"], str(-row["cents"])).code == 0
-        seen.add(row["event"])
-
-    assert wb("course", "book", "duplicate-bookings", rows[0]["transaction"], "1.5").code == 2
-    solved = wb("course", "check", "duplicate-bookings")
-    assert (solved.code, "✓ solved" in solved.out) == (0, True)
-    assert "A good answer" in wb("course", "debrief", "duplicate-bookings").out
-    assert wb("course", "stop", "duplicate-bookings").code == 0
+    assert wb("course", "answer", "where-is-my-refund", "--set", "nothing=1").code == 2
+    for value in (f"event={event}", "refunded=6500", "missing=1500"):
+        assert wb("course", "answer", "where-is-my-refund", "--set", value).code == 0
+    solved = wb("course", "check", "where-is-my-refund")
+    assert (solved.code, "✓ done" in solved.out) == (0, True)
+    assert "A good answer" in wb("course", "debrief", "where-is-my-refund").out
 
 
-def test_an_unknown_drill_is_refused_with_those_there_are(wb):
-    ended = wb("course", "start", "nothing")
+def test_an_exercise_is_done_at_the_prompt(wb, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    assert "Authorize 4.20 USD" in wb("course", "start", "start-1").out
+    assert "Hint 1 of 3" in wb("course", "hint", "start-1").out
+    with connect(path=tmp_path / "sandbox.db") as api:
+        card = api.sandbox.guide()["cards"]["active"][1]
+        bought = api.simulate_authorization(
+            card_id=card, amount=420, currency="USD", merchant_name="Coffee", merchant_category_code="5814"
+        )
+        api.sandbox.settle(bought.transaction_id)
+
+    assert wb("course", "check", "start-1").code == 0
+
+
+def test_an_unknown_task_is_refused_with_those_there_are(wb):
+    ended = wb("course", "start", "fraud-brust")
 
     assert ended.code == 2
     assert "fraud-burst" in ended.err
@@ -135,6 +144,7 @@ def test_sheets_and_the_answer_key_are_printed(wb, tmp_path: Path):
     assert "Ann &lt;b&gt;" in sheets
     assert all(name in key for name in DRILLS)
     assert "☐ disputes-1" in wb("class", "print", "support").out
+    assert "available" in wb("class", "print", "handout").out
     assert "api.sandbox.settle(coffee.transaction_id)" in key
     assert wb("class", "print", "sheets").code == 2
 

@@ -38,10 +38,10 @@ def public_names(package: str, names: Mapping[str, str]) -> "tuple[Callable[[str
         if attribute or not colon:
             loaded = getattr(loaded, attribute or name)
         if hasattr(loaded, "__code__"):
-            from workbench.base import errors
+            from workbench.base import arguments
 
-            if loaded.__code__.co_filename != errors.__file__:  # not needed between the files of a package
-                loaded = errors.hide_arguments(loaded)  # type: ignore[arg-type]
+            if loaded.__code__.co_filename != arguments.__file__:  # not needed between the files of a package
+                loaded = arguments.hide_arguments(loaded)  # type: ignore[arg-type]
         setattr(sys.modules[package], name, loaded)
         return loaded
 

@@ -166,6 +166,11 @@ class Remedy:
         return words.get(interface, words["other"]).format_map(self.parameters)
 
 
+def interface() -> Interface:
+    """Return the interface that messages are worded for."""
+    return _CURRENT.get()
+
+
 @contextmanager
 def worded_for(interface: Interface) -> Iterator[None]:
     """Word remedies for an interface within a `with` block."""

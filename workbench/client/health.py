@@ -288,6 +288,8 @@ def _of_endpoints(session: Examined) -> Iterator[Trouble]:
                 "disabled endpoint", f"{visible(endpoint.url, 120)} is disabled.", fix, [(endpoint.id, None)]
             )
     for rule in sandbox.list_faults():
+        if rule.used_up:
+            continue
         of = f" of {rule.of}" if rule.of else ""
         what, number = f"Fault rule {rule.id} ({rule.kind}{of}) is active.", (str(rule.id), None)
         yield _trouble("active fault", what, "Clear the fault rules when they are no longer needed.", [number])

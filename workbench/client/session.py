@@ -9,16 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
 
-from workbench.base.errors import (
-    InvalidProfile,
-    NotSent,
-    Problem,
-    UsageError,
-    WrongEnvironment,
-    hide_arguments,
-    hide_arguments_of_methods,
-    not_allowed,
-)
+from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
+from workbench.base.errors import InvalidProfile, NotSent, Problem, UsageError, WrongEnvironment, not_allowed
 from workbench.base.remedies import Remedy
 from workbench.base.system.process import HOSTED, own_address, refusal
 from workbench.base.system.progress import ipython_shell

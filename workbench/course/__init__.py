@@ -1,7 +1,9 @@
-"""Course exercises, checked by the requests and records of the service, not by variables.
+"""Course of notebooks, exercises and drills, judged by what a sandbox received and stores, not by variables.
 
-wb.course.check("contracts-2")     # done, or what is missing
-wb.course.hint("contracts-2")      # up to three; the last one contains the code
+wb.course.begin("02")              # a sandbox for this notebook, before wb.connect()
+wb.course.task("purchases-1")      # what to do; a notebook shows fields and buttons
+wb.course.check("purchases-1")     # done, or what is missing
+wb.course.hint("purchases-1")      # up to three; the last one contains the code
 wb.course.quiz("start-who", "b")   # feedback to an answer
 wb.course.progress()
 """
@@ -11,30 +13,25 @@ from typing import TYPE_CHECKING
 from workbench.base.lazy import public_names
 
 if TYPE_CHECKING:
-    from workbench.course.drill_run import drill as drill
     from workbench.course.joining import join as join
+    from workbench.course.learner import add as add
+    from workbench.course.learner import answer as answer
     from workbench.course.learner import begin as begin
     from workbench.course.learner import check as check
+    from workbench.course.learner import debrief as debrief
     from workbench.course.learner import hint as hint
     from workbench.course.learner import in_class as in_class
     from workbench.course.learner import notes as notes
     from workbench.course.learner import progress as progress
-    from workbench.course.learner import quiz as quiz
     from workbench.course.learner import reset as reset
     from workbench.course.learner import task as task
+    from workbench.course.quizzes import quiz as quiz
 
+_LEARNER = ("add", "answer", "begin", "check", "debrief", "hint", "in_class", "notes", "progress", "reset", "task")
 _NAMES = {
-    "begin": "workbench.course.learner",
-    "check": "workbench.course.learner",
-    "drill": "workbench.course.drill_run",
-    "hint": "workbench.course.learner",
-    "in_class": "workbench.course.learner",
+    **dict.fromkeys(_LEARNER, "workbench.course.learner"),
     "join": "workbench.course.joining",
-    "notes": "workbench.course.learner",
-    "progress": "workbench.course.learner",
-    "quiz": "workbench.course.learner",
-    "reset": "workbench.course.learner",
-    "task": "workbench.course.learner",
+    "quiz": "workbench.course.quizzes",
 }
 
 if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`

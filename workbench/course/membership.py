@@ -1,11 +1,13 @@
 """Class that this process belongs to: from WORKBENCH_CLASS, from a joined link, or from a connection to a learner's
 sandbox.
 
-In a class no call with an effect is sent to a real service, and `connect()` opens the learner's sandbox.
+In a class no call with an effect is sent to a real service, and `connect()` opens the learner's sandbox. `begin` gives
+each notebook and drill a sandbox of its own there.
 """
 
 import json
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.base.system.process import GUARDS, HOSTED, RESOLVERS, Address, at_start
@@ -17,10 +19,13 @@ if TYPE_CHECKING:
 NO_LEARNER = "No learner has this code"
 JOINED = "class.json"
 """File in the user's state folder with the class joined by a link."""
+_SECONDS = 30
+_places: list[str] = []
+"""The place that this process began last, with its number, such as `02.3`; empty before."""
 
 
 def class_url() -> str:
-    """Return the URL of the learner's sandbox in a class, from WORKBENCH_CLASS or the joined link."""
+    """Return the URL of the learner in a class, from WORKBENCH_CLASS or the joined link."""
     return _variable() or stored().get("url", "")
 
 
@@ -29,15 +34,27 @@ def _variable() -> str:
 
 
 def stored() -> dict[str, str]:
-    """Return the URL and certificate file of the joined class; empty if there is none."""
+    """Return the URL and certificate file of the joined class; empty if there is none.
+
+    Raises:
+        UnusableFile: The file is damaged, so that nobody can tell which class was joined.
+    """
+    from workbench.base.errors import UnusableFile
     from workbench.client.calls.keys import state_path  # a session has loaded it, `import workbench` does not
 
+    path = state_path() / JOINED
     try:
-        kept = json.loads((state_path() / JOINED).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        kept = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
         return {}
-    is_whole = isinstance(kept, dict) and all(isinstance(kept.get(name), str) for name in ("url", "ca_file"))
-    return kept if is_whole else {}
+    except (OSError, ValueError, RecursionError):
+        kept = None
+    if not isinstance(kept, dict) or not all(isinstance(kept.get(name), str) for name in ("url", "ca_file")):
+        raise UnusableFile(
+            f"{path}, which names the class that you joined, is damaged. Join again with the link of your sheet, or "
+            "leave the class with `workbench class leave`."
+        )
+    return kept
 
 
 def joined() -> bool:
@@ -51,20 +68,58 @@ def register() -> None:
     RESOLVERS.append(_resolve)
 
 
-def status(sandbox: "RemoteSandbox") -> dict[str, Any]:
-    """Return the learner's name, the locked lessons and the trainer's notes.
+def begin(place: str) -> None:
+    """Begin a place anew: later sessions of this process open its sandbox; does nothing outside a class."""
+    if address := _resolve_root():
+        _places[:] = [_exchange(address, "POST", {"kind": "begin", "place": place})["place"]]
+
+
+def status(sandbox: "RemoteSandbox | None" = None) -> dict[str, Any] | None:
+    """Return the learner's name, results, locked lessons and the trainer's notes; None outside a class."""
+    if sandbox is not None:
+        answer: dict[str, Any] = _answer(sandbox._http.request("GET", "/_class"))
+        return answer
+    address = _resolve_root()
+    return None if address is None else _exchange(address, "GET")
+
+
+def report(sandbox: "RemoteSandbox", kind: str, task: str, **detail: object) -> dict[str, Any]:
+    """Send what the learner does with a task to the class, and return its answer.
 
     Raises:
-        WrongEnvironment: The sandbox does not belong to a class.
+        UsageError: The class refused it, for example since the lesson is locked.
     """
-    answer: dict[str, Any] = sandbox._ask("GET", "/_class")
-    return answer
+    return _answer(sandbox._http.request("POST", "/_class", json={"kind": kind, "exercise": task, **detail}))
 
 
-def report(sandbox: "RemoteSandbox", kind: str, exercise: str, **detail: object) -> dict[str, Any]:
-    """Report a start, a check or a hint; return what is missing by the server's check, and new notes."""
-    answer: dict[str, Any] = sandbox._ask("POST", "/_class", {"kind": kind, "exercise": exercise, **detail})
-    return answer
+def _exchange(address: Address, method: str, content: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    import httpx
+
+    from workbench.base.errors import NotSent
+    from workbench.base.system.certificates import trusted
+
+    try:
+        with httpx.Client(verify=trusted(address.ca_file), timeout=_SECONDS, trust_env=False) as client:
+            return _answer(client.request(method, f"{address.url}/_class", json=content))
+    except httpx.HTTPError as error:
+        raise NotSent(f"The class server does not answer. {address.advice}".strip()) from error
+
+
+def _answer(answer: Any) -> dict[str, Any]:
+    """Return the content of a response of the class server."""
+    from workbench.base.errors import UsageError, WrongEnvironment, visible
+    from workbench.base.schema import strict_json
+
+    try:
+        content = strict_json.loads(answer.content)
+    except strict_json.NotJson:
+        content = None
+    message = visible(str(content.get("message", "")), 400) if isinstance(content, dict) else ""
+    if answer.is_success and isinstance(content, dict):
+        return content
+    if answer.status_code < 500 and answer.status_code != 404 and message:
+        raise UsageError(f"{message[:1].lower()}{message[1:]}", of="class")
+    raise WrongEnvironment(message or f"This is not a class of the workbench (status {answer.status_code}).")
 
 
 def _guard(*, effect: bool, production: bool) -> str:
@@ -73,13 +128,20 @@ def _guard(*, effect: bool, production: bool) -> str:
     return "this is a class" + ("" if _variable() or not stored() else " (`workbench class leave` ends it)")
 
 
-def _resolve(production: bool) -> Address | None:
-    path = "/production" if production else ""
+def _resolve_root() -> Address | None:
     if url := _variable():
-        return Address(url.rstrip("/") + path, os.environ.get("WORKBENCH_CLASS_CA") or None)
+        return Address(url.rstrip("/"), os.environ.get("WORKBENCH_CLASS_CA") or None)
     if not (kept := stored()):
         return None
-    return Address(kept["url"] + path, kept["ca_file"] or None, _OVER)
+    return Address(kept["url"], kept["ca_file"] or None, _OVER)
+
+
+def _resolve(production: bool) -> Address | None:
+    root = _resolve_root()
+    if root is None:
+        return None
+    place = f"/{_places[0]}" if _places else ""
+    return root._replace(url=f"{root.url}{place}{'/production' if production else ''}")
 
 
 _OVER = (

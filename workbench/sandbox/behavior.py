@@ -13,7 +13,8 @@ from typing import Any, Literal, get_args
 
 import attrs
 
-from workbench.base.errors import Problem, UsageError, not_allowed, unknown_name, visible
+from workbench.base.errors import Problem, UsageError, not_allowed, unknown_name
+from workbench.base.system import toml
 from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS, settings
 
 BehaviorName = Literal["documented", "observed"]
@@ -35,7 +36,7 @@ def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, dict[
     if isinstance(behavior, Mapping):
         table = dict(behavior)
     elif str(behavior).endswith(".toml"):
-        table = _read_file(Path(str(behavior)))
+        table = toml.read(Path(str(behavior)), "behavior")
     else:
         allowed = (*get_args(BehaviorName), "the path of a .toml file", "a mapping of settings")
         raise UsageError([not_allowed("behavior", behavior, allowed)])
@@ -56,15 +57,3 @@ def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, dict[
     if problems:
         raise UsageError(problems)
     return name, set_values
-
-
-def _read_file(path: Path) -> dict[str, Any]:
-    try:
-        from workbench.base.system import toml  # few behaviors come from a file
-
-        return toml.load(path)
-    except OSError as error:
-        text = f"cannot be read: {visible(path.name, 60)} ({error.strerror})"
-    except ValueError as error:
-        text = f"is not TOML: {visible(path.name, 60)} ({visible(str(error), 200)})"
-    raise UsageError([Problem("behavior", "file", text)])

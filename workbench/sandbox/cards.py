@@ -54,7 +54,7 @@ def authorize(context: RequestContext, request: SimulateAuthorization) -> Simula
     transaction = new_transaction(
         context.new_id("transaction"),
         card,
-        at=context.clock.at,
+        at=context.clock.ms,
         status=step.to,
         authorized=request.amount,
         held=request.amount if reason is None else 0,
@@ -107,7 +107,7 @@ def reverse(context: RequestContext, request: SimulateReversal) -> SimulatedTran
         return SimulatedTransaction(transaction_id=transaction["id"], status=context.settings["partial_reversal"])
     context.cancel(f"settle:{transaction['id']}")
     if context.settings["full_reversal_completed"]:  # assumed: full_reversal_completed
-        _emit(context, {**transaction, "posted_at": context.clock.at}, "transaction.completed")
+        _emit(context, {**transaction, "posted_at": context.clock.ms}, "transaction.completed")
     context.assumed += ("full_reversal_status", "full_reversal_reason")
     return SimulatedTransaction(
         transaction_id=transaction["id"],
@@ -128,7 +128,7 @@ def settle(context: RequestContext, request: SettleTransaction) -> SimulatedTran
     context.cancel(f"settle:{transaction['id']}")
     held = transaction["held"]
     _move(context, transaction, available=held - amount, held=-held, posted=amount)
-    settled = {"held": 0, "cleared": held, "settled": amount, "posted_at": context.clock.at}
+    settled = {"held": 0, "cleared": held, "settled": amount, "posted_at": context.clock.ms}
     transaction = context.store.save("transaction", transaction, status=step.to, **settled)
     rewards.earn(context, transaction, 0, amount)
     _emit(context, transaction, step.emits)
@@ -153,7 +153,7 @@ def refund(context: RequestContext, request: SimulateRefund) -> SimulatedTransac
         transaction = context.store.save("transaction", transaction, status=step.to, refunded=refunded)
         shown: dict[str, Any] = {"refund": amount}
         if context.settings["refund_event_id"] == "own":  # assumed: refund_event_id
-            shown |= {"refund_id": context.new_id("transaction"), "refunded_at": context.clock.at}
+            shown |= {"refund_id": context.new_id("transaction"), "refunded_at": context.clock.ms}
         # as recorded; assumed: refund_event_created
         created = ("transaction.created",) if context.settings["refund_event_created"] else ()
         _emit(context, transaction, *created, step.emits, **shown)
@@ -197,7 +197,7 @@ def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
         dispute = {**dispute, "status": step.to, "text_evidence": text}
     if request.status is not None:
         step = _step(context, "dispute", dispute, "cancel")
-        dispute = {**dispute, "status": step.to, "resolved_at": context.clock.at}
+        dispute = {**dispute, "status": step.to, "resolved_at": context.clock.ms}
     return shown_dispute(context.store.save("dispute", dispute))
 
 
@@ -209,14 +209,14 @@ def open_dispute(context: RequestContext, transaction: Record, text: str | None)
     if context.store.get("disputed", transaction["id"]) is not None:
         raise context.error(table.WRONG_STATE, reason="the transaction is already disputed")
     status = DISPUTE["", "open"].to or ""
-    key, at = context.new_id("dispute"), context.clock.at
+    key, at = context.new_id("dispute"), context.clock.ms
     return shown_dispute(add_dispute(context.store, key, transaction, at, status, text=text))
 
 
 def move_dispute(context: RequestContext, dispute: Record, action: str) -> Dispute:
     """Review, accept or reject a dispute."""
     status = _step(context, "dispute", dispute, action).to
-    resolved = None if status == "inReview" else context.clock.at
+    resolved = None if status == "inReview" else context.clock.ms
     return shown_dispute(context.store.save("dispute", dispute, status=status, resolved_at=resolved))
 
 

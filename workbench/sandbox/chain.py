@@ -79,7 +79,7 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
         Refused: The contract would reject the transaction; the message gives the reason.
     """
     call, contract = _call(environment, transaction)
-    if call.expires_at * 1000 <= environment.clock.at:
+    if call.expires_at * 1000 <= environment.clock.ms:
         raise usage_error("the service's signature has expired")
     signer = signer_of(environment.seeds, contract["chain_id"], contract["id"])
     _check_half(contract, "the service's", lambda nonce: _signed_by_service(call, contract, signer, nonce))
@@ -227,12 +227,12 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
     recipient = _recipient(context, contract, request.recipient_address)
     question = "|".join((token["address"], str(amount), admin, recipient))
     kept = context.store.get(f"signature/{contract['id']}", question)
-    is_again = kept is not None and kept["expires_at"] > context.clock.at
+    is_again = kept is not None and kept["expires_at"] > context.clock.ms
     if is_again:
         context.assumed.append("withdrawal_same_again")
         if context.settings["withdrawal_same_again"] == "same":
             return _ready(kept)
-    if not is_again and (context.store.get("active_signature", _scope(context, contract)) or 0) > context.clock.at:
+    if not is_again and (context.store.get("active_signature", _scope(context, contract)) or 0) > context.clock.ms:
         context.assumed.append("withdrawal_other_while_active")
         if context.settings["withdrawal_other_while_active"] != "new":
             raise context.error(table.SIGNATURE_ACTIVE, "withdrawal_other_while_active")
@@ -242,7 +242,7 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
         context.store.put("pending", context.tenant["id"], {**pending, "times": pending["times"] - 1})
         return WithdrawalSignature(status="pending", retry_after=pending["retry_after"])
     # seconds without a fraction, as on the chain
-    expires_at = context.clock.at // 1000 + context.settings["withdrawal_lifetime"]
+    expires_at = context.clock.ms // 1000 + context.settings["withdrawal_lifetime"]
     withdrawal = {
         "user": admin,
         "asset": token["address"],

@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import ApiError, Problem, UsageError
+from workbench.base.remedies import interface
 from workbench.base.schema.readers import write_time
 from workbench.base.schema.walk import given, is_record, member
 from workbench.sandbox.store import Store
@@ -74,7 +75,12 @@ class Clock:
         return None if type(kept) is int else kept["speed"]
 
     @property
-    def at(self) -> int:
+    def at(self) -> datetime:
+        """The time, aware, in UTC."""
+        return self.now()
+
+    @property
+    def ms(self) -> int:
         """The time as milliseconds since 1970."""
         shown: int | None = getattr(self._shown, "at", None)
         if shown is not None:
@@ -103,7 +109,7 @@ class Clock:
 
     def now(self) -> datetime:
         """Return the time, aware, in UTC."""
-        return moment_of(self.at)
+        return moment_of(self.ms)
 
     def text(self) -> str:
         """Return the time in its wire format."""
@@ -223,13 +229,13 @@ class RequestContext:
         if number == 0:
             number = self.cause[0] = self.store.next("request")
         sequence = self.store.next("event")
-        at = self.clock.at
+        at = self.clock.ms
         kept = {"sequence": sequence, "kind": kind, "tenant": tenant, "at": at, "request": number, "cause": name}
         self.store.put("event", str(sequence), {**kept, **of})
 
     def schedule(self, seconds: float, action: str, key: str) -> None:
         """Schedule an action on a record after some seconds; it replaces the same action scheduled before."""
-        name, at = f"{action}:{key}", self.clock.at + int(seconds * 1000)
+        name, at = f"{action}:{key}", self.clock.ms + int(seconds * 1000)
         self.cancel(name)
         self.store.put("scheduled", name, at)
         self.store.put("due", f"{at:015d}:{name}", {"at": at, "name": name})
@@ -284,8 +290,11 @@ class RequestContext:
 
     def bad_request(self, problems: str, assumed: str) -> ApiError:
         """Return the 400 error for an invalid request, and note the assumption that makes it invalid."""
-        documented = self.operation is table.Operations.create_payment_account  # as "Invalid request"
-        problems = f"{table.INVALID_ACCOUNT.message}: {problems}" if documented else problems
+        if self.operation is table.Operations.create_payment_account:
+            if not self.settings["account_error_text"]:
+                return self.error(table.INVALID_ACCOUNT, assumed)
+            self.assumed.append("account_error_text")
+            problems = f"{table.INVALID_ACCOUNT.message}: {problems}"
         return self.error("{problems}", assumed, problems=problems)
 
 
@@ -340,8 +349,17 @@ def error_of(name: str, refused: Refused) -> ApiError | UsageError:
 
 def control_error(name: str, status: int, error: str, message: str) -> ApiError | UsageError:
     """Return the error for the response to a control, with the response's own message."""
+    called = python_name(name) if interface() == "python" else name
     if error == WRONG_ARGUMENT:
-        return UsageError(message, of=name)
+        return UsageError(message, of=called)
     answered = ApiError.of(status)(operation=name, status=status, error=error, message=message)
-    answered.args = (f"{name}: {message}",)
+    answered.args = (f"{called}: {message}",)
     return answered
+
+
+def python_name(control: str) -> str:
+    """Return the name of a control in Python, where some are in groups: `cards.lock`, `create.user`."""
+    group, _, rest = control.partition("_")
+    if group == "create":
+        return f"create.{rest}"
+    return f"cards.{group}" if rest == "card" else control

@@ -206,8 +206,11 @@ def wallet_address(seeds: Seeds, chain_id: int, label: str) -> str:
 
 def create_payment_account(context: RequestContext, request: CreatePaymentAccount) -> PaymentAccount:
     """Create an account for a user or a company, by the tenant's kind of team.
-    assumed: account_other_variant, account_words
+    assumed: account_other_variant, account_words, routing_number_format
     """
+    currencies = context.settings["account_currency"]
+    if request.external_fiat_account.currency not in currencies:
+        raise context.bad_request(f"currency must be one of {', '.join(currencies)}", "account_currency")
     kind = "company" if context.tenant["team"] == "company" else "user"
     owner = getattr(request, f"{kind}_id")
     if owner is None:
@@ -225,7 +228,7 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
         bank = {"beneficiary_business_name": "", **bank}
     defaults = {snake(wire): value for wire, value in context.settings["account_defaults"].items()}
     bank = {**defaults, **bank}  # assumed: account_defaults
-    account = new_account(key, context.tenant["id"], context.clock.at, of, bank, type=request.type, **name)
+    account = new_account(key, context.tenant["id"], context.clock.ms, of, bank, type=request.type, **name)
     context.store.save("payment_account", account)
     record: PaymentAccount = from_json(PaymentAccount, account | account["members"])
     return record
@@ -305,7 +308,7 @@ def receive_deposit(
     sends = small and route["fiat_deposit"] is not None
     owner = {name: route[name] for name in ("user_id", "company_id") if route.get(name)}
     of = {"id": context.new_id("deposit"), "tenant": route["tenant"], "payment_route_id": route["id"]}
-    paid = {"amount": f"{amount:.2f}", "currency": "usd", "rail": rail, "received_at": context.clock.at}
+    paid = {"amount": f"{amount:.2f}", "currency": "usd", "rail": rail, "received_at": context.clock.ms}
     deposit = context.store.save("deposit", {**of, **paid, **owner, **memo})
     if sends:
         context.emit("microDeposit.received", route["tenant"], deposit=deposit)

@@ -228,6 +228,12 @@ class FaultRule:
     matched: int = about("Number of calls or deliveries that matched", default=0)
     applied: int = about("Number of times it was applied", default=0)
 
+    @property
+    def used_up(self) -> bool:
+        """Whether the rule applies to nothing more."""
+        times_over = self.times is not None and self.applied >= self.times
+        return times_over or (self.nth is not None and self.matched >= self.nth)
+
 
 @record
 class RequestEntry:

@@ -2,11 +2,12 @@
 
 import inspect
 from collections.abc import Mapping
-from types import NoneType, UnionType
-from typing import Any, get_args, get_origin
+from types import NoneType
+from typing import Any, get_origin
 
+from workbench.base.arguments import Between, kinds_of, limits_of
 from workbench.sandbox.controls import CONTROLS
-from workbench.sandbox.controls.declaration import Between, Control, limits_of
+from workbench.sandbox.controls.declaration import Control
 from workbench.service.interface.openapi import ERROR_SCHEMA
 from workbench.service.interface.table import ERRORS, KEY_HEADER, VERSION
 
@@ -92,13 +93,13 @@ def _required(row: Control) -> list[str]:
 
 def _body(row: Control) -> Schema:
     schema: Schema = {"type": "object", "additionalProperties": False}
-    schema["properties"] = {name: _argument(row, name) for name in row.hints}
+    schema["properties"] = {name: argument_schema(row, name) for name in row.hints}
     return schema | ({"required": _required(row)} if _required(row) else {})
 
 
-def _argument(row: Control, name: str) -> Schema:
+def argument_schema(row: Control, name: str) -> Schema:
     declared, limit = limits_of(row.hints[name])
-    kinds = get_args(declared) if get_origin(declared) is UnionType else (declared,)
+    kinds = kinds_of(declared)
     types = [_TYPES[get_origin(kind) or kind] for kind in kinds]
     schema: Schema = {"type": types if len(types) > 1 else types[0]}
     if isinstance(limit, Between):

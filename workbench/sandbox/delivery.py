@@ -178,7 +178,7 @@ class WebhookDispatcher:
 
     def _due(self, row: Record) -> tuple[int, Record, Record] | None:
         """Return the time, the delivery and the event that are due first."""
-        now = self._environment.clock.at
+        now = self._environment.clock.ms
         waiting = (number for _, number in self._store.until(f"waiting/{row['id']}", due_by(now), 1))
         candidates = [self._delivery(row["id"], number) for number in waiting]
         fresh = self._fresh(row)

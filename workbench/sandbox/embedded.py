@@ -8,15 +8,10 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from workbench.base.errors import (
-    Problem,
-    UnusableFile,
-    UsageError,
-    hide_arguments_of_methods,
-    not_allowed,
-)
+from workbench.base.arguments import hide_arguments_of_methods
+from workbench.base.errors import Problem, UnusableFile, UsageError, not_allowed
 from workbench.base.system.http_post import THIS_MACHINE
 from workbench.base.system.messages import BROKEN, LOOPBACK, Request, Response
 from workbench.sandbox.behavior import Behavior, BehaviorName, read_behavior
@@ -143,7 +138,7 @@ class Sandbox(Controls):
                 new = _make(store, times["start"], world, **given)
                 if new or clock is not None:
                     timer = Clock(store, lambda by: None)
-                    timer.set(times["start"] if new else max(timer.at, times["start"]), times["speed"])
+                    timer.set(times["start"] if new else max(timer.ms, times["start"]), times["speed"])
         except UnusableFile:
             store.close()
             raise
@@ -315,6 +310,12 @@ class Sandbox(Controls):
         if not local:
             self._engine.dispatcher.distrust_callers(relay)
         return App(self._engine, self, url, local, with_new_keys, forwarded)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Stop serving and webhook deliveries, and close the file."""

@@ -75,7 +75,7 @@ class Engine:
                 answer = self.faults.apply(self.service, request)
             else:
                 answer = self.service.handle(request)
-            self.log.add(request, answer, self.clock.at, time.perf_counter() - began)
+            self.log.add(request, answer, self.clock.ms, time.perf_counter() - began)
         self.dispatcher.notify()
         return answer
 
@@ -112,7 +112,7 @@ class Engine:
         """Apply the changes that became due on a running clock; return a context that fixes the time it shows."""
         if not self.clock.runs:
             return nullcontext()
-        at = self.clock.at
+        at = self.clock.ms
         if self.store.get("meta", "next_due") <= at:
             with self.store:
                 self._happen_until(at)
@@ -141,7 +141,7 @@ class Engine:
     def _move_clock(self, by: int) -> None:
         """Advance the clock by milliseconds; scheduled changes on the way happen at their due times."""
         with self.store:
-            end = self.clock.at + by
+            end = self.clock.ms + by
             self._happen_until(end)
             if by:  # an advance by nothing only reads the clock
                 self.clock.set(end, self.clock.speed)

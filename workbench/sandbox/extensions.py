@@ -169,7 +169,7 @@ class RateLimit:
         limit = context.settings["rate_limit"]
         if limit is None:
             return
-        minute, passed = divmod(context.clock.at, _MINUTE)
+        minute, passed = divmod(context.clock.ms, _MINUTE)
         if minute != self._minute:
             self._minute, self._counts = minute, {}
         count = self._counts[key] = self._counts.get(key, 0) + 1
@@ -207,11 +207,11 @@ def answer_once(
     method, path, sent = request
     digest, known = hashlib.sha256(f"{method} {path}\n".encode() + sent).hexdigest(), f"{context.tenant['id']}:{key}"
     kept = context.store.get("idempotency", known)
-    if kept is not None and kept["at"] > context.clock.at - _DAY:
+    if kept is not None and kept["at"] > context.clock.ms - _DAY:
         if kept["digest"] != digest:
             raise context.error(table.KEY_REUSED)
         context.headers["idempotency-cached"] = "true"
         return str(kept["body"]).encode()
     body = answer()
-    context.store.put("idempotency", known, {"digest": digest, "at": context.clock.at, "body": body.decode()})
+    context.store.put("idempotency", known, {"digest": digest, "at": context.clock.ms, "body": body.decode()})
     return body

@@ -141,7 +141,7 @@ class FaultRules:
         """Answer a request under the fault rules; the `Workbench-Fault` header states their number and the applied
         rule.
         """
-        text = f"{self.count} active"
+        text = f"{sum(not rule.used_up for rule in self.rules)} active"
         operation = service.operation_of(request)
         name = None if operation is None else operation.name
         rule = self.match(name, OF_ANSWERS, lambda: service.arguments_of(request))

@@ -48,7 +48,7 @@ def create_user_application(context: RequestContext, request: CreateUserApplicat
     if tenant["management"] == "provider" and not any(getattr(request, name) for name in contracts.WALLETS):
         raise context.bad_request("one of walletAddress, solanaAddress, stellarAddress is required", "wallet_required")
     if request.id is None:
-        user = new_user(context.new_id("user"), tenant["id"], context.clock.at)
+        user = new_user(context.new_id("user"), tenant["id"], context.clock.ms)
     else:
         user = context.get_for_tenant("user", request.id)
         if user["status"] != "notStarted":
@@ -94,7 +94,7 @@ def _change_user(context: RequestContext, user: Record, changes: Record) -> Reco
         number = user.get("names", 0)
         context.store.put("former", f"{user['id']}:{number}", names)
         changes = {**changes, "names": number + 1}
-    return context.store.save("user", user, **changes, updated_at=context.clock.at)
+    return context.store.save("user", user, **changes, updated_at=context.clock.ms)
 
 
 def holder_of(store: Store, user_id: str, names: int) -> Record:
@@ -182,7 +182,7 @@ def decide(
             status = context.settings["terms_not_accepted"]
     reason = context.settings["status_reasons"].get(status, "") if reason is None else reason
     context.cancel(f"review:{key}")
-    applicant = context.store.save(kind, applicant, status=status, reason=reason, updated_at=context.clock.at)
+    applicant = context.store.save(kind, applicant, status=status, reason=reason, updated_at=context.clock.ms)
     if kind == "owner":
         _company_follows(context, applicant["company_id"])
     if kind == "user" or (kind == "owner" and context.settings["owner_events"]):  # assumed: owner_events
@@ -293,4 +293,4 @@ def _company_follows(context: RequestContext, key: str) -> None:
     company = context.store.get("company", key)
     common = _common([context.store.get("owner", owner) for owner in company["owners"]])
     if common["status"] != company["status"]:
-        context.store.save("company", company, **common, updated_at=context.clock.at)
+        context.store.save("company", company, **common, updated_at=context.clock.ms)

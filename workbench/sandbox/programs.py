@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 from workbench.base.errors import Problem, UsageError, not_allowed, visible
 from workbench.base.schema import checks, walk
 from workbench.base.schema.fields import OPEN, Rule, about, record
+from workbench.base.system import toml
 from workbench.service.interface.formats import CENTS, EMAIL, EXTERNAL_ID, PERSON_NAME, Number
 from workbench.service.interface.vocabulary import DeclineReason, DisputeStatus, EventApplicationStatus
 
@@ -148,27 +149,15 @@ def read_world(world: World | None) -> dict[str, Any] | None:
     if world is None or world == "small":
         return None
     if world in get_args(WorldSize):
-        return _checked(_read_file(Path(__file__).parent / "worlds" / f"{world}.toml"))
+        return _checked(toml.read(Path(__file__).parent / "worlds" / f"{world}.toml", "world"))
     if str(world).endswith(".toml"):
-        return _checked(_read_file(Path(world)))
+        return _checked(toml.read(Path(world), "world"))
     raise UsageError([not_allowed("world", world, (*get_args(WorldSize), "the path of a .toml file"))])
-
-
-def _read_file(path: Path) -> dict[str, Any]:
-    from workbench.base.system import toml  # few sandboxes have a program
-
-    try:
-        return toml.load(path)
-    except OSError as error:
-        text = f"cannot be read: {visible(path.name, 60)} ({error.strerror})"
-    except ValueError as error:
-        text = f"is not TOML: {visible(path.name, 60)} ({visible(str(error), 200)})"
-    raise UsageError([Problem("world", "file", text)])
 
 
 @lru_cache(maxsize=1)
 def _defaults() -> Mapping[str, Any]:
-    return _read_file(Path(__file__).parent / "worlds" / "program.toml")
+    return toml.read(Path(__file__).parent / "worlds" / "program.toml", "world")
 
 
 def _checked(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,13 +8,14 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from workbench.base.errors import NotSent, WrongEnvironment, hide_arguments, visible
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import NotSent, WrongEnvironment, visible
 from workbench.base.schema import strict_json
 from workbench.base.system.certificates import trusted
 from workbench.base.system.messages import LOOPBACK
 from workbench.sandbox.context import control_error
 from workbench.sandbox.control_records import from_json
-from workbench.sandbox.controls import CONTROLS, Controls
+from workbench.sandbox.controls import Controls
 from workbench.sandbox.controls.declaration import Control
 from workbench.sandbox.delivery import Delivered
 from workbench.sandbox.relay import RelayClient
@@ -111,9 +112,6 @@ class RemoteSandbox(Controls):
         """Return the URL of the served sandbox."""
         return self._url
 
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"a served sandbox has no control {name}; it has {', '.join(CONTROLS)}")
-
     def _ask(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Any:
         """Send a request other than an operation or control to the server, and return its JSON response."""
         host = self._http.base_url.host
@@ -187,6 +185,11 @@ class RemoteClock:
     def now(self) -> datetime:
         """Return the time, timezone-aware, in UTC."""
         return self._sandbox.advance().now
+
+    @property
+    def at(self) -> datetime:
+        """The time, timezone-aware, in UTC."""
+        return self.now()
 
     def advance(
         self, by: timedelta | None = None, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0

@@ -109,14 +109,14 @@ def earn(context: RequestContext, transaction: Record, before: int, after: int) 
     """Record the points of a settled purchase, or take them back for a refund; arguments as for `earned`."""
     key = context.seeds.octets(f"reward:{context.store.next('reward')}", 16).hex()
     category = category_of(context.store, transaction["merchant_category_code"])
-    row = earned(context.seeds, key, transaction, category, context.clock.at, before, after)
+    row = earned(context.seeds, key, transaction, category, context.clock.ms, before, after)
     put(context.store, transaction["user"], row)
 
 
 def redeem(context: RequestContext, user: Record, points: int, status: str) -> Record:
     """Redeem points of a user."""
     key = context.seeds.octets(f"redemption:{context.store.next('redemption')}", 16).hex()
-    row = redeemed(key, context.clock.at, points, status)
+    row = redeemed(key, context.clock.ms, points, status)
     put(context.store, user["id"], row)
     return row
 
@@ -144,7 +144,7 @@ def kept_in(user: str) -> str:
 
 def points_of(environment: Environment, user: Record) -> int:
     """Return the points a user can redeem: minted minus redeemed."""
-    now = environment.clock.at
+    now = environment.clock.ms
     return sum(
         -row["points"] if row["type"] == "redeemed" else row["points"]
         for row in _rows(environment, user)
@@ -169,7 +169,7 @@ def list_rewards_activity(context: RequestContext, request: ListRewardsActivity)
         if skip >= len(rows):
             raise context.bad_request("offset is beyond the last item", "rewards_beyond")
     page = islice(rows, skip, skip + (DEFAULT_LIMIT if request.limit is None else request.limit))
-    return RewardsActivity(items=tuple(_item(row, context.clock.at) for row in page))  # assumed: rewards_beyond
+    return RewardsActivity(items=tuple(_item(row, context.clock.ms) for row in page))  # assumed: rewards_beyond
 
 
 def _item(row: Record, now: int) -> RewardsItem:

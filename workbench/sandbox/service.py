@@ -147,7 +147,7 @@ class Service:
             status = error.status
             body = error_body(error, context.settings["error_bodies"].get(str(error.status)))
         headers = {"content-type": "application/json", **context.headers} if body else dict(context.headers)
-        headers["date"] = _http_date(context.clock.at // 1000)
+        headers["date"] = _http_date(context.clock.ms // 1000)
         if context.assumed:
             headers["workbench-assumed"] = ", ".join(dict.fromkeys(context.assumed))
         return Response(status, headers, body, context=context)

@@ -14,43 +14,50 @@ _WHERE = inspect.Parameter("where", inspect.Parameter.KEYWORD_ONLY, default=Wher
 _HOW = inspect.Parameter("how", inspect.Parameter.KEYWORD_ONLY, default=Output(), annotation=Output)
 
 
-def command(function: Callable[..., Any]) -> Callable[..., int]:
-    """Return a function as a command.
+def command(function: Callable[..., Any], parameters: Sequence[inspect.Parameter] | None = None) -> Callable[..., int]:
+    """Return a function as a command, with its parameters or others, which are passed by name.
 
     A first parameter `api` is a session on the target of the options for it. What the function returns is shown in the
     format of the options for output; a function that returns a code, or nothing, prints by itself. The code is 5 for
     a result that is not `ok`.
     """
     declared = inspect.signature(function)
-    parameters = list(declared.parameters.values())
-    takes_session = bool(parameters) and parameters[0].name == "api"
+    own = list(declared.parameters.values())
+    takes_session = bool(own) and own[0].name == "api"
     shows = declared.return_annotation not in (None, int)
-    given = parameters[takes_session:]
-    added = [_WHERE] * takes_session + [_HOW] * (shows and "how" not in declared.parameters)
+    given = own[takes_session:] if parameters is None else [*parameters]
+    wants_how = "how" in declared.parameters
+    listed = [*given, *([_WHERE] if takes_session else []), *([_HOW] if shows and not wants_how else [])]
+    if parameters is not None and wants_how:
+        listed.append(_HOW)
+    signature = inspect.Signature(sorted(listed, key=lambda parameter: parameter.kind))
 
     @wraps(function)
     def run(*args: Any, **kwargs: Any) -> int:
-        where = kwargs.pop("where", _WHERE.default) if takes_session else None
-        how = kwargs.get("how", _HOW.default) if "how" in declared.parameters else kwargs.pop("how", _HOW.default)
-        with session(where) if where is not None else nullcontext() as api:
-            result = function(*([api] if takes_session else ()), *args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        where, how = bound.arguments.pop("where", None), bound.arguments.get("how", _HOW.default)
+        if not wants_how:
+            bound.arguments.pop("how", None)
+        with session(where) if takes_session else nullcontext() as api:
+            first = [api] if takes_session else []
+            if parameters is None:
+                result = function(*first, *bound.args, **bound.kwargs)
+            else:
+                result = function(*first, **bound.arguments)
             return present(result, how) if shows else result or DONE
 
-    adopt(run, [*given, *added])
+    run.__dict__.pop("__wrapped__")
+    run.__dict__["__signature__"] = signature
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
     return run
-
-
-def adopt(function: Callable[..., Any], parameters: Sequence[inspect.Parameter]) -> None:
-    """Give a function the parameters that its command has."""
-    order = sorted(parameters, key=lambda parameter: parameter.kind)
-    function.__signature__ = inspect.Signature(order)  # type: ignore[attr-defined]
-    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    function.__dict__.pop("__wrapped__", None)
 
 
 def present(result: Any, how: Output) -> int:
     """Show a result, with its verdict on stderr, and return its code."""
     as_rows = hasattr(result, "rows") and (how.output != "table" or bool(how.fields))
+    if result is None:
+        return DONE
     if isinstance(result, str) or (hasattr(result, "rows") and not as_rows and not hasattr(result, "sheet")):
         print(result)
     else:

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -155,8 +154,7 @@ def _result(send: Callable[[], Any], how: Output) -> int:
     if how.output == "table" and not how.fields:
         rows = [row for row in rows if row["outcome"] != "done"] or rows[:20]
     show(rows, how)
-    with suppress(BrokenPipeError):
-        sys.stdout.flush()
+    sys.stdout.flush()
     for line in done.verdict.split("\n"):
         say(visible(line, 500))
     if interrupted:

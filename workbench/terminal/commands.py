@@ -63,8 +63,8 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "course": {
         "lab": "shell:lab",
-        "drills": "training:list_drills",
-        **{name: f"training:{name}" for name in ("start", "check", "answer", "book", "ledger", "debrief", "stop")},
+        "tasks": "training:list_tasks",
+        **{name: f"training:{name}" for name in ("start", "check", "answer", "hint", "debrief")},
     },
     "report": {"chart": "bulk:chart", "close": "shell:close", "dashboard": "shell:dashboard"},
     "journal": {
@@ -109,7 +109,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Sequences": {"sequences": "List, show, check, run and compare sequences of calls."},
     "Training": {
         "class": "Serve a class, and export its results.",
-        "course": "Open the course; solve incidents in the sandbox.",
+        "course": "Open the course; do its exercises and drills in the sandbox.",
     },
     "Reports": {"report": "Close a month; draw a chart, or write a dashboard, into a file."},
     "Journal and profiles": {
@@ -238,12 +238,8 @@ _EXAMPLES = {
     "sandbox resolve-dispute": "workbench sandbox resolve-dispute DISPUTE-ID --status accepted",
     "sandbox accept-terms": "workbench sandbox accept-terms NEW-USER-ID",
     "payment-accounts create": "workbench payment-accounts create --from account.json --user-id USER-ID",
-    **{
-        f"course {verb}": f"workbench course {verb} unknown-refunds"
-        for verb in ("start", "check", "ledger", "debrief", "stop")
-    },
+    **{f"course {verb}": f"workbench course {verb} unknown-refunds" for verb in ("start", "check", "hint", "debrief")},
     "course answer": "workbench course answer cut-rewards --set earned=120",
-    "course book": "workbench course book duplicate-bookings SETTLED-TRANSACTION-ID 1250",
     "class join": "workbench class join https://class.example.com:8700/olive-4f7m-qjxa",
     "class prepare": "workbench class prepare --folder class --system windows --system linux",
     "class print": "workbench class print sheets --folder class",

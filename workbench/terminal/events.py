@@ -23,7 +23,7 @@ from workbench.client.webhooks.verify import sign
 from workbench.service import rendering
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.rendering.text import screen_of
-from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, say, usage_error, waiting_for_signals
+from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, flush_line, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import nested
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Last, Name, Setting, Text, Url, Where, Whole, chosen_profile, session
@@ -262,7 +262,7 @@ def _show_received(received: Any, how: Output) -> None:
         cells = [visible(row[name], 100) for name in ("event", "status", "amount", "about") if row[name]]
         at = f"{received.arrived.astimezone():%H:%M:%S}"
         print(f"{screen.paint(mark, f'status:{status}')}  {at}  {' '.join(cells)}")
-    sys.stdout.flush()
+    flush_line()
 
 
 def _forward(target: Target, received: Any, key: str | None) -> bool:

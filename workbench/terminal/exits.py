@@ -87,11 +87,11 @@ def _run_to_exit(command: Callable[[], int]) -> int:
 class _Output:
     """Standard output whose reader may go, as `head` does: the command still runs to its end, for its exit code.
 
-    A flush then raises BrokenPipeError once: what prints without end flushes each line, and ends.
+    What prints without end calls `flush_line` after each line, and ends.
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream, self._unread = stream, False
+        self._stream, self.unread = stream, False
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._stream, name)
@@ -100,15 +100,29 @@ class _Output:
         try:
             return self._stream.write(text)
         except BrokenPipeError:
-            _discard(self._stream)
-            self._unread = True
+            self._lose_reader()
             return len(text)
 
     def flush(self) -> None:
-        if self._unread:
-            self._unread = False
-            raise BrokenPipeError
-        self._stream.flush()
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._lose_reader()
+
+    def _lose_reader(self) -> None:
+        _discard(self._stream)
+        self.unread = True
+
+
+def flush_line() -> None:
+    """Flush a line of endless output.
+
+    Raises:
+        BrokenPipeError: Its reader has gone.
+    """
+    sys.stdout.flush()
+    if getattr(sys.stdout, "unread", False):
+        raise BrokenPipeError
 
 
 def _failed(error: Exception) -> int:

@@ -15,17 +15,16 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import attrs
 from cyclopts import App, Group, Parameter
 
-from workbench.base.errors import visible
 from workbench.base.system.messages import LOOPBACK
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.controls.declaration import Control
 from workbench.sandbox.embedded import clock_settings
 from workbench.service import rendering
+from workbench.terminal.binding import command
 from workbench.terminal.commands import kebab, read_duration
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
-from workbench.terminal.operations import make_command
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Name, Text, Where, Whole, complete_ids, kept_path, session
 
@@ -33,6 +32,27 @@ _KEYS = frozenset({"api_key", "signing_key"})
 _CONTROL = Group("Control", sort_key=1)
 _MONEY = frozenset({"limit", "available", "held", "posted", "refunded"})
 
+
+def _json(_: Any, tokens: Any) -> Any:
+    text = tokens[0].value
+    try:
+        value = json.loads(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise ValueError(f"{text!r} is not a JSON object, or @FILE with one")
+    return value
+
+
+_TYPES: Mapping[Any, Any] = {
+    int: Whole,
+    float: float,
+    bool: Literal["true", "false"],
+    Mapping: Annotated[dict[str, Any], Parameter(converter=_json, accepts_keys=False, n_tokens=1)],
+    str: str,
+}
+"""Types of options by that of a control's argument."""
+_PLACEHOLDERS = {"limit": "CENTS", "points": "INT", "admin": "ADDRESS", "balance": "USD", "url": "URL"}
 _HELP = {
     "card_id": "Id of the card.",
     "enabled": "Whether deliveries are sent to the endpoint.",
@@ -43,111 +63,58 @@ _HELP = {
 """Help of arguments that the control's documentation does not describe."""
 
 
-def _command(control: Control) -> Callable[..., int | None]:
-    """Return the command function of a control."""
-    arguments = [declared for name, declared in control.signature.parameters.items() if name != "self"]
-    taken = [argument for argument in arguments if argument.name not in _KEYS]
+def _command(control: Control) -> Callable[..., int]:
+    """Return the command of a control."""
+    declared = [row for name, row in control.signature.parameters.items() if name != "self"]
+    taken = [row for row in declared if row.name not in _KEYS]
+    key = os.environ.get(KEY_VARIABLE)
+    keys = {row.name: key for row in declared if row.name == "signing_key" and key}
 
-    def run(texts: dict[str, Any], where: Where, how: Output) -> None:
-        given = {
-            parameter.name: _value(parameter, texts[parameter.name])
-            for parameter in taken
-            if texts[parameter.name] is not None
-        }
-        given |= _keys(control.name, [argument for argument in arguments if argument.name in _KEYS])
-        with session(where) as api:
-            answer = perform(api.sandbox, control.name, given)
-        if isinstance(answer, Mapping) and answer and answer.keys() <= _MONEY and how.output == "table":
-            answer = {name: rendering.money(cents) for name, cents in answer.items()}
-        show(answer, how)
+    def run(api: Any, /, *, how: Output, **values: Any) -> Any:
+        given = {name: value for name, value in values.items() if value is not None}
+        flags = {row.name: given[row.name] == "true" for row in taken if _kind(row) is bool and row.name in given}
+        if missing := [row for row in declared if row.name in _KEYS - {*keys} and row.default is row.empty]:
+            raise usage_error(f"{missing[0].name} is required: set {KEY_VARIABLE}.")
+        answer = perform(api.sandbox, control.name, given | flags | keys)
+        if control.name == "clear_faults":
+            say(f"Removed {len(answer)} fault rule{'' if len(answer) == 1 else 's'}.")
+        if how.output == "table" and isinstance(answer, Mapping) and answer and answer.keys() <= _MONEY:
+            return {name: rendering.money(cents) for name, cents in answer.items()}
+        return answer
 
-    parameters = [_parameter(control, parameter, first=parameter is taken[0]) for parameter in taken]
-    return make_command(control.name, control.summary, parameters, run)
+    run.__doc__, run.__name__ = control.summary, control.name
+    return command(run, [_parameter(control, row, first=row is taken[0]) for row in taken])
 
 
 def _parameter(control: Control, parameter: inspect.Parameter, *, first: bool) -> inspect.Parameter:
-    """Return an argument of a control as a text parameter."""
-    required = parameter.default is parameter.empty
-    choices = ("true", "false") if _kind(parameter) is bool else control.choices.get(parameter.name, ())
-    annotation: Any = Literal[choices] if choices else str
+    """Return an argument of a control as an option, or as an argument if it is required or the first."""
+    name, kind, required = parameter.name, _kind(parameter), parameter.default is parameter.empty
+    choices = () if name == "of" else control.choices.get(name, ())  # an operation has several spellings
+    described = re.search(rf"^( +){name}: (.+(?:\n\1 +.+)*)", control.doc, re.MULTILINE)
+    by_kind = {str: "TEXT", int: "INT", float: "NUMBER", Mapping: "JSON"}
+    money = "CENTS" if kind is int else "USD"
+    placeholder = "CHOICE" if choices else money if name == "amount" else _PLACEHOLDERS.get(name)
     options = Parameter(
-        name=f"--{kebab(parameter.name)}",
-        help=(_described(control.doc, parameter.name) or _HELP[parameter.name])
-        + (" JSON, or @FILE with it." if _kind(parameter) is Mapping else ""),
-        metavar="CHOICE" if choices else _value_name(parameter),
+        name=f"--{kebab(name)}",
+        help=(" ".join(described[2].split()) if described else _HELP[name])
+        + (" JSON, or @FILE with it." if kind is Mapping else ""),
+        metavar=placeholder or ("UUID" if name.endswith("_id") else by_kind.get(kind)),
         group=_CONTROL,
         show_default=parameter.default is not None,
-        completer=None if choices else complete_ids(parameter.name),
+        completer=None if choices else complete_ids(name),
     )
+    kinds: Any = Literal[choices] if choices else _TYPES[kind]
     return parameter.replace(
         kind=parameter.POSITIONAL_OR_KEYWORD if required or first else parameter.KEYWORD_ONLY,
-        default=parameter.default
-        if required or parameter.default in (None, "") or _kind(parameter) is str
-        else json.dumps(parameter.default),
-        annotation=Annotated[annotation if required else annotation | None, options],
+        default=str(parameter.default).lower() if kind is bool and parameter.default is not None else parameter.default,
+        annotation=Annotated[kinds if required else kinds | None, options],
     )
-
-
-def _value_name(parameter: inspect.Parameter) -> str:
-    """Return the placeholder of an argument's value in help."""
-    name, kind = parameter.name, _kind(parameter)
-    if name in ("limit", "amount") and kind is int:
-        return "CENTS"
-    by_name = {"admin": "ADDRESS", "amount": "USD", "balance": "USD", "url": "URL"}
-    by_kind = {int: "INT", float: "NUMBER", Mapping: "JSON"}
-    return by_name.get(name) or by_kind.get(kind) or ("UUID" if name.endswith("_id") else "TEXT")
-
-
-def _described(doc: str, name: str) -> str:
-    """Return the description of an argument in a docstring."""
-    match = re.search(rf"^( +){name}: (.+(?:\n\1 +.+)*)", doc, re.MULTILINE)
-    return " ".join(match[2].split()) if match else ""
 
 
 def _kind(parameter: inspect.Parameter) -> Any:
     """Return the type of an argument, without None."""
     kinds = get_args(parameter.annotation) if isinstance(parameter.annotation, UnionType) else (parameter.annotation,)
     return get_origin(kinds[0]) or kinds[0]
-
-
-def _value(parameter: inspect.Parameter, text: str) -> Any:
-    """Convert the text of an argument to the JSON value that the control expects.
-
-    Raises:
-        Exit: The text has another type.
-    """
-    kind = _kind(parameter)
-    if kind not in _ACCEPTED:
-        return text
-    if text == "none" and "None" in str(parameter.annotation):
-        return None
-    try:
-        value = json.loads(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
-    except ValueError:
-        value = None
-    accepted, description = _ACCEPTED[kind]
-    if type(value) not in accepted:
-        raise usage_error(f"--{parameter.name.replace('_', '-')}: {visible(text, 60)!r} is not {description}.")
-    return value
-
-
-_ACCEPTED: dict[Any, tuple[tuple[type, ...], str]] = {
-    bool: ((bool,), "true or false"),
-    int: ((int,), "a whole number"),
-    float: ((int, float), "a number"),
-    Mapping: ((dict,), "a JSON object, or @FILE with one"),
-}
-
-
-def _keys(control: str, arguments: list[inspect.Parameter]) -> dict[str, str]:
-    """Return the key for a control from the environment; keys are never command-line arguments."""
-    key = os.environ.get(KEY_VARIABLE)
-    for argument in arguments:
-        if argument.name == "signing_key" and key:
-            return {argument.name: key}
-        if argument.default is argument.empty:
-            raise usage_error(f"sandbox {control.replace('_', '-')} needs a key: set {KEY_VARIABLE}.")
-    return {}
 
 
 def reset(*, where: Where = Where()) -> None:

@@ -1,11 +1,11 @@
-"""`workbench class …` and `workbench course …`: a class on one server, its results, and drills."""
+"""`workbench class …` and `workbench course …`: a class on one server, its results, and tasks."""
 
 import sys
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import quote
 
 from cyclopts import Parameter
@@ -13,13 +13,14 @@ from cyclopts import Parameter
 from workbench import course
 from workbench.base.errors import visible
 from workbench.course import classroom
-from workbench.course.drills import DRILLS
+from workbench.course.task_files import TASKS
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.sandbox import Listening, serve_until_stopped
 from workbench.terminal.sequences import read_parameters
 from workbench.terminal.where import Setting, Text, Url, Where, Whole, session
 
+T = TypeVar("T")
 _Folder = Annotated[Path, Parameter(help="Folder of the class: sandboxes, codes and results.")]
 
 
@@ -28,6 +29,7 @@ def serve(
     folder: _Folder,
     learners: Text = "",
     notebook_seed: Whole | None = None,
+    trainer: Text = "",
     at: Listening = Listening(),
 ) -> None:
     """Serve a class: a sandbox for each learner, and a board for the trainer. Stop it with Ctrl-C; nothing is lost.
@@ -35,6 +37,7 @@ def serve(
     Args:
         learners: CSV file with names in its first column, or a number of learners.
         notebook_seed: Random seed of all sandboxes; default: 7, as in the notebooks.
+        trainer: Your name, for certificates.
     """
     if folder.exists() and not folder.is_dir():
         raise usage_error(f"--folder: {visible(str(folder), 200)} is not a folder.")
@@ -43,6 +46,8 @@ def serve(
         from workbench.course.classroom.class_results import read_roster
 
         server = classroom.ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
+        if trainer:
+            server.results.set("trainer", trainer)
         if not server.learners:
             server.close()
             raise usage_error("--learners: a new class requires a CSV file with names, or a number.")
@@ -121,31 +126,33 @@ def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, fold
         print(kept.link(late))
 
 
-_Page = Literal["sheets", "answers", "product", "support", "developer"]
+_Page = Literal["sheets", "answers", "handout", "product", "support", "developer", "two-hours"]
 
 
 def print_(what: _Page, /, *, folder: Path | None = None, url: Url | None = None) -> None:
-    """Print a page as HTML: sheets with each learner's link, the answer key, or the half-day plan of a role.
+    """Print a page as HTML: sheets with each learner's link, the answer key, a handout to keep, or a plan.
 
     Args:
-        what: sheets (one for each learner), answers (the key), or the role of the plan.
+        what: sheets (one for each learner), answers (the key), handout (terms and commands), or a plan by role.
         folder: Folder of the class, for sheets.
         url: URL under which learners reach the class; default: that of its last start.
     """
-    from workbench.course.classroom.exports import answers, handout, sheets
+    from workbench.course.classroom import exports
     from workbench.course.classroom.server import inline_style
 
-    if what not in ("sheets", "answers"):
-        print(handout(what, inline_style()), end="")
-        return
+    style = inline_style()
     if what == "answers":
-        print(answers(inline_style()), end="")
-        return
-    if folder is None:
+        print(exports.answers(style), end="")
+    elif what == "handout":
+        print(exports.handout(style), end="")
+    elif what != "sheets":
+        print(exports.plan(what, style), end="")
+    elif folder is None:
         raise usage_error("--folder is required, since sheets belong to a class.")
-    with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
-        links = {learner.name: kept.link(learner, url or "") for learner in kept.learners()}
-        print(sheets(links, inline_style()), end="")
+    else:
+        with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
+            links = {learner.name: kept.link(learner, url or "") for learner in kept.learners()}
+            print(exports.sheets(links, style), end="")
 
 
 def join(
@@ -174,76 +181,59 @@ def _existing(folder: Path) -> Path:
     return folder
 
 
-# drills
+# tasks
 
 
 def _names(_: object) -> list[str]:
-    return list(DRILLS)
+    return list(TASKS)
 
 
-_Drill = Annotated[str, Parameter(help="Name of the drill.", completer=_names)]
+_Task = Annotated[str, Parameter(help="Name of the task.", completer=_names)]
 
 
-_Cents = Annotated[Whole, Parameter(help="Amount in cents; negative for a refund.", allow_leading_hyphen=True)]
+def list_tasks(*, how: Output = Output()) -> None:
+    """List the exercises and drills."""
+    rows = [
+        {"task": each.name, "where": each.notebook or "drill", "minutes": each.minutes or None, "title": each.title}
+        for each in TASKS.values()
+    ]
+    show(rows, how)
 
 
-def list_drills(*, how: Output = Output()) -> None:
-    """List the drills."""
-    show([{"drill": drill.name, "minutes": drill.minutes, "title": drill.title} for drill in DRILLS.values()], how)
-
-
-def _run(name: str, where: Where, do: Any) -> Any:
+def _in_session(where: Where, do: Callable[[Any], T]) -> T:
     with session(where) as api:
-        shown = do(course.drill(api, name))
-    if shown is not None:
-        print(str(shown))
+        shown = do(api)
+    print(str(shown))
     return shown
 
 
-def start(name: _Drill, /, *, where: Where = Where()) -> None:
-    """Set up a drill in the sandbox, and show the situation. An active drill is shown again."""
-    _run(name, where, repr)
+def start(name: _Task, /, *, where: Where = Where()) -> None:
+    """Show a task and begin it in the sandbox. An active drill is shown again."""
+    _in_session(where, lambda api: course.task(name, api))
 
 
-def check(name: _Drill, /, *, where: Where = Where()) -> int:
-    """Show what is missing in a drill. Exit code 5 while it is not solved."""
-    return DONE if _run(name, where, lambda run: run.check()).solved else PARTLY
+def check(name: _Task, /, *, where: Where = Where()) -> int:
+    """Show what is missing in a task. Exit code 5 while it is not done."""
+    return DONE if _in_session(where, lambda api: course.check(name, api)).ok else PARTLY
 
 
 def answer(
-    name: _Drill,
+    name: _Task,
     /,
     *,
     set_: Annotated[list[Setting], Parameter(name="--set", help="Answer, such as earned=120.")],
     where: Where = Where(),
 ) -> None:
-    """Submit an answer to a drill's question."""
-    _run(name, where, lambda run: run.answer(**read_parameters(set_)))
+    """Answer a question of a task."""
+    values = {name: str(value) for name, value in read_parameters(set_).items()}
+    _in_session(where, lambda api: course.answer(name, api, **values))
 
 
-def book(
-    name: _Drill,
-    transaction: Annotated[str, Parameter(help="Id of the transaction.")],
-    cents: _Cents,
-    /,
-    *,
-    where: Where = Where(),
-) -> None:
-    """Add a booking to the ledger of a drill."""
-    _run(name, where, lambda run: run.book(transaction, cents))
+def hint(name: _Task, /, *, where: Where = Where()) -> None:
+    """Show the next hint of a task; the last one contains the code."""
+    _in_session(where, lambda api: course.hint(name, api=api))
 
 
-def ledger(name: _Drill, /, *, where: Where = Where(), how: Output = Output()) -> None:
-    """List the bookings of a drill."""
-    with session(where) as api:
-        show(course.drill(api, name).ledger, how)
-
-
-def debrief(name: _Drill, /, *, where: Where = Where()) -> None:
-    """Show what the service received since a drill began, and a good answer."""
-    _run(name, where, lambda run: run.debrief())
-
-
-def stop(name: _Drill, /, *, where: Where = Where()) -> None:
-    """End a drill: remove its fault rules and endpoints. Its records stay in the sandbox."""
-    _run(name, where, lambda run: run.stop())
+def debrief(name: _Task, /, *, where: Where = Where()) -> None:
+    """Show what was done since a task began, and a good answer."""
+    _in_session(where, lambda api: course.debrief(name, api))

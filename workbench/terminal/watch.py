@@ -15,7 +15,7 @@ from workbench.base.errors import WorkbenchError, visible
 from workbench.client.calls.journal import Journal
 from workbench.sandbox.timeline import LANES
 from workbench.terminal.commands import read_duration
-from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, say, usage_error
+from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, flush_line, say, usage_error
 from workbench.terminal.where import Where, session
 
 _POLL_INTERVAL = 0.5  # seconds
@@ -58,7 +58,8 @@ def tail(
                         f"{happening.subject[:8]}"
                     )
                 )
-                print(text, flush=True)
+                print(text)
+                flush_line()
             if not follow:
                 return
             time.sleep(_POLL_INTERVAL)

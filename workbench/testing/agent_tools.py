@@ -12,7 +12,7 @@ import json
 import re
 import secrets
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
 import mcp.types as types
 from mcp.server.lowlevel import Server
@@ -30,8 +30,10 @@ from workbench.client.calls.request_checks import findings
 from workbench.client.session import sandbox_of
 from workbench.sandbox.control_records import private_members
 from workbench.sandbox.controls import CONTROLS, perform
+from workbench.sandbox.controls_document import argument_schema
 from workbench.service.interface.assumptions import assumptions
 from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.naming import operation_named
 from workbench.service.interface.openapi import document
 from workbench.service.interface.table import OPERATIONS, Operation
 from workbench.service.rendering.data import json_values
@@ -45,7 +47,6 @@ _PANEL_CONTROLS = frozenset({"changes", "savepoint", "undo"})
 _WITHHELD_CONTROLS = _KEY_CONTROLS | _ENDPOINT_CONTROLS | _PANEL_CONTROLS
 _CONTROLS = {name: row for name, row in CONTROLS.items() if name not in _WITHHELD_CONTROLS}
 _WITHHELD = frozenset({"self", "api_key", "signing_key", "reveal", "all_tenants"})  # arguments of controls
-_TYPES: Mapping[Any, str] = {int: "integer", float: "number", bool: "boolean", str: "string"}
 _MAX_ARGUMENTS = 500_000  # characters
 _MAX_ANSWER = 1_000_000
 _MAX_MESSAGE = 2_000
@@ -125,8 +126,11 @@ class _Tools:
             return _result(self._describe(name))
         if params.name == "control":
             return _result(await asyncio.to_thread(self._control, name, arguments))
-        request = self._request(name, arguments)
-        question = await self._confirm(context, self._operations[str(name)], request, params)
+        operation = self._operation(name)
+        if operation is None:
+            raise _unknown("operation", name, self._operations)
+        request = from_wire(operation, arguments, self._api.converter, {}, exact=True)
+        question = await self._confirm(context, operation, request, params)
         return question or _result(json_values(await asyncio.to_thread(self._api.send, request)))
 
     def _refusal(self, error: WorkbenchError, params: types.CallToolRequestParams) -> Schema:
@@ -139,8 +143,8 @@ class _Tools:
         return {"error": type(error).__name__, "message": visible(message.replace("\n", " "), _MAX_MESSAGE)}
 
     def _describe(self, name: str | None) -> Schema:
-        if name in self._operations:
-            return _operation_schema(self._operations[name], self._document)
+        if operation := self._operation(name):
+            return _operation_schema(operation, self._document)
         if name in self._controls:
             return _control_schema(self._controls[name])
         if name is not None:
@@ -150,12 +154,10 @@ class _Tools:
             "controls": {name: row.summary for name, row in self._controls.items()},
         }
 
-    def _request(self, name: str | None, arguments: Mapping[str, Any]) -> Any:
-        """Return the request record of an operation for tool arguments."""
-        operation = self._operations.get(name or "")
-        if operation is None:
-            raise _unknown("operation", name, self._operations)
-        return from_wire(operation, arguments, self._api.converter, {}, exact=True)
+    def _operation(self, name: str | None) -> Operation[..., Any] | None:
+        """Return the operation of this environment that an agent names in any spelling."""
+        operation = None if name in self._controls else operation_named(name or "")
+        return operation if operation is not None and operation.name in self._operations else None
 
     def _control(self, name: str | None, arguments: Mapping[str, Any]) -> Any:
         control = self._controls.get(name or "")
@@ -360,17 +362,12 @@ def _control_schema(control: Any) -> Schema:
     parameters = [row for row in control.signature.parameters.values() if row.name not in _WITHHELD]
     schema = {
         "type": "object",
-        "properties": {camel(row.name): _argument(row.annotation, control.choices.get(row.name)) for row in parameters},
+        "properties": {camel(row.name): argument_schema(control, row.name) for row in parameters},
         "required": [camel(row.name) for row in parameters if row.default is inspect.Parameter.empty],
         "additionalProperties": False,
     }
     description = inspect.cleandoc(control.doc)
     return {"name": control.name, "description": description, "effect": control.changes, "arguments": schema}
-
-
-def _argument(annotation: Any, choices: tuple[str, ...] | None) -> Schema:
-    kinds = [_TYPES[kind] for kind in (annotation, *get_args(annotation)) if kind in _TYPES]
-    return {"type": kinds[0] if kinds else "object", **({"enum": list(choices)} if choices else {})}
 
 
 def _defined(schema: Schema, of: Schema) -> Schema:

@@ -12,7 +12,8 @@ from typing import Any
 
 import attrs
 
-from workbench.base.errors import ApiError, Problem, UsageError, WrongEnvironment, hide_arguments, visible
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import ApiError, Problem, UsageError, WrongEnvironment, visible
 from workbench.base.schema import masks, strict_json, walk
 from workbench.base.schema.rules import UUID
 from workbench.client.calls.client import Client

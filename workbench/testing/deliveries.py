@@ -11,6 +11,7 @@ import attrs
 
 from workbench.base.schema import strict_json
 from workbench.base.schema.walk import get_path
+from workbench.base.system.messages import HeaderDict
 from workbench.client.webhooks.verify import SECONDARY, SIGNATURE, sign
 from workbench.testing.decisions import Breach
 from workbench.testing.life import Life, short
@@ -164,7 +165,7 @@ class Deliveries(Life):
             self._in_threads(process, delivery, copies, ended)
         else:
             self.add_line("delivery", f"{delivery.text}{attempt}")
-            self._receive(process, dict(delivery.headers), delivery.body, ended, label)
+            self._receive(process, HeaderDict(delivery.headers), delivery.body, ended, label)
 
     def _receive(
         self,
@@ -187,7 +188,7 @@ class Deliveries(Life):
 
         def run(i: int) -> None:
             barrier.wait()
-            statuses[i] = _call(process.application.receive, dict(delivery.headers), delivery.body)
+            statuses[i] = _call(process.application.receive, HeaderDict(delivery.headers), delivery.body)
 
         self.add_line("delivery", f"{delivery.text}, by {copies} threads at the same time")
         self.threaded = True

@@ -18,6 +18,7 @@ from typing import Any
 
 import attrs
 
+from workbench.base.errors import visible
 from workbench.base.system.progress import Progress, ProgressCallback, progress_callback
 from workbench.sandbox import Sandbox
 from workbench.service.rendering.markup import Shown
@@ -96,6 +97,9 @@ class InvariantBroken(AssertionError):
         self.breach = Breach(invariant, broken, transaction)
 
 
+_LONGEST_LINE = 2_000  # characters of the story
+
+
 @attrs.frozen(kw_only=True)
 class Failure:
     """A universe in which the application fails, made as small as possible.
@@ -115,7 +119,8 @@ class Failure:
     def lines(self) -> list[str]:
         """Return the story as numbered lines, followed by both books."""
         told = [f"{number:>3}  {moment}" for number, moment in enumerate(self.story, 1)]
-        return [*told, *self.books, f"broken: {self.breach.invariant}: {self.breach.found}"]
+        lines = [*told, *self.books, f"broken: {self.breach.invariant}: {self.breach.found}"]
+        return [visible(line, _LONGEST_LINE) for line in lines]  # in a file of Python, each is one comment
 
     def to_pytest(self, path: str | Path, application: str) -> None:
         """Write a pytest file that replays the small universe.

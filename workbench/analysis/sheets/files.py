@@ -13,7 +13,7 @@ from workbench.analysis.sheets.questions import BadSheet
 from workbench.analysis.sheets.records import Records, json_records, limited, ndjson_records
 from workbench.analysis.sheets.separated import separated_grid
 from workbench.analysis.sheets.workbooks import workbook_grid
-from workbench.base.errors import UsageError
+from workbench.base.errors import UsageError, advise
 from workbench.base.system.limits import LimitExceeded, Limits, read_bytes
 
 TEXT = (".csv", ".txt", ".tsv")
@@ -42,7 +42,7 @@ def check_format(path: Path, limits: Limits) -> str:
 
     Raises:
         UsageError: The extension is unknown, or the file is too large.
-        FileNotFoundError: The file does not exist.
+        UsageError: The file cannot be read.
     """
     size = path.stat().st_size
     if not path.is_file():
@@ -76,7 +76,7 @@ def read_records(path: Path, limits: Limits) -> Records:
 
     Raises:
         UsageError: The file cannot be read.
-        FileNotFoundError: The file does not exist.
+        UsageError: The file cannot be read.
     """
     suffix = check_format(path, limits)
     try:
@@ -98,6 +98,8 @@ def _records(path: Path, suffix: str, limits: Limits) -> Records:
 
 def _grid_records(path: Path, limits: Limits) -> Records:
     grid = read_grid(path, limits, Layout(values=False, header=FIRST))
+    for note in grid.notes:  # a person who filters a sheet may not expect them
+        advise(f"{path.name}: {note}")
     names = grid.names(limits)
     for row in grid.body:
         yield row.number, {name: _as_text(cell) for name, cell in cells_by_name(names, row).items()}

@@ -35,7 +35,7 @@ def parquet_table(path: Path, limits: Limits = FRAMES) -> Any:
     """Return a Parquet file as an Arrow table.
 
     Raises:
-        FileNotFoundError: The file does not exist.
+        UsageError: The file cannot be read.
         UsageError: The file is not a Parquet file, is damaged, or exceeds a limit.
     """
     try:

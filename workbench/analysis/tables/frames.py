@@ -243,7 +243,7 @@ def to_file(
         path: The file to write. Its extension selects the format.
         overwrite: Replace the file if it exists.
         tz: In XLSX files, the time zone of times.
-        audit: Add a sheet with the source rows of each number, as in `reports.explain` (XLSX only).
+        audit: Add a sheet with the source rows of each number, as in `history.explain` (XLSX only).
 
     Raises:
         FileExistsError: The file exists and `overwrite` is False.
@@ -289,7 +289,7 @@ def _audit(frame: "pd.DataFrame | pd.Series[Any]") -> pd.DataFrame:
     """Return the source rows of each number of a report."""
     audit = getattr(frame.attrs.get("trace"), "audit", None)
     if audit is None:
-        raise UsageError("audit=True takes a report of this process, such as reports.spend(api)", of="to_file")
+        raise UsageError("audit=True takes a report of this process, such as history.spend()", of="to_file")
     table: pd.DataFrame = audit(frame)
     return table
 

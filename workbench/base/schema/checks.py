@@ -394,6 +394,10 @@ def _advice(name: str, value: str | date, record: object) -> str | None:
             return "is in a range that is never issued as an SSN"
         case "country_of_issue" if len(text) == 2 and text != text.upper():
             return f"is usually written in capitals, {text.upper()}"
+        case "routing_number" if str(getattr(record, "currency", "")).lower() == "usd" and not _is_routing_number(text):
+            return "is not a routing number for usd: nine digits, of which the last one checks the others"
+        case "postal_code" if getattr(record, "country_code", None) == "US" and not _US_POSTAL_CODE.fullmatch(text):
+            return "is not a US postal code: five digits, such as 02134"
         case "ip_address" if _is_ip(text) and not text.startswith(_EXAMPLE_ADDRESSES):
             public = ipaddress.ip_address(text).is_global
             return None if public else "is not a public address; it must be the applicant's own"
@@ -401,12 +405,18 @@ def _advice(name: str, value: str | date, record: object) -> str | None:
     return advice if pattern and not re.fullmatch(pattern, text) else None
 
 
+def _is_routing_number(text: str) -> bool:
+    weighted = (weight * int(digit) for weight, digit in zip((3, 7, 1) * 3, text, strict=False))
+    return re.fullmatch("[0-9]{9}", text) is not None and sum(weighted) % 10 == 0
+
+
+_US_POSTAL_CODE = re.compile("[0-9]{5}(?:-[0-9]{4})?")
 _PLAUSIBLE = {
     "country_code": ("[A-Z]{2}", "is usually two capital letters, as US"),
     "merchant_category_code": ("[0-9]{4}", "is usually four digits, such as 0742"),
     "currency": ("[A-Za-z]{3}", "is usually three letters, as USD"),
 }
-_LOOKED_AT = frozenset({"birth_date", "national_id", "country_of_issue", "ip_address"})
+_LOOKED_AT = frozenset({"birth_date", "national_id", "country_of_issue", "ip_address", "routing_number", "postal_code"})
 """Members whose values can be implausible even if they match their pattern."""
 
 

@@ -16,12 +16,13 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from workbench.base.errors import FileBusy, UnusableFile, advise, hide_arguments, visible
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import FileBusy, UnusableFile, advise, visible
 from workbench.base.system.files import file_system, make_folder, warn_if_shared
 from workbench.base.system.interrupts import uninterrupted
 from workbench.base.system.locks import FileLock
@@ -44,6 +45,30 @@ _CHECKSUMS = (
     "CREATE TABLE checksums(of_table TEXT NOT NULL, of_row INTEGER NOT NULL, crc32 INTEGER NOT NULL, "
     "PRIMARY KEY(of_table, of_row)) WITHOUT ROWID"
 )
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that is closed when its owner goes, without the warning that Python has for one that was forgotten.
+
+    One that a fork copied is never closed: that is for the process that opened it.
+    """
+
+    _process = 0
+
+    def __init__(self, *args: Any, **how: Any) -> None:
+        super().__init__(*args, **how)
+        self._process = os.getpid()
+
+    def __del__(self) -> None:
+        if self._process == os.getpid():
+            with suppress(sqlite3.Error):
+                self.close()
+        elif self._process:
+            _OF_PARENTS.append(self)
+
+
+_OF_PARENTS: list[object] = []
+"""Connections and locks of the process that forked this one."""
 
 
 class Database:
@@ -83,7 +108,6 @@ class Database:
         self._busy_at = 0.0  # when an operation last gave up because the file is busy
         self._synchronous = "FULL" if survives_power_loss else "NORMAL"
         self._checked = checked if self.path is not None else ()
-        self._of_parents: list[object] = []  # connections and locks of another process: never closed here
         if self.path is not None:
             _prepare(self.path)
             _check_header(self.path, application, version)
@@ -108,6 +132,7 @@ class Database:
                 isolation_level=None,
                 check_same_thread=False,
                 cached_statements=256,
+                factory=_Connection,
             )
             for name, value in {**_SETTINGS, "synchronous": self._synchronous}.items():
                 self._patiently(f"PRAGMA {name}={value}")  # a process that recovers the file after a kill holds it
@@ -121,7 +146,7 @@ class Database:
     def after_fork(self) -> None:
         """Reopen the file in a forked process: connections do not survive a fork, and leases stay with the parent."""
         if self._pid != os.getpid() and self.path is not None:
-            self._of_parents.append((self.connection, self._leases))
+            _OF_PARENTS.append((self.connection, self._leases))
             self._connect()
             self._watch()
 

@@ -1,14 +1,22 @@
 """One POST to a URL whose address is checked before connecting.
 
-A host name is resolved once, all its addresses must be allowed, and the connection goes to a checked address. Redirects
-are never followed.
+A host name is resolved once, all its addresses must be allowed, and the connection goes to the first checked address
+that accepts one. One deadline covers all of it, so a receiver that sends a byte now and then is given up. Redirects are
+never followed.
 """
 
+import io
 import ipaddress
+import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import attrs
+
+if TYPE_CHECKING:
+    import socket
 
 TIMEOUT = 5.0  # seconds
 
@@ -30,7 +38,7 @@ class ForbiddenUrl(ValueError):
 class Target:
     """A checked URL."""
 
-    address: str
+    addresses: tuple[str, ...]
     port: int
     host: str  # as named in the URL
     authority: str
@@ -87,7 +95,9 @@ def check_url(
     try:
         # By RFC 6761 such a name is this machine, whatever a resolver says.
         is_local = f".{parts.hostname.rstrip('.')}".endswith(".localhost")
-        addresses = ["127.0.0.1"] if is_local and parts.hostname != "localhost" else resolve(parts.hostname, port)
+        addresses = (
+            ["127.0.0.1", "::1"] if is_local and parts.hostname != "localhost" else resolve(parts.hostname, port)
+        )
     except (OSError, UnicodeError):  # the latter for a label that no name can have
         raise ForbiddenUrl("unknown host") from None
     if not addresses or not (parts.hostname in hosts or {_kind(address) for address in addresses} <= set(reach)):
@@ -100,7 +110,7 @@ def check_url(
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(
-        address=addresses[0],
+        addresses=tuple(dict.fromkeys(addresses)),
         port=port,
         host=parts.hostname,
         authority=parts.netloc,
@@ -127,29 +137,98 @@ def _kind(text: str) -> str:
 
 
 def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float = TIMEOUT) -> PostResult:
-    """Send a body and return the result. A failed connection or a missing response is a result too."""
+    """Send a body and return the result. A failed connection or a missing response is a result too.
+
+    Args:
+        seconds: Time for the connection, the request and its response together.
+    """
     import http.client  # these load TLS, which most sandboxes never need
-    import socket
     import ssl
 
+    until = time.monotonic() + seconds
     try:
-        plain = socket.create_connection((target.address, target.port), timeout=seconds)
+        opened = _connect(target, until)
     except OSError as error:
         return PostResult(status=None, error=_reason(error))
-    connection = http.client.HTTPConnection(target.host, target.port, timeout=seconds)
+    connection = http.client.HTTPConnection(target.host, target.port)
     try:
-        connection.sock = (
-            ssl.create_default_context().wrap_socket(plain, server_hostname=target.host) if target.secure else plain
-        )
+        if target.secure:
+            opened.settimeout(_left(until))
+            opened = ssl.create_default_context().wrap_socket(opened, server_hostname=target.host)
+        connection.sock = _TimedSocket(opened, until)
         connection.request("POST", target.path, body, {"host": target.authority, "connection": "close", **headers})
         answer = connection.getresponse()
-        length = answer.length if answer.length is not None else len(answer.read(_MAX_READ))
+        length = answer.length
+        if length is None:
+            with suppress(OSError, http.client.HTTPException):  # the status counts without the body
+                length = len(answer.read(_MAX_READ))
         return PostResult(status=answer.status, length=length)
     except (OSError, http.client.HTTPException) as error:
         return PostResult(status=None, error=_reason(error))
     finally:
-        plain.close()
         connection.close()
+        opened.close()
+
+
+def _connect(target: Target, until: float) -> "socket.socket":
+    """Connect to the first address that accepts; each has its part of the time that is left."""
+    import socket
+
+    failure: OSError | None = None
+    for index, address in enumerate(target.addresses):
+        share = _left(until) / (len(target.addresses) - index)
+        try:
+            return socket.create_connection((address, target.port), timeout=share)
+        except OSError as error:
+            failure = error
+    raise failure or OSError("no address")
+
+
+def _left(until: float) -> float:
+    """Return the seconds until a deadline.
+
+    Raises:
+        TimeoutError: It has passed.
+    """
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+class _TimedSocket:
+    """A socket for `http.client` whose every step ends at one deadline; timeouts of sockets begin again each time."""
+
+    def __init__(self, sock: "socket.socket", until: float) -> None:
+        self._socket = sock
+        self._until = until
+
+    def sendall(self, data: bytes) -> None:
+        self._socket.settimeout(_left(self._until))
+        self._socket.sendall(data)
+
+    def receive_into(self, buffer: Any) -> int:
+        self._socket.settimeout(_left(self._until))
+        return self._socket.recv_into(buffer)
+
+    def makefile(self, _: str) -> io.BufferedReader:
+        return io.BufferedReader(_TimedReader(self))
+
+    def close(self) -> None:
+        """Leave it open: the response is still to be read."""
+
+
+class _TimedReader(io.RawIOBase):
+    """What a timed socket receives, as a file."""
+
+    def __init__(self, sock: _TimedSocket) -> None:
+        self._timed = sock
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self._timed.receive_into(buffer)
 
 
 def _reason(error: Exception) -> str:

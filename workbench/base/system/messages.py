@@ -13,6 +13,22 @@ BROKEN = frozenset({"refused", "reset", "closed", "lost"})
 """Ways in which a connection ends without a response."""
 
 
+class HeaderDict(dict[str, str]):
+    """Headers by lower-case names, which are looked up ignoring case."""
+
+    __slots__ = ()
+
+    def __getitem__(self, name: str) -> str:
+        return super().__getitem__(name.lower())
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and super().__contains__(name.lower())
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the value of a header, or the default."""
+        return super().get(name.lower(), default)
+
+
 @attrs.frozen(repr=False)
 class Request:
     """A request with its complete body. Header names are lower-case, or looked up ignoring case."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from workbench.base.errors import visible
+from workbench.base.errors import Problem, UsageError, visible
 from workbench.base.system.limits import LimitExceeded, Limits, read_bytes
 from workbench.base.text import NotText, decode
 
@@ -36,6 +36,24 @@ def load(path: Path) -> dict[str, Any]:
         NotToml: See `loads`.
     """
     return loads(read_text(path))
+
+
+def read(path: Path, of: str) -> dict[str, Any]:
+    """Read a TOML file that a person named in an argument.
+
+    Args:
+        of: Name of the argument, for messages.
+
+    Raises:
+        UsageError: The file cannot be read, or is not TOML.
+    """
+    try:
+        return load(path)
+    except OSError as error:
+        text = f"cannot be read: {visible(path.name, 60)} ({error.strerror})"
+    except ValueError as error:
+        text = f"is not TOML: {visible(path.name, 60)} ({visible(str(error), 200)})"
+    raise UsageError([Problem(of, "file", text)])
 
 
 def read_text(path: Path) -> str:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from workbench import __version__
-from workbench.base.errors import Problem, UsageError, advise, hide_arguments, hide_arguments_of_methods
+from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
+from workbench.base.errors import Problem, UsageError, advise
 from workbench.client.calls.base_url import base_url as read_base_url
 from workbench.client.calls.building import from_wire
 from workbench.client.calls.exchange import IDEMPOTENCY, RESPONSES
@@ -115,6 +116,7 @@ class BaseClient(Operations, ABC):
             idempotency_header=idempotency_header,
             journal=journal,
             http=http,
+            ca_file=ca_file,
         )
         if problems:
             raise UsageError(problems, of=type(self).__name__)
@@ -125,6 +127,7 @@ class BaseClient(Operations, ABC):
         self._given = transport
         self._connections = Connections(self._transport)
         self._http = HttpOptions(**(http or {}))
+        self._proxy = None if transport is not None else self._http.proxy_for(self._url.scheme, self._url.host)
         if transport is None and not self._url.local and (variable := unused_proxy(self._http)):
             advise(f"{variable} is set, and not used; http={{'trust_env': True}} uses it")
         self._ca_file = None if ca_file is None else str(ca_file)
@@ -312,7 +315,7 @@ class BaseClient(Operations, ABC):
             "environment": self.environment,
             "key_fingerprint": self._key.fingerprint,
             "transport": "network" if self._given is None else type(self._given).__name__,
-            "proxies_and_netrc": "proxy used" if self._http.proxy_for(self._url.scheme, self._url.host) else "not used",
+            "proxies_and_netrc": "proxy used" if self._proxy else "not used",
             "journal": "none" if self._journal is None else self._journal._place,
             "armed": sorted(armed.operations) if armed else [],
             "readonly": os.environ.get("WORKBENCH_READONLY", ""),

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from workbench.base.errors import Problem, UsageError, hide_arguments, visible
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import Problem, UsageError, visible
 from workbench.service.interface.table import PREFIX
 
 

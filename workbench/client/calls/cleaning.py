@@ -34,7 +34,7 @@ class Cleaner:
         text.
         """
         if isinstance(value, str):
-            return self._pattern.sub(DOTS, value) if self._is_near(value) else value
+            return self._text(value) if self._is_near(value) else value
         if isinstance(value, Mapping):
             return JsonObject({self(str(name)): self._member(str(name), inner) for name, inner in value.items()})
         if isinstance(value, list | tuple):
@@ -42,6 +42,14 @@ class Cleaner:
         if isinstance(value, bool | None) or not self._is_near(str(value)) or not self._pattern.search(str(value)):
             return value
         return DOTS
+
+    def _text(self, text: str) -> str:
+        cleaned = self._pattern.sub(DOTS, text)
+        if cleaned.isascii():
+            return cleaned
+        compatible = unicodedata.normalize("NFKC", cleaned)  # as of mathematical digits and letters in circles
+        again = self._pattern.sub(DOTS, compatible)
+        return cleaned if again == compatible else again
 
     def _is_near(self, text: str) -> bool:
         """Return whether a text may repeat a private value; a quick test before the pattern, which takes 50 ms to

@@ -8,7 +8,8 @@ from typing import Any, Self, TypeVar
 
 import attrs
 
-from workbench.base.errors import InvalidArguments, NotSent, Problem, UsageError, advise, hide_arguments
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import InvalidArguments, NotSent, Problem, UsageError, advise
 from workbench.base.schema.walk import UnknownMember, build, given
 from workbench.client.calls.base import BaseClient, Connections
 from workbench.client.calls.building import argument_problems
@@ -126,7 +127,7 @@ class _Calls(BaseClient):
         return context
 
     def _options(self) -> dict[str, Any]:
-        return {"http": self._http, "proxy": self._http.proxy_for(self._url.scheme, self._url.host)}
+        return {"http": self._http, "proxy": self._proxy}
 
 
 class Client(_Calls, Sync):
@@ -205,7 +206,7 @@ class AsyncClient(_Calls, Async):
     """Asynchronous client. Each operation of the service is a method to be awaited."""
 
     def _new_transport(self) -> Any:
-        return network().async_transport(self._ssl_context(), **self._options())
+        return network().AsyncTransport(self._ssl_context(), **self._options())
 
     _run = hide_arguments(_Calls._call)
 

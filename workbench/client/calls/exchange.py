@@ -350,6 +350,8 @@ class Exchange:
     def again(self, outcome: Broken | Response) -> float:
         """Return the delay before the next attempt, if attempts and shared budget allow one."""
         timeout = isinstance(outcome, Broken) and outcome.timeout
+        if isinstance(outcome, Broken) and outcome.final:
+            self.give_up(outcome)
         if self.tries >= self.context.attempts or not self.context.budget.spend(timeout=timeout):
             self.give_up(outcome)
         return delay(self.tries, self.context.clock.random())
@@ -381,36 +383,38 @@ class Exchange:
             return self.limited(response)
         if 300 <= status < 400:
             self.redirected(response)
-        if 400 <= status < 500 and status != 408:
+        is_final = status != 408 and (effect or status != 425)
+        if 400 <= status < 500 and is_final:
             self.refused(response)
         if effect:
+            self.pause_as_asked(response)
             self.outcome_unknown(f"answered with {status}", response)
-        pause = self.again(response)
-        return self.asked_pause(response) or pause
+        return self.again_as_asked(response)
 
     def limited(self, response: Response) -> float:
         """Return the delay after a 429: for reads as requested, for calls with an effect only if the caller allowed
         it.
         """
         self.context.on_rate_limit()
-        clock, asked = self.context.clock, self.asked_pause(response)
-        if asked is None:  # longer than is waited for
+        if self.operation.effect and "resend" not in self.allowing:
+            self.pause_as_asked(response)
             self.refused(response)
-        until = clock.monotonic() + asked
-        if asked > 0:
-            self.context.pace.pause(until)  # for all threads
-        may = not self.operation.effect or "resend" in self.allowing
-        if not may or until > self.deadline:
+        return self.again_as_asked(response)
+
+    def again_as_asked(self, response: Response) -> float:
+        """Return the delay before the next attempt: 0 after a pause that the service asked for."""
+        asked = self.pause_as_asked(response)
+        if asked > LONGEST_WAIT or self.context.clock.monotonic() + asked > self.deadline:
             self.refused(response)
         pause = self.again(response)
-        return 0.0 if asked > 0 else pause  # the pace makes every call wait for the time that was given, this one too
+        return 0.0 if asked else pause
 
-    def asked_pause(self, response: Response) -> float | None:
-        """Return the seconds of a Retry-After header: 0 if there is none, None if it is invalid or too long to wait."""
-        if "retry-after" not in response.headers:
-            return 0.0
-        asked = retry_after(response.headers, self.context.clock.now())
-        return asked if asked is not None and 0 < asked <= LONGEST_WAIT else None
+    def pause_as_asked(self, response: Response) -> float:
+        """Make all threads wait as Retry-After asks, unless it is too long; return its seconds, 0 if there is none."""
+        asked = retry_after(response.headers, self.context.clock.now()) or 0.0
+        if 0 < asked <= LONGEST_WAIT:
+            self.context.pace.pause(self.context.clock.monotonic() + asked)
+        return asked
 
     def redirected(self, response: Response) -> NoReturn:
         """Raise an error for a redirect, which is never followed because the key would be sent along."""

@@ -8,16 +8,8 @@ from typing import Any
 
 import attrs
 
-from workbench.base.errors import (
-    DuplicateSuspected,
-    NotArmed,
-    Problem,
-    UsageError,
-    WrongEnvironment,
-    advise,
-    hide_arguments_of_methods,
-    visible,
-)
+from workbench.base.arguments import hide_arguments_of_methods
+from workbench.base.errors import DuplicateSuspected, NotArmed, Problem, UsageError, WrongEnvironment, advise, visible
 from workbench.base.remedies import Remedy
 from workbench.base.schema.fields import SECRET
 from workbench.base.schema.walk import Member, values

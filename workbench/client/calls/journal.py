@@ -21,15 +21,8 @@ from weakref import WeakValueDictionary
 import attrs
 import orjson
 
-from workbench.base.errors import (
-    CannotRecord,
-    InvalidRequest,
-    UnusableFile,
-    UsageError,
-    hide_arguments_of_methods,
-    not_allowed,
-    visible,
-)
+from workbench.base.arguments import hide_arguments_of_methods
+from workbench.base.errors import CannotRecord, InvalidRequest, UnusableFile, UsageError, not_allowed, visible
 from workbench.base.schema.masks import masked
 from workbench.base.schema.walk import is_record
 from workbench.base.system.database import Database

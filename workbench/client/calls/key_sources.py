@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from workbench.base.errors import InvalidProfile, Problem, hide_arguments
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import InvalidProfile, Problem
 from workbench.base.system.progress import ipython_shell
 from workbench.client.calls.keys import APPLICATION, Key, key_problem
 from workbench.client.calls.options import Profile

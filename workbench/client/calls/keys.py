@@ -13,16 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from workbench.base.errors import (
-    LOG,
-    CannotRecord,
-    InvalidProfile,
-    Problem,
-    UsageError,
-    WorkbenchError,
-    advise,
-    hide_arguments,
-)
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import LOG, CannotRecord, InvalidProfile, Problem, UsageError, WorkbenchError, advise
 from workbench.base.system.files import make_folder, sync_folder
 from workbench.base.system.progress import ipython_shell
 

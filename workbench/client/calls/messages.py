@@ -76,6 +76,7 @@ class Broken:
     left: bool = attrs.field(kw_only=True)
     timeout: bool = attrs.field(default=False, kw_only=True)
     too_large: bool = attrs.field(default=False, kw_only=True)
+    final: bool = attrs.field(default=False, kw_only=True)  # whether another attempt would end in the same way
     cause: Exception | None = attrs.field(default=None, kw_only=True)
 
     def __repr__(self) -> str:

@@ -5,63 +5,52 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 import attrs
 
+from workbench.base.arguments import Fits, argument_problem
 from workbench.base.errors import Problem, unknown_name, visible
 from workbench.base.schema.walk import members, records, snake
 from workbench.client.calls.base_url import base_url_or_problem
 from workbench.client.calls.guards import Limits
 from workbench.client.calls.journal import Journal
+from workbench.client.calls.proxies import Proxy, environment_proxy, proxy_problem, read_proxy
 from workbench.service.interface.convert import placeholders
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import KEY_HEADER, OPERATIONS
 
-Rule = Mapping[str, Any]
-"""Rule for a value, as a function and as text; stored in the metadata of a field."""
-
-
-def _rule(fits: Callable[[Any], object], message: str) -> Rule:
-    return {"fits": fits, "words": message}
-
-
-_TEXT = _rule(lambda value: isinstance(value, str) and value, "must be text")
-_FLAG = _rule(lambda value: isinstance(value, bool), "must be true or false")
-_TABLE = _rule(lambda value: isinstance(value, dict), "must be a table")
-_RATE = _rule(lambda value: _is_number(value), "must be a number above 0")
-_COUNT = _rule(lambda value: type(value) is int and value >= 0, "must be a whole number")
-_SECONDS = _rule(
+_TABLE = Fits(lambda value: isinstance(value, dict), "must be a table")
+_RATE = Fits(lambda value: _is_number(value), "must be a number above 0")
+_COUNT = Fits(lambda value: type(value) is int and value >= 0, "must be a whole number")
+_SECONDS = Fits(
     lambda value: _is_number(value) and value <= 600, "must be a number of seconds, more than 0 and at most 600"
 )
-_ADDRESSES = _rule(
-    lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
-    "must be a list of addresses",
+_ADDRESSES = Fits(lambda value: _is_list(value), "must be a list of addresses")
+_COMMAND = Fits(lambda value: _is_list(value) and value != [], "must be a list of texts: a program and its arguments")
+_POSITIVE = Fits(lambda value: type(value) is int and value > 0, "must be a whole number above 0")
+_TEXT = Fits(lambda value: isinstance(value, str) and value, "must be text")
+_FILE = Fits(lambda value: isinstance(value, str | Path) and Path(value).is_file(), "must be the path of a file")
+_PROXY = Fits(
+    lambda value: proxy_problem(value) is None,
+    "must be the address of an HTTP proxy, as http://proxy.example.com:3128; SOCKS is not supported",
 )
-_COMMAND = _rule(
-    lambda value: isinstance(value, list) and value != [] and all(isinstance(item, str) for item in value),
-    "must be a list of texts: a program and its arguments",
-)
-_POSITIVE = _rule(lambda value: type(value) is int and value > 0, "must be a whole number above 0")
-_FILE = _rule(lambda value: isinstance(value, str | Path) and Path(value).is_file(), "must be the path of a file")
-_FUNCTION = _rule(callable, "must be a function")
-_URL = _rule(
-    lambda value: isinstance(value, str) and value.startswith(("http://", "https://")),
-    "must be a URL, as http://proxy.example.com:3128",
-)
-_HTTP2 = _rule(
+_HTTP2 = Fits(
     lambda value: value is False or (value is True and importlib.util.find_spec("h2") is not None),
     "must be true or false, and needs the package h2; run: pip install h2",
 )
-LIMITS: Mapping[str, Rule] = {
-    "reads_per_second": _RATE, "writes_per_second": _RATE, "amount": _COUNT, "native_amount": _COUNT, "rows": _COUNT,
-    "sum": _COUNT, "recipients": _ADDRESSES,
-}  # fmt: skip
+LIMITS: Mapping[str, Any] = {
+    **dict.fromkeys(("reads_per_second", "writes_per_second"), Annotated[float, _RATE]),
+    **dict.fromkeys(("amount", "native_amount", "rows", "sum"), Annotated[int, _COUNT]),
+    "recipients": Annotated[list[str], _ADDRESSES],
+}
+"""Annotations of the limits in a file."""
 
 
-def rules_of(cls: type[Any]) -> Mapping[str, Rule]:
-    """Return the rules of a class's fields by field name."""
-    return {field.name: field.metadata for field in attrs.fields(cls) if field.metadata}
+def rules_of(cls: type[Any]) -> Mapping[str, Any]:
+    """Return the annotations of a class's fields that have defaults, by field name."""
+    hints = get_type_hints(cls, include_extras=True)
+    return {field.name: hints[field.name] for field in attrs.fields(cls) if field.default is not attrs.NOTHING}
 
 
 @attrs.frozen(kw_only=True)
@@ -70,7 +59,7 @@ class HttpOptions:
 
     Attributes:
         trust_env: Use HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR of the environment.
-        proxy: URL of a proxy, such as "http://proxy.example.com:3128"; TLS is tunneled through it.
+        proxy: Address of an HTTP proxy, such as "http://proxy.example.com:3128"; TLS is tunneled through it.
         http2: Offer HTTP/2; requires the package h2.
         max_connections: Maximum number of connections.
         max_keepalive_connections: Maximum number of idle connections.
@@ -83,29 +72,24 @@ class HttpOptions:
         on_response: Called with each `httpx.Response` before its body is read.
     """
 
-    trust_env: bool = attrs.field(default=False, metadata=_FLAG)
-    proxy: str | None = attrs.field(default=None, repr=False, metadata=_URL)  # may hold a password
-    http2: bool = attrs.field(default=False, metadata=_HTTP2)
-    max_connections: int = attrs.field(default=100, metadata=_POSITIVE)
-    max_keepalive_connections: int = attrs.field(default=20, metadata=_POSITIVE)
-    keepalive_expiry: float = attrs.field(default=5.0, metadata=_SECONDS)
-    connect_timeout: float | None = attrs.field(default=None, metadata=_SECONDS)
-    retries: int = attrs.field(default=2, metadata=_COUNT)
-    client_cert_file: str | None = attrs.field(default=None, metadata=_FILE)
-    client_key_file: str | None = attrs.field(default=None, metadata=_FILE)
-    on_request: Callable[[Any], object] | None = attrs.field(default=None, metadata=_FUNCTION)
-    on_response: Callable[[Any], object] | None = attrs.field(default=None, metadata=_FUNCTION)
+    trust_env: bool = False
+    proxy: Annotated[str | None, _PROXY] = attrs.field(default=None, repr=False)  # may hold a password
+    http2: Annotated[bool, _HTTP2] = False
+    max_connections: Annotated[int, _POSITIVE] = 100
+    max_keepalive_connections: Annotated[int, _POSITIVE] = 20
+    keepalive_expiry: Annotated[float, _SECONDS] = 5.0
+    connect_timeout: Annotated[float | None, _SECONDS] = None
+    retries: Annotated[int, _COUNT] = 2
+    client_cert_file: Annotated[str | None, _FILE] = None
+    client_key_file: Annotated[str | None, _FILE] = None
+    on_request: Callable[[Any], object] | None = None
+    on_response: Callable[[Any], object] | None = None
 
-    def proxy_for(self, scheme: str, host: str) -> str | None:
-        """Return the URL of the proxy for a host; None if its connections are direct."""
-        if self.proxy is not None or not self.trust_env:
-            return self.proxy
-        from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
-
-        proxies = getproxies_environment()
-        if proxy_bypass_environment(host, proxies):
-            return None
-        return proxies.get(scheme) or proxies.get("all")
+    def proxy_for(self, scheme: str, host: str) -> Proxy | None:
+        """Return the proxy for a host; None if its connections are direct."""
+        if self.proxy is not None:
+            return read_proxy(self.proxy, "http.proxy")
+        return environment_proxy(scheme, host) if self.trust_env else None
 
 
 @attrs.frozen(kw_only=True)
@@ -113,35 +97,37 @@ class Profile:
     """Connection settings of one service, from the profiles file."""
 
     name: str
-    base_url: str | None = attrs.field(default=None, metadata=_TEXT)
-    environment: str = attrs.field(default="sandbox", metadata=_TEXT)
-    timeout: float = attrs.field(default=30.0, metadata=_SECONDS)
-    ca_file: str | None = attrs.field(default=None, metadata=_TEXT)
-    journal: str | None = attrs.field(default=None, metadata=_TEXT)
-    key_variable: str | None = attrs.field(default=None, metadata=_TEXT)
-    forget_key_variable: bool = attrs.field(default=False, metadata=_FLAG)
-    key_command: Sequence[str] | None = attrs.field(default=None, metadata=_COMMAND)
-    idempotency_header: str | None = attrs.field(default=None, metadata=_TEXT)
-    wire_names: Mapping[str, str] = attrs.field(factory=dict, metadata=_TABLE)
-    sandbox: Mapping[str, Any] = attrs.field(factory=dict, metadata=_TABLE)
-    limits: Limits = attrs.field(factory=Limits, metadata=_TABLE)
-    http: Mapping[str, Any] = attrs.field(factory=dict, repr=False, metadata=_TABLE)
+    base_url: Annotated[str | None, _TEXT] = None
+    environment: Annotated[str, _TEXT] = "sandbox"
+    timeout: Annotated[float, _SECONDS] = 30.0
+    ca_file: Annotated[str | None, _TEXT] = None
+    journal: Annotated[str | None, _TEXT] = None
+    key_variable: Annotated[str | None, _TEXT] = None
+    forget_key_variable: bool = False
+    key_command: Annotated[Sequence[str] | None, _COMMAND] = None
+    idempotency_header: Annotated[str | None, _TEXT] = None
+    wire_names: Annotated[Mapping[str, str], _TABLE] = attrs.field(factory=dict)
+    sandbox: Annotated[Mapping[str, Any], _TABLE] = attrs.field(factory=dict)
+    limits: Annotated[Limits, _TABLE] = attrs.field(factory=Limits)
+    http: Annotated[Mapping[str, Any], _TABLE] = attrs.field(factory=dict, repr=False)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
-def checked(table: Mapping[str, Any], rules: Mapping[str, Rule], where: str, problems: list[Problem]) -> dict[str, Any]:
+def _is_list(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def checked(table: Mapping[str, Any], rules: Mapping[str, Any], where: str, problems: list[Problem]) -> dict[str, Any]:
     """Return the valid members of a table; append problems of the others to `problems`."""
     right = {}
     for key, value in table.items():
-        rule = rules.get(key)
-        if rule is None:
-            text = f"is not known; there are {', '.join(rules)}"
-            problems.append(Problem(where + visible(str(key), 60), "unknown", text))
-        elif not rule["fits"](value):
-            problems.append(Problem(where + key, "type", rule["words"]))
+        if key not in rules:
+            problems.append(attrs.evolve(unknown_name(key, rules, "known"), path=where + visible(str(key), 60)))
+        elif problem := argument_problem(where + key, value, rules[key]):
+            problems.append(problem)
         else:
             right[key] = value
     return right
@@ -165,6 +151,7 @@ def client_problems(
     idempotency_header: object = None,
     journal: object = None,
     http: object = None,
+    ca_file: object = None,
     **_: object,
 ) -> list[Problem]:
     """Return all problems of a client's arguments; omitted arguments are valid."""
@@ -179,6 +166,8 @@ def client_problems(
         problems.append(Problem("limits", "type", "must be Limits(…), as Limits(amount=100_000)"))
     if idempotency_header is not None and (wrong := header_problem(idempotency_header)):
         problems.append(Problem("idempotency_header", "header", wrong))
+    if ca_file is not None and (problem := argument_problem("ca_file", ca_file, Annotated[str, _FILE])):
+        problems.append(problem)
     if isinstance(http, Mapping):
         checked(http, rules_of(HttpOptions), "http.", problems)
     elif http is not None:

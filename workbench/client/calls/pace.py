@@ -50,7 +50,7 @@ def delay(tries: int, fraction: float) -> float:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Parse a Retry-After header, in seconds or as a date relative to `Date`; None if missing or invalid.
+    """Parse a Retry-After header, in seconds or as a date relative to `Date`; None if missing, unreadable or 0.
 
     assumed: rate_limits
     """
@@ -59,9 +59,11 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
         return None
     text = value.strip()
     if text.isascii() and text.replace(".", "", 1).isdigit():
-        return float(text)
-    when = http_date(text)
-    return None if when is None else when - (http_date(headers.get("date")) or now.timestamp())
+        seconds = float(text)
+    else:
+        when = http_date(text) or 0.0
+        seconds = when - (http_date(headers.get("date")) or now.timestamp())
+    return seconds if seconds > 0 else None
 
 
 def http_date(text: str | None) -> float | None:

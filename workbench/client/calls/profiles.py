@@ -20,7 +20,8 @@ from typing import Any
 
 import attrs
 
-from workbench.base.errors import InvalidProfile, Problem, hide_arguments, visible
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import InvalidProfile, Problem, visible
 from workbench.client.calls.base_url import BaseUrl, base_url, base_url_or_problem
 from workbench.client.calls.guards import Limits
 from workbench.client.calls.journal import Journal

@@ -75,17 +75,21 @@ def findings(
 _SEGMENT = re.compile(r"(?!\.+$)[A-Za-z0-9._~:@!$&'()*+,=-]{1,100}")
 
 
+_MISSING = frozenset({"nan", "nat", "na", "n/a", "none", "null", "nil", "undefined"})
+"""Texts that programs write for a missing value, in lower case."""
+
+
 def path_problems(operation: Operation[..., Any], request: object) -> tuple[Problem, ...]:
-    """Return the arguments that do not fit into one path segment, whatever their own rules allow."""
-    return tuple(
-        Problem(
-            wire,
-            "path",
-            "must be one segment of a path: 1 to 100 printable ASCII characters without / ? # % and not dots alone",
-        )
-        for name, wire in _in_path(operation)
-        if not (isinstance(value := getattr(request, name), str) and _SEGMENT.fullmatch(value))
-    )
+    """Return the arguments that do not fit into one path segment, or stand for a missing value."""
+    form = "must be one segment of a path: 1 to 100 printable ASCII characters without / ? # % and not dots alone"
+    problems = []
+    for name, wire in _in_path(operation):
+        value = getattr(request, name)
+        if isinstance(value, str) and value.strip().lower() in _MISSING:
+            problems.append(Problem(wire, "required", f"is empty: {value.strip()} stands for a missing value"))
+        elif not (isinstance(value, str) and _SEGMENT.fullmatch(value)):
+            problems.append(Problem(wire, "path", form))
+    return tuple(problems)
 
 
 @cache

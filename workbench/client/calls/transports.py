@@ -1,16 +1,17 @@
 """Network layer of the clients, imported by the first call. Only this file imports httpx and httpcore.
 
-httpcore connections are used as httpx transports, with deadlines and a trace of the request's progress. Redirects,
-environment variables, cookies and logged queries are never used.
+httpx's transports get pools of httpcore with deadlines, and trace the request's progress. Redirects, environment
+variables, cookies and logged queries are never used.
 """
 
 import asyncio
+import re
 import ssl
 import time
+import weakref
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import lru_cache
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import attrs
@@ -20,6 +21,7 @@ import httpx
 from workbench.base.errors import visible
 from workbench.client.calls.messages import CAP, WRITTEN, Broken, Request, Response
 from workbench.client.calls.options import HttpOptions
+from workbench.client.calls.proxies import Proxy
 
 
 class Trace:
@@ -67,11 +69,12 @@ def _left(timeout: float | None) -> float | None:
 
 
 class TimelyStream(httpcore.NetworkStream):
-    """A stream whose every step ends at the call's deadline."""
+    """A stream whose every step ends at the call's deadline. `opened` holds it until it is closed."""
 
-    def __init__(self, inner: httpcore.NetworkStream) -> None:
-        self._inner = inner
-        self.close, self.get_extra_info = inner.close, inner.get_extra_info  # type: ignore[method-assign]
+    def __init__(self, inner: httpcore.NetworkStream, opened: "set[TimelyStream]") -> None:
+        self._inner, self._opened = inner, opened
+        self.get_extra_info = inner.get_extra_info  # type: ignore[method-assign]
+        opened.add(self)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         return self._inner.read(max_bytes, _left(timeout))
@@ -79,10 +82,15 @@ class TimelyStream(httpcore.NetworkStream):
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._inner.write(buffer, _left(timeout))
 
+    def close(self) -> None:
+        self._opened.discard(self)
+        self._inner.close()
+
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        return TimelyStream(self._inner.start_tls(ssl_context, server_hostname, _left(timeout)))
+        self._opened.discard(self)  # the stream within has its socket, or has closed it
+        return TimelyStream(self._inner.start_tls(ssl_context, server_hostname, _left(timeout)), self._opened)
 
 
 class TimelyBackend(httpcore.SyncBackend):
@@ -91,55 +99,66 @@ class TimelyBackend(httpcore.SyncBackend):
     httpx applies timeouts to each read, so a server that sends single bytes would never time out.
     """
 
+    def __init__(self) -> None:
+        self.opened: set[TimelyStream] = set()
+
     def connect_tcp(
         self, host: str, port: int, timeout: float | None = None, *args: Any, **how: Any
     ) -> httpcore.NetworkStream:
         """Open a stream."""
-        return TimelyStream(super().connect_tcp(host, port, _left(timeout), *args, **how))
+        return TimelyStream(super().connect_tcp(host, port, _left(timeout), *args, **how), self.opened)
 
 
-def _through(proxy: str) -> dict[str, Any]:
-    """Return the proxy arguments, with user and password removed from the URL."""
-    through = httpx.Proxy(proxy)
-    return {"proxy_url": str(through.url), "proxy_auth": through.raw_auth}
+def _close_all(opened: set[TimelyStream]) -> None:
+    """Close streams without the pool, whose lock a thread may have held when the process forked."""
+    while opened:
+        opened.pop().close()
 
 
-def _for_httpcore(request: httpx.Request) -> httpcore.Request:
-    url = request.url
-    return httpcore.Request(
-        request.method,
-        httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
-        headers=request.headers.raw,
-        content=request.stream,
-        extensions=request.extensions,
-    )
+def _pool_options(context: ssl.SSLContext, http: HttpOptions, proxy: Proxy | None) -> dict[str, Any]:
+    options = {"ssl_context": context, "http2": http.http2, "keepalive_expiry": http.keepalive_expiry}
+    return options if proxy is None else {**options, "proxy_url": proxy.url, "proxy_auth": proxy.auth}
 
 
-class TimelyTransport:
-    """Transport over httpcore connections that raises httpcore's errors."""
+def _limits(http: HttpOptions) -> dict[str, int]:
+    return {"max_connections": http.max_connections, "max_keepalive_connections": http.max_keepalive_connections}
 
-    def __init__(self, ssl_context: ssl.SSLContext, http: HttpOptions, proxy: str | None) -> None:
-        options: dict[str, Any] = {
-            "ssl_context": ssl_context,
-            "max_connections": http.max_connections,
-            "http2": http.http2,
-            "max_keepalive_connections": http.max_keepalive_connections,
-            "keepalive_expiry": http.keepalive_expiry,
-            "network_backend": TimelyBackend(),
-        }
-        if proxy is None:
-            self._pool = httpcore.ConnectionPool(**options)
-        else:
-            self._pool = httpcore.HTTPProxy(**_through(proxy), **options)
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request and return the response with its body unread."""
-        answer = self._pool.handle_request(_for_httpcore(request))
-        return httpx.Response(answer.status, headers=answer.headers, stream=answer.stream)  # type: ignore[arg-type]
+class TimelyTransport(httpx.HTTPTransport):
+    """Connections of a synchronous client, closed when it is dropped.
 
-    def close(self) -> None:
-        """Close all connections."""
-        self._pool.close()
+    Only the pool differs from httpx's, so tools that replace httpx's transport see the calls.
+    """
+
+    def __init__(self, context: ssl.SSLContext, http: HttpOptions, proxy: Proxy | None) -> None:
+        backend = TimelyBackend()
+        options = {**_pool_options(context, http, proxy), **_limits(http), "network_backend": backend}
+        self._pool = httpcore.ConnectionPool(**options) if proxy is None else httpcore.HTTPProxy(**options)
+        weakref.finalize(self, _close_all, backend.opened)
+
+
+class AsyncTransport(httpx.AsyncHTTPTransport):
+    """Connections of an asynchronous client, closed in their event loop when it is dropped or the loop ends."""
+
+    def __init__(self, context: ssl.SSLContext, http: HttpOptions, proxy: Proxy | None) -> None:
+        options = {**_pool_options(context, http, proxy), **_limits(http)}
+        self._pool = httpcore.AsyncConnectionPool(**options) if proxy is None else httpcore.AsyncHTTPProxy(**options)
+        _closed_with(self, self._pool)
+
+
+async def _lifetime(pool: Any) -> AsyncGenerator[None, None]:
+    """Close a pool when this generator is dropped, or its event loop ends: the loop runs what is left of it then."""
+    try:
+        yield
+    finally:
+        await pool.aclose()
+
+
+def _closed_with(owner: object, pool: Any) -> None:
+    held = [_lifetime(pool)]
+    with suppress(StopIteration):
+        anext(held[0]).send(None)  # from here on the running loop knows of it
+    weakref.finalize(owner, held.clear).atexit = False  # at exit no loop runs
 
 
 @attrs.frozen
@@ -157,7 +176,7 @@ _FAILURES: Mapping[str, _Met] = {
     "PoolTimeout": _Met("no free connection in time", sent=False, harmless=True),
     "LocalProtocolError": _Met("the request cannot be written", sent=False),
     "UnsupportedProtocol": _Met(sent=False),
-    "ProxyError": _Met(sent=False),
+    "ProxyError": _Met("the proxy failed", sent=False),
     "ReadTimeout": _Met("no answer in time", harmless=True),
     "WriteTimeout": _Met("not written in time", harmless=True),
     "RemoteProtocolError": _Met("the connection ended before the end of the answer"),
@@ -172,18 +191,17 @@ _ERRORS = (
 _FOREVER = float("inf")
 
 
-@lru_cache(16)
-def _url(base: str) -> httpx.URL:
-    return httpx.URL(base)
-
-
 def _broken(failure: Exception, outgoing: Request) -> Broken:
     name = next((cls.__name__ for cls in type(failure).__mro__ if cls.__name__ in _FAILURES), "")
     met = _FAILURES.get(name, _Met())
     text = outgoing.clean(str(failure))
     message = f"{met.words}: {visible(text, 200)}" if name == "ConnectError" and text else met.words
+    if name == "ProxyError" and (status := re.match(r"\d{3}\b", text)):
+        advice = ": check its user and password" if status[0] == "407" else ""
+        message = f"the proxy answered {status[0]}{advice}"
     return Broken(
         message,
+        final=name == "ProxyError",  # its user is locked by more of the same
         left=not outgoing.surely_not_sent if met.sent else outgoing.phase >= WRITTEN,
         timeout="Timeout" in name,
         cause=getattr(httpx, name)(text) if met.harmless else None,  # the caught one holds the request with its key
@@ -310,15 +328,9 @@ def _wired(
         seconds.until = time.monotonic() + left
     connect = seconds if http.connect_timeout is None else max(min(left, http.connect_timeout), 0.001)
     extensions: dict[str, Any] = {"timeout": {"connect": connect, "read": seconds, "write": seconds, "pool": seconds}}
-    if outgoing.traced and not (http.on_request or http.proxy or http.trust_env):
-        # read once, since httpx takes long to; a hook reads the URL, and a proxy gets another target
-        url = _url(base)
-        extensions["target"] = url.raw_path.rstrip(b"/") + outgoing.target.encode()
-    else:
-        url = httpx.URL(base + outgoing.target)
     request = httpx.Request(
         outgoing.operation.method,
-        url,
+        base + outgoing.target,
         headers=outgoing.headers if http.on_request else [*outgoing.headers, key],
         stream=httpx.ByteStream(outgoing.body or b""),
         extensions=extensions,
@@ -329,57 +341,66 @@ def _wired(
     return request, left
 
 
-def async_transport(context: ssl.SSLContext, http: HttpOptions, proxy: str | None) -> httpx.AsyncHTTPTransport:
-    """Return connections of an asynchronous client."""
-    limits = httpx.Limits(
-        max_connections=http.max_connections,
-        max_keepalive_connections=http.max_keepalive_connections,
-        keepalive_expiry=http.keepalive_expiry,
+def _for_httpcore(request: httpx.Request) -> httpcore.Request:
+    url = request.url
+    return httpcore.Request(
+        request.method,
+        httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+        headers=request.headers.raw,
+        content=request.stream,
+        extensions=request.extensions,
     )
-    return httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=limits, http2=http.http2, proxy=proxy)
 
 
 class SeparateConnections(httpx.AsyncBaseTransport):
     """Transport with one connection per request in flight; a shared pool scans all connections for each request."""
 
-    def __init__(self, context: ssl.SSLContext, http: HttpOptions, proxy: str | None) -> None:
-        self._options: dict[str, Any] = {
-            "ssl_context": context,
-            "http2": http.http2,
-            "keepalive_expiry": http.keepalive_expiry,
-        }
-        self._proxy = proxy
-        self._idle: list[Any] = []
-        self._open: set[Any] = set()
+    def __init__(self, context: ssl.SSLContext, http: HttpOptions, proxy: Proxy | None) -> None:
+        self._options = _pool_options(context, http, proxy)
+        self._is_direct = proxy is None
+        self._connections = _Separate()
+        _closed_with(self, self._connections)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send through the most recently used idle connection, or a new one."""
         wired = _for_httpcore(request)
-        while self._idle:
-            connection = self._idle.pop()
-            if self._proxy is not None or not (connection.is_closed() or connection.has_expired()):
+        idle, opened = self._connections.idle, self._connections.opened
+        while idle:
+            connection = idle.pop()
+            if not (self._is_direct and (connection.is_closed() or connection.has_expired())):
                 break
-            self._open.discard(connection)
+            opened.discard(connection)
             await connection.aclose()
         else:
             connection = self._connection(wired.url.origin)
-            self._open.add(connection)
+            opened.add(connection)
         try:
             answer = await connection.handle_async_request(wired)
         except BaseException:
-            self._idle.append(connection)
+            idle.append(connection)
             raise
-        stream = _Stream(answer.stream, lambda: self._idle.append(connection))
+        stream = _Stream(answer.stream, lambda: idle.append(connection))
         return httpx.Response(answer.status, headers=answer.headers, stream=stream)
 
     def _connection(self, origin: httpcore.Origin) -> Any:
-        if self._proxy is None:
+        if self._is_direct:
             return httpcore.AsyncHTTPConnection(origin, **self._options)
-        return httpcore.AsyncHTTPProxy(**_through(self._proxy), **self._options)
+        return httpcore.AsyncHTTPProxy(**self._options)
 
     async def aclose(self) -> None:
-        for connection in self._open:
-            await connection.aclose()
+        await self._connections.aclose()
+
+
+class _Separate:
+    """Open connections, and those of them that are idle."""
+
+    def __init__(self) -> None:
+        self.idle: list[Any] = []
+        self.opened: set[Any] = set()
+
+    async def aclose(self) -> None:
+        while self.opened:
+            await self.opened.pop().aclose()
 
 
 class _Stream(httpx.AsyncByteStream):

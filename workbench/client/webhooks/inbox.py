@@ -22,16 +22,8 @@ from typing import Any, Concatenate, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 
-from workbench.base.errors import (
-    EventTimeout,
-    InvalidWebhook,
-    UnusableFile,
-    UsageError,
-    hide_arguments,
-    hide_arguments_of_methods,
-    unknown_name,
-    visible,
-)
+from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
+from workbench.base.errors import EventTimeout, InvalidWebhook, UnusableFile, UsageError, unknown_name, visible
 from workbench.base.system.messages import LOOPBACK
 from workbench.client.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
 from workbench.client.webhooks.store import Conflict, Receipt, Store, StoredEvent, UnreadableDelivery

@@ -20,9 +20,17 @@ import attrs
 from workbench.base.errors import InvalidWebhook, Problem, UsageError, not_allowed, unknown_name
 from workbench.base.schema import strict_json
 from workbench.base.schema.walk import build, change, get_path, given, is_record, members
+from workbench.base.system.messages import HeaderDict
 from workbench.service.interface.convert import Unreadable, converter
-from workbench.service.interface.events import EVENT_KINDS, MINIMUM_DEPOSIT, AnyEvent, Event, MicroDepositReceived
-from workbench.service.interface.examples import TIME, example
+from workbench.service.interface.events import (
+    EVENT_KINDS,
+    MINIMUM_DEPOSIT,
+    AnyEvent,
+    Event,
+    MicroDepositReceived,
+    UserUpdated,
+)
+from workbench.service.interface.examples import TIME, event_body
 
 SIGNATURE = "signature"
 SECONDARY = "secondary-signature"
@@ -136,8 +144,8 @@ def state_digest(event: Event) -> bytes:
 
 
 def check_kind(kind: str | None, of: str) -> None:
-    """Raise UsageError for an unknown kind of event; a pattern such as `card.*` also matches undocumented kinds."""
-    if kind is not None and kind not in EVENT_KINDS and "*" not in str(kind):
+    """Raise UsageError for a kind or pattern that no documented event has; `*` matches undocumented kinds too."""
+    if kind is not None and not any(fnmatchcase(known, str(kind)) for known in EVENT_KINDS):
         raise UsageError([not_allowed("kind", kind, (*EVENT_KINDS, "a pattern such as card.*"))], of=of)
 
 
@@ -197,7 +205,7 @@ def sample(
         key: Key to sign with.
         event_id: Id of the envelope (default: a new id for each sample).
         version: Version of the payload (default: the documented one).
-        event_received_at: Time of the event.
+        event_received_at: Time of the event (default: that of the examples, if the kind has one).
         overrides: Members of the body by attribute name, such as `application_status="denied"`; nested ones: mappings.
 
     Raises:
@@ -215,6 +223,9 @@ def sample(
             raise UsageError([problem], of="events.sample")
     # assumed: version is 1.1.0 where statusChangeReason is present
     usual_version = "1.1.0" if overrides.get("status_change_reason") is not None else row.version
+    also = {"spend.completionReason"} if version not in (None, row.version) else set()
+    if event_received_at is TIME and row.body is not UserUpdated:  # "present on user.updated"
+        event_received_at = None
     event = build(
         Event,
         {
@@ -223,14 +234,14 @@ def sample(
             "action": row.action,
             "version": version or usual_version,
             "event_received_at": event_received_at,
-            "body": build(row.body, {**given(_with_ids(example(row.body))), **overrides}),
+            "body": build(row.body, {**given(_with_ids(event_body(row, also=also))), **overrides}),
         },
     )
     raw = strict_json.dumps(converter().unstructure(event))
-    headers = {"Content-Type": "application/json"}
+    headers = {"content-type": "application/json"}
     if key is not None:
-        headers["Signature"] = sign(raw, key)
-    return Sample(headers=headers, body=raw, event=read_delivery(raw))
+        headers["signature"] = sign(raw, key)
+    return Sample(headers=HeaderDict(headers), body=raw, event=read_delivery(raw))
 
 
 def _with_ids(body: object) -> Any:

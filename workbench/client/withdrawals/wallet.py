@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 import attrs
 
-from workbench.base.errors import Problem, UsageError, hide_arguments
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import Problem, UsageError
 from workbench.base.remedies import Remedy
 from workbench.base.schema.masks import DOTS
 from workbench.base.system.files import write_file

@@ -7,7 +7,8 @@ from typing import Any
 
 import attrs
 
-from workbench.base.errors import Problem, UsageError, hide_arguments, visible
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import Problem, UsageError, visible
 from workbench.base.remedies import Remedy
 from workbench.base.schema.masks import DOTS
 from workbench.client.calls.guards import ClientContext

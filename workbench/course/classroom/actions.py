@@ -7,8 +7,7 @@ import attrs
 
 from workbench.base.errors import UsageError
 from workbench.client.calls.client import Client
-from workbench.course.drills import DRILLS
-from workbench.course.learner import EXERCISES
+from workbench.course.task_files import DRILLS, EXERCISES
 from workbench.sandbox import Sandbox
 from workbench.sandbox.faults import OF_ANSWERS, OF_DELIVERIES
 from workbench.service.interface.table import OPERATIONS
@@ -138,7 +137,6 @@ def note_of(action: str, arguments: Mapping[str, Any]) -> str | None:
         return str(arguments["text"])[:MAX_NOTE]
     if action == "drill":
         drill = DRILLS[arguments["drill"]]
-        return (
-            f'Drill, {drill.minutes} minutes: {drill.title}. Start it: run = wb.course.drill(api, "{drill.name}"); run'
-        )
+        lines = f'wb.course.begin("{drill.name}"); api = wb.connect(seed=7); wb.course.task("{drill.name}")'
+        return f"Drill, {drill.minutes} minutes: {drill.title}. Start it in a new cell: {lines}"
     return None

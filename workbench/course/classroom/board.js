@@ -27,6 +27,10 @@ async function ask(path, body) {
   return answer;
 }
 
+function counted(number, one, more) {
+  return `${number} ${number === 1 ? one : more || one + "s"}`;
+}
+
 function kindOf(result, stuck) {
   if (!result) return "untouched";
   return result.done ? "done" : stuck ? "stuck" : result.tries ? "tried" : "begun";
@@ -37,8 +41,9 @@ function cell(result, stuck) {
   const made = element("td", null, null, element("span", GLYPHS[kind] + (result && result.tries ? ` ${result.tries}` : ""), "pill " + kind));
   made.firstChild.setAttribute("aria-label", WORDS[kind]);
   if (result) {
-    made.append(element("span", (result.hints ? ` ${result.hints}${result.last_hint ? "H" : "h"}` : "") + (result.minutes === null ? "" : ` ${Math.round(result.minutes)}′`), "small"));
-    made.title = `${WORDS[kind]}: ${result.tries} tries, ${result.hints} hints, ${result.minutes ?? 0} minutes` + (result.done || !result.last_problem ? "" : `. ${result.last_problem}`);
+    const hints = result.hints ? ` ${counted(result.hints, "hint")}${result.last_hint ? " (last)" : ""}` : "";
+    made.append(element("span", hints + (result.minutes ? ` ${Math.round(result.minutes)} min` : ""), "small"));
+    made.title = `${WORDS[kind]}: ${counted(result.tries, "try", "tries")}, ${counted(result.hints, "hint")}, ${result.minutes ?? 0} minutes of work` + (result.done || !result.last_problem ? "" : `. ${result.last_problem}`);
   }
   return made;
 }
@@ -66,11 +71,24 @@ function heads() {
   $("grid").tHead.replaceChildren(lessons, titles);
 }
 
+/** Open the details of a learner, whom actions are for then, or close them. Focus goes back to the learner. */
+function choose(name) {
+  const before = chosen;
+  chosen = name;
+  $("who").value = name || "all";
+  shown = "";
+  draw();
+  const back = name || before;
+  const button = back && document.querySelector(`[data-keep="${CSS.escape("learner " + back)}"]`);
+  if (button) button.focus();
+}
+
 function rowOf(one) {
   const state = one.seen === null ? "not joined" : one.seen > 60 ? "idle" : "";
   const open = element("button", one.learner);
   open.type = "button";
-  open.addEventListener("click", () => { chosen = chosen === one.learner ? null : one.learner; $("who").value = chosen || "all"; shown = ""; draw(); });
+  open.dataset.keep = "learner " + one.learner;
+  open.addEventListener("click", () => choose(chosen === one.learner ? null : one.learner));
   const name = element("th", null, null, open, element("span", (state && ` ${state}`) + (one.locked.length ? ` ■ ${one.locked.length} locked` : ""), "small"));
   name.scope = "row";
   name.title = one.locked.length ? "Locked: " + one.locked.join(", ") : one.learner;
@@ -84,6 +102,7 @@ function linkOf(one) {
   if (!link || link.learner !== one.learner) {
     const show = element("button", "Show the link");
     show.type = "button";
+    show.dataset.keep = "link";
     show.addEventListener("click", async () => { link = await (await ask("link?learner=" + encodeURIComponent(one.learner))).json(); drawer(); });
     return [show];
   }
@@ -95,13 +114,21 @@ function linkOf(one) {
   return [picture, element("pre", link.link, "line")];
 }
 
+function places(one) {
+  if (!one.places.length) return "No notebook or drill was begun.";
+  return "Begun: " + one.places.map((each) => `${each.name} at ${clock(new Date(1000 * each.at))}`).join(", ") + ".";
+}
+
+function clock(time) { return time.toTimeString().slice(0, 8); }
+
 function drawer() {
   const one = board.learners.find((each) => each.learner === chosen);
   $("drawer").hidden = !one;
   if (!one) { link = null; return; }
   const close = element("button", "Close");
   close.type = "button";
-  close.addEventListener("click", () => { chosen = null; shown = ""; draw(); });
+  close.dataset.keep = "close";
+  close.addEventListener("click", () => choose(null));
   const rows = board.exercises.filter((each) => one.results[each.id]).map((each) => {
     const result = one.results[each.id], kind = kindOf(result, one.stuck.includes(each.id));
     const state = element("td", null, null, element("span", `${GLYPHS[kind]} ${WORDS[kind]}`, "pill " + kind));
@@ -110,7 +137,8 @@ function drawer() {
   });
   const titles = ["exercise", "state", "tries", "hints", "minutes", "last problem"].map((title) => element("th", title));
   const table = element("table", null, null, element("thead", null, null, element("tr", null, null, ...titles)), element("tbody", null, null, ...rows));
-  $("drawer").replaceChildren(element("header", null, null, element("h2", one.learner), close), rows.length ? table : element("p", "Nothing begun yet.", "quiet"), ...linkOf(one));
+  $("drawer").replaceChildren(element("header", null, null, element("h2", one.learner), close), rows.length ? table : element("p", "Nothing begun yet.", "quiet"),
+    element("p", places(one), "quiet"), ...($("projector").checked ? [] : linkOf(one)));
 }
 
 function draw() {
@@ -119,16 +147,18 @@ function draw() {
   $("summary").textContent = `${learners.length} learner${learners.length === 1 ? "" : "s"}, ${learners.reduce((sum, one) => sum + one.done, 0)} of ${learners.length * exercises} exercises done`
     + (stuck.length ? `. Stuck: ${$("projector").checked ? stuck.length : stuck.map((one) => one.learner).join(", ")}` : "")
     + (Object.keys(board.wrong_codes).length ? `. Wrong codes in the last minute: ${Object.entries(board.wrong_codes).map(([address, count]) => `${count} from ${address}`).join(", ")}` : "")
-    + (board.paused ? ". PAUSED." : ".");
-  document.body.classList.toggle("paused", board.paused);
+    + (board.paused ? ". PAUSED." : ".") + (board.disk_full ? " THE DISK OF THIS SERVER IS FULL: nothing can be changed." : "");
+  document.body.classList.toggle("paused", board.paused || board.disk_full);
   const only = $("only-stuck").checked;
   const seen = (one) => one.seen === null ? 2 : one.seen > 60 ? 1 : 0;
-  const text = JSON.stringify([only, chosen, board.exercises, learners.map((one) => [one.learner, one.results, one.stuck, one.locked, seen(one)])]);
+  const text = JSON.stringify([only, chosen, board.exercises, learners.map((one) => [one.learner, one.results, one.stuck, one.locked, one.places, seen(one)])]);
   if (text === shown) return;
   shown = text;
+  const focused = document.activeElement && document.activeElement.dataset.keep;
   heads();
   $("grid").tBodies[0].replaceChildren(...(only ? stuck : learners).map(rowOf));
   drawer();
+  if (focused) { const again = document.querySelector(`[data-keep="${CSS.escape(focused)}"]`); if (again) again.focus(); }
   const who = $("who").value;
   $("who").replaceChildren(...["all", ...learners.map((one) => one.learner)].map((name) => new Option(name === "all" ? "everyone" : name, name)));
   $("who").value = who || "all";
@@ -191,13 +221,14 @@ $("actions").addEventListener("submit", async (event) => {
   event.preventDefault();
   const what = $("what").value, who = $("who").value;
   const action = board.actions.find((one) => one.name === what), whom = action.for_all || who === "all" ? "everyone" : who;
-  if (action.final && !confirm(`${action.label}, for ${whom}? It cannot be undone.`)) return;
+  if (action.final && !confirm(`${action.label}, for ${whom}? It cannot be undone.`)) { $("said").textContent = "Canceled; nothing was done."; return; }
   const given = Object.fromEntries([...$("arguments").querySelectorAll("input, select")].filter((one) => one.value !== "").map((one) => [one.name, one.type === "number" ? Number(one.value) : one.value]));
   try {
     const answer = await (await ask("act", { learners: who === "all" ? "all" : [who], action: what, arguments: given })).json();
     const done = Object.keys(answer.done).length, failed = Object.entries(answer.failed);
-    $("said").textContent = what === "enroll" ? `Added; the link: ${Object.values(answer.done)[0]}`
-      : failed.length ? `${done} of ${done + failed.length}; failed: ${failed.map(([name, why]) => `${name} (${why})`).join(", ")}` : `Done for ${whom}.`;
+    $("said").textContent = what === "enroll" ? ($("projector").checked ? "Added; the link is in the details." : `Added; the link: ${Object.values(answer.done)[0]}`)
+      : failed.length ? `${done} of ${done + failed.length}; failed: ${failed.map(([name, why]) => `${name} (${why})`).join(", ")}` : `${action.label}: done for ${whom} at ${clock(new Date())}.`;
   } catch (error) { $("said").textContent = error.message; }
 });
+document.addEventListener("keydown", (event) => { if (event.key === "Escape" && chosen) choose(null); });
 refresh();

@@ -1,12 +1,11 @@
 """Learners, exercise results, locks and notes of a class, in one SQLite file."""
 
-import csv
-import io
 import json
 import re
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,6 +34,11 @@ _WORDS = (
 )  # fmt: skip
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
 _PARTS = re.compile(r"(\d+)")
+_JOINERS = re.compile(r"(?<=\S)[\u200c\u200d\ufe0e\ufe0f](?=\S|$)")  # inside Persian and Indic names, and emoji
+_NAMES = frozenset({"name", "names", "learner", "student", "id", "teilnehmer", "nom", "nombre", "nome"})
+_PARTS_OF_NAMES = ("first name", "first_name", "firstname", "given name", "vorname", "prénom", "last name", "last_name",
+                   "lastname", "surname", "family name", "nachname")  # fmt: skip
+"""Names of columns with a part of a name, in the order in which the parts are joined."""
 MAX_LEARNERS = 200
 MAX_NAME = 80
 FINGERPRINT_DIGITS = 32  # of a link: 128 bits, which nobody finds another certificate for
@@ -61,29 +65,34 @@ class ExerciseResult:
     tries: int = 0
     hints: int = 0
     last_hint: bool = False  # whether the hint was shown that contains the code
-    minutes: float | None = None  # from the task, the first try or hint until it was done, or until the last try
+    minutes: float | None = None  # of work from the task, the first try or hint until it was done, or the last try
     last_problem: str = ""
     begun_at: str | None = None
+    begun_active: float = 0.0  # seconds that the learner had worked by then
     done_at: str | None = None
 
 
 def read_roster(source: str | Path) -> list[str]:
-    """Return the names of the learners: the first column of a CSV file, or "Learner 1" and so on for a number.
+    """Return the names of the learners: of a file of any program, or "Learner 1" and so on for a number.
+
+    The names are in the first column, or in those that are called first and last name.
 
     Raises:
-        UsageError: The file does not exist or has no names, duplicate names or too many names.
+        UsageError: The file cannot be read, or has no names, duplicate names or too many names.
     """
     text = str(source)
     if text.isascii() and text.isdigit():
         names = [f"Learner {number}" for number in range(1, min(int(text), MAX_LEARNERS + 1) + 1)]
     else:
-        try:
-            content = Path(source).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"learners: cannot read {visible(text, 200)}: {error}", of="class") from None
-        names = [row[0].strip() for row in csv.reader(io.StringIO(content)) if row and row[0].strip()]
-        if names and names[0].lower() in ("name", "learner", "student", "id"):
-            names = names[1:]
+        from workbench.analysis.tables.read_table import read_table  # needs pandas, the rest of a class does not
+
+        rows = [[str(cell).strip() for cell in row] for row in read_table(Path(source), header=0).fillna("").to_numpy()]
+        head = [cell.casefold() for cell in rows[0]] if rows else []
+        is_head = bool({*head} & (_NAMES | {*_PARTS_OF_NAMES}))
+        parts = [number for part in _PARTS_OF_NAMES for number, cell in enumerate(head) if cell == part]
+        lines = rows[is_head:]
+        names = [" ".join(filter(None, (line[column] for column in parts or [0]))) for line in lines]
+        names = [name for name in names if name]
     if not names or len(names) > MAX_LEARNERS:
         raise UsageError(f"learners: 1 to {MAX_LEARNERS} are needed, not {len(names)}", of="class")
     _check_names(names)
@@ -91,11 +100,13 @@ def read_roster(source: str | Path) -> list[str]:
 
 
 def _check_names(names: Sequence[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    wrong = [name for name in names if not name or len(name) > MAX_NAME or not name.isprintable()]
-    if twice or wrong:
-        shown = ", ".join(repr(visible(name, 40)) for name in (*twice, *wrong)[:5])
-        raise UsageError(f"learners: names must be printable and unique: {shown}", of="class")
+    counts = Counter(names)
+    for number, name in enumerate(names, 1):
+        shown = f"learners: name {number}, {visible(name, 40)!r}"
+        if counts[name] > 1:
+            raise UsageError(f"{shown}, occurs {counts[name]} times; add what tells them apart", of="class")
+        if not name or len(name) > MAX_NAME or not _JOINERS.sub("", name).isprintable():
+            raise UsageError(f"{shown}: 1 to {MAX_NAME} printable characters", of="class")
 
 
 def _letters(count: int) -> str:
@@ -178,9 +189,11 @@ class Results:
     def add(self, learner: str, kind: str, exercise: str = "", **detail: Any) -> bool:
         """Store that a learner tried or finished an exercise or saw a hint, or an action of the trainer.
 
-        Entries that change no result are not stored: another start, a hint shown before, a check after the solution.
-        Return whether it was stored.
+        Entries that change no result are not stored: another start, a hint shown before, a check after the solution or
+        of what nobody tried. Return whether it was stored.
         """
+        if kind == "check" and not (detail.get("tried", True) or detail.get("confirmed")):
+            return False
         known = self.progress().get(learner, {}).get(exercise) if exercise else None
         if known is not None and (
             kind == "start" or known.done or (kind == "hint" and int(detail["number"]) <= known.hints)
@@ -192,6 +205,16 @@ class Results:
                 (time.time(), learner, kind, exercise, json.dumps(detail)),
             )
         return True
+
+    def keys(self, prefix: str) -> list[str]:
+        """Return the names of the settings that begin with a prefix."""
+        rows = self._file.run("SELECT name FROM setting WHERE substr(name, 1, ?) = ?", (len(prefix), prefix))
+        return [name for (name,) in rows]
+
+    def active(self, learner: str) -> float:
+        """Return the seconds that a learner had worked at the last entry."""
+        rows = self._file.run("SELECT detail FROM entry WHERE learner = ? ORDER BY id DESC LIMIT 50", (learner,))
+        return max((float(json.loads(detail).get("active", 0)) for (detail,) in rows), default=0.0)
 
     def count(self, learner: str) -> int:
         """Return the number of entries of a learner."""
@@ -216,10 +239,7 @@ class Results:
                 (self._read,),
             ):
                 row = self._progress.setdefault(learner, {})
-                if kind == "reset":
-                    row.pop(exercise, None)
-                else:
-                    row[exercise] = _after(row.get(exercise), exercise, kind, json.loads(text), at)
+                row[exercise] = _after(row.get(exercise), exercise, kind, json.loads(text), at)
                 self._read = number
             return {learner.name: dict(self._progress.get(learner.name, {})) for learner in self.learners()}
 
@@ -242,9 +262,10 @@ def _after(
     before: ExerciseResult | None, exercise: str, kind: str, detail: Mapping[str, Any], at: float
 ) -> ExerciseResult:
     """Return the result after one more entry. A done exercise stays done, with its time and tries."""
-    now = datetime.fromtimestamp(at, UTC)
+    now, active = datetime.fromtimestamp(at, UTC), float(detail.get("active", 0))
     if before is None:
-        before = ExerciseResult(exercise=exercise, begun_at=now.isoformat(timespec="seconds"))
+        begun_at = now.isoformat(timespec="seconds")
+        before = ExerciseResult(exercise=exercise, begun_at=begun_at, begun_active=active)
     if before.done:
         return before
     if kind == "hint":
@@ -257,13 +278,12 @@ def _after(
         before,
         tries=before.tries + 1,
         done=done,
-        minutes=minutes_since(before, now),
+        minutes=minutes_of(before, active),
         done_at=now.isoformat(timespec="seconds") if done else None,
         last_problem=missing[0] if missing else "",
     )
 
 
-def minutes_since(result: ExerciseResult, now: datetime) -> float:
-    """Return the minutes since an exercise was begun."""
-    begun = datetime.fromisoformat(result.begun_at) if result.begun_at else now
-    return round(max((now - begun).total_seconds(), 0) / 60, 1)
+def minutes_of(result: ExerciseResult, active: float) -> float:
+    """Return the minutes that a learner worked since an exercise was begun, by the seconds worked so far."""
+    return round(max(active - result.begun_active, 0) / 60, 1)

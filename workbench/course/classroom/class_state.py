@@ -1,23 +1,23 @@
-"""A class without its HTTP server: learners with their sandboxes, checks, the trainer's actions, and the board."""
+"""A class without its HTTP server: learners with their sandboxes, tasks, the trainer's actions, and the board."""
 
+import shutil
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import attrs
 
-from workbench.base.errors import WorkbenchError
-from workbench.course.checks import SandboxEvidence
+from workbench.base.errors import UsageError, WorkbenchError, not_allowed
+from workbench.course.attempt import Attempt
 from workbench.course.classroom.actions import ACTIONS, EVENTS, note_of
-from workbench.course.classroom.class_results import ExerciseResult, Learner, Results, minutes_since
+from workbench.course.classroom.class_results import ExerciseResult, Learner, Results, minutes_of
 from workbench.course.classroom.exports import export
-from workbench.course.classroom.learner_sandboxes import LearnerSandboxes
-from workbench.course.drills import DRILLS
-from workbench.course.learner import EXERCISES
+from workbench.course.classroom.learner_sandboxes import PRODUCTION, LearnerSandboxes
+from workbench.course.evidence import absorb, all_records, digest
+from workbench.course.task_files import TASKS, Task, read_file
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import perform
@@ -25,27 +25,16 @@ from workbench.sandbox.server import App
 
 DEFAULT_SEED = 7  # of the notebooks
 MAX_WRONG_CODES = 30  # a minute, of one address; further ones are answered with 429. A right code always passes.
+MIN_FREE = 64 * 2**20  # bytes of the disk, below which nothing is changed
+DISK_FULL = "The disk of the class server is full: nothing was changed. Your trainer sees this, too"
 _ADDRESSES = 1_000  # whose wrong codes are counted
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, WorkbenchError)
 """Errors of a learner's sandbox whose content is not what was expected."""
+_EVERYWHERE = frozenset({"add_fault", "clear_faults", "advance"})
+"""Actions for all sandboxes of a learner; others are for the one that the learner used last."""
 STUCK_TRIES = 3
 STUCK_MINUTES = 10
 _DRILLS = "drills"
-TITLES: Mapping[str, Mapping[str, Any]] = {
-    **{
-        exercise.id: {
-            "id": exercise.id,
-            "title": exercise.title,
-            "lesson": exercise.notebook,
-        }
-        for exercise in EXERCISES.values()
-    },
-    **{
-        f"drill-{drill.name}": {"id": f"drill-{drill.name}", "title": drill.title, "lesson": _DRILLS}
-        for drill in DRILLS.values()
-    },
-}
-"""Exercises and drills that learners report on, by id."""
 
 
 class ClassState:
@@ -53,12 +42,15 @@ class ClassState:
 
     Args:
         names: Names of the learners, added to those in the folder.
-        folder: Folder for all state; a server restarted with it continues. None stores everything in memory.
+        folder: Folder for all state; a server restarted with it continues. None stores everything in memory. Task
+            files in its folder `tasks` are added to those of the course.
         seed: Seed of all sandboxes, which the notebooks expect.
     """
 
     def __init__(self, names: Sequence[str] = (), folder: Path | None = None, *, seed: int | None = None) -> None:
         self._folder = folder
+        own = [] if folder is None else [read_file(path) for path in sorted((folder / "tasks").glob("*.toml"))]
+        self.tasks: Mapping[str, Task] = {**TASKS, **{task.name: task for task in own}}
         self.results = Results(None if folder is None else folder / "class.db")
         self.results.enroll(names)
         self.seed: int = self.results.get("seed") or seed or DEFAULT_SEED
@@ -70,7 +62,8 @@ class ClassState:
         self._by_name: dict[str, LearnerSandboxes] = {}
         self._read_learners()
         self._wrong_codes: OrderedDict[str, deque[float]] = OrderedDict()  # times by address
-        self._connected: dict[str, float] = {}
+        self._connected: dict[str, float] = dict(self.results.get("joined", {}))
+        self._traffic: dict[tuple[str, str], tuple[str, float]] = {}  # drills with live traffic, by learner and place
         self._paused = bool(self.results.get("paused", False))
 
     def close(self) -> None:
@@ -83,6 +76,11 @@ class ClassState:
     def learners(self) -> list[Learner]:
         """Learners with their codes; give each code only to its learner."""
         return [place.learner for place in self._by_name.values()]
+
+    @property
+    def disk_full(self) -> bool:
+        """Whether the disk of the folder has no room left for changes."""
+        return self._folder is not None and shutil.disk_usage(self._folder).free < MIN_FREE
 
     def enroll(self, name: str) -> Learner:
         """Add a learner while the class is served, and return the learner with the code.
@@ -99,19 +97,26 @@ class ClassState:
         learners = self.results.learners()
         for enrolled in learners:
             if enrolled.code not in self._by_code:
-                self._by_code[enrolled.code] = LearnerSandboxes(enrolled, self._make_app, self._folder)
+                active = self.results.active(enrolled.name)
+                place = LearnerSandboxes(enrolled, self._make_app, self._folder, active)
+                place.begun = dict(self.results.get(f"begun:{enrolled.name}", {}))
+                self._by_code[enrolled.code] = place
         self._by_name = {learner.name: self._by_code[learner.code] for learner in learners}
 
-    def _make_app(self, learner: Learner, prefix: str) -> App:
-        """Create or open a learner's sandbox.
+    def _make_app(self, learner: Learner, place: str, prefix: str, name: str) -> App:
+        """Create or open a learner's sandbox; a new one gets the fault rules that were set for all.
 
         If other machines can reach the class, webhooks never go to this machine; a process of the learner fetches them.
         """
         environment: Any = prefix.removeprefix("/") or "sandbox"
-        path = None if self._folder is None else self._folder / f"{learner.code}-{environment}.db"
+        path = None if self._folder is None else self._folder / f"{name}-{environment}.db"
+        is_new = path is None or not path.exists()
         sandbox = Sandbox(self.seed, environment, path=path, random_keys=True)
+        for rule in self.results.get("rules", []) if is_new else ():
+            perform(sandbox, "add_fault", rule)
         relay = None if self._local else self._by_code[learner.code].relay.post
-        return sandbox._http_app(f"{self.url}/{learner.code}{prefix}", self._local, relay=relay)
+        below = f"/{place}" if place else ""
+        return sandbox._http_app(f"{self.url}/{learner.code}{below}{prefix}", self._local, relay=relay)
 
     def _count_wrong_code(self, address: str) -> bool:
         """Count a wrong code from an address; return whether it sent too many in the last minute."""
@@ -123,19 +128,80 @@ class ClassState:
         times.append(time.time())
         return often
 
-    def check(self, learner: str, exercise: str) -> list[str]:
-        """Return what is missing in an exercise, by what the learner's sandbox received, stored and delivered."""
-        place = self._by_name[learner]
-        inbox = SimpleNamespace(stored=place.fetched)
+    # tasks
+
+    def begin(self, learner: str, name: str) -> str:
+        """Begin a notebook or drill of a learner anew, and return its place."""
+        sandboxes = self._by_name[learner]
+        place = sandboxes.begin(name)
+        self.results.set(f"begun:{learner}", sandboxes.begun)
+        return place
+
+    def _attempt(self, learner: str, place: str, task: Task) -> Attempt:
+        prefix = PRODUCTION if task.environment == "production" else ""
+        sandbox = self._by_name[learner].sandbox(place, prefix)
+        return Attempt(task, sandbox, self.results.get(f"attempt:{learner}:{place}:{task.name}"))
+
+    @contextmanager
+    def attempt(self, learner: str, place: str, name: str) -> Iterator[Attempt]:
+        """Yield the attempt of a learner at a task, and store it afterwards."""
+        with self._by_name[learner].busy:
+            attempt = self._attempt(learner, place, self.tasks[name])
+            yield attempt
+            self.results.set(f"attempt:{learner}:{place}:{name}", attempt.state)
+
+    def start(self, learner: str, place: str, name: str) -> dict[str, Any]:
+        """Begin a task, or go on with a drill, and return its facts."""
+        with self.attempt(learner, place, name) as attempt:
+            task = attempt.task
+            if not (attempt.is_begun and (task.minutes or not attempt.check(self._fetched(learner, place)))):
+                attempt.begin()
+            if task.traffic:
+                self._traffic[learner, place] = (name, time.monotonic())
+            return {"facts": attempt.facts()}
+
+    def check(self, learner: str, place: str, name: str) -> dict[str, Any]:
+        """Return what is missing in a task, and whether the learner did anything since the last check."""
         try:
-            return list(EXERCISES[exercise].check(SandboxEvidence(SimpleNamespace(sandbox=place.sandbox, inbox=inbox))))
+            with self.attempt(learner, place, name) as attempt:
+                if not attempt.is_begun:
+                    attempt.begin_as_made()
+                missing = attempt.check(self._fetched(learner, place))
+                attempt.state["done"] = not missing
+                return {"missing": list(missing), "tried": attempt.tried}
+        except UsageError as error:
+            return {"missing": [str(error)], "tried": False}
         except _UNREADABLE as error:
-            return [
-                (
-                    f"the sandbox does not hold what the exercise needs ({type(error).__name__}): reset it, and repeat "
-                    "the exercise."
-                )
-            ]
+            what = f"the sandbox does not hold what the task needs ({type(error).__name__}): reset it, and repeat it."
+            return {"missing": [what], "tried": True}
+
+    def _fetched(self, learner: str, place: str) -> Any:
+        return self._by_name[learner].fetched(place)
+
+    def answer(self, learner: str, place: str, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Store answers of a learner."""
+        with self.attempt(learner, place, name) as attempt:
+            if not attempt.is_begun:
+                attempt.begin_as_made()
+            attempt.answer(values)
+        return {}
+
+    def debrief(self, learner: str, place: str, name: str) -> dict[str, Any]:
+        """Return what was done since a task began, and a good answer."""
+        attempt = self._attempt(learner, place, self.tasks[name])
+        rows = attempt.debrief() if attempt.is_begun else []
+        return {"rows": rows, "good": [attempt.task.debrief, attempt.task.answer.strip()]}
+
+    def play(self, learner: str, place: str) -> None:
+        """Make the purchases of live traffic that are due in a place."""
+        name, _ = self._traffic[learner, place]
+        with self.attempt(learner, place, name) as attempt:
+            if not attempt.is_begun or attempt.state.get("done"):
+                self._traffic.pop((learner, place), None)
+            else:
+                attempt.catch_up()
+
+    # actions of the trainer
 
     def act(self, learners: Sequence[str], action: str, **arguments: Any) -> dict[str, Any]:
         """Run an action for learners; a failure for one does not affect the others.
@@ -153,6 +219,8 @@ class ClassState:
         Raises:
             WorkbenchError: It failed for all.
         """
+        if self.disk_full:
+            raise UsageError(DISK_FULL[:1].lower() + DISK_FULL[1:], of="class")
         if action in ("pause", "resume"):
             self._paused = action == "pause"
             self.results.set("paused", self._paused)
@@ -170,61 +238,91 @@ class ClassState:
                 failed[name] = error
         if failed and not done:
             raise next(iter(failed.values()))
+        if set(learners) == set(self._by_name):
+            self._remember_for_all(action, arguments)
         return {"done": done, "failed": {name: str(error) for name, error in failed.items()}}
+
+    def _remember_for_all(self, action: str, arguments: Mapping[str, Any]) -> None:
+        """Store a fault rule or lock that was set for all, so that it holds for later sandboxes and learners."""
+        if action == "add_fault":
+            self.results.set("rules", [*self.results.get("rules", []), dict(arguments)])
+        elif action == "clear_faults":
+            self.results.set("rules", [])
+        elif action in ("lock", "unlock"):
+            self.results.set("locked", _toggled(self.results.get("locked", []), action, arguments["lesson"]))
 
     def _act_for(self, name: str, action: str, arguments: Mapping[str, Any]) -> Any:
         text = note_of(action, arguments)
         if text is not None:
             return self.results.add(name, "note", text=text)
         if action in ("lock", "unlock"):
-            lessons = set(self._locked(name))
-            lessons = lessons | {arguments["lesson"]} if action == "lock" else lessons - {arguments["lesson"]}
-            return self.results.set(f"locked:{name}", sorted(lessons))
+            locked = _toggled(self._locked(name), action, arguments["lesson"])
+            return self.results.set(f"locked:{name}", locked)
+        if action == "event" and arguments["event"] not in EVENTS:
+            raise UsageError([not_allowed("event", arguments["event"], EVENTS)], of="class")
+        sandboxes = self._by_name[name]
+        places = (sandboxes.places or [""]) if action in _EVERYWHERE else [sandboxes.current]
+        with sandboxes.busy:
+            return [self._act_in(name, place, action, arguments) for place in places][-1]
+
+    def _act_in(self, name: str, place: str, action: str, arguments: Mapping[str, Any]) -> Any:
+        """Run an action in one sandbox; what it changes is not the learner's, in any task."""
+        sandbox = self._by_name[name].sandbox(place)
+        before = {id_: digest(record) for id_, record in all_records(sandbox).items()}
+        last_event = sandbox._last_event()
         if action == "event":
-            EVENTS[arguments["event"]](self._by_name[name].sandbox)
-            return None
-        return to_json(perform(self._by_name[name].sandbox, action, arguments))
+            EVENTS[arguments["event"]](sandbox)
+            result = None
+        else:
+            result = to_json(perform(sandbox, action, arguments))
+        for key in self.results.keys(f"attempt:{name}:{place}:"):
+            state = self.results.get(key)
+            if state["world"] == sandbox._world_id():
+                absorb(state, sandbox, before, last_event)
+                self.results.set(key, state)
+        return result
 
     def _locked(self, name: str) -> list[str]:
-        locked: list[str] = self.results.get(f"locked:{name}", [])
+        locked: list[str] = self.results.get(f"locked:{name}", self.results.get("locked", []))
         return locked
+
+    # the board
 
     def board(self) -> dict[str, Any]:
         """Return the board as JSON values: exercises, and for each learner the results and whether they are stuck."""
-        now = datetime.now(UTC)
         self._read_learners()
         progress = self.results.progress()
-        rows = [self._row(name, progress.get(name, {}), now) for name in self._by_name]
+        rows = [self._row(name, progress.get(name, {})) for name in self._by_name]
         begun = {exercise for row in rows for exercise in row["results"]}
-        shown = [title for title in TITLES.values() if title["lesson"] != _DRILLS or title["id"] in begun]
-        actions = [attrs.asdict(action) for action in ACTIONS.values()]
-        minute = now.timestamp() - 60
+        titles = [_title(task) for task in self.tasks.values()]
+        minute = time.time() - 60
         wrong = {address: sum(at > minute for at in list(times)) for address, times in list(self._wrong_codes.items())}
         return {
             "entry": self.results.last(),
-            "exercises": shown,
+            "exercises": [title for title in titles if title["lesson"] != _DRILLS or title["id"] in begun],
             "learners": rows,
-            "actions": actions,
+            "actions": [attrs.asdict(action) for action in ACTIONS.values()],
             "paused": self._paused,
+            "disk_full": self.disk_full,
             "wrong_codes": dict(Counter({address: count for address, count in wrong.items() if count}).most_common(5)),
         }
 
-    def _row(self, name: str, results: Mapping[str, ExerciseResult], now: datetime) -> dict[str, Any]:
+    def _row(self, name: str, results: Mapping[str, ExerciseResult]) -> dict[str, Any]:
+        sandboxes = self._by_name[name]
         done = [result for result in results.values() if result.done]
-        seen = self._connected.get(name) or self._by_name[name].last_used
+        seen = self._connected.get(name)
+        shown = {result.exercise: _result(result, sandboxes.active) for result in results.values()}
         return {
             "learner": name,
-            "seen": None if seen is None else round(now.timestamp() - seen),
+            "seen": None if seen is None else round(time.time() - seen),
+            "places": [{"name": place, "at": round(at)} for place, (_, at) in sandboxes.begun.items()],
             "locked": self._locked(name),
-            "done": sum(result.exercise in EXERCISES for result in done),
+            "done": sum(not self.tasks[result.exercise].minutes for result in done if result.exercise in self.tasks),
             "tries": sum(result.tries for result in results.values()),
             "hints": sum(result.hints for result in results.values()),
             "minutes": round(sum(result.minutes or 0 for result in done), 1),
-            "stuck": [result.exercise for result in results.values() if _is_stuck(result, now)],
-            "results": {
-                result.exercise: attrs.asdict(result) | ({} if result.done else {"minutes": minutes_since(result, now)})
-                for result in results.values()
-            },
+            "stuck": [result.exercise for result in results.values() if _is_stuck(result, sandboxes.active)],
+            "results": shown,
         }
 
     def export(self, form: str, style: str = "") -> str:
@@ -237,6 +335,19 @@ class ClassState:
         return export(self.results, form, style)
 
 
-def _is_stuck(result: ExerciseResult, now: datetime) -> bool:
-    late = result.tries > 0 and minutes_since(result, now) >= STUCK_MINUTES
+def _toggled(lessons: Sequence[str], action: str, lesson: str) -> list[str]:
+    return sorted({*lessons, lesson} if action == "lock" else {*lessons} - {lesson})
+
+
+def _title(task: Task) -> dict[str, Any]:
+    return {"id": task.name, "title": task.title, "lesson": task.notebook or _DRILLS}
+
+
+def _result(result: ExerciseResult, active: float) -> dict[str, Any]:
+    shown = attrs.asdict(result)
+    return shown if result.done else {**shown, "minutes": minutes_of(result, active)}
+
+
+def _is_stuck(result: ExerciseResult, active: float) -> bool:
+    late = result.tries > 0 and minutes_of(result, active) >= STUCK_MINUTES
     return not result.done and (result.tries >= STUCK_TRIES or late)

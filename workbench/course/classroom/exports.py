@@ -1,9 +1,9 @@
-"""Results of a class as text: tables for other tools, and pages to print."""
+"""Results of a class as tables for other tools, and pages to print."""
 
 import csv
 import io
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
@@ -14,8 +14,8 @@ import attrs
 
 from workbench.base.errors import UsageError, visible
 from workbench.course.classroom.class_results import ExerciseResult, Results
-from workbench.course.drills import DRILLS
-from workbench.course.learner import EXERCISES
+from workbench.course.display import marked
+from workbench.course.task_files import DRILLS, EXERCISES, TASKS
 from workbench.service.rendering.text import guarded
 
 FORMS = ("csv", "nbgrader", "summary", "certificates")
@@ -29,6 +29,12 @@ _PAGE = """<!doctype html>
 </body></html>
 """
 _Row = Mapping[str, ExerciseResult]
+PLANS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("plans.toml").read_text(encoding="utf-8")
+)
+"""Plans of the course by role: title, and rows of minutes, activity, and what to look for."""
+_KEPT: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("handout.toml").read_text(encoding="utf-8"))
+"""Terms, steps of a payment and commands of the handout that a learner keeps."""
 
 
 def export(results: Results, form: str, style: str = "") -> str:
@@ -37,7 +43,7 @@ def export(results: Results, form: str, style: str = "") -> str:
     Args:
         results: The results.
         form: "csv"; "nbgrader", columns of its grades file; or a page to print: "summary", or "certificates" with one
-            for each learner.
+            for each learner who has done something.
         style: HTML with the style of a page.
 
     Raises:
@@ -47,17 +53,16 @@ def export(results: Results, form: str, style: str = "") -> str:
     if form == "csv":
         return _csv(_COLUMNS, results.rows())
     if form == "nbgrader":  # one row for each learner and exercise, as its own export has them
-        grades = (
-            (result.exercise, result.done_at, name, float(result.done), 0.0, float(result.done), 1.0)
-            for name, row in progress.items()
-            for result in _all(row)
+        return _csv(
+            _NBGRADER, (_grade(name, row, exercise) for name, row in progress.items() for exercise in EXERCISES)
         )
-        return _csv(_NBGRADER, (dict(zip(_NBGRADER, grade, strict=True)) for grade in grades))
     today = datetime.now(UTC).date().isoformat()
     if form == "summary":
         return _PAGE.format(title="Class summary", style=style, parts=_summary(progress, today))
     if form == "certificates":
-        parts = "\n".join(_certificate(name, row, today) for name, row in progress.items())
+        trainer = str(results.get("trainer", ""))
+        pages = (_certificate(name, row, trainer, today) for name, row in progress.items() if _done(row))
+        parts = "\n".join(pages) or "<p>Nobody has done a task yet.</p>"
         return _PAGE.format(title="Certificates", style=style, parts=parts)
     raise UsageError(f"form: must be one of {', '.join(FORMS)}, not {visible(form, 40)!r}", of="class")
 
@@ -66,47 +71,32 @@ def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, list(columns))
     writer.writeheader()
-    writer.writerows(
-        {name: guarded(value) if isinstance(value, str) else value for name, value in row.items()} for row in rows
-    )
+    for row in rows:
+        writer.writerow({name: guarded(value) if isinstance(value, str) else value for name, value in row.items()})
     return out.getvalue()
 
 
-def _all(row: _Row) -> Iterator[ExerciseResult]:
-    """Yield a learner's results in all exercises, tried or not."""
-    return (row.get(exercise) or ExerciseResult(exercise=exercise) for exercise in EXERCISES)
+def _grade(name: str, row: _Row, exercise: str) -> dict[str, Any]:
+    result = row.get(exercise) or ExerciseResult(exercise=exercise)
+    score = float(result.done)
+    grade = (exercise, result.done_at, name, score, 0.0, score, 1.0)
+    return dict(zip(_NBGRADER, grade, strict=True))
+
+
+def _done(row: _Row) -> list[ExerciseResult]:
+    return [result for result in row.values() if result.done]
 
 
 def _summary(progress: Mapping[str, _Row], written: str) -> str:
     """Return the summary to print: a table by learner and a table by exercise."""
-    learners = []
-    for name, row in progress.items():
-        done = [result for result in row.values() if result.done]
-        last = next((result for result in reversed(tuple(row.values())) if not result.done), None)
-        learners.append(
-            (
-                name,
-                f"{sum(result.exercise in EXERCISES for result in done)} of {len(EXERCISES)}",
-                sum(result.tries for result in row.values()),
-                sum(result.hints for result in row.values()),
-                f"{sum(result.minutes or 0 for result in done):.0f}",
-                f"{last.exercise}: {last.last_problem}" if last and last.last_problem else "",
-            )
-        )
+    learners = [(name, *_totals(row)) for name, row in progress.items()]
     tried = []
     for id_, exercise in EXERCISES.items():
         rows = [row[id_] for row in progress.values() if id_ in row]
-        each = [row.minutes or 0 for row in rows if row.done]
-        tried.append(
-            (
-                id_,
-                exercise.title,
-                f"{len(each)} of {len(progress)}",
-                sum(row.tries for row in rows),
-                sum(row.last_hint for row in rows),
-                f"{median(each):.0f}" if each else "",
-            )
-        )
+        minutes = [row.minutes or 0 for row in rows if row.done]
+        count = f"{len(minutes)} of {len(progress)}"
+        typical = f"{median(minutes):.0f}" if minutes else ""
+        tried.append((id_, exercise.title, count, sum(row.tries for row in rows), _last_hints(rows), typical))
     heads = ("learner", "exercises done", "tries", "hints", "minutes", "open, with the last problem")
     about = ("exercise", "title", "done by", "tries", "last hint shown", "minutes (median)")
     return (
@@ -115,51 +105,71 @@ def _summary(progress: Mapping[str, _Row], written: str) -> str:
     )
 
 
+def _totals(row: _Row) -> tuple[object, ...]:
+    done = _done(row)
+    last = next((result for result in reversed(tuple(row.values())) if not result.done), None)
+    problem = f"{last.exercise}: {last.last_problem}" if last and last.last_problem else ""
+    count = sum(result.exercise in EXERCISES for result in done)
+    tries, hints = (sum(getattr(result, name) for result in row.values()) for name in ("tries", "hints"))
+    minutes = sum(result.minutes or 0 for result in done)
+    return f"{count} of {len(EXERCISES)}", tries, hints, f"{minutes:.0f}", problem
+
+
+def _last_hints(rows: Iterable[ExerciseResult]) -> int:
+    return sum(row.last_hint for row in rows)
+
+
 def _table(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     def line(tag: str, cells: Iterable[Any]) -> str:
-        return f"<tr>{''.join(f'<{tag}>{escape(visible(str(cell), 200))}</{tag}>' for cell in cells)}</tr>"
+        return f"<tr>{''.join(f'<{tag}>{marked(escape(visible(str(cell), 400)))}</{tag}>' for cell in cells)}</tr>"
 
     return f"<table><thead>{line('th', heads)}</thead><tbody>{''.join(line('td', row) for row in rows)}</tbody></table>"
 
 
+def _certificate(name: str, row: _Row, trainer: str, written: str) -> str:
+    done = _done(row)
+    known = [TASKS[result.exercise] for result in done if result.exercise in TASKS]
+    exercises = [task.title for task in known if task.notebook]
+    drills = [task.title for task in known if not task.notebook]
+    items = "".join(f"<li>{escape(title)}</li>" for title in (*exercises, *(f"Drill: {title}" for title in drills)))
+    signed = (
+        f"<p class='signed'>{escape(visible(trainer))}<br><span class='small'>Trainer</span></p>" if trainer else ""
+    )
+    return (
+        f"<section class='certificate'><p class='small'>Card issuing course</p><h1>Certificate</h1>"
+        f"<p class='holder'>{escape(visible(name))}</p><p>has done {len(exercises)} of {len(EXERCISES)} exercises"
+        f"{f' and {len(drills)} drills' if drills else ''}, each checked by a sandbox:</p>"
+        f"<ul>{items}</ul><p>{written}</p>{signed}</section>"
+    )
+
+
 def answers(style: str) -> str:
-    """Return the answer key as a page: each exercise with its task and solution, each drill with a good answer."""
+    """Return the answer key as a page: each task with its solution."""
     parts = ["<h1>Answer key</h1><p>For trainers. Every code block runs after the cells of its notebook.</p>"]
-    for exercise in EXERCISES.values():
-        parts.append(
-            f"<h2>{escape(exercise.id)}: {escape(exercise.title)}</h2><p>{escape(exercise.notebook)}. "
-            f"{escape(exercise.task)}</p>"
-        )
-        parts.append(f"<pre>{escape(exercise.hints[-1].strip())}</pre>")
-    for drill in DRILLS.values():
-        parts.append(
-            f"<h2>drill {escape(drill.name)}: {escape(drill.title)}</h2><p>{drill.minutes} minutes. "
-            f"{escape(drill.described())}</p>"
-        )
-        parts.append(f"<p>A good answer: {escape(drill.answer)}</p>")
+    for task in (*EXERCISES.values(), *DRILLS.values()):
+        where = task.notebook or f"drill, {task.minutes} minutes"
+        parts.append(f"<h2>{escape(task.name)}: {escape(task.title)}</h2><p>{where}. {marked(escape(task.task))}</p>")
+        parts += [f"<p>{marked(escape(task.debrief))}</p>"] * bool(task.debrief)
+        parts.append(f"<pre>{escape(task.answer.strip())}</pre>")
     return _PAGE.format(title="Answer key", style=style, parts="\n".join(parts))
 
 
 def sheets(links: Mapping[str, str], style: str) -> str:
-    """Return a handout page for each learner: how to join, where to get help, and the exercises to tick off.
+    """Return a page for each learner: how to join, and where to get help.
 
     Args:
         links: The link of each learner, by name.
         style: HTML with the style of a page.
     """
-    lessons: dict[str, list[str]] = {}
-    for exercise in EXERCISES.values():
-        lessons.setdefault(exercise.notebook, []).append(f"☐ {exercise.id}: {exercise.title}")
-    course = _table(("notebook", "exercises"), ((name, "   ".join(titles)) for name, titles in lessons.items()))
-    helps = _table(("in a cell", "what it does"), _HELPS)
+    helps = _table(("in a cell", "what it does"), _KEPT["commands"])
     pages = (
-        f"<section class='certificate'><h1>{escape(visible(name))}</h1>{_qr_code(link)}<p>The link has your code, "
+        f"<section class='sheet'><h1>{escape(visible(name))}</h1>{_qr_code(link)}<p>The link has your code, "
         "which is yours alone. If your laptop has no workbench, open the link in a browser: its page shows how to "
         "install it. Join in a terminal, which then opens JupyterLab:</p>"
         f"<pre>workbench class join {escape(link)}</pre><p>or in the first cell of any notebook:</p>"
         f"<pre>import workbench as wb\nwb.course.join({escape(repr(link))})</pre>"
         f"<p>Then run the notebooks from their first cell. <code>workbench class leave</code> ends it.</p>"
-        f"{helps}{course}</section>"
+        f"{helps}</section>"
         for name, link in links.items()
     )
     return _PAGE.format(title="Join the class", style=style, parts="\n".join(pages))
@@ -183,47 +193,28 @@ def _qr_code(link: str) -> str:
     )
 
 
-PLANS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
-    Path(__file__).with_name("plans.toml").read_text(encoding="utf-8")
-)
-"""Half-day plans of the course by role: title, and rows of minutes, activity, and what to look for."""
-
-
-def handout(role: str, style: str) -> str:
-    """Return the plan of a role as a page for learners, with the exercises to tick off."""
-    plan, minutes, rows = PLANS[role], 0, []
-    for length, what, look_for in plan["rows"]:
-        exercises = "   ".join(f"☐ {exercise.id}" for exercise in EXERCISES.values() if exercise.notebook == what)
+def plan(role: str, style: str) -> str:
+    """Return the plan of a role as a page, with the exercises to tick off."""
+    chosen, minutes, rows = PLANS[role], 0, []
+    for length, what, look_for in chosen["rows"]:
+        exercises = "   ".join(f"☐ {exercise.name}" for exercise in EXERCISES.values() if exercise.notebook == what)
         rows.append((f"{minutes // 60}:{minutes % 60:02}", f"{length} min", what, look_for, exercises))
         minutes += length
     table = _table(("from", "time", "what", "what to look for", "exercises"), rows)
-    return _PAGE.format(title=escape(plan["title"]), style=style, parts=f"<h1>{escape(plan['title'])}</h1>{table}")
+    return _PAGE.format(title=escape(chosen["title"]), style=style, parts=f"<h1>{escape(chosen['title'])}</h1>{table}")
 
 
-_HELPS = (
-    ('wb.course.task("start-1")', "shows the task of an exercise"),
-    ('wb.course.check("start-1")', "checks it, and says what is missing"),
-    ('wb.course.hint("start-1")', "shows the next hint; the last one contains the code, and is counted"),
-    ("wb.course.notes()", "shows the notes of your trainer"),
-    ("wb.course.progress()", "shows what you have done"),
-    ("api.sandbox.guide()", "returns cards, users and keys to work with"),
-    ("api.sandbox.reset()", "resets your own sandbox, and no other"),
-    ("wb.browse(api)", "shows all there is"),
-)
-
-
-def _certificate(name: str, row: _Row, written: str) -> str:
-    done = [result for result in row.values() if result.done]
-    count = sum(result.exercise in EXERCISES for result in done)
-    hints, minutes = sum(result.hints for result in done), sum(result.minutes or 0 for result in done)
-    titles = {exercise.id: exercise.title for exercise in EXERCISES.values()}
-    items = (
-        f"<li>{escape(titles.get(result.exercise, result.exercise))}: "
-        f"{result.tries} {'try' if result.tries == 1 else 'tries'}</li>"
-        for result in done
+def handout(style: str) -> str:
+    """Return the page that a learner keeps: the life of a payment, terms, commands, and the exercises."""
+    steps = "".join(f"<li><b>{escape(what)}</b><br>{escape(then)}</li>" for what, then in _KEPT["payment"])
+    lessons: dict[str, list[str]] = {}
+    for exercise in EXERCISES.values():
+        lessons.setdefault(exercise.notebook, []).append(exercise.title)
+    course = ((name, "   ".join(f"☐ {title}" for title in titles)) for name, titles in lessons.items())
+    parts = (
+        f"<h1>Card issuing, to keep</h1><ol class='steps'>{steps}</ol>"
+        f"<h2>Terms</h2>{_table(('term', 'what it is'), _KEPT['terms'])}"
+        f"<h2>In a cell</h2>{_table(('call', 'what it does'), _KEPT['commands'])}"
+        f"<h2>Notebooks</h2>{_table(('notebook', 'exercises'), course)}"
     )
-    title = f"{count} of {len(EXERCISES)} exercises of the card issuing course"
-    return (
-        f"<section class='certificate'><h1>{escape(visible(name))}</h1><p>{title}, in {minutes:.0f} minutes, "
-        f"with {hints} hints. {written}</p><ul>{''.join(items)}</ul></section>"
-    )
+    return _PAGE.format(title="Handout", style=style, parts=parts)

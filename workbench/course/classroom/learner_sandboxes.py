@@ -1,12 +1,17 @@
-"""Sandboxes of one learner: a sandbox and a production environment, with limits on threads and disk."""
+"""Sandboxes of one learner: one for each notebook and drill, with a production environment each.
+
+A place is the name of a notebook or drill with the number of its beginning, such as `02.3`; the empty one is for what
+was begun by nobody, as commands.
+"""
 
 import asyncio
+import re
 import threading
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -21,45 +26,89 @@ from workbench.sandbox.server import CONTROL_PATH, NOT_JSON, App, is_json, refus
 MAX_ENTRIES_A_MINUTE = 180  # of a learner
 MAX_LEARNER_BYTES = 64 * 2**20  # of the files of a learner's sandboxes
 AT_ONCE = 4  # requests of a learner that wait for a file or a control
+PRODUCTION = "/production"
 _WAITING = 64  # further ones of a learner
-_PRODUCTION = "/production"
+_PLACE = re.compile(r"/([a-z0-9-]{1,41}\.[0-9]{1,6})(?=/|$)")
+_PAUSE = 120  # seconds without a request after which a learner does something else
+
+
+def split(path: str) -> tuple[str, str, str]:
+    """Return the place, the environment and the rest of a path below a learner's code."""
+    match = _PLACE.match(path)
+    place, rest = (match[1], path[match.end() :]) if match else ("", path)
+    prefix = PRODUCTION if rest.startswith(f"{PRODUCTION}/") else ""
+    return place, prefix, rest.removeprefix(prefix)
 
 
 class LearnerSandboxes:
-    """Sandbox of one learner, and a production environment with the same seed, created on first use.
+    """Sandboxes of one learner with the same seed, created on first use.
 
     Limits on threads and disk space keep a learner from slowing down or failing the others.
 
     Attributes:
-        drained: Number of the last event that the learner's inbox has fetched.
+        begun: Number and time of the last beginning of each notebook and drill, by name.
+        current: The place that the learner used last.
+        active: Seconds that the learner worked, without longer pauses.
+        busy: Held while a task of the learner is read and stored.
         relay: Deliveries to receivers on the learner's machine.
         entries: Times of the learner's last entries.
     """
 
-    def __init__(self, learner: Learner, make: Callable[[Learner, str], App], folder: Path | None) -> None:
+    def __init__(
+        self, learner: Learner, make: Callable[[Learner, str, str, str], App], folder: Path | None, active: float
+    ) -> None:
         self.learner = learner
-        self.drained = 0
+        self.begun: dict[str, list[Any]] = {}
+        self.current = ""
+        self.active = active
         self.relay = DeliveryRelay()
         self.entries: deque[float] = deque(maxlen=MAX_ENTRIES_A_MINUTE)
+        self.busy = threading.RLock()
+        self._used: float | None = None
+        self._drained: dict[str, int] = {}
         self._make = make
         self._folder = folder
-        self._apps: dict[str, App] = {}
+        self._apps: dict[tuple[str, str], App] = {}
         self._lock = threading.Lock()
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0
 
-    @property
-    def sandbox(self) -> Sandbox:
-        sandbox: Sandbox = self._app("").sandbox
+    def sandbox(self, place: str, prefix: str = "") -> Sandbox:
+        """Return the sandbox of a place."""
+        sandbox: Sandbox = self._app(place, prefix).sandbox
         return sandbox
 
     @property
-    def last_used(self) -> float | None:
-        """Time of the last change to the learner's files, in seconds since 1970; None without files."""
-        return max((file.stat().st_mtime for file in self._files()), default=None)
+    def places(self) -> list[str]:
+        """Places with a sandbox now."""
+        known = [f"{name}.{number}" for name, (number, _) in self.begun.items()]
+        default = self._folder is not None and self._file("", "sandbox").exists()
+        return [""] * (default or ("", "") in self._apps) + known
 
-    async def handle(self, request: Request) -> Response:
-        """Answer a request, without the code in its path.
+    def use(self, place: str, count: bool) -> None:
+        """Remember that the learner sent a request, and count the time since the last one as work."""
+        now = time.time()
+        if count and self._used is not None and now - self._used < _PAUSE:
+            self.active += now - self._used
+        self._used, self.current = now, place
+
+    def replaced(self, place: str) -> str:
+        """Return when a place was begun again, as text; empty if it is the last beginning."""
+        name, _, number = place.partition(".")
+        if not place or name not in self.begun or str(self.begun[name][0]) == number:
+            return ""
+        return f"{datetime.fromtimestamp(self.begun[name][1], UTC):%H:%M:%S} UTC"
+
+    def begin(self, name: str) -> str:
+        """Delete the sandboxes of a notebook or drill, and return its new place."""
+        number = self.begun.get(name, [0])[0]
+        if number:
+            self.remove(f"{name}.{number}")
+        self.begun[name] = [number + 1, time.time()]
+        return f"{name}.{number + 1}"
+
+    async def handle(self, request: Request, place: str, prefix: str) -> Response:
+        """Answer a request, without the code and the place in its path.
 
         The first request creates the sandbox without blocking other learners.
         """
@@ -68,7 +117,7 @@ class LearnerSandboxes:
         self._waiting += 1
         try:
             async with self._turns:
-                return await self._answer(request)
+                return await self._answer(request, place, prefix)
         finally:
             self._waiting -= 1
 
@@ -86,50 +135,57 @@ class LearnerSandboxes:
         body = strict_json.dumps({"deliveries": deliveries})
         return Response(status=200, headers={"content-type": "application/json"}, body=body)
 
-    async def _answer(self, request: Request) -> Response:
-        prefix = _PRODUCTION if request.path.startswith(f"{_PRODUCTION}/") else ""
-        path, headers = request.path.removeprefix(prefix), request.headers
+    async def _answer(self, request: Request, place: str, prefix: str) -> Response:
+        path, headers = request.path, request.headers
         control = path.removeprefix(CONTROL_PATH) if path.startswith(CONTROL_PATH) else None
-        if request.method != "GET" and sum(file.stat().st_size for file in self._files()) > MAX_LEARNER_BYTES:
+        if request.method != "GET" and sum(file.stat().st_size for file in self._files("*")) > MAX_LEARNER_BYTES:
             if control != "reset":
                 limit = f"{MAX_LEARNER_BYTES // 2**20} MB"
-                return refused(413, f"Your sandbox holds more than {limit}: reset it, then run the first cell again")
-            await asyncio.to_thread(self.remove)
-        app = self._apps[prefix] if prefix in self._apps else await asyncio.to_thread(self._app, prefix)
+                return refused(413, f"Your sandboxes hold more than {limit}: reset this one, and run the first cell")
+            await asyncio.to_thread(self.remove, place)
+        key = (place, prefix)
+        app = self._apps[key] if key in self._apps else await asyncio.to_thread(self._app, place, prefix)
         if control == "guide" and "api-key" not in headers:  # the code opens the guide
             headers = {**headers, "api-key": app.sandbox.full_key}
         # the code in the path is what a connection from this machine is elsewhere
-        answer = await app.handle(attrs.evolve(request, path=path, headers=headers, local=True))
+        answer = await app.handle(attrs.evolve(request, headers=headers, local=True))
         if answer.status == 200 and control in ("drain", "reset", "restore") and not prefix:
-            self.drained = strict_json.loads(answer.body)["last"] if control == "drain" else 0
+            self._drained[place] = strict_json.loads(answer.body)["last"] if control == "drain" else 0
         return answer
 
-    def _app(self, prefix: str) -> App:
+    def _app(self, place: str, prefix: str) -> App:
         with self._lock:
-            if prefix not in self._apps:
-                self._apps[prefix] = self._make(self.learner, prefix)
-            return self._apps[prefix]
+            if (place, prefix) not in self._apps:
+                self._apps[place, prefix] = self._make(self.learner, place, prefix, self._name(place))
+            return self._apps[place, prefix]
 
-    def _files(self) -> list[Path]:
-        return [] if self._folder is None else list(self._folder.glob(f"{self.learner.code}-*.db*"))
+    def _name(self, place: str) -> str:
+        name = place.partition(".")[0]
+        return f"{self.learner.code}-{name}" if name else self.learner.code
 
-    def remove(self) -> None:
-        """Delete the learner's sandboxes and files; the next request creates new ones with the same seed."""
-        self.close()
+    def _file(self, place: str, environment: str) -> Path:
+        return (self._folder or Path()) / f"{self._name(place)}-{environment}.db"
+
+    def _files(self, name: str) -> list[Path]:
+        return [] if self._folder is None else list(self._folder.glob(f"{self.learner.code}{name}.db*"))
+
+    def remove(self, place: str) -> None:
+        """Delete the sandboxes of a place and their files; the next request creates new ones with the same seed."""
         with self._lock:
-            self._apps.clear()
-            for file in self._files():
-                file.unlink(missing_ok=True)
+            for key in [key for key in self._apps if key[0] == place]:
+                self._apps.pop(key).sandbox.close()
+            name = place.partition(".")[0]
+            for environment in ("sandbox", "production"):
+                for file in self._files(f"-{name}-{environment}" if name else f"-{environment}"):
+                    file.unlink(missing_ok=True)
+            self._drained.pop(place, None)
 
     def close(self) -> None:
         for app in self._apps.values():
             app.sandbox.close()
 
-    def fetched(self, kind: str) -> list[Any]:
-        """Return the events of a kind that the learner's inbox has fetched, for a check."""
-        long_ago = datetime.min.replace(tzinfo=UTC)
-        return [
-            SimpleNamespace(event=SimpleNamespace(id=event.payload["id"]), arrived=long_ago)
-            for event in self.sandbox.events(kind)
-            if event.sequence <= self.drained
-        ]
+    def fetched(self, place: str) -> Collection[str]:
+        """Return the ids of the events that the learner's inbox has fetched, for a check."""
+        drained = self._drained.get(place, 0)
+        events = self.sandbox(place).events() if drained else ()
+        return {event.payload["id"] for event in events if event.sequence <= drained}

@@ -1,9 +1,9 @@
 """HTTP server of a class: each learner's sandbox under a code, and the board of the trainer.
 
-/CODE/v1/…, /CODE/_sandbox/…       the learner's sandbox, with its controls
-/CODE/production/…                 the learner's production environment
-/CODE/_relay                       deliveries to receivers on the learner's machine, and their responses
-/CODE/_class                       GET: name, locks and notes; POST: what the learner tried
+/CODE/PLACE/v1/…, /_sandbox/…      a sandbox of the learner, with its controls; one for each notebook and drill
+/CODE/PLACE/production/…           its production environment
+/CODE/PLACE/_relay                 deliveries to receivers on the learner's machine, and their responses
+/CODE/PLACE/_class                 GET: name, results, locks and notes; POST: what the learner does with a task
 /CODE                              for a browser: /setup with the learner's link
 /setup, /setup/…                   to install on a laptop without internet: `setup_page`; open to all, GET only
 /board, /board/data, /board/act    the trainer's page, its data, its actions: with the trainer's key
@@ -32,15 +32,15 @@ from workbench.base.system.locks import FileLock
 from workbench.base.system.messages import LOOPBACK, Request, Response
 from workbench.course import membership
 from workbench.course.classroom.class_results import FINGERPRINT_DIGITS, MAX_LEARNERS, Learner
-from workbench.course.classroom.class_state import TITLES, ClassState
+from workbench.course.classroom.class_state import DISK_FULL, ClassState
 from workbench.course.classroom.exports import qr_path
-from workbench.course.classroom.learner_sandboxes import AT_ONCE, MAX_ENTRIES_A_MINUTE, LearnerSandboxes
+from workbench.course.classroom.learner_sandboxes import AT_ONCE, MAX_ENTRIES_A_MINUTE, LearnerSandboxes, split
 from workbench.course.classroom.setup_page import PAGE_HEADERS, SetupPage
 from workbench.course.classroom.wheel_house import SETUP
-from workbench.course.learner import EXERCISES
+from workbench.course.task_files import Task
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.relay import RELAY_PATH
-from workbench.sandbox.server import FOREIGN, NOT_JSON, is_foreign, is_json, own_fingerprint, refused
+from workbench.sandbox.server import CONTROL_PATH, FOREIGN, NOT_JSON, is_foreign, is_json, own_fingerprint, refused
 from workbench.service.rendering import design
 
 T = TypeVar("T")
@@ -52,6 +52,8 @@ _PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "bo
 _PRINTED = ("summary", "certificates")  # forms of the results that are pages
 _STYLESHEET = '<link rel="stylesheet" href="../board.css">'
 _TICKET_SECONDS = 60
+_KINDS = frozenset({"begin", "about", "start", "check", "hint", "answer", "debrief"})
+_RUN_FIRST_CELL = "Run the first cell of this notebook to go on with a new one"
 
 
 class ClassServer(ClassState):
@@ -151,22 +153,46 @@ class ClassServer(ClassState):
             return await self._board(request, rest) if rest else _page(code)
         if code == SETUP:
             return await self._setup(request, unquote(rest))
-        place = self._by_code.get(unquote(code)) or await self._late(unquote(code))
-        if place is None:
+        code = unquote(code).lower()
+        sandboxes = self._by_code.get(code) or await self._late(code)
+        if sandboxes is None:
             often = self._count_wrong_code(request.peer)
             return (
                 refused(429, "Too many wrong codes from your address") if often else refused(404, membership.NO_LEARNER)
             )
         if not rest and request.method == "GET":
-            return await self._setup(request, "", self.results.link(place.learner))
-        self._connected[place.learner.name] = time.time()
-        if rest in ("_class", "production/_class"):
-            return await self._class(place, request)
-        if not self._local and f"/{rest}" in (RELAY_PATH, f"/production{RELAY_PATH}"):
-            return refused(403, FOREIGN) if is_foreign(request, self.url) else await place.exchange_deliveries(request)
-        if self._paused and request.method != "GET" and not _only_reads(rest):
+            return await self._setup(request, "", self.results.link(sandboxes.learner))
+        await self._connect(sandboxes.learner.name)
+        place, prefix, path = split(f"/{rest}")
+        if again := sandboxes.replaced(place):
+            return refused(409, f"This sandbox was begun again at {again}, in another window. {_RUN_FIRST_CELL}")
+        sandboxes.use(place, count=not self._paused)
+        if request.method != "GET" and not _only_reads(path) and self.disk_full:
+            return refused(403, DISK_FULL)
+        if path == "/_class":
+            return await self._class(sandboxes, place, request)
+        if not self._local and path == RELAY_PATH:
+            return (
+                refused(403, FOREIGN) if is_foreign(request, self.url) else await sandboxes.exchange_deliveries(request)
+            )
+        if self._paused and request.method != "GET" and not _only_reads(path):
             return refused(403, "The class is paused by your trainer")
-        return await place.handle(attrs.evolve(request, path=f"/{rest}"))
+        await self._play(sandboxes.learner.name, place)
+        return await sandboxes.handle(attrs.evolve(request, path=path), place, prefix)
+
+    async def _connect(self, name: str) -> None:
+        """Remember when a learner was here; the first time is stored."""
+        is_new = name not in self._connected
+        self._connected[name] = time.time()
+        if is_new:
+            await self._with_results(self.results.set, "joined", dict(self._connected))
+
+    async def _play(self, name: str, place: str) -> None:
+        """Make due purchases of live traffic, at most once a second."""
+        playing = self._traffic.get((name, place))
+        if playing is not None and playing[1] < time.monotonic() - 1:
+            self._traffic[name, place] = (playing[0], time.monotonic())
+            await asyncio.to_thread(self.play, name, place)
 
     def _widen(self) -> None:
         """Provide the event loop with enough threads for all learners; they start when needed."""
@@ -188,45 +214,67 @@ class ClassServer(ClassState):
         """Call a function that reads or writes the results in their thread, one at a time, and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._writer, partial(do, *arguments, **named))
 
-    async def _class(self, place: LearnerSandboxes, request: Request) -> Response:
+    async def _class(self, sandboxes: LearnerSandboxes, place: str, request: Request) -> Response:
         if is_foreign(request, self.url):
             return refused(403, FOREIGN)
+        name = sandboxes.learner.name
         if request.method == "GET":
-            return _answer(await self._with_results(self._status, place.learner.name))
+            return _answer(await self._with_results(self._status, name))
         if not is_json(request):
             return refused(415, NOT_JSON)
         now = time.monotonic()
-        if len(place.entries) == MAX_ENTRIES_A_MINUTE and place.entries[0] > now - 60:
+        if len(sandboxes.entries) == MAX_ENTRIES_A_MINUTE and sandboxes.entries[0] > now - 60:
             return refused(429, f"At most {MAX_ENTRIES_A_MINUTE} checks, hints and tasks a minute")
-        place.entries.append(now)
+        sandboxes.entries.append(now)
         try:
-            said = strict_json.loads(request.body)
-            exercise, kind = said["exercise"], said["kind"]
-            if exercise not in TITLES or kind not in ("start", "check", "hint"):
-                return refused(400, "no such exercise or kind of entry")
-            detail = _detail(exercise, kind, said)
-        except (strict_json.NotJson, KeyError, TypeError, ValueError):
+            entry = _Entry.read(strict_json.loads(request.body), self.tasks)
+        except (strict_json.NotJson, KeyError, TypeError, ValueError, AttributeError):
             return refused(400, "the entry cannot be read")
-        if kind == "check" and exercise in EXERCISES:
-            missing = await asyncio.to_thread(self.check, place.learner.name, exercise)
-            detail = {"missing": missing, "confirmed": not missing}
-        return await self._with_results(self._enter, place.learner.name, kind, exercise, detail)
-
-    def _enter(self, name: str, kind: str, exercise: str, detail: Mapping[str, Any]) -> Response:
-        """Store an entry of a learner, and return it with the notes that the learner has not seen."""
-        if exercise in EXERCISES and EXERCISES[exercise].notebook in self._locked(name):
-            return refused(403, "the lesson is locked")
-        if self.results.count(name) >= MAX_ENTRIES:
+        if entry.kind == "begin":
+            return _answer({"place": await asyncio.to_thread(self.begin, name, entry.task)})
+        task = self.tasks[entry.task]
+        if task.notebook and task.notebook in await self._with_results(self._locked, name):
+            return refused(403, f"The lesson {task.notebook} is locked by your trainer")
+        if await self._with_results(self.results.count, name) >= MAX_ENTRIES:
             return refused(429, f"At most {MAX_ENTRIES:,} entries of a learner are kept")
-        self.results.add(name, kind, exercise, **detail)
+        try:
+            answer, detail = await asyncio.to_thread(self._do, name, place, entry)
+        except WorkbenchError as error:
+            return refused(400, str(error))
+        if entry.kind in ("start", "check", "hint"):
+            stored = {**detail, "active": round(sandboxes.active, 1)}
+            await self._with_results(self.results.add, name, entry.kind, entry.task, **stored)
+        notes = [] if entry.kind == "about" else await self._with_results(self._new_notes, name)
+        return _answer({**answer, "about": _about(task), "notes": notes})
+
+    def _do(self, name: str, place: str, entry: "_Entry") -> tuple[dict[str, Any], dict[str, Any]]:
+        """Do what an entry asks for, and return the answer to the learner, and what is stored."""
+        task = entry.task
+        if entry.kind == "start":
+            return self.start(name, place, task), {}
+        if entry.kind == "check":
+            result = self.check(name, place, task)
+            return result, {**result, "confirmed": not result["missing"]}
+        if entry.kind == "answer":
+            return self.answer(name, place, task, entry.values), {}
+        if entry.kind == "debrief":
+            return self.debrief(name, place, task), {}
+        if entry.kind == "about":
+            return {}, {}
+        hints = self.tasks[task].all_hints
+        return {"hint": hints[entry.number - 1]}, {"number": entry.number, "last": entry.number == len(hints)}
+
+    def _new_notes(self, name: str) -> list[str]:
+        """Return the notes that the learner has not seen."""
         notes = self.results.entries("note", name)
         fresh = notes[self._shown.get(name, 0) :]
         self._shown[name] = len(notes)
-        return _answer({"missing": detail.get("missing", []), "notes": [note["text"] for _, note in fresh]})
+        return [note["text"] for _, note in fresh]
 
     def _status(self, name: str) -> dict[str, Any]:
         notes = [{"at": at, **detail} for at, detail in self.results.entries("note", name)]
-        return {"learner": name, "seed": self.seed, "locked": self._locked(name), "notes": notes}
+        results = {task: attrs.asdict(result) for task, result in self.results.progress().get(name, {}).items()}
+        return {"learner": name, "seed": self.seed, "locked": self._locked(name), "notes": notes, "results": results}
 
     async def _setup(self, request: Request, name: str, link: str = "LINK") -> Response:
         if request.method != "GET":
@@ -295,19 +343,39 @@ class ClassServer(ClassState):
 
 
 def _only_reads(path: str) -> bool:
-    """Return whether a path below a learner's code is a control that changes nothing, or fetches deliveries."""
-    _, _, name = path.partition("_sandbox/")
+    """Return whether a path below a place is a control that changes nothing, or fetches deliveries."""
+    name = path.removeprefix(CONTROL_PATH)
     return name == "drain" or (name in CONTROLS and not CONTROLS[name].changes)
 
 
-def _detail(exercise: str, kind: str, said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the validated details of an entry; invalid ones raise the errors of the JSON reader."""
-    if kind == "hint":
-        number, last = int(said["number"]), len(EXERCISES[exercise].hints)
-        if not 1 <= number <= last:
+@attrs.frozen
+class _Entry:
+    """What a learner does with a task, or the place that is begun."""
+
+    kind: str
+    task: str
+    values: Mapping[str, str]
+    number: int
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any], tasks: Mapping[str, Task]) -> "_Entry":
+        """Return a validated entry; an invalid one raises KeyError, TypeError or ValueError."""
+        kind, values = content["kind"], content.get("values", {})
+        name = content["place" if kind == "begin" else "exercise"]
+        places = {task.place for task in tasks.values()}
+        if kind not in _KINDS or name not in (places if kind == "begin" else tasks):
+            raise ValueError(kind)
+        if not all(isinstance(value, str) for value in values.values()):
+            raise TypeError(kind)
+        number = int(content["number"]) if kind == "hint" else 0
+        if kind == "hint" and not 1 <= number <= len(tasks[name].all_hints):
             raise ValueError(number)
-        return {"number": number, "last": number == last}
-    return {"missing": [str(what)[:300] for what in said["missing"][:10]]} if kind == "check" else {}
+        return cls(kind, name, dict(values), number)
+
+
+def _about(task: Task) -> dict[str, Any]:
+    described = {"title": task.title, "task": task.task, "notebook": task.notebook, "minutes": task.minutes}
+    return {**described, "hints": len(task.all_hints), "questions": task.questions}
 
 
 def _answer(value: object) -> Response:

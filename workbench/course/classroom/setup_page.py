@@ -29,6 +29,7 @@ PAGE_HEADERS = {
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'",
     "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
 }
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

@@ -90,8 +90,9 @@ def prepare(
 ) -> Iterator[tuple[str, str, str]]:
     """Fetch the wheels of each system and Python with pip, write the folder, and yield what was done.
 
-    pip takes the index from its own settings, for example PIP_INDEX_URL, or PIP_NO_INDEX and PIP_FIND_LINKS. A system
-    that lacks a wheel is left out; systems fetched earlier for the same version of the workbench stay.
+    The folder appears at once, when it is complete; an interrupted run leaves the former one unchanged. pip takes the
+    index from its own settings, for example PIP_INDEX_URL, or PIP_NO_INDEX and PIP_FIND_LINKS. A system that lacks a
+    wheel is left out; systems fetched earlier for the same version of the workbench stay.
 
     Args:
         folder: Folder of the class.
@@ -108,9 +109,10 @@ def prepare(
     """
     if not any(notebooks.glob("*.ipynb")):
         raise UsageError(f"notebooks: {visible(str(notebooks), 200)} has no notebooks", of="class prepare")
-    setup = folder / SETUP
-    for part in (folder, setup, setup / "wheels"):
-        make_folder(part)
+    make_folder(folder)
+    setup = folder / f".{SETUP}-new"  # takes the place of the present one when it is complete
+    shutil.rmtree(setup, ignore_errors=True)
+    make_folder(setup / "wheels")
     before = read_manifest(folder) or {}
     targets: dict[str, list[str]] = before["targets"] if before.get("requirement") == requirement else {}
     fetched_any = False
@@ -135,17 +137,23 @@ def prepare(
                 special = [_name(file.name) for file in files if not file.stem.endswith("-any")]
                 yield target, f"{len(files)} packages, {size / 1e6:.0f} MB", ", ".join(special)
     if not fetched_any:
+        shutil.rmtree(setup)
         return
-    wanted = {name for names in targets.values() for name in names}
-    for file in (setup / "wheels").iterdir():
-        if file.name not in wanted:
-            file.unlink()
+    for name in {name for names in targets.values() for name in names}:
+        if not (setup / "wheels" / name).exists():  # fetched before
+            shutil.copy(folder / SETUP / "wheels" / name, setup / "wheels")
     write_file(setup / NOTEBOOKS, lambda file: _pack(notebooks, file), private=False)
     shutil.copyfile(Path(__file__).with_name("install.py"), setup / "install.py")
     listed = [setup / NOTEBOOKS, *sorted((setup / "wheels").iterdir())]
     files_ = {file.relative_to(setup).as_posix(): _described(file) for file in listed}
     content = {"requirement": requirement, "targets": targets, "files": files_}
     write_file(setup / MANIFEST, json.dumps(content, indent=1).encode(), private=False)
+    old = folder / f".{SETUP}-old"
+    shutil.rmtree(old, ignore_errors=True)
+    if (folder / SETUP).exists():
+        (folder / SETUP).rename(old)
+    setup.rename(folder / SETUP)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def read_manifest(folder: Path | None) -> dict[str, Any] | None:

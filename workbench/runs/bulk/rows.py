@@ -15,6 +15,7 @@ from workbench.base.errors import InvalidRequest, Problem, UsageError, not_allow
 from workbench.base.schema.readers import value_of
 from workbench.base.schema.walk import Array, Boolean, Date, Integer, Member, Nested, Numeric, camel, members, snake
 from workbench.base.system.limits import Limits, limits
+from workbench.runs.bulk.spreadsheets import damage
 from workbench.service.interface.table import OPERATIONS, Operation
 
 SHOWN = 20
@@ -65,7 +66,7 @@ def read_rows(
 
     Raises:
         InvalidRequest: The file cannot be read, or its cells do not fit; `problems` name rows and columns.
-        FileNotFoundError: The file does not exist.
+        UsageError: The file cannot be read.
     """
     rows = raw_bodies(path, limits(Limits(), rows=max_rows, columns=max_columns, cell=max_cell, size=max_size))
     if operation is None:
@@ -78,7 +79,7 @@ def raw_bodies(path: str | Path, limits: Limits = Limits()) -> list[Body]:
 
     Raises:
         UsageError: The file cannot be read.
-        FileNotFoundError: The file does not exist.
+        UsageError: The file cannot be read.
     """
     return [Body(nested(row), number) for number, row in read_records(Path(path), limits)]
 
@@ -164,6 +165,8 @@ def _cell(member: Member, value: object) -> Any:
     """
     kind = member.kind
     if isinstance(value, str):
+        if (damaged := damage(member, value)) is not None:
+            raise ValueError(damaged)
         return value_of(member, value) if isinstance(kind, Integer | Boolean) else value
     number = isinstance(value, int) or type(value).__name__ in {"float", "Decimal"}
     if number and not isinstance(kind, Integer | Boolean | Numeric | Array | Nested):

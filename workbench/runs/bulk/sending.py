@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from workbench.base.arguments import hide_arguments
 from workbench.base.errors import (
     ApiError,
     CannotRecord,
@@ -22,7 +23,6 @@ from workbench.base.errors import (
     UsageError,
     WorkbenchError,
     WrongEnvironment,
-    hide_arguments,
 )
 from workbench.base.system.locks import locked
 from workbench.base.system.progress import Progress, ProgressCallback, progress_callback

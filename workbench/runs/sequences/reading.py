@@ -12,7 +12,8 @@ from typing import Any, TypeVar, get_origin
 
 import attrs
 
-from workbench.base.errors import Problem, UsageError, hide_arguments, not_allowed, visible
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import Problem, UsageError, not_allowed, visible
 from workbench.base.schema import checks, walk
 from workbench.base.schema.rules import FULL
 from workbench.base.system import toml

@@ -10,7 +10,8 @@ from typing import Any, Literal, overload
 
 import attrs
 
-from workbench.base.errors import Problem, UsageError, hide_arguments
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import Problem, UsageError
 from workbench.base.system.locks import locked
 from workbench.base.system.progress import Progress, ProgressCallback, progress_callback
 from workbench.base.system.thread_pool import Interrupted, ThreadPool

@@ -9,14 +9,8 @@ from typing import Any, ClassVar
 
 import attrs
 
-from workbench.base.errors import (
-    Problem,
-    UsageError,
-    WorkbenchError,
-    first_problems,
-    hide_arguments_of_methods,
-    visible,
-)
+from workbench.base.arguments import hide_arguments_of_methods
+from workbench.base.errors import Problem, UsageError, WorkbenchError, first_problems, visible
 from workbench.base.schema import masks, walk
 from workbench.base.schema.fields import Privacy
 from workbench.base.schema.rules import ISO_DAY, UUID, Full

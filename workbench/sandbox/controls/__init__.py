@@ -6,11 +6,12 @@ for the server, commands, sequences and documentation. Arguments are JSON values
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from workbench.base.errors import hide_arguments
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import nearest
 from workbench.sandbox import chain
-from workbench.sandbox.context import error_of, not_found
+from workbench.sandbox.context import error_of, not_found, python_name
 from workbench.sandbox.controls.creation import CreationControls
 from workbench.sandbox.controls.declaration import Control
 from workbench.sandbox.controls.lifecycles import LifecycleControls
@@ -31,6 +32,12 @@ class Controls(ReadingControls, CreationControls, LifecycleControls, StateContro
             ApiError: The address does not belong to a teaching wallet.
         """
         return chain.TeachingWallet(self, admin)
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            public = [] if name.startswith("_") else [*map(python_name, CONTROLS), "clock", "cards", "create", "wallet"]
+            raise AttributeError(f"a sandbox has no control {name!r}{nearest(name, public)}")
 
     @property
     def create(self) -> "Create":

@@ -3,6 +3,7 @@
 import re
 from typing import Annotated
 
+from workbench.base.arguments import Between
 from workbench.base.errors import Problem, not_allowed
 from workbench.sandbox import cards, contracts, people
 from workbench.sandbox.context import RequestContext, not_found, usage_error, wrong_argument
@@ -15,7 +16,7 @@ from workbench.sandbox.control_records import (
     TenantKey,
     from_json,
 )
-from workbench.sandbox.controls.declaration import CENTS, Between, ControlGroup, Record, control
+from workbench.sandbox.controls.declaration import CENTS, ControlGroup, Record, control
 from workbench.sandbox.world import PRIMARY, add_key, add_tenant
 from workbench.service.interface.contracts import IssuingContract
 from workbench.service.interface.vocabulary import EventApplicationStatus, Role
@@ -47,7 +48,7 @@ class CreationControls(ControlGroup):
         """
         self._require_free_name(name)
         kind = {"team": team, "management": management, "corporate_cards": corporate_cards}
-        return self._tenant(add_tenant(self._engine.store, self._engine.seeds, name, kind, self._engine.clock.at))
+        return self._tenant(add_tenant(self._engine.store, self._engine.seeds, name, kind, self._engine.clock.ms))
 
     @control(changes=True)
     def _create_key(self, name: str, tenant_name: str = PRIMARY, roles: str | None = None) -> TenantKey:
@@ -98,7 +99,7 @@ class CreationControls(ControlGroup):
         of = {} if company_id is None else {"company_id": self._record("company", company_id)["id"]}
         key, name = context.new_id("user"), {"first_name": first_name, "last_name": last_name}
         email = f"user.{context.store.next('created user')}@example.com"
-        user = people.new_user(key, context.tenant["id"], context.clock.at, email=email, **name, **of)
+        user = people.new_user(key, context.tenant["id"], context.clock.ms, email=email, **name, **of)
         context.store.save("user", user)
         return application_state(people.decide(context, "user", key, status))
 

@@ -9,35 +9,20 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import wraps
-from types import NoneType, UnionType
-from typing import Annotated, Any, Self, TypeVar, get_args, get_origin
+from typing import Any, Self, TypeVar
 
 import attrs
 
-from workbench.base.errors import ApiError, Problem, UsageError, argument_problems, not_allowed
+from workbench.base.arguments import Between, argument_problem, argument_problems, kinds_of, limits_of
+from workbench.base.errors import ApiError, Problem, UsageError
+from workbench.base.schema.walk import is_record
 from workbench.sandbox.context import Refused, control_error, error_of, not_found, wrong_argument
 from workbench.sandbox.engine import Engine
+from workbench.service.interface.naming import operation_named
+from workbench.service.interface.table import OPERATIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
 Record = dict[str, Any]
-_KINDS: Mapping[Any, str] = {
-    str: "text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    Mapping: "an object",
-}
-
-
-@attrs.frozen
-class Between:
-    """Minimum and maximum of a numeric argument."""
-
-    low: float
-    high: float
-    unit: str = ""
-
-
 CENTS = Between(1, 10**12, "cents")
 
 
@@ -87,9 +72,9 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
                     wrong = argument_problems(method, (self, *args), kwargs)
                 else:
                     del given["self"]
-                    return self._carry_out(row, given)
+                    return self._carry_out(row, _all_checked(row, given))
                 raise UsageError(wrong, of=row.name)
-            return self._carry_out(row, kwargs)
+            return self._carry_out(row, _all_checked(row, kwargs))
 
         shown = [
             parameter.replace(annotation=limits_of(parameter.annotation)[0])
@@ -111,31 +96,28 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
     return declare
 
 
-def limits_of(hint: object) -> tuple[Any, Any]:
-    """Return the type of an annotation and the limits of its values."""
-    return get_args(hint)[:2] if get_origin(hint) is Annotated else (hint, None)
+def _all_checked(row: Control, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a control converted to their declared types, before they are run or serialized."""
+    try:
+        return {name: _checked(name, row.hints[name], value) for name, value in given.items()}
+    except Refused as refused:
+        raise error_of(row.name, refused) from None
 
 
 def _checked(name: str, hint: Any, value: Any) -> Any:
-    """Return an argument converted to its declared type; numbers may come from JSON."""
+    """Return an argument converted to its declared type; numbers may come from JSON, operations have several names."""
     declared, limit = limits_of(hint)
-    kinds = get_args(declared) if get_origin(declared) is UnionType else (declared,)
-    if value is None and NoneType in kinds:
-        return None
-    if float in kinds and type(value) in (int, Decimal):
+    if float in kinds_of(declared) and type(value) in (int, Decimal):
         value = float(value)
-    kind = next(get_origin(kind) or kind for kind in kinds if kind is not NoneType)
-    right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-    allowed = _KINDS[kind]
-    if isinstance(limit, Between):
-        right = right and limit.low <= value <= limit.high
-        allowed += f"{limit.unit and f' of {limit.unit}'} from {limit.low:,} to {limit.high:,}"
-    elif limit is not None:
-        right = right and value in tuple(limit)
-    if not right:
-        if limit is not None and not isinstance(limit, Between):
-            raise wrong_argument(not_allowed(name, value, limit))
-        raise wrong_argument(Problem(name, "type", f"must be {allowed}"))
+    if isinstance(value, str) and isinstance(limit, tuple) and value not in limit and {*OPERATIONS} & {*limit}:
+        row = operation_named(value)
+        value = row.name if row is not None else value
+    if problem := argument_problem(name, value, hint):
+        if is_record(value):
+            member = name if hasattr(value, name) else "id"
+            text = f"{problem.message.partition(', not ')[0]}, not the record; write its .{member}"
+            problem = Problem(name, problem.rule, text)
+        raise wrong_argument(problem)
     return value
 
 
@@ -150,13 +132,12 @@ class ControlGroup:
     def _carry_out(self, row: Control, given: Mapping[str, Any]) -> Any:
         """Run a control in this process; a client of a served sandbox sends it to the server."""
         try:
-            checked = {name: _checked(name, row.hints[name], value) for name, value in given.items()}
             present = self._engine.catch_up()
             if row.transaction:
                 with present, self._engine.store:
-                    result = row.method(self, **checked)
+                    result = row.method(self, **given)
             else:
-                result = row.method(self, **checked)
+                result = row.method(self, **given)
         except Refused as refused:
             raise error_of(row.name, refused) from None
         except ApiError as refused:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
+from workbench.base.arguments import Between
 from workbench.base.errors import Problem
 from workbench.base.schema.rules import FULL
 from workbench.base.schema.walk import change
@@ -21,7 +22,7 @@ from workbench.sandbox.control_records import (
     WalletSignature,
 )
 from workbench.sandbox.controls.creation import application_state
-from workbench.sandbox.controls.declaration import CENTS, Between, ControlGroup, control
+from workbench.sandbox.controls.declaration import CENTS, ControlGroup, control
 from workbench.sandbox.extensions import ROWS, SettleTransaction
 from workbench.service.interface.transactions import Dispute, SimulatedTransaction
 from workbench.service.interface.vocabulary import (

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
+from workbench.base.arguments import Between
 from workbench.base.errors import Problem, unknown_name
 from workbench.base.schema.walk import build, members, snake
 from workbench.base.system.http_post import ForbiddenUrl
 from workbench.sandbox.context import moment_of, not_found, wrong_argument
 from workbench.sandbox.control_records import Delivery, Endpoint, FaultRule, FlushResult
-from workbench.sandbox.controls.declaration import Between, ControlGroup, Record, control
+from workbench.sandbox.controls.declaration import ControlGroup, Record, control
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.faults import BODIES, OF_ANSWERS, OF_DELIVERIES
 from workbench.service.interface import table
@@ -130,7 +131,7 @@ class WebhookControls(ControlGroup):
             if row is None and endpoint_id is not None and event["tenant"] == endpoint["tenant"]:
                 row = engine.dispatcher.new_delivery(endpoint["id"], event)
             if row is not None:
-                row = {**row, "state": "waiting", "due": engine.clock.at, "tried": 0, "held": None}
+                row = {**row, "state": "waiting", "due": engine.clock.ms, "tried": 0, "held": None}
                 engine.dispatcher.enqueue(endpoint, row)
                 again.append(_delivery(row))
         if not again:
@@ -207,9 +208,10 @@ class WebhookControls(ControlGroup):
 
     @control(changes=True)
     def clear_faults(self) -> list[FaultRule]:
-        """Remove all fault rules."""
+        """Remove all fault rules, and return those that were removed."""
+        removed = self._engine.faults.rules
         self._engine.store.fill("fault", {})
-        return []
+        return removed
 
     @control(changes=False)
     def list_faults(self) -> list[FaultRule]:

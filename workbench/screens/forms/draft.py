@@ -6,7 +6,8 @@ from typing import Any
 
 import attrs
 
-from workbench.base.errors import Problem, UsageError, hide_arguments
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import Problem, UsageError
 from workbench.base.schema import checks, walk
 from workbench.base.schema.fields import OPEN, SECRET
 from workbench.base.schema.readers import MAX_DIGITS

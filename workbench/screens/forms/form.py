@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from workbench.base.arguments import hide_arguments
 from workbench.base.errors import (
     AdviceWarning,
     DuplicateSuspected,
@@ -17,7 +18,6 @@ from workbench.base.errors import (
     UnreadableEffect,
     UsageError,
     WorkbenchError,
-    hide_arguments,
 )
 from workbench.base.remedies import worded_for
 from workbench.base.schema import walk

@@ -14,7 +14,8 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from workbench.base.errors import Problem, UsageError, hide_arguments
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import Problem, UsageError
 from workbench.service.chains import curves
 from workbench.service.chains.curves import HALF, ORDER, ed25519_public_key
 

@@ -688,8 +688,30 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "account_words",
             "create_payment_account",
-            "currency, rail and bankAccountType accept any text",
+            "rail and bankAccountType accept any text",
             "allowed values other than the observed ones are not shown",
+        ),
+        Behavior(
+            "account_currency",
+            "create_payment_account",
+            "a currency is three lower-case letters, and only usd is supported",
+            "usd is the only observed value",
+            documented=("usd",),
+            others=(("usd", "eur"), ANY),
+        ),
+        Behavior(
+            "routing_number_format",
+            "create_payment_account",
+            "a routing number has nine digits, as those of banks in the United States",
+            "the document calls it text, and usd is the only observed currency",
+        ),
+        Behavior(
+            "account_error_text",
+            "create_payment_account",
+            "an invalid account is answered with Invalid request alone; True adds what is wrong",
+            "the document gives these words, and no example of an invalid account",
+            documented=False,
+            observed=True,
         ),
         # requests in general
         Behavior(

@@ -243,6 +243,12 @@ class EventKind:
     version: str = "1.0.0"
     words: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
     """Meaning of each value of a member, by the member's wire path."""
+    optional: frozenset[str] = frozenset()
+    """Wire paths of members that only some events of this kind have."""
+    never: frozenset[str] = frozenset()
+    """Wire paths of members that no event of this kind has."""
+    usual: Mapping[str, Any] = attrs.field(factory=dict)
+    """Values of members in an example, by wire path, where they differ from those of other kinds."""
 
     @property
     def name(self) -> str:
@@ -250,6 +256,26 @@ class EventKind:
         return f"{self.resource}.{self.action}"
 
 
+_OF_SOME = {
+    "spend.previouslyAuthorizedAmount": ("requested",),
+    "spend.authorizationUpdateAmount": ("updated",),
+    "spend.declinedReason": ("created",),
+    "spend.completionReason": ("completed",),
+    "spend.postedAt": ("completed",),
+}
+"""Members of a transaction that only these actions have."""
+_ALWAYS = frozenset({"spend.authorizationUpdateAmount", "spend.postedAt"})
+"""Those that every event of the action has."""
+_USUAL: Mapping[str, Mapping[str, Any]] = {
+    "updated": {
+        "spend.status": "reversed",
+        "spend.amount": 500,
+        "spend.authorizedAmount": 500,
+        "spend.localAmount": 500,
+        "spend.authorizationUpdateAmount": -750,
+    },
+    "completed": {"spend.status": "completed"},
+}
 _TRANSACTIONS = {
     "requested": "A merchant asked for an authorization",
     "created": "An authorization was made or declined",
@@ -332,6 +358,14 @@ EVENT_KINDS: Mapping[str, EventKind] = {
             UserUpdated,
             "A user's compliance or application status changed",
             'Events, "user.updated"',
+            optional=frozenset(
+                {
+                    "companyId",
+                    "applicationCompletionLink",
+                    "applicationExternalVerificationLink",
+                    "statusChangeReason",
+                }
+            ),
             words={
                 "applicationStatus": _APPLICATION_WORDS,
                 "statusChangeReason": {"provider_initiated": "the service provider itself made the change"},
@@ -343,10 +377,22 @@ EVENT_KINDS: Mapping[str, EventKind] = {
             MicroDepositReceived,
             "A deposit smaller than 2.00 USD arrived on a payment route",
             'Events, "microDeposit.received"',
+            optional=frozenset({"userId", "companyId", "description", "originatorName", "referenceId"}),
             words={"rail": {"ach": "a batch transfer", "wire": "a wire transfer"}},
         ),
         *(
-            EventKind("transaction", action, TransactionChanged, doc, _LINKS, KINDS, words=_SPEND_WORDS)
+            EventKind(
+                "transaction",
+                action,
+                TransactionChanged,
+                doc,
+                _LINKS,
+                KINDS,
+                words=_SPEND_WORDS,
+                optional=frozenset(path for path, of in _OF_SOME.items() if action in of) - _ALWAYS,
+                never=frozenset(path for path, of in _OF_SOME.items() if action not in of),
+                usual=_USUAL.get(action, {}),
+            )
             for action, doc in _TRANSACTIONS.items()
         ),
         EventKind(

@@ -1,6 +1,6 @@
 """Example records with fictitious data that match the declarations, for documents, samples and skeletons."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from workbench.base.schema import walk
 from workbench.base.schema.fields import Answer
 from workbench.base.schema.rules import OneOf
 from workbench.base.schema.walk import Member, build, cross_rules, members, snake
+from workbench.service.interface.events import EventKind
 from workbench.service.interface.formats import EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS
 
 T = TypeVar("T")
@@ -168,6 +169,30 @@ def example(cls: type[T], **given: object) -> T:
     values = {member.name: example_of(cls, member) for member in wanted}
     record: T = build(cls, {**values, **given})
     return record
+
+
+def event_body(kind: EventKind, *, also: Collection[str] = ()) -> Any:
+    """Return an example body of an event, with the members that every event of its kind has.
+
+    Args:
+        also: Wire paths of optional members to include.
+    """
+    left_out = (kind.never | kind.optional) - frozenset(also)
+
+    def built(cls: type[Any], prefix: str) -> Any:
+        values = {}
+        for member in members(cls):
+            path = f"{prefix}{member.wire}"
+            if path in left_out:
+                continue
+            inner = walk.record_of(member.kind)
+            value = kind.usual.get(path)
+            if value is None:
+                value = example_of(cls, member) if inner is None else built(inner, f"{path}.")
+            values[member.name] = value
+        return build(cls, values)
+
+    return built(kind.body, "")
 
 
 def _needed(cls: type[Any]) -> list[Member]:

@@ -286,13 +286,17 @@ class ExternalFiatAccount(Answer):
     beneficiary_business_name: str | None = about(
         "Name of the business", default=None, privacy=PERSONAL, assumed=VARIANT
     )
-    currency: str = about("Currency of the account, such as usd", assumed=REQUIRED)
+    currency: str = about(  # assumed: account_currency
+        "Currency of the account, such as usd", pattern="^[a-z]{3}$", assumed=REQUIRED
+    )
     third_party: bool | None = about("Whether the account is a third party's", default=None)
     beneficiary_address: BankingAddress | Mapping[str, Any] = about("Address of the beneficiary", assumed=REQUIRED)
     bank_name: str = about("Name of the bank", assumed=REQUIRED)
     bank_address: BankingAddress | Mapping[str, Any] | None = about("Address of the bank", default=None)
     account_number: str = about("Account number", ACCOUNT_NUMBER, privacy=SECRET, min_length=1, assumed=REQUIRED)
-    routing_number: str = about("Routing number of the bank", min_length=1, assumed=REQUIRED)
+    routing_number: str = about(  # assumed: routing_number_format
+        "Routing number of the bank", pattern="^[0-9]{9}$", assumed=REQUIRED
+    )
     rail: str | None = about("Rail of the account, such as ach", default=None, assumed=IN_ANSWERS)
     bank_account_type: str | None = about("Kind of bank account, such as checking", default=None, assumed=IN_ANSWERS)
 

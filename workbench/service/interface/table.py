@@ -12,7 +12,8 @@ from urllib.parse import quote, urlencode
 
 import attrs
 
-from workbench.base.errors import STATUSES, ApiError, InvalidArguments, hide_arguments
+from workbench.base.arguments import hide_arguments
+from workbench.base.errors import STATUSES, ApiError, InvalidArguments
 from workbench.base.schema import walk
 from workbench.base.schema.fields import ONCE, WIDELY, Reason
 from workbench.service.interface import effects

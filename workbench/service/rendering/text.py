@@ -30,11 +30,25 @@ MAX_ROWS = 200
 """Default maximum number of rows shown; the others are counted."""
 
 
+def _line(text: str) -> str:
+    """Return text without control and direction characters, which a terminal or a page would obey."""
+    return text if text.isprintable() else visible(text)
+
+
+def _each_line(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(map(_line, texts))
+
+
+def _lines(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return texts with their line breaks, and without other control characters."""
+    return tuple("\n".join(map(_line, text.split("\n"))) for text in texts)
+
+
 @attrs.frozen
 class Cell:
     """One value: its printable lines, and its role ("text", "number", "private", "status:approved"…)."""
 
-    lines: tuple[str, ...]
+    lines: tuple[str, ...] = attrs.field(converter=_each_line)
     role: str = "text"
 
     @property
@@ -57,12 +71,12 @@ class Row:
 class Sheet:
     """One object: a title, an optional status, text, verbatim lines of code, labeled rows and notes."""
 
-    title: str
+    title: str = attrs.field(converter=_line)
     status: Cell | None = None
-    words: tuple[str, ...] = ()
-    code: tuple[str, ...] = ()
+    words: tuple[str, ...] = attrs.field(default=(), converter=_lines)
+    code: tuple[str, ...] = attrs.field(default=(), converter=_lines)
     rows: tuple[Row, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = attrs.field(default=(), converter=_lines)
     state: tuple[str, str] | None = None  # kind of record and its current state, which HTML shows as a diagram
 
     @property
@@ -75,11 +89,11 @@ class Sheet:
 class Grid:
     """A table: columns and rows of cells. `total` includes the rows that are not shown."""
 
-    title: str
-    columns: tuple[str, ...]
+    title: str = attrs.field(converter=_line)
+    columns: tuple[str, ...] = attrs.field(converter=_each_line)
     rows: tuple[tuple[Cell, ...], ...]
     total: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = attrs.field(default=(), converter=_lines)
 
 
 Block = Cell | Sheet | Grid

@@ -1,0 +1,117 @@
+"""Numbers that are names, as spreadsheets return them: every cell that shows the damage is a problem."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from workbench.base.errors import AdviceWarning, InvalidRequest
+from workbench.base.schema import checks, walk
+from workbench.runs.bulk import InvalidRows, read_rows, run
+from workbench.runs.bulk.spreadsheets import damage
+from workbench.service.interface.examples import example
+from workbench.service.interface.people import CreateUserApplication, ExternalFiatAccount
+from workbench.service.interface.table import OPERATIONS
+
+ROWS = [*csv.DictReader(Path(__file__).with_name("destroyed.csv").read_text(encoding="utf-8").splitlines())]
+LEAVES = {
+    member.name: member
+    for row in OPERATIONS.values()
+    for _, member in walk.leaves(row.request)
+    if walk.record_of(member.kind) is None
+}
+UNSEEN = {("account_number", "general"), ("phone_number", "general")}
+"""Formats whose text is a possible value: zeros at the front are gone, and nothing shows it."""
+
+
+def _noticed(name: str, text: str) -> bool:
+    """Return whether a cell is a problem, by what a spreadsheet did, the member's rule or its plausibility."""
+    member = LEAVES[name]
+    if damage(member, text) is not None:
+        return True
+    records = {
+        "routing_number": lambda: walk.change(example(ExternalFiatAccount), routing_number=text, currency="usd"),
+        "merchant_category_code": lambda: walk.change(
+            example(OPERATIONS["simulate_authorization"].request), merchant_category_code=text
+        ),
+        "postal_code": lambda: walk.change(example(CreateUserApplication).address, postal_code=text, country_code="US"),
+        "phone_number": lambda: walk.change(example(CreateUserApplication), phone_country_code="1", phone_number=text),
+        "national_id": lambda: walk.change(example(CreateUserApplication), national_id=text, country_of_issue="US"),
+    }
+    if name not in records:
+        return False
+    record = records[name]()
+    problems = (*checks.problems(record), *checks.cautions(record)[0], *checks.cautions(record)[1])
+    return any(problem.path.endswith(member.wire) for problem in problems)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join([row["member"], row["meant"], row["format"]]))
+def test_a_destroyed_cell_is_a_problem(row: dict[str, str]) -> None:
+    """Each cell of LibreOffice that differs from what was meant, except where it is a possible value."""
+    name, meant, form, shown = row.values()
+    if shown != meant and (name, form) not in UNSEEN:
+        assert _noticed(name, shown), shown
+
+
+@pytest.mark.parametrize("name, value", {(row["member"], row["meant"]) for row in ROWS})
+def test_a_right_cell_is_none(name: str, value: str) -> None:
+    """Text as it was meant has no problem."""
+    assert damage(LEAVES[name], value) is None
+    assert name == "national_id" or not _noticed(name, value)
+
+
+@pytest.mark.parametrize("text", ["#N/A", "#VALUE!", "########", '="Ada"', "Err:502", "#REF!"])
+def test_an_error_value_is_no_name(text: str, tmp_path: Path) -> None:
+    """In any text, with the row, the column and what to do."""
+    path = tmp_path / "people.csv"
+    path.write_text("first_name,last_name\n" + f'"{text.replace(chr(34), chr(34) * 2)}",Example\n')
+    with pytest.raises(InvalidRequest, match=r"row 2, first_name (is an error value|is a formula)"):
+        read_rows(path, CreateUserApplication)
+
+
+def test_destroyed_account_numbers_are_not_sent() -> None:
+    """A run refuses them before anything is sent, and says what to do in the spreadsheet."""
+    import workbench as wb
+
+    session = wb.connect()
+    user = session.sandbox.guide()["users"]["approved"][0]
+    account = walk.given(example(OPERATIONS["create_payment_account"].request))
+    fiat = {**walk.given(account["external_fiat_account"])}
+    rows = [
+        {"user_id": user, "type": account["type"], "external_fiat_account": {**fiat, **changed}}
+        for changed in (
+            {"account_number": "1.23457E+11"},
+            {"account_number": "12345678.0"},
+            {"account_number": "#REF!"},
+            {"account_number": '="000123"'},
+            {"account_number": "123 456"},
+            {"routing_number": "21000021"},
+            {"routing_number": "021000022"},
+        )
+    ]
+    with pytest.raises(InvalidRows) as caught:
+        run(session.create_payment_account, rows, progress=False, duplicates=True)
+    found = [(problem.row, problem.column) for problem in caught.value.rows()]
+
+    assert found == [(number, f"external_fiat_account.{name}") for number, name in zip(
+        range(1, 8), ["account_number"] * 5 + ["routing_number"] * 2, strict=True
+    )]  # fmt: skip
+    assert "format the column as text" in str(caught.value)
+    assert len(session.journal) == 0
+
+
+def test_a_filtered_row_is_said_to_be_sent(tmp_path: Path) -> None:
+    """A person who filters a sheet may not expect that all of its rows are read."""
+    book = openpyxl.Workbook()
+    sheet: Any = book.active
+    sheet.append(["user_id", "first_name"])
+    for name in ("Ada", "Bob", "Cleo"):
+        sheet.append(["00000000-0000-4000-8000-000000000001", name])
+    sheet.row_dimensions[3].hidden = True
+    book.save(tmp_path / "people.xlsx")
+    with pytest.warns(AdviceWarning, match=r"people\.xlsx: 1 hidden or filtered rows .* read as well"):
+        rows = read_rows(tmp_path / "people.xlsx", "update_user")
+
+    assert [row["first_name"] for row in rows] == ["Ada", "Bob", "Cleo"]

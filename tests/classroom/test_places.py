@@ -1,0 +1,280 @@
+"""A place for each notebook and drill, and a board that says what is so."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import workbench as wb
+from workbench.base.errors import ApiError, UnusableFile, UsageError
+from workbench.course import membership
+from workbench.course.classroom import ClassServer, class_state
+from workbench.course.classroom.class_results import read_roster
+from workbench.course.task_files import EXERCISES
+
+pytestmark = pytest.mark.slow  # each serves a class
+
+TASK = """
+title = "A lost card"
+notebook = "02-simulate-purchases"
+task = "Lock the first active card."
+answer = "api.sandbox.cards.lock(guide['cards']['active'][0])"
+
+[[expect]]
+equals = "card"
+that = "the first active card, locked"
+id = "$cards.active.0"
+with = { status = "locked" }
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ClassServer]:
+    (tmp_path / "class" / "tasks").mkdir(parents=True)
+    (tmp_path / "class" / "tasks" / "lost-card.toml").write_text(TASK)
+    made = ClassServer(["Ann", "Bob"], tmp_path / "class")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def ann(server: ClassServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    """The URL of Ann, whose process this is."""
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
+    monkeypatch.setattr(membership, "_places", [])
+    with server.serve() as url:
+        address = f"{url}/{server.learners[0].code}"
+        monkeypatch.setenv("WORKBENCH_CLASS", address)
+        yield address
+
+
+def first_cell(place: str, **given: Any) -> wb.Session:
+    wb.course.begin(place)
+    return wb.connect(seed=7, **given)
+
+
+def buy(api: Any, cents: int = 420) -> str:
+    card = api.sandbox.guide()["cards"]["active"][0]
+    bought = api.allowing(again=True).simulate_authorization(
+        card_id=card, amount=cents, currency="USD", merchant_name="Example Coffee", merchant_category_code="5814"
+    )
+    return str(bought.transaction_id)
+
+
+def row(server: ClassServer, name: str = "Ann") -> dict[str, Any]:
+    found: dict[str, Any] = next(each for each in server.board()["learners"] if each["learner"] == name)
+    return found
+
+
+def test_two_notebooks_and_a_drill_leave_each_other_alone(server: ClassServer, ann: str) -> None:
+    with first_cell("02") as two, first_cell("03") as three, first_cell("fraud-burst") as drill:
+        bought = buy(two)
+        three.sandbox.add_fault("status", of="list_contracts")
+        facts = wb.course.task("fraud-burst", drill).facts
+        with first_cell("03") as again:
+            kept = two.sandbox.state(bought)["held"], drill.sandbox.state(facts["card"])["status"]
+            faults = again.sandbox.list_faults()
+
+    assert kept == (420, "active")
+    assert faults == []
+    assert {place["name"] for place in row(server)["places"]} == {"02", "03", "fraud-burst"}
+
+
+def test_a_kernel_whose_sandbox_was_begun_again_says_so(server: ClassServer, ann: str) -> None:
+    with first_cell("02") as before, first_cell("02"):
+        with pytest.raises(ApiError, match=r"begun again at \d\d:\d\d:\d\d UTC.*first cell"):
+            before.list_contracts()
+        with pytest.raises(UsageError, match="begun again"):
+            wb.course.check("purchases-1", before)
+
+
+def test_rules_and_locks_for_all_hold_for_new_places_and_latecomers(server: ClassServer, ann: str) -> None:
+    with first_cell("02"):
+        server.act(["Ann", "Bob"], "add_fault", kind="latency", of="list_contracts")
+        server.act(["Ann", "Bob"], "lock", lesson=EXERCISES["purchases-1"].notebook)
+    late = server.enroll("Late")
+    with wb.connect(f"{ann.rpartition('/')[0]}/{late.code}") as late_api, first_cell("05") as five:
+        rules = [len(api.sandbox.list_faults()) for api in (late_api, five)]
+        with pytest.raises(UsageError, match="locked by your trainer"):
+            wb.course.task("purchases-1", late_api)
+    server.act(["Ann", "Bob", "Late"], "clear_faults")
+    with first_cell("06") as six:
+        assert six.sandbox.list_faults() == []
+
+    assert rules == [1, 1]
+
+
+def test_what_the_trainer_does_is_neither_a_solution_nor_a_mistake(server: ClassServer, ann: str) -> None:
+    with first_cell("03") as api:
+        wb.course.task("webhooks-1", api)
+        server.act(["Ann"], "event", event="a micro deposit of 0.45 USD (microDeposit.received)")
+        pushed = api.inbox.wait("microDeposit.received", timeout=10)
+        wb.course.answer("webhooks-1", event=pushed.id)
+        by_the_trainer = wb.course.check("webhooks-1").ok
+        server.act(["Ann"], "event", event="a settled purchase (transaction.completed)")
+        api.sandbox.deposit(amount="0.45")
+        own = api.inbox.wait("microDeposit.received", lambda event: event.id != pushed.id, timeout=10)
+        wb.course.answer("webhooks-1", event=own.id)
+
+        assert not by_the_trainer
+        assert wb.course.check("webhooks-1").missing == ()
+
+
+def test_run_all_of_what_nobody_tried_counts_no_try(server: ClassServer, ann: str) -> None:
+    with first_cell("02") as api:
+        for _ in range(3):
+            wb.course.task("purchases-1", api)
+            wb.course.check("purchases-1", api)
+
+    assert row(server)["stuck"] == []
+    assert row(server)["results"]["purchases-1"]["tries"] == 0
+
+
+def test_a_closed_laptop_and_a_pause_are_no_work(
+    server: ClassServer, ann: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = time.time()
+    monkeypatch.setattr(time, "time", lambda: clock)
+    with first_cell("02") as api:
+        wb.course.task("purchases-1", api)
+        buy(api)
+        wb.course.check("purchases-1", api)
+        clock += 3_600  # lunch
+        api.list_contracts()
+        after_lunch = row(server)
+        server.act([], "pause")
+        for _ in range(12):
+            clock += 60
+            api.list_contracts()
+        server.act([], "resume")
+        paused = row(server)
+        for _ in range(12):
+            clock += 60
+            api.list_contracts()
+
+    assert (after_lunch["stuck"], paused["stuck"]) == ([], [])
+    assert row(server)["stuck"] == ["purchases-1"]
+
+
+def test_who_did_not_join_did_not_join_after_the_trainers_action(server: ClassServer, ann: str) -> None:
+    server.act(["Ann", "Bob"], "event", event="a purchase of 12.50 USD (transaction.created)")
+
+    assert row(server, "Bob")["seen"] is None
+    with first_cell("02"):
+        assert row(server)["seen"] is not None
+
+
+def test_a_full_disk_is_said_in_one_sentence(server: ClassServer, ann: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with first_cell("02") as api:
+        monkeypatch.setattr(class_state, "MIN_FREE", 2**62)
+        said = []
+        for act in (
+            lambda: buy(api),
+            lambda: api.sandbox.deposit(amount="0.45"),
+            lambda: wb.course.task("start-1", api),
+        ):
+            with pytest.raises(wb.WorkbenchError) as refused:
+                act()
+            said.append(str(refused.value).lower())
+        assert api.list_contracts()
+
+    assert all("the disk of the class server is full: nothing was changed" in text for text in said)
+    assert server.board()["disk_full"] is True
+
+
+def test_progress_is_that_of_the_class(
+    server: ClassServer, ann: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with first_cell("01") as api:
+        wb.course.task("start-1", api)
+        exec(EXERCISES["start-1"].answer, {"api": api, "guide": api.sandbox.guide()})
+        assert wb.course.check("start-1").ok
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "another laptop"))
+    shown = wb.course.progress()
+
+    assert (shown.name, shown.done) == ("Ann", ("start-1",))
+
+
+def test_a_restarted_server_goes_on(server: ClassServer, ann: str, tmp_path: Path) -> None:
+    with first_cell("02") as api:
+        wb.course.task("purchases-1", api)
+        bought = buy(api)
+    place = membership._places[0]
+    server._by_code.clear()
+    with_new = ClassServer((), tmp_path / "class")
+    try:
+        state = with_new._by_name["Ann"].sandbox(place).state(bought)
+        assert state["held"] == 420
+        assert "something else changed" not in str(with_new.check("Ann", place, "start-1"))
+        assert with_new.results.get(f"attempt:Ann:{place}:purchases-1")
+    finally:
+        with_new.close()
+
+
+def test_a_trainers_own_task_is_done_in_the_class(server: ClassServer, ann: str) -> None:
+    with first_cell("02") as api:
+        shown = str(wb.course.task("lost-card", api))
+        hint = wb.course.hint("lost-card")
+        exec(hint.text, {"api": api, "guide": api.sandbox.guide()})
+
+        assert "Lock the first active card" in shown
+        assert wb.course.check("lost-card").ok
+    assert row(server)["results"]["lost-card"]["done"]
+
+
+def test_a_code_is_read_in_any_case_and_a_link_page_is_not_stored(server: ClassServer, ann: str) -> None:
+    base, _, code = ann.rpartition("/")
+
+    assert httpx.get(f"{base}/{code.upper()}/_class").json()["learner"] == "Ann"
+    assert httpx.get(f"{base}/{code}").headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("digits", [0, 1, 2, 8, 31, 33, 64])
+def test_a_fingerprint_has_32_digits(digits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    link = f"https://127.0.0.1:9/olive-2222-2222#{'0' * digits}"
+
+    with pytest.raises(UsageError, match="32 hexadecimal digits"):
+        wb.course.join(link)
+
+
+@pytest.mark.parametrize(
+    "link", ["x" * 100_000, "https://" + "a" * 100_000 + "/b#", "https://[::1/x", "https://u@h/x", ""]
+)
+def test_a_link_that_is_none_is_refused_shortly(link: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        wb.course.join(link)
+
+    assert len(str(refused.value)) < 300
+
+
+def test_a_damaged_membership_is_no_freedom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    for content in ("{", "[]", "[" * 100_000, '{"url": 1}', ""):
+        (tmp_path / membership.JOINED).write_text(content)
+        with pytest.raises(UnusableFile, match="damaged"):
+            wb.connect(seed=7)
+    (tmp_path / membership.JOINED).write_text(json.dumps({"url": "http://127.0.0.1:9/x", "ca_file": ""}))
+    assert membership.joined()
+
+
+def test_rosters_have_the_names_that_people_have(tmp_path: Path) -> None:
+    names = ["می‌خواهم", "क्‍ष", "👩‍💻 Ada", "Zoë"]
+    roster = tmp_path / "roster.csv"
+    roster.write_text("name\n" + "\n".join(names) + "\n", encoding="utf-8")
+
+    assert read_roster(roster) == names
+    for content in (
+        "Vorname;Nachname\nZoë;Groß\nJörg;Käß\n".encode("cp1252"),
+        "last name\tfirst name\nGroß\tZoë\nKäß\tJörg\n".encode("utf-16"),
+    ):
+        roster.write_bytes(content)
+        assert read_roster(roster) == ["Zoë Groß", "Jörg Käß"]
+    for bad, said in (("Ann\nBob\nAnn\n", "'Ann'"), ("Ann\nB\x07b\n", "name 2"), ("x" * 130_000, "name 1")):
+        roster.write_text(bad, encoding="utf-8")
+        with pytest.raises(UsageError, match=said):
+            read_roster(roster)

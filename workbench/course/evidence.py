@@ -1,0 +1,236 @@
+"""What a sandbox shows of a task: records before and after, requests and events since the beginning."""
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from functools import cached_property, lru_cache
+from typing import Any
+
+import attrs
+
+from workbench.client.calls.client import Client
+from workbench.sandbox import Sandbox
+from workbench.service.interface.table import OPERATIONS, PREFIX
+
+KINDS = (
+    "card", "transaction", "user", "company", "owner", "dispute", "payment_account", "payment_route", "contract",
+    "deposit",
+)  # fmt: skip
+"""Kinds of records that are compared before and after."""
+_FOLLOWS = {"card": ("available", "held", "posted", "refunded"), "user": ("rewards", "updated_at")}
+"""Members that follow from other records."""
+_NUMBERS = re.compile(r"nonce|tokens\.[0-9]+\.balance")
+"""Members of contracts that are stored at the beginning, so that a difference can be expected."""
+PURCHASE: Mapping[str, Any] = {"currency": "USD", "merchant_category_code": "5411"}
+Facts = dict[str, Any]
+Record = Mapping[str, Any]
+
+
+def snake(name: str) -> str:
+    """Return the Python name of a wire name."""
+    return re.sub("(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+
+
+def flat(value: object, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the members of a value with their dotted paths, in Python names."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            below = path if name == "members" else f"{path}.{snake(str(name))}" if path else snake(str(name))
+            yield from flat(inner, below)
+    elif isinstance(value, list | tuple) and value and not isinstance(value[0], str):
+        for number, inner in enumerate(value):
+            yield from flat(inner, f"{path}.{number}")
+    else:
+        yield path, value
+
+
+def digest(record: Record) -> str:
+    """Return a short hash of what a record holds, without what follows from other records."""
+    left_out = _FOLLOWS.get(str(record.get("kind")), ())
+    content = {name: value for name, value in record.items() if name not in left_out}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def all_records(sandbox: Any) -> dict[str, Record]:
+    """Return the records of a sandbox by id."""
+    return {record["id"]: dict(record) for kind in KINDS for record in sandbox.records(kind, all_tenants=True)}
+
+
+def mark(sandbox: Any) -> Facts:
+    """Return what a task begins with: hashes of all records, the last request and the last event, as JSON values."""
+    records = all_records(sandbox)
+    requests = sandbox.requests(all_tenants=True)
+    contracts = {id_: record for id_, record in records.items() if record["kind"] == "contract"}
+    return {
+        "world": sandbox._world_id(),
+        "request": signature(requests[-1]) if requests else "",
+        "event": sandbox._last_event(),
+        "records": {id_: digest(record) for id_, record in records.items()},
+        "numbers": {id_: _numbers(record) for id_, record in contracts.items()},
+        "others": [],
+    }
+
+
+def signature(entry: Any) -> str:
+    """Return what identifies a request in the log, which numbers only those with events."""
+    return f"{entry.method} {entry.path} {entry.status} {entry.at.isoformat()} {entry.seconds} {entry.request_id or ''}"
+
+
+def _numbers(record: Record) -> dict[str, str]:
+    return {path: str(value) for path, value in flat(record) if _NUMBERS.fullmatch(path)}
+
+
+def as_number(value: object) -> Decimal | None:
+    """Return a value as a number; None if it is not one."""
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        return Decimal(str(value))
+    except InvalidOperation:
+        return None
+
+
+def absorb(state: Facts, sandbox: Any, before: Mapping[str, str], last_event: int) -> None:
+    """Take what others changed in a sandbox out of a task: the records and events are not the learner's.
+
+    Args:
+        state: The mark of the task.
+        sandbox: The sandbox, after their changes.
+        before: Hashes of its records before them.
+        last_event: Number of the last event before them.
+    """
+    after = {id_: digest(record) for id_, record in all_records(sandbox).items()}
+    state["records"].update({id_: hash_ for id_, hash_ in after.items() if before.get(id_) != hash_})
+    state["others"] += [event.payload["id"] for event in sandbox.events(since=last_event)]
+
+
+@attrs.frozen(kw_only=True)
+class Call:
+    """A request that the sandbox received: operation, status, injected fault, and flat arguments and answer."""
+
+    operation: str
+    status: int
+    fault: str
+    arguments: Record
+    answer: Record
+    assumptions: Collection[str]
+    entry: Any = attrs.field(repr=False)
+
+    def named(self) -> dict[str, Any]:
+        """Return what later criteria may refer to."""
+        carried_out = "yes" if self.status < 300 else "no"
+        answer = {f"answer.{path}": value for path, value in self.answer.items()}
+        return {**self.arguments, **answer, "carried_out": carried_out}
+
+
+class Evidence:
+    """Records, requests and events of a sandbox since a mark.
+
+    Args:
+        sandbox: The sandbox.
+        state: What was stored at the beginning.
+        fetched: Ids of the events that the learner's inbox has read.
+        elsewhere: Requests of another sandbox of the same session.
+    """
+
+    def __init__(
+        self, sandbox: Any, state: Facts, fetched: Collection[str] = (), elsewhere: Iterable[Any] = ()
+    ) -> None:
+        self.sandbox = sandbox
+        self.state = state
+        self._fetched = fetched
+        self._elsewhere = list(elsewhere)
+
+    @property
+    def first(self) -> Client:
+        """A client of the sandbox as it was at first, whose reads leave no trace in this one."""
+        sandbox, guide = _first(self.sandbox.seed)
+        key = guide["api_keys"]["full"]
+        return Client(base_url=guide["base_url"], api_key=key, transport=sandbox.transport(), journal=False)
+
+    @property
+    def guide(self) -> Mapping[str, Any]:
+        """The guide of the sandbox as it was at first."""
+        return first_guide(self.sandbox.seed)
+
+    @cached_property
+    def records(self) -> dict[str, Record]:
+        """Records by id."""
+        return all_records(self.sandbox)
+
+    @cached_property
+    def changed(self) -> dict[str, Record]:
+        """Records that were created or changed, and deleted ones as their id alone."""
+        before = self.state["records"]
+        now = {id_: record for id_, record in self.records.items() if before.get(id_) != digest(record)}
+        return {**now, **{id_: {"id": id_, "kind": "deleted"} for id_ in before if id_ not in self.records}}
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        """Requests of the learner since the beginning, oldest first."""
+        log = list(self.sandbox.requests(all_tenants=True, reveal=True))
+        last = self.state["request"]
+        begun = next((number for number, entry in enumerate(log, 1) if last and signature(entry) == last), 0)
+        calls = (_call(entry) for entry in [*log[begun:], *self._elsewhere] if entry.operation in OPERATIONS)
+        live = set(self.state.get("live", ()))
+        return [call for call in calls if call.answer.get("transaction_id") not in live]
+
+    def add_live(self, transaction: str) -> None:
+        """Take a purchase that the task itself made out of the learner's changes."""
+        self.state["live"].append(transaction)
+        self.state["records"][transaction] = digest(self.sandbox.state(transaction))
+
+    def events(self, kind: str, everything: bool = False) -> list[Record]:
+        """Return the events of a kind, flat, with `event_id`, `cause` and `fetched`."""
+        since = 0 if everything else self.state["event"]
+        found = list(self.sandbox.events(kind, since=since))
+        return [self._event(event) for event in found if event.payload["id"] not in self.state["others"]]
+
+    def _event(self, event: Any) -> Record:
+        id_ = event.payload["id"]
+        fetched = id_ in self._fetched or id_ in self._delivered
+        return {**dict(flat(event.payload["body"])), "event_id": id_, "cause": event.cause, "fetched": fetched}
+
+    @cached_property
+    def _delivered(self) -> set[str]:
+        return {delivery.event_id for delivery in self.sandbox.deliveries(state="delivered")}
+
+
+def operator(sandbox: Any, ca_file: str | None = None) -> Client:
+    """Return a client for what happens in a world without the learner; injected faults do not apply to it."""
+    transport = sandbox._direct(faults=False) if isinstance(sandbox, Sandbox) else None
+    key = sandbox.full_key
+    return Client(base_url=sandbox.base_url, api_key=key, transport=transport, journal=False, ca_file=ca_file)
+
+
+def first_guide(seed: int) -> Mapping[str, Any]:
+    """Return the guide of a sandbox with a seed as it was at first."""
+    return _first(seed)[1]
+
+
+def first_mark(sandbox: Any) -> Facts:
+    """Return the mark of a sandbox as it was at first."""
+    return {**mark(_first(sandbox.seed)[0]), "world": sandbox._world_id()}
+
+
+@lru_cache(maxsize=4)
+def _first(seed: int) -> tuple[Sandbox, Mapping[str, Any]]:
+    sandbox = Sandbox(seed)
+    return sandbox, dict(sandbox.guide())
+
+
+def _call(entry: Any) -> Call:
+    operation = OPERATIONS[entry.operation]
+    sent = {**(entry.body or {}), **(operation.in_path((entry.path or "").removeprefix(PREFIX)) or {})}
+    answer = entry.answer if isinstance(entry.answer, Mapping) else {}
+    return Call(
+        operation=operation.name,
+        status=entry.status,
+        fault=entry.fault or "",
+        arguments=dict(flat(sent)),
+        answer=dict(flat(answer)),
+        assumptions=entry.assumptions,
+        entry=entry,
+    )

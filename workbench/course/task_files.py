@@ -1,0 +1,211 @@
+"""Tasks as files: what to do, the world, and what must be so at the end.
+
+Each file of the folder `tasks` is one exercise or one drill; its name is that of the file. `judge` decides whether it
+is done.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+
+from workbench.base.errors import UsageError, not_allowed, visible
+from workbench.course.evidence import KINDS
+from workbench.course.functions import FUNCTIONS
+from workbench.course.set_ups import SET_UPS
+from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.table import OPERATIONS
+
+VERBS = ("equals", "called", "not_called", "event", "answer", "function")
+FOLDER = Path(__file__).with_name("tasks")
+MAX_FILE = 100_000  # bytes
+
+
+@attrs.frozen(kw_only=True)
+class Expectation:
+    """One criterion of a task.
+
+    Attributes:
+        verb: "equals" (records), "called" and "not_called" (requests), "event", "answer" or "function".
+        subject: Kind of record, operation, kind of event, name of the answer, or name of the function.
+        that: What is asked for, as a noun phrase; it is shown when it is missing.
+        id: Records that must be so, changed or not; by default those that were created or changed.
+        where: Members that select records, requests or events.
+        members: Members that they must have; `with` in a file.
+        may: Further members that a request may have.
+        others: Whether other requests of the operation are allowed.
+        count: How many: a number, "2+" for at least two, or "all" of those selected.
+        distinct: Member that must differ among them.
+        status: Status of the requests; 200 by default.
+        fault: Whether a fault was injected into the request.
+        everything: Whether records that did not change are looked at, and events from before the beginning.
+        fetched: Whether an inbox or a receiver must have accepted the event.
+        name: Name for `$name.member` in later criteria.
+        value: The right answer; `is` in a file.
+        near: Advice by member, shown when the nearest record or request differs in it.
+    """
+
+    verb: str
+    subject: str
+    that: str = ""
+    id: Any = None
+    where: Mapping[str, Any] = attrs.field(factory=dict)
+    members: Mapping[str, Any] = attrs.field(factory=dict)
+    may: Sequence[str] = ()
+    others: bool = False
+    count: Any = None
+    distinct: str = ""
+    status: int = 200
+    fault: bool = False
+    everything: bool = False
+    fetched: bool = False
+    name: str = ""
+    value: Any = None
+    near: Mapping[str, str] = attrs.field(factory=dict)
+
+
+_RENAMED = {"with": "members", "is": "value"}
+
+
+@attrs.frozen(kw_only=True)
+class Task:
+    """An exercise of a notebook, or a drill: an incident with purchases, faults and live traffic.
+
+    Attributes:
+        task: What to do.
+        notebook: Notebook of an exercise; empty for a drill.
+        minutes: Planned minutes of a drill.
+        environment: "production" if it is done in the learner's production environment.
+        also: Kinds of records that may change beside what is expected; nothing else may.
+        hints: Up to two hints before the answer.
+        answer: Code of a good answer, the last hint of an exercise.
+        debrief: A good answer in words.
+        purchases: Purchases at the start: number of the active card, cents, merchant, whether it is settled.
+        world: Calls and controls at the start, each with `do`, arguments, and `as`, the name of its result.
+        set_up: Function of `world` that prepares what calls cannot.
+        traffic: A purchase each `every` seconds while a drill is active.
+        show: Facts that the learner is told, by name.
+        expect: What must be so at the end.
+    """
+
+    name: str
+    title: str
+    task: str
+    notebook: str = ""
+    minutes: int = 0
+    environment: Literal["sandbox", "production"] = "sandbox"
+    also: Sequence[str] = ()
+    hints: Sequence[str] = attrs.field(default=(), repr=False)
+    answer: str = attrs.field(default="", repr=False)
+    debrief: str = attrs.field(default="", repr=False)
+    purchases: Sequence[Sequence[Any]] = attrs.field(default=(), repr=False)
+    world: Sequence[Mapping[str, Any]] = attrs.field(default=(), repr=False)
+    set_up: str = attrs.field(default="", repr=False)
+    traffic: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
+    show: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
+    expect: Sequence[Expectation] = attrs.field(default=(), repr=False)
+
+    @property
+    def all_hints(self) -> tuple[str, ...]:
+        """Hints in order; the last one is the answer."""
+        return (*self.hints, self.answer) if self.answer else tuple(self.hints)
+
+    @property
+    def questions(self) -> dict[str, str]:
+        """What the learner answers, by the name of the answer."""
+        return {each.subject: each.that for each in self.expect if each.verb == "answer"}
+
+    @property
+    def place(self) -> str:
+        """Name of the sandbox in a class that it is done in: the number of the notebook, or the drill."""
+        return self.notebook[:2] or self.name
+
+
+def read_task(name: str, text: str) -> Task:
+    """Return the task of a file.
+
+    Args:
+        name: Its name, which is that of the file.
+        text: TOML.
+
+    Raises:
+        UsageError: The text is not a task; the message lists what is wrong.
+    """
+    problems: list[str] = []
+    try:
+        content = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError(f"{visible(name, 60)}: not TOML: {visible(str(error), 200)}", of="task") from None
+    if not re.fullmatch("[a-z][a-z0-9-]{0,40}", name):
+        problems.append("the name of a file has lower-case letters, digits and dashes")
+    rows = content.pop("expect", [])
+    problems += _unknown(Task, content, "name", "expect")
+    problems += [f"{needed} is missing" for needed in ("title", "task") if not isinstance(content.get(needed), str)]
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        problems.append("[[expect]] is missing: a task needs at least one criterion")
+        rows = []
+    expected = []
+    for number, row in enumerate(rows, 1):
+        row = {_RENAMED.get(key, key): value for key, value in row.items()}
+        verbs = [verb for verb in VERBS if verb in row]
+        if len(verbs) != 1:
+            problems.append(f"expect {number}: needs one of {', '.join(VERBS)}")
+            continue
+        subject = row.pop(verbs[0])
+        problems += [f"expect {number}: {what}" for what in _wrong_subject(verbs[0], subject)]
+        problems += [f"expect {number}: {what}" for what in _unknown(Expectation, row, "verb", "subject")]
+        if not problems:
+            expected.append(Expectation(verb=verbs[0], subject=subject, **row))
+    if content.get("set_up") and content["set_up"] not in SET_UPS:
+        problems.append(str(not_allowed("set_up", content["set_up"], SET_UPS)))
+    if problems:
+        raise UsageError(f"{visible(name, 60)}: {'; '.join(problems)}", of="task")
+    return Task(name=name, expect=tuple(expected), **content)
+
+
+_SUBJECTS: Mapping[str, Iterable[str]] = {
+    "equals": KINDS,
+    "called": OPERATIONS,
+    "not_called": OPERATIONS,
+    "event": EVENT_KINDS,
+    "function": FUNCTIONS,
+}
+
+
+def _wrong_subject(verb: str, subject: object) -> Iterator[str]:
+    allowed = _SUBJECTS.get(verb)
+    if not isinstance(subject, str):
+        yield f"{verb} must be a name"
+    elif allowed is not None and subject not in allowed:
+        yield str(not_allowed(verb, subject, allowed))
+
+
+def _unknown(record: type[Any], content: Mapping[str, Any], *others: str) -> list[str]:
+    known = {field.name for field in attrs.fields(record)} - {*others}
+    return [f"unknown member {visible(name, 40)!r}" for name in content if name not in known]
+
+
+def read_file(path: Path) -> Task:
+    """Return the task of a file.
+
+    Raises:
+        UsageError: The file cannot be read, or is not a task.
+    """
+    try:
+        if path.stat().st_size > MAX_FILE:
+            raise UsageError(f"{visible(str(path), 200)} is too large for a task", of="task")
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{visible(str(path), 200)} cannot be read: {error}", of="task") from None
+    return read_task(path.stem, text)
+
+
+_ALL = [read_file(path) for path in sorted(FOLDER.glob("*.toml"))]
+_ALL.sort(key=lambda task: (task.notebook or "~", task.minutes, task.name))
+TASKS: dict[str, Task] = {task.name: task for task in _ALL}
+"""All tasks by name: exercises in the order of the notebooks, then drills from short to long."""
+EXERCISES: dict[str, Task] = {task.name: task for task in _ALL if task.notebook}
+DRILLS: dict[str, Task] = {task.name: task for task in _ALL if not task.notebook}
