@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 import workbench as wb
-from workbench import charts, reports, sequences, testing
+from workbench import charts, sequences, testing
 from workbench.service.interface.transactions import RewardsItem
 
 FOLDER = Path(__file__).parent / "images" / "charts"
@@ -112,9 +112,6 @@ def pictures() -> Iterator[tuple[str, Draw]]:
     activity, tried = rewards(chance), deliveries(chance)
     with wb.connect() as api:
         contracts = api.list_contracts()
-        month = sequences.run(api, sequences.catalogue["a-cardholders-month"])
-        stay = sequences.run(api, sequences.catalogue["settle-after-partial-reversal"])
-        months = sequences.run_many(api, sequences.catalogue["a-cardholders-month"], times=5)
         events = applications(api, chance)
         transactions = declines(api)
     with wb.connect() as api, TemporaryDirectory() as folder:
@@ -126,33 +123,23 @@ def pictures() -> Iterator[tuple[str, Draw]]:
     yield "states-card", lambda size: charts.state_diagram("card", "active")
     yield "states-dispute", lambda size: charts.state_diagram("dispute", "inReview")
     yield "points", lambda size: charts.points_chart(activity, size=size)
-    yield "points-cumulative", lambda size: charts.points_chart(activity, cumulative=True, size=size)
-    yield "categories", lambda size: charts.categories_chart(activity, size=size)
-    yield "merchants", lambda size: charts.merchants_chart(activity, value="spend", top=5, size=size)
-    yield "points-per-dollar", lambda size: charts.points_per_dollar_chart(activity, size=size)
-    yield "posting", lambda size: charts.posting_chart(activity, size=size)
+    history = wb.history(spent)
+    yield "categories", lambda size: charts.rewards_chart(activity, size=size)
+    yield "merchants", lambda size: charts.rewards_chart(activity, by="merchant_name", value="spend", top=5, size=size)
+    yield "liability", lambda size: charts.liability_chart(activity, size=size)
     yield "collateral", lambda size: charts.collateral_chart(contracts, size=size)
+    yield "balances", lambda size: charts.collateral_chart(held, size=size)
     yield "funnel", lambda size: charts.funnel_chart(events, size=size)
-    yield "status-time", lambda size: charts.status_time_chart(events, size=size)
-    yield "waterfall", lambda size: charts.waterfall_chart(stay, size=size)
-    yield "waterfall-month", lambda size: charts.waterfall_chart(month, size=size)
-    yield "money-timeline", lambda size: charts.money_timeline_chart(month, size=size)
-    yield "money-timeline-months", lambda size: charts.money_timeline_chart(months, size=size)
+    yield "applications", lambda size: charts.applications_chart(events, size=size)
     yield "declines", lambda size: charts.declines_chart(transactions, size=size)
     yield "deliveries", lambda size: charts.deliveries_chart(tried, size=size)
-    yield "approvals", lambda size: charts.approvals_chart(wb.history(spent).approvals(freq="week"), size=size)
-    yield "spend-funnel", lambda size: charts.spend_funnel_chart(spent, size=size)
-    yield "spend", lambda size: charts.spend_chart(wb.history(spent).spend("merchant_name"), size=size)
-    yield (
-        "posting-times",
-        lambda size: charts.posting_times_chart(wb.history(spent).posting_times("merchant_name"), size=size),
-    )
+    yield "approvals", lambda size: charts.approvals_chart(history.approvals(freq="week"), size=size)
+    yield "spend", lambda size: charts.spend_chart(history.spend("merchant_name"), size=size)
+    yield "spend-by-month", lambda size: charts.spend_chart(history.spend(freq="month"), size=size)
+    yield "spend-funnel", lambda size: charts.spend_chart(history.funnel(), size=size)
+    yield "posting-times", lambda size: charts.times_chart(history.posting_times("merchant_name"), size=size)
     yield "cohorts", lambda size: charts.cohorts_chart(spent, size=size)
-    yield "monthly_changes", lambda size: charts.monthly_changes_chart(spent, size=size)
-    yield "liability", lambda size: charts.liability_chart(activity, size=size)
-    yield "applications", lambda size: charts.applications_chart(events, size=size)
     yield "disputes", lambda size: charts.disputes_chart(disputes, size=size)
-    yield "balances", lambda size: charts.balances_chart(held, size=size)
 
 
 def main(folder: Path = FOLDER, size: str = "notebook") -> None:

@@ -11,19 +11,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from io import StringIO
-from pathlib import Path
 from typing import Any, Literal
 
 import attrs
 import matplotlib as mpl
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from workbench.analysis.charts.data import Steps, drawable, is_general, plain, wrapped
+from workbench.analysis.charts.data import Steps, is_general, plain, wrapped
 from workbench.analysis.tables.rows import UNKNOWN
 from workbench.base.errors import Problem, UsageError
 from workbench.service.rendering.design import Drawing
@@ -43,41 +40,18 @@ _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": N
 
 
 class Page(Figure):
-    """A figure whose text keeps all letters in SVG, where the browser has the fonts; elsewhere some become boxes."""
-
-    is_svg = False
+    """A figure with names in any script: text in SVG, where the browser has the fonts; elsewhere boxes of the font."""
 
     def savefig(self, fname: Any, **how: Any) -> None:
         """Write the figure to a file."""
-        form = how.get("format") or Path(str(fname)).suffix.removeprefix(".") or mpl.rcParams["savefig.format"]
-        self.is_svg = str(form).startswith("svg")
-        try:
-            with mpl.rc_context({"svg.fonttype": "none"} if self.is_svg else {}):
-                super().savefig(fname, **how)
-        finally:
-            self.is_svg = False
+        with mpl.rc_context({"svg.fonttype": "none"}):
+            super().savefig(fname, **how)
 
     def draw(self, renderer: Any) -> None:
         """Draw the figure."""
-        with warnings.catch_warnings() if self.is_svg else _drawable_texts(self):
-            if self.is_svg:
-                warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
             super().draw(renderer)
-
-
-@contextmanager
-def _drawable_texts(part: Artist) -> Iterator[None]:
-    """Replace letters that the font lacks in all texts of a part, for a while."""
-    texts = {text: text.get_text() for text in part.findobj(Text) if not text.get_text().isascii()}  # type: ignore[attr-defined]
-    replacements = {text: drawable(words) for text, words in texts.items()}
-    changed = {text: words for text, words in texts.items() if replacements[text] != words}
-    for text in changed:
-        text.set_text(replacements[text])  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        for text, words in changed.items():
-            text.set_text(words)  # type: ignore[attr-defined]
 
 
 class Chart(Axes):

@@ -7,14 +7,12 @@ import textwrap
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import Context, Decimal, localcontext
-from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Literal
 
 import attrs
 import numpy as np
 import pandas as pd
-from matplotlib import font_manager
 
 from workbench.analysis.reports.facts import mask
 from workbench.analysis.reports.history import history
@@ -29,7 +27,6 @@ from workbench.service.interface.formats import minor_digits
 MAX_LABEL = 30
 """Maximum number of characters shown of a label."""
 _MAX_READ = 400  # maximum number of characters read of a text
-_NO_GLYPH = "\u25a1"
 _MAX_MARKS = 2  # combining marks on one letter; more would cover the neighbors
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -55,18 +52,6 @@ def plain(text: str) -> str:
         if marks <= _MAX_MARKS:
             characters.append(c)
     return "".join(characters).replace("$", r"\$")
-
-
-def drawable(text: str) -> str:
-    """Return text with a box for each letter that the font lacks, for pictures without text."""
-    fonts = _fonts(tuple(font_manager.FontProperties().get_family()))
-    return "".join(c if c == "\n" or any(font.get_char_index(ord(c)) for font in fonts) else _NO_GLYPH for c in text)
-
-
-@lru_cache(maxsize=8)
-def _fonts(families: tuple[str, ...]) -> tuple[Any, ...]:
-    paths = [font_manager.findfont(font_manager.FontProperties(family=[family])) for family in families]
-    return tuple(font_manager.get_font(path) for path in dict.fromkeys(paths))
 
 
 def wrapped(text: str, width: int) -> str:
@@ -312,9 +297,9 @@ def steps_of(times: pd.Series[Any], by: Any = None, tz: str = "UTC") -> Steps:
     known = local.dropna()
     if not len(known):
         return Steps(by=by or "day", starts=known.to_numpy(), places=np.full(len(times), -1), tz=tz)
-    by = "month" if by == "quarter" else by  # a quarter is drawn at its first month
     length = (known.max().normalize() - known.min().normalize()).days + 1
-    wanted = by or ("day" if length <= 35 else "week" if length <= 190 else "month" if length <= 1_900 else "year")
+    fitting: By = "day" if length <= 35 else "week" if length <= 190 else "month" if length <= 1_900 else "year"
+    wanted: By = "month" if by == "quarter" else by or fitting  # a quarter is drawn at its first month
     if length / _DAYS[wanted] > MAX_STEPS:
         wanted = next((step for step in _DAYS if length / _DAYS[step] <= MAX_STEPS), "year")
     periods = pd.PeriodIndex(local, freq=_PERIODS[wanted])

@@ -176,7 +176,7 @@ def _lines(on: Canvas, picture: Picture, form: Form) -> list[str]:
     ends = []
     for (name, values), (color, dash, marker) in zip(shown.items(), STYLES, strict=False):
         heights = [*map(scale, values)]
-        look = {"color": color, "linewidth": on.base / 5, "marker": marker, "markersize": on.base / 2.2}
+        look: dict[str, Any] = {"color": color, "linewidth": on.base / 5, "marker": marker, "markersize": on.base / 2.2}
         every = max(1, len(heights) // _MARKERS)
         over = len(heights) - 1 if is_running(picture.data) and len(heights) > 1 else len(heights)
         on.axes.plot(range(over), heights[:over], linestyle=dash, label=name, markevery=every, **look)

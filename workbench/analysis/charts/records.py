@@ -126,9 +126,9 @@ def disputes_chart(disputes: object, **place: Unpack[Place]) -> Picture:
     hatches = dict(zip(ages, _HATCHES, strict=False))
     rows = data.assign(key=data["status"].astype(str), age=data["age"].astype(str))
     rows["name"] = [label(word(status)) for status in rows["key"]]
-    rows["look"] = [
-        Look(look(key).color, "", 0, hatches[age]) for key, age in zip(rows["key"], rows["age"], strict=True)
-    ]
+    pairs = zip(rows["key"], rows["age"], strict=True)
+    looks: Any = [Look(look(key).color, "", 0, hatches[age]) for key, age in pairs]
+    rows["look"] = looks
     counts = rows.groupby("key")["disputes"].sum()
     oldest = rows.groupby("key")["oldest_days"].max() if "oldest_days" in rows else counts * 0
     rows["text"] = [f"{int(counts[key]):,}, oldest {float(oldest[key]):,.0f} days" for key in rows["key"]]
@@ -161,7 +161,7 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, **place: Unpack[Place]) 
     unfinished = {k: [f"{counts[k, s]:,} {s}" for s in ("waiting", "failed") if counts[k, s]] for k in shown}
     rows = bar_rows(
         [label(kind) for kind, _ in parts],
-        key=[kind for kind, _ in parts],
+        key=[shown.index(kind) for kind, _ in parts],  # half of a surrogate pair is no key of pandas
         state=[state for _, state in parts],
         deliveries=[counts[part] for part in parts],
         text=[", ".join([f"{kinds[kind]:,}", *unfinished[kind]]) for kind, _ in parts],
@@ -206,16 +206,18 @@ def times_chart(times: object, **place: Unpack[Place]) -> Picture:
     return Picture(data=data, rows=rows, subject=f"{subject}: median, and most of them", unit=unit, notes=notes)
 
 
-def _durations(times: object) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+def _durations(times: Any) -> tuple[pd.DataFrame, pd.DataFrame, str]:
     """Return the frame, and by name the median and the most in days, the count and the look; and what they are."""
+    if callable(getattr(times, "frame", None)):
+        times = times.frame()
     is_frame = isinstance(times, pd.DataFrame)
     if is_frame and "median_hours" in times:
         data = table(times, "transactions", "median_hours", "p90_hours")
-        by = next((name for name in data if name not in _TIMES), None)
+        by = next((str(name) for name in data if name not in _TIMES), "")
         lengths = data[["median_hours", "p90_hours"]] / 24
         lengths = lengths.set_axis(["median", "most"], axis="columns").assign(count=data["transactions"])
         names = map(label, data[by]) if by else ["all transactions"] * len(data)
-        looks: list[Look] = [Look(BLUE, "", 0, "")] * len(data)
+        looks: Any = [Look(BLUE, "", 0, "")] * len(data)
         return data, lengths.assign(name=[*names], look=looks), "Time from authorization to posting"
     if is_frame and "minted_at" in times:
         data = table(times, "posted_at", "minted_at")
@@ -230,7 +232,8 @@ def _durations(times: object) -> tuple[pd.DataFrame, pd.DataFrame, str]:
     groups = ended.assign(status=ended["status"].astype(str)).groupby("status")["days"]
     lengths = groups.agg(["median", "max", "count"]).rename(columns={"max": "most"})
     lengths = lengths.loc[_in_order(lengths.index)]
-    return data, lengths.assign(name=[*map(_status, lengths.index)], look=[*map(look, lengths.index)]), subject
+    looks = [*map(look, lengths.index)]
+    return data, lengths.assign(name=[*map(_status, lengths.index)], look=looks), subject
 
 
 _TIMES = ("transactions", "median_hours", "p90_hours", "longest_hours")
@@ -277,7 +280,8 @@ def _balances(data: pd.DataFrame) -> Picture:
     day = data["at"].dt.tz_localize(None).dt.normalize()
     rows = data[data["at"] == data["at"].groupby(day).transform("max")]
     steps = steps_of(rows["at"].dt.tz_localize(None), "day")
-    rows = rows.assign(step=steps.places, value=decimals(rows["value_usd"]))
+    values: Any = decimals(rows["value_usd"])
+    rows = rows.assign(step=steps.places, value=values)
     rows = rows[rows["value"].notna()]
     form = Form(kind="lines", x="step", y="value", by="chain", empty="nothing was recorded")
     subject = f"Value of collateral by chain{steps.during(data)}"

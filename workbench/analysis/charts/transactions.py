@@ -62,7 +62,8 @@ def _over_time(data: pd.DataFrame, period: str, unit: str) -> Picture:
     """Return net spend by period: columns, or a line for each group."""
     steps = steps_of(data[period], period, data.attrs.get("tz", "UTC"))
     by = _group(data, *_NUMBERS, period)
-    rows = data.assign(step=steps.places, net=[usd(int(cents), unit) for cents in data["net_cents"]])
+    net: Any = [usd(int(cents), unit) for cents in data["net_cents"]]
+    rows = data.assign(step=steps.places, net=net)
     rows["group"] = [label(name) for name in data[by]] if by else "net"
     form = Form(
         kind="lines" if by else "columns", x="step", y="net", by="group" if by else "", empty="nothing was posted"
