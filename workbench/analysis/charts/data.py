@@ -20,7 +20,7 @@ from workbench.analysis.reports.points import REDEEMED
 from workbench.analysis.rewards.read_result import HIDDEN
 from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.periods import PERIODS
-from workbench.analysis.tables.rows import EXACT, check_in_memory
+from workbench.analysis.tables.rows import EXACT, check_in_memory, with_checked_marks
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
 
@@ -169,7 +169,7 @@ def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
     check_in_memory(data)
     if not isinstance(data, pd.DataFrame):
         data = data.frame() if callable(getattr(data, "frame", None)) else to_frame(data, of=of)
-    assert isinstance(data, pd.DataFrame)
+    data = with_checked_marks(data)
     missing = [name for name in columns if name not in data.columns]
     if missing and len(data.columns):
         raise UsageError(f"the chart needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")

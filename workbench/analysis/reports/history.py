@@ -21,7 +21,7 @@ from workbench.analysis.reports.measures import Measure, Measures, Rows, Share, 
 from workbench.analysis.reports.reconciliation import reconcile
 from workbench.analysis.reports.sources import ASSUMED, OWN, Left, Reading, read
 from workbench.analysis.tables.periods import Every, is_period, period_before, period_name, running, steps, zone
-from workbench.analysis.tables.rows import TEXT, mark_report
+from workbench.analysis.tables.rows import TEXT, mark_report, with_checked_marks
 from workbench.base.errors import UsageError, not_allowed, visible
 
 Columns = str | Collection[str]
@@ -92,7 +92,8 @@ class History:
 
     def __init__(self, source: object, scope: Filter | None = None, known: Mapping[str, Any] | None = None) -> None:
         """Create a history. Call `wb.history(source)` instead."""
-        self.source, self.scope = source, scope or Filter()
+        self.source = with_checked_marks(source) if isinstance(source, pd.DataFrame) else source
+        self.scope = scope or Filter()
         self.__dict__.update(known or {})  # what a filter does not change
 
     @cached_property
