@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Context, Decimal, InvalidOperation, localcontext
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -236,7 +236,7 @@ def _texts_alone(value: object) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
 
 
-_BOUNDS, _NOW = ("since", "until"), datetime(2000, 1, 1)
+_BOUNDS, _NOW = ("since", "until"), datetime(2000, 1, 1, tzinfo=UTC)
 _MARKS: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("notes", "revealed", "columns", "unit_unknown", "statement"), _texts_alone),
     **{name: lambda value: isinstance(value, str) for name in ("kind", "currency", "month", "trace", "read", "by")},
@@ -319,15 +319,6 @@ def joined_chunks(chunks: Sequence[Any]) -> Any:
         pieces[-1].append(chunk)
         rows += len(chunk)
     return pa.chunked_array([piece[0] if len(piece) == 1 else pa.concat_arrays(piece) for piece in pieces])
-
-
-def merged(tables: Sequence[Table]) -> Table:
-    """Concatenate tables into one, so that the memory of the parts is released."""
-    notes = Notes()
-    for table in tables:
-        notes.add(table.notes)
-    names = tables[0].columns
-    return Table({name: joined_chunks([t.columns[name] for t in tables]).combine_chunks() for name in names}, notes)
 
 
 def to_pandas(values: Any, column: Column | None = None) -> Any:
