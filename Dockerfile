@@ -2,7 +2,7 @@
 FROM python:3.12-slim
 WORKDIR /app
 COPY requirements/server.txt pyproject.toml README.md LICENSE ./
-COPY docs/SKILL.md docs/llms.txt docs/
+COPY workbench_pytest.py ./
 COPY workbench workbench
 RUN pip install --no-cache-dir --no-deps -r server.txt && pip install --no-cache-dir --no-deps --no-build-isolation .
 RUN useradd --create-home sandbox && install -d -o sandbox /data

@@ -124,7 +124,7 @@ FOLDERS = [
         for name in ("client", "canaries", "interface", "withdrawals", "webhooks", "sandbox", "service", "tables")
     ),
     *(f"tests/{name}" for name in ("bulk", "sequences", "reports", "testing", "rendering", "chains")),
-    *(f"tests/test_{name}.py" for name in ("session", "async_session", "timeline", "mcp_server", "damage", "storage")),
+    *(f"tests/test_{name}.py" for name in ("session", "async_session", "mcp_server", "damage", "storage")),
 ]
 """What is run to learn which test runs which line: the tests of the packages that are changed, and of those that use them most."""
 

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
-from types import SimpleNamespace
 from unittest.mock import Mock
 from urllib.parse import urlsplit
 
@@ -78,7 +77,7 @@ def test_deliveries_beside_a_held_file_wait_together(tmp_path: Path) -> None:
 def test_threads_beside_a_held_file_wait_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who asked before another thread gave up tries the file once, and does not wait again."""
     moments = itertools.count()
-    monkeypatch.setattr(database, "time", SimpleNamespace(monotonic=lambda: next(moments) / 10))
+    monkeypatch.setattr(database, "monotonic", lambda: next(moments) / 10)
     file = Database(tmp_path / "a.db", application=1, schema="CREATE TABLE a(b)", busy_seconds=3)
     asked, looks = next(moments) / 10, []
     with closing(file), closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as holder:

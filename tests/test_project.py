@@ -107,7 +107,7 @@ for name in ("anywidget", "ipywidgets", "jupyterlab", "ipykernel", "dask", "dist
 import workbench
 for module in pkgutil.walk_packages(workbench.__path__, "workbench.", onerror=lambda name: None):
     above = module.name.startswith(("workbench.screens.forms", "workbench.screens.panel"))
-    if not above and not module.name.endswith(("__main__", "quiz_view")):
+    if not above and not module.name.endswith(("__main__", "ask_view")):
         importlib.import_module(module.name)
 """
     run(sys.executable, "-c", script)
@@ -146,7 +146,7 @@ FROM_TABLES = (
 )  # fmt: skip
 REACH = {
     "httpx": (
-        "course/trainer.py",
+        "course/membership.py",
         "course/joining.py",
         "course/classroom/",
         "client/calls/client.py",
@@ -164,7 +164,7 @@ REACH = {
     "distributed": ("analysis/rewards/",),
     "matplotlib": ("analysis/charts/", "screens/panel/", "terminal/"),
     "anywidget": ("screens/panel/",),
-    "ipywidgets": ("screens/forms/", "screens/panel/", "course/quiz_view.py"),
+    "ipywidgets": ("screens/forms/", "screens/panel/", "course/ask_view.py"),
     "IPython": ("screens/forms/", "screens/panel/", "course/", "terminal/shell.py"),
     "cyclopts": ("terminal/",),
     "rich": ("terminal/"),

@@ -20,6 +20,7 @@ import pandas as pd
 import pyarrow as pa
 
 import workbench as wb
+from workbench import tables
 from workbench.analysis.tables.event_frames import events_frame
 from workbench.analysis.tables.frames import to_file
 from workbench.analysis.tables.rows import to_pandas

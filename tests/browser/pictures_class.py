@@ -32,13 +32,14 @@ def lesson(server: ClassServer) -> None:
             reached = 12 - number % 5
             if place >= reached:
                 continue
-            add(name, "start", exercise)
+            worked = 300 * place + 40 * number  # seconds
+            add(name, "start", exercise, active=worked)
             for hint in range((number + place) % 4):
                 add(name, "hint", exercise, number=hint + 1, last=hint == 2)
             for _ in range((number * place) % 3 if place < reached - 1 else 3 * (number in (2, 5))):
                 add(name, "check", exercise, missing=[PROBLEMS[place % 3]])
             if place < reached - 1:
-                add(name, "check", exercise, missing=[], confirmed=True)
+                add(name, "check", exercise, missing=[], confirmed=True, active=worked + 200)
     for name, missing in (
         ("Ada", []),
         ("Dana", ["not there yet: the card, stopped; in the nearest one status is active."]),

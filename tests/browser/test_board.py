@@ -55,7 +55,7 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
         page.get_by_role("textbox", name="Note").fill("Look at the guide")
         page.get_by_role("button", name="Apply").click()
         expect(page.get_by_text("Send a note: done for everyone at ")).to_be_visible()
-        page.once("dialog", lambda dialog: dialog.dismiss())
+        page.evaluate("window.confirm = () => false")  # the trainer cancels
         page.locator("#what").select_option("reset")
         page.get_by_role("button", name="Apply").click()
         expect(page.get_by_text("Canceled; nothing was done.")).to_be_visible()

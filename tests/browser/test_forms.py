@@ -312,24 +312,21 @@ def test_a_quiz_is_answered_by_keys(desk: Desk) -> None:
     """A button for each option, a field that takes amounts as people write them; feedback is announced below."""
     names = ("start-who", "purchases-order", "start-held")
     page = desk.show(START, *(f'wb.course.quiz("{name}")' for name in names))
-    choice, order, amount = (page.locator(".wb-quiz").nth(place) for place in range(3))
-    expect(page.locator(".wb-quiz")).to_have_count(3, timeout=SLOW)
-    choice.locator("button").first.focus()
+    choice, order, amount = (page.locator(".wb-ask").nth(place) for place in range(3))
+    expect(page.locator(".wb-ask")).to_have_count(3, timeout=SLOW)
+    choice.get_by_role("button", name="a", exact=True).focus()
     page.keyboard.press("Enter")
     expect(choice.locator("[role=status]")).to_contain_text("try again")
-    choice.locator("button").nth(2).press("Enter")
+    choice.get_by_role("button", name="c", exact=True).press("Enter")
     expect(choice.locator("[role=status]")).to_contain_text("right")
     amount.locator("input").fill("many")
     amount.get_by_role("button", name="Check").click()
     expect(amount.locator("[role=status]")).to_contain_text("Invalid answer")
 
-    expect(order.get_by_role("button", name="Up").first).to_be_disabled()
-    for place in (1, 2):  # the refund goes to the end; the focus stays, so the next place is reached by the keys
-        order.get_by_role("button", name="Down").nth(place).press("Enter")
-        expect(order.locator("[role=status]")).to_contain_text(f"refund 25.00 for the minibar: now step {place + 2}.")
-    order.get_by_role("button", name="Check the order").press("Enter")
+    order.locator("input").fill("a, c, d, b")
+    order.get_by_role("button", name="Check").press("Enter")
     expect(order.locator("[role=status]")).to_contain_text("right")
 
-    assert look_at(page, ".wb-quiz") == []
+    assert look_at(page, ".wb-ask") == []
     picture(choice, "quiz")
     picture(order, "quiz-order")

@@ -162,7 +162,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
         with wb.connect(seed=3) as other:
             other.create_user_application(**PERSON)
             sequence = things["sequence"] = from_journal(other.journal)
-            things["exported calls"] = [to_text(other.journal, to) for to in ("pytest", "notebook", "har")]
+            things["exported calls"] = [to_text(other.journal, to) for to in ("pytest", "har")]
         flat = {**PERSON, **PERSON["address"], "birth_date": date(1917, 3, 29)}
         wanted = {one.name: flat[one.name] for one in sequence.parameters}
         things["kept"] = run(wb.Sandbox(seed=3), sequence, path=folder / "kept.run", **wanted)

@@ -11,7 +11,7 @@ import httpx
 
 import workbench as wb
 from tests.canaries.conftest import Life
-from tests.canaries.places import Place, command, widgets
+from tests.canaries.places import Place, widgets
 from tests.canaries.planted import ACCOUNT, BUSINESS, CHANGES, OWNER, PERSON
 from tests.client.doubles import client_on
 from workbench import testing
@@ -20,9 +20,7 @@ from workbench.client.calls.client import Client
 from workbench.course.classroom import ClassServer
 from workbench.course.classroom.exports import FORMS
 from workbench.course.task_files import DRILLS, EXERCISES
-from workbench.terminal.watch import screen
 from workbench.testing.agent_tools import make_server
-from workbench.testing.exports import call_as
 
 WRONG: dict[str, Any] = {**PERSON, "national_id": "000771293x", "email": "zqmail@"}
 
@@ -77,50 +75,6 @@ def _of_dashboard(api: Any, shown: Any, folder: Path) -> Iterator[str]:
     yield shown.document()
 
 
-def _timeline(life: Life, _: Path) -> Iterator[str]:
-    shown = life.api.sandbox.timeline(life.api.journal)
-    yield from (str(shown), repr(shown), shown._repr_html_(), shown.swimlanes())
-    for one in shown:
-        yield json.dumps(one.line(), default=str)
-        yield json.dumps(one.details, default=str)
-        if one.event_id:
-            yield str(life.api.sandbox.why(one.event_id, life.api.journal))
-
-
-def _watch(_: Life, __: Path) -> list[str]:
-    texts: list[str] = []
-
-    async def look(api: Any) -> None:
-        app = screen(api)
-        async with app.run_test(size=(160, 50)) as pilot:
-            app.look()
-            table = app.query_one("DataTable")
-            for at in range(len(app.shown)):
-                table.move_cursor(row=at)
-                for show in (
-                    app.on_data_table_row_selected,
-                    app.action_why,
-                    lambda: app.action_copy("curl"),
-                    lambda: app.action_copy("python"),
-                ):
-                    show()
-                    texts.append(f"{app.query_one('#details').render()}{app.clipboard}")
-            await pilot.pause()
-            texts.append(app.export_screenshot())
-
-    with wb.connect(seed=7) as api:
-        _people(api)
-        asyncio.run(look(api))
-    return texts
-
-
-def _tail(_: Life, __: Path) -> Iterator[str]:
-    with wb.Sandbox(seed=7).serve() as url, wb.connect(url) as api:
-        _people(api)
-        for more in ((), ("--json",), ("--failed",)):
-            yield command("events", "tail", "--no-follow", "--url", url, *more)
-
-
 # agents
 
 
@@ -147,7 +101,7 @@ def _agent(_: Life, __: Path) -> list[str]:
             await call("create_user_application", **_wire(WRONG))
             await call("create_user_application", **_wire(PERSON), zqUnknown="zq-unknown-member")
             await call("deposit", "control", amount="1.77", description="ZQMEMO", originatorName="Zqoriginator")
-            for control in ("guide", "events", "requests", "deliveries", "timeline"):
+            for control in ("guide", "events", "requests", "deliveries"):
                 await call(control, "control")
             await call("state", "control", recordId=user)
             for one in (await client.list_resources()).resources:
@@ -165,19 +119,16 @@ def _recordings(_: Life, folder: Path) -> Iterator[str]:
     path = folder / "calls.har"
     with wb.connect(seed=9) as api:
         with testing.record(api, path):
-            user = _people(api)
+            _people(api)
             api.list_contracts()
         yield path.read_text()
-        for to in ("pytest", "notebook", "har"):
+        for to in ("pytest", "har"):
             yield testing.to_text(api.journal, to)
             yield testing.to_text(api.sandbox.requests(), to)
-        for entry in (*api.journal, *api.sandbox.requests()):
-            yield from (str(call_as(entry, to, base_url=api.base_url)) for to in ("curl", "python"))
-    try:
-        with testing.replay(path) as other:
-            other.update_user(user_id=user, **CHANGES)
-    except wb.WorkbenchError as error:
-        yield str(error)
+    corpus = testing.Corpus(folder / "corpus")
+    corpus.add(path)
+    yield from (file.read_text() for file in corpus.folder.glob("*.*") if not file.name.startswith("."))
+    yield from (str(corpus.check("observed")), corpus.learn().to_toml())
 
 
 def _spans(_: Life, __: Path) -> list[str]:
@@ -285,9 +236,6 @@ def _evidence(_: Life, folder: Path) -> Iterator[str]:
 
 FACES: dict[str, Place] = {
     "the dashboard": Place(_dashboard, "Approval rate", slow=True),
-    "timelines": Place(_timeline, "create_user_application"),
-    "watch": Place(_watch, "Why", slow=True),
-    "logs tail": Place(_tail, "create_user_application", slow=True),
     "answers to an agent": Place(_agent, "approved"),
     "recordings and exports of calls": Place(_recordings, "create_user_application"),
     "spans": Place(_spans, "create_user_application"),

@@ -135,7 +135,7 @@ WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
 MATHEMATICAL = {ord("0") + digit: 0x1D7CE + digit for digit in range(10)} | {
     ord(first) + letter: start + letter for first, start in (("A", 0x1D400), ("a", 0x1D41A)) for letter in range(26)
 }
-FORMATS = ("pytest", "notebook", "har")
+FORMATS = ("pytest", "har")
 
 
 def letters(text: str) -> str:

@@ -22,7 +22,7 @@ from workbench.client.calls.guards import confirmation_text
 from workbench.client.calls.request_checks import path_problems
 from workbench.service.interface.convert import converter
 from workbench.service.interface.table import OPERATIONS, Operation
-from workbench.service.rendering.show import curl
+from workbench.service.rendering.calls import curl
 
 ROWS = list(OPERATIONS.values())
 

@@ -1,72 +1,14 @@
 """Options of the connections: proxies, certificates of the environment, limits, hooks."""
 
 import asyncio
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import pytest
 
 from tests.client.doubles import KEY, FakeClock
-from workbench.base.errors import AdviceWarning, NotFound, NotSent, UsageError
+from workbench.base.errors import AdviceWarning, NotFound, UsageError
 from workbench.client.calls.client import AsyncClient, Client
-
-
-@contextmanager
-def proxy() -> Iterator[tuple[str, list[bytes]]]:
-    """Run a proxy that refuses each connection, and yield its URL and what it was asked."""
-    asked: list[bytes] = []
-
-    def serve(server: socket.socket) -> None:
-        while True:
-            try:
-                connection, _ = server.accept()
-            except OSError:
-                return
-            with connection:
-                asked.append(connection.recv(65536))
-                connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        thread = threading.Thread(target=serve, args=(server,), daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.getsockname()[1]}", asked
-        finally:
-            server.shutdown(socket.SHUT_RDWR)
-            thread.join()
-
-
-def call(kind: Any, **options: Any) -> Exception:
-    """Call a service beyond this machine, and return how that fails."""
-    client = kind(base_url="https://api.example.com", api_key=KEY, clock=FakeClock(), **options)
-    try:
-        made = client.update_user(user_id="3f2a0b1c-0000-4000-8000-000000000001", first_name="Ada")
-        if kind is AsyncClient:
-            asyncio.run(made)
-    except Exception as error:  # noqa: BLE001 - what it is is looked at
-        return error
-    raise AssertionError("it did not fail")
-
-
-@pytest.mark.parametrize("kind", [Client, AsyncClient])
-@pytest.mark.parametrize("how", ["given", "environment"])
-def test_a_proxy_is_used_where_that_is_asked_for(kind: Any, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It sees the host and no key; where it refuses, nothing was sent."""
-    with proxy() as (url, asked):
-        if how == "given":
-            error = call(kind, http={"proxy": url.replace("//", "//me:canary@")})
-        else:
-            monkeypatch.setenv("HTTPS_PROXY", url)
-            error = call(kind, http={"trust_env": True})
-
-    assert isinstance(error, NotSent)
-    assert [one.split(b"\r\n")[0] for one in set(asked)] == [b"CONNECT api.example.com:443 HTTP/1.1"]
-    assert KEY.encode() not in b"".join(asked)
-    assert "canary" not in str(error)
 
 
 def test_a_proxy_that_is_not_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

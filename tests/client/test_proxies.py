@@ -22,13 +22,13 @@ SECRET = "s3cret-of-the-proxy"
 @pytest.mark.parametrize(
     "text, url, auth",
     [
-        ("proxy.corp:3128", "http://proxy.corp:3128", None),
-        ("proxy.corp", "http://proxy.corp", None),
-        ("http://proxy.corp:3128/", "http://proxy.corp:3128", None),
-        ("https://proxy.corp:3128", "https://proxy.corp:3128", None),
-        ("HTTP://PROXY.corp:3128", "http://proxy.corp:3128", None),
-        ("me:a%40b@proxy.corp:3128", "http://proxy.corp:3128", (b"me", b"a@b")),
-        ("http://me@proxy.corp:3128", "http://proxy.corp:3128", (b"me", b"")),
+        ("proxy.example.com:3128", "http://proxy.example.com:3128", None),
+        ("proxy.example.com", "http://proxy.example.com", None),
+        ("http://proxy.example.com:3128/", "http://proxy.example.com:3128", None),
+        ("https://proxy.example.com:3128", "https://proxy.example.com:3128", None),
+        ("HTTP://PROXY.example.com:3128", "http://proxy.example.com:3128", None),
+        ("me:a%40b@proxy.example.com:3128", "http://proxy.example.com:3128", (b"me", b"a@b")),
+        ("http://me@proxy.example.com:3128", "http://proxy.example.com:3128", (b"me", b"")),
         ("http://[::1]:3128", "http://[::1]:3128", None),
         ("[::1]:3128", "http://[::1]:3128", None),
     ],
@@ -42,16 +42,16 @@ def test_a_proxy_in_any_form(text: str, url: str, auth: tuple[bytes, bytes] | No
 
 
 WRONG = {
-    "socks5": (f"socks5://me:{SECRET}@proxy.corp:1080", "SOCKS"),
-    "socks5h": (f"socks5h://me:{SECRET}@proxy.corp:1080", "SOCKS"),
+    "socks5": (f"socks5://me:{SECRET}@proxy.example.com:1080", "SOCKS"),
+    "socks5h": (f"socks5h://me:{SECRET}@proxy.example.com:1080", "SOCKS"),
     "socks4": (f"SOCKS4://{SECRET}:1080", "SOCKS"),
-    "another scheme": (f"ftp://me:{SECRET}@proxy.corp", "must be the address"),
+    "another scheme": (f"ftp://me:{SECRET}@proxy.example.com", "must be the address"),
     "no host": (f"http://me:{SECRET}@", "must be the address"),
-    "a port in words": (f"http://me:{SECRET}@proxy.corp:many", "must be the address"),
-    "a port too large": (f"me:{SECRET}@proxy.corp:99999", "must be the address"),
-    "a line end": (f"http://me:{SECRET}@proxy.corp\n", "must be the address"),
-    "a space": (f"http://me:{SECRET}@proxy corp", "must be the address"),
-    "other letters": (f"http://me:{SECRET}@pröxy.corp", "must be the address"),
+    "a port in words": (f"http://me:{SECRET}@proxy.example.com:many", "must be the address"),
+    "a port too large": (f"me:{SECRET}@proxy.example.com:99999", "must be the address"),
+    "a line end": (f"http://me:{SECRET}@proxy.example.com\n", "must be the address"),
+    "a space": (f"http://me:{SECRET}@proxy example", "must be the address"),
+    "other letters": (f"http://me:{SECRET}@pröxy.example.com", "must be the address"),
 }
 
 
@@ -121,12 +121,18 @@ def async_call(**how: Any) -> None:
 
 @pytest.mark.parametrize("status", ["407 Proxy Authentication Required", "403 Forbidden", "502 Bad Gateway"])
 @pytest.mark.parametrize("call", [sync_call, async_call])
-def test_what_a_proxy_answers_is_named_and_final(call: Callable[..., None], status: str) -> None:
+@pytest.mark.parametrize("how", ["given", "environment"])
+def test_what_a_proxy_answers_is_named_and_final(
+    call: Callable[..., None], how: str, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is asked once, since more of the same locks an account; the service was never reached."""
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")  # in a test, nothing goes to a real host
     refused = pytest.raises(NotSent, match=f"the proxy answered {status[:3]}")
     with answering(status) as (proxy, asked), refused as caught:
-        call(http={"proxy": proxy})
+        monkeypatch.setenv("HTTPS_PROXY", proxy)
+        call(http={"proxy": proxy} if how == "given" else {"trust_env": True})
     assert len(asked) == 1
+    assert KEY.encode() not in asked[0]
     assert asked[0].startswith(b"CONNECT api.example.com:443 ")
     assert b"proxy-authorization: basic " in asked[0].lower()
     assert SECRET not in str(caught.value)

@@ -116,7 +116,7 @@ def test_style_sheets_use_the_tokens() -> None:
     """Colors, sizes of type, spaces and radii come from the design; a space below 4 pixels is the width of a line."""
     files = Path(workbench.__file__).parent
     sheets = {path.name: path.read_text(encoding="utf-8") for path in files.rglob("*.css")}
-    for name in ("sandbox/page.py", "analysis/tables/packs.py", "sandbox/timeline.py"):
+    for name in ("sandbox/page.py", "analysis/tables/packs.py"):
         sheets[name] = (files / name).read_text(encoding="utf-8")
     colors = r"#[0-9a-fA-F]{3,8}\b(?![-\w])"
     sizes = r"(?:font|font-size|padding|margin|gap|border-radius)(?:-\w+)?: ?[^;{}]*?\b(?:[4-9]|\d\d+)(?:\.\d+)?px"

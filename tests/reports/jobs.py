@@ -45,6 +45,8 @@ and JPY, and on a frame after `merge` and `concat`. The log ends within a month.
 runs all of them and writes this table. "caveat" means that the notes of the report list what its number leaves out, which
 is checked too; an empty cell means that the case does not apply.
 """
+ONE_ID: Any = {"refund_event_id": "transaction", "refund_event_created": False}
+"""A service whose refunds have the ids and times of their purchases, which plain SQL joins."""
 PAGE = Path(__file__).with_name("comparisons.md")
 
 
@@ -57,7 +59,7 @@ class World(NamedTuple):
 
 @cache
 def world(seed: int) -> World:
-    api = wb.connect(seed=seed)
+    api = wb.connect(seed=seed, behavior=ONE_ID)
     return World(api, play(api, seed))
 
 

@@ -133,11 +133,11 @@ class Sources:
             ),
             "postings through CSV": self.through(postings, ".csv"),
             "postings through pandas' CSV": pd.read_csv(io.StringIO(postings.to_csv(index=False))),
-            "postings through XLSX": self.through(postings, ".xlsx"),
+            "postings through XLSX": wb.read_table(self.through(postings, ".xlsx"), tz="UTC"),
             "postings through Parquet": self.through(postings, ".parquet"),
             "events through CSV": self.through(events, ".csv"),
             "transactions through CSV": self.through(transactions, ".csv"),
-            "transactions through XLSX": self.through(transactions, ".xlsx"),
+            "transactions through XLSX": wb.read_table(self.through(transactions, ".xlsx"), tz="UTC"),
             "transactions through Arrow": transactions.convert_dtypes(dtype_backend="pyarrow"),
         }
 

@@ -81,7 +81,7 @@ def test_monthly_changes_book_a_refund_in_its_month() -> None:
 
 def test_a_refund_without_a_time_is_counted_in_the_notes() -> None:
     """Events in a file may not tell when a refund was made; the last event has no neighbor that bounds its time."""
-    with wb.connect() as api:
+    with wb.connect(behavior={"refund_event_id": "transaction", "refund_event_created": False}) as api:
         transaction = bought(api, 100)
         api.sandbox.settle(transaction)
         api.simulate_refund(transaction_id=transaction, amount=40)

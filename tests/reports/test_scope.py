@@ -165,7 +165,7 @@ def test_groups_are_any_columns_and_periods() -> None:
 ], ids=range(9))  # fmt: skip
 def test_what_cannot_be_done_is_said(call: Any) -> None:
     """A column, a period, a time zone or a time that does not exist is a UsageError that says what is allowed."""
-    with pytest.raises(UsageError, match="must be|use freq="):
+    with pytest.raises(UsageError, match=r"must be|use freq="):
         call(wb.history(bought("a", 1_000, 0)).transactions())
 
 

@@ -1,6 +1,7 @@
 """Withdrawal signatures: who gets one, for what, how long, and that they verify. Source: Endpoints 2."""
 
 import base64
+import contextlib
 import re
 
 import pytest
@@ -299,3 +300,19 @@ def test_an_executed_withdrawal_ends_the_active_signature(observed):
     observed.sandbox.execute(withdraw(observed, 0))
 
     assert observed.sign(0, amount="2600").status == 200
+
+
+@pytest.mark.parametrize("number", CHAINS)
+def test_no_file_contains_a_signature(number, tmp_path):
+    """Neither the state nor the log of requests has its data or salt; asked again it has the same bytes."""
+    with contextlib.closing(Sandbox(path=tmp_path / "sandbox.db")) as sandbox:
+        first = Api(sandbox).sign(number).body
+    with contextlib.closing(Sandbox(path=tmp_path / "sandbox.db")) as sandbox:
+        again = Api(sandbox).sign(number).body
+        stored = repr(sandbox._engine.store.copy()) + repr(sandbox._engine.store.requests())
+
+    assert again == first
+    assert stored.count("salt_number") == 1
+    for secret in (first["signature"]["data"], first["signature"]["salt"]):
+        assert secret not in stored
+        assert secret.removeprefix("0x").encode() not in b"".join(path.read_bytes() for path in tmp_path.iterdir())

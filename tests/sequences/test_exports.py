@@ -4,7 +4,6 @@ import json
 import re
 
 import httpx
-import nbformat
 import pytest
 
 from workbench.base.errors import UsageError
@@ -84,15 +83,3 @@ def test_what_cannot_be_exported(api: Session, calls: object, to: str) -> None:
     """No call, or an unknown format."""
     with pytest.raises(UsageError):
         to_text(api.journal if calls is None else [], to)  # type: ignore[arg-type]
-
-
-def test_a_notebook(api: Session) -> None:
-    """It is a valid notebook, and its cells run to the end with the outcomes that were recorded."""
-    made = nbformat.reads(checked(to_text(api.journal, "notebook", seed=SEED)), as_version=4)
-    nbformat.validate(made)
-    space: dict[str, object] = {}
-    for cell in made.cells:
-        if cell.cell_type == "code":
-            exec(cell.source, space)
-
-    assert space["run"].ok  # type: ignore[attr-defined]

@@ -71,6 +71,35 @@ def test_guide_of_a_session_lists_its_tenant(connect: Connect) -> None:
         one.simulate_authorization(card_id=other.sandbox.guide()["cards"]["active"][0], **PURCHASE)
 
 
+def test_controls_of_a_session_act_on_its_tenant_alone(connect: Connect) -> None:
+    """A tenant's session finds no record of another tenant; the operator, with the full key, finds each."""
+    operator, tenant = connect(), connect(tenant="company team")
+    theirs = operator.sandbox.guide()
+    held = purchase(operator)
+    event = operator.sandbox.events()[-1].event.id
+    endpoint = operator.sandbox.register_endpoint("http://127.0.0.1:9/hook").id
+    card, user = theirs["cards"]["active"][0], theirs["users"]["approved"][0]
+    acts: list[Callable[[Any], object]] = [
+        lambda sandbox: sandbox.settle(held),
+        lambda sandbox: sandbox.balance(card),
+        lambda sandbox: sandbox.cards.lock(card),
+        lambda sandbox: sandbox.review(user, "locked"),
+        lambda sandbox: sandbox.state(user),
+        lambda sandbox: sandbox.resolve_dispute(theirs["disputes"]["pending"][0], "accepted"),
+        lambda sandbox: sandbox.create.card(user),
+        lambda sandbox: sandbox.create.contract(84532, user_id=user),
+        lambda sandbox: sandbox.resend(event),
+        lambda sandbox: sandbox.update_endpoint(endpoint, enabled=False),
+        lambda sandbox: sandbox.remove_endpoint(endpoint),
+    ]
+    for act in acts:
+        with pytest.raises((NotFound, UsageError), match=r"not found|not a|no record|unknown"):
+            act(tenant.sandbox)
+
+    assert operator.sandbox.settle(held).status == "settled"
+    assert operator.sandbox.balance(tenant.sandbox.guide()["cards"]["active"][0]).limit > 0
+
+
 def test_tenants_are_listed(connect: Connect) -> None:
     """Each tenant has its kind and its keys."""
     tenants = {tenant.name: tenant for tenant in connect().sandbox.tenants()}

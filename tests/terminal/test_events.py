@@ -56,7 +56,7 @@ def receiver(*keys: str):
 def test_events_of_the_kept_sandbox(wb):
     """What commands caused is listed, in order, and by kind."""
     wb("users", "create", "--from", BODY)
-    wb("sandbox", "advance", "--minutes", "2")
+    wb("sandbox", "advance", "2m")
 
     rows = [
         json.loads(line) for line in wb("events", "list", "--kind", "user.updated", "-o", "ndjson").out.splitlines()
@@ -85,6 +85,38 @@ def test_listen_verifies_and_shows(wb):
 
     assert ended.code == 0
     assert re.match(r"✓ verified  \d\d:\d\d:\d\d  user\.updated pending ", ended.out)
+
+
+@pytest.mark.slow
+def test_list_follows(tmp_path, monkeypatch):
+    """With `--follow` new events are printed as they arrive, until a signal."""
+    import workbench as wb
+
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    with wb.Sandbox(seed=7).serve() as url:
+        command = [
+            sys.executable,
+            "-m",
+            "workbench",
+            "events",
+            "list",
+            "--follow",
+            "-o",
+            "ndjson",
+            "--url",
+            url,
+        ]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process, wb.connect(url) as api:
+            assert process.stdout is not None
+            card = api.sandbox.guide()["cards"]["active"][0]
+            api.simulate_authorization(
+                card_id=card, amount=500, currency="USD", merchant_name="Corner Grocery", merchant_category_code="5411"
+            )
+            kinds = [json.loads(process.stdout.readline())["action"] for _ in range(2)]
+            process.send_signal(signal.SIGTERM)
+            rest = process.communicate(timeout=30)[0]
+
+    assert (kinds, rest) == (["requested", "created"], "")
 
 
 @pytest.mark.slow
@@ -126,7 +158,7 @@ def test_listen_ends_in_time(wb):
 def test_forwarding_is_byte_for_byte_and_in_order(wb, key):
     """What is forwarded is what the sandbox sent, signed, in the same order."""
     wb("users", "create", "--from", BODY)
-    wb("sandbox", "advance", "--minutes", "2")
+    wb("sandbox", "advance", "2m")
     with receiver(key) as (inbox, url):
         ended = wb("events", "listen", "--earlier", "--forward-to", url, "--count", "2")
         kept = inbox.stored()

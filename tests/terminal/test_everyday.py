@@ -63,7 +63,7 @@ def test_fields_of_the_guide(wb):
 
 @pytest.mark.parametrize(
     "words, seconds",
-    [(["2h30m"], 9_000), (["1d", "--minutes", "1"], 86_460), (["--days", "2"], 172_800), (["90s"], 90)],
+    [(["2h30m"], 9_000), (["1d 1m"], 86_460), (["2d"], 172_800), (["90s"], 90)],
     ids=str,
 )
 def test_durations_have_units(wb, words, seconds):
@@ -169,7 +169,7 @@ def test_a_journal_of_an_application(wb, tmp_path):
         api.simulate_authorization(card_id=api.sandbox.guide()["cards"]["active"][0], amount=100, currency="USD",
                                    merchant_name="Shop", merchant_category_code="5411")  # fmt: skip
 
-    assert len(wb("journal", "export", "--path", str(path)).out.splitlines()) == 1
+    assert len(wb("journal", "list", "-o", "ndjson", "--path", str(path)).out.splitlines()) == 1
     assert "simulate_authorization" in wb("journal", "list", "--path", str(path), "-o", "json").out
     assert wb("journal", "list", "--path", str(tmp_path / "nowhere.db")).code == 2
 
@@ -201,7 +201,7 @@ def test_a_chart_in_the_terminal(wb, kind, shown):
 def test_the_environment_is_documented(wb, monkeypatch):
     """`config` and the table in docs/connections.md name every variable that the code reads, and no value is shown."""
     monkeypatch.setenv("WORKBENCH_API_KEY", "canary-of-a-key")
-    out = wb("setup", "config", "-o", "json").out
+    out = wb("profiles", "config", "-o", "json").out
     page = (ROOT / "docs/connections.md").read_text(encoding="utf-8")
 
     assert "canary" not in out
@@ -226,7 +226,7 @@ def completions(tmp_path_factory):
     """A folder with the scripts that the command prints for fish and zsh, and with `workbench` as a command."""
     folder = tmp_path_factory.mktemp("completions")
     for shell, name in (("fish", "workbench.fish"), ("zsh", "_workbench")):
-        script = [sys.executable, "-m", "workbench", "setup", "completion", shell]
+        script = [sys.executable, "-m", "workbench", "docs", "completion", shell]
         (folder / name).write_bytes(subprocess.run(script, cwd=ROOT, check=True, capture_output=True).stdout)
     command = folder / "workbench"
     command.write_text(f'#!/bin/sh\ncd {ROOT} && exec {sys.executable} -m workbench "$@"\n')

@@ -92,13 +92,13 @@ threading.Thread(target=linger).start()
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "tokens", [("events", "listen"), ("sandbox", "serve"), ("class", "serve", "--learners", "1")], ids=" ".join
+    "tokens", [("events", "listen"), ("sandbox", "serve"), ("course", "serve", "--learners", "1")], ids=" ".join
 )
 def test_a_server_that_ends_slowly_ends_with_130(tokens: tuple[str, ...], tmp_path) -> None:
     """On a busy machine taking the process apart takes longer than the time for blocked operations."""
     (tmp_path / "sitecustomize.py").write_text(SLOW_END)
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    folder = ("--folder", str(tmp_path / "class")) if tokens[0] == "class" else ()
+    folder = ("--folder", str(tmp_path / "class")) if tokens[0] == "course" else ()
     command = [sys.executable, "-m", "workbench", *tokens, *folder]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environ) as child:
         assert child.stdout is not None
@@ -112,14 +112,14 @@ def test_a_server_that_ends_slowly_ends_with_130(tokens: tuple[str, ...], tmp_pa
 
 @pytest.mark.parametrize("data", [None, b"", b"\x00\xff\x80 no traffic", "folder"])
 def test_a_file_without_traffic_is_wrong_input(wb, tmp_path, data: bytes | str | None) -> None:
-    """`learn` names the file and ends with 2, as other commands do for a file they cannot read."""
+    """`corpus learn` names the file and ends with 2, as other commands do for a file they cannot read."""
     file = tmp_path / "traffic.har"
     if isinstance(data, bytes):
         file.write_bytes(data)
     elif data is not None:
         file.mkdir()
 
-    ended = wb("profiles", "learn", str(file))
+    ended = wb("corpus", "learn", str(file))
 
     assert ended.code == 2
     assert "traffic.har" in ended.err

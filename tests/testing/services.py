@@ -240,6 +240,7 @@ class Traffic:
         account = {"type": "externalFiatAccount", "userId": user, "externalFiatAccount": BANK}
         company = self.tenants["company team"]["companies"][0]["id"]
         self.call("POST", "/payment-accounts", account)
+        self.call("POST", "/payment-accounts", {**account, "externalFiatAccount": {**BANK, "currency": "eur"}})
         bank = {**BANK, "beneficiaryBusinessName": "Example Company"}
         self.call("POST", "/payment-accounts", {**account, "externalFiatAccount": bank})
         other = {name: value for name, value in account.items() if name != "userId"}

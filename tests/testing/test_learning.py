@@ -7,7 +7,7 @@ import json
 import re
 import sqlite3
 import tomllib
-from contextlib import closing, redirect_stdout
+from contextlib import closing, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from workbench.base.errors import UnusableFile, UsageError
 from workbench.sandbox import Sandbox
 from workbench.service.interface.assumptions import BEHAVIORS
 from workbench.terminal import main
-from workbench.testing import evidence_files
+from workbench.testing import recorded as reading
 from workbench.testing.learning import Learned, learn
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "learning.md"
@@ -232,13 +232,13 @@ def test_the_page_runs(tmp_path, monkeypatch) -> None:
 
 
 def test_the_command_checks_and_writes(documented, tmp_path, capsys) -> None:
-    """`workbench profiles learn` writes the file; `--check` ends with 5 where traffic differs from it."""
-    command = ["learn", *map(str, recorded({"refund_bounds": "422"}, tmp_path))]
+    """`workbench corpus learn` writes the file; `--against` ends with 5 where traffic differs from it."""
+    command = ["corpus", "learn", *map(str, recorded({"refund_bounds": "422"}, tmp_path))]
 
     assert main([*command, "--out", str(tmp_path / "acme.toml")]) == 0
     assert tomllib.loads((tmp_path / "acme.toml").read_text())["refund_bounds"] == "422"
-    assert main([*command, "--check", str(tmp_path / "acme.toml")]) == 0
-    assert main(["learn", *map(str, documented), "--check", str(tmp_path / "acme.toml")]) == 5
+    assert main([*command, "--against", str(tmp_path / "acme.toml")]) == 0
+    assert main(["corpus", "learn", *map(str, documented), "--against", str(tmp_path / "acme.toml")]) == 5
     assert "refund_bounds" in capsys.readouterr().out
 
 
@@ -333,17 +333,38 @@ def test_entries_are_found_whatever_their_form(tmp_path, monkeypatch) -> None:
         "turned.har": har_of([json.dumps(turned), *map(json.dumps, rows[1:])]),
     }
     for chunk in (7, 100, 1 << 20):
-        monkeypatch.setattr(evidence_files, "CHUNK", chunk)
+        monkeypatch.setattr(reading, "CHUNK", chunk)
         for name, data in texts.items():
             (tmp_path / name).write_bytes(data)
             assert learn(tmp_path / name).counts["exchanges"] == len(rows), (name, chunk)
 
 
-def test_a_file_that_is_cut_anywhere_is_named(tmp_path) -> None:
-    """No part of a HAR file is taken for the entire one."""
+def test_a_file_that_is_cut_anywhere_is_read_until_there(tmp_path) -> None:
+    """What is before the cut is read, and the cut is said."""
     call = {"startedDateTime": "", "request": {"method": "GET", "url": "/v1/x"}, "response": {"status": 404}}
     data = har_of([json.dumps(call)] * 3)
     for end in range(20, len(data) - 3):
         (tmp_path / "cut.har").write_bytes(data[:end])
-        with pytest.raises(UnusableFile, match=r"cut\.har: (ends within entry|has no log)"):
-            list(evidence_files.traffic(tmp_path / "cut.har", {}))
+        noted = reading.Reading()
+        with suppress(UnusableFile):
+            list(reading.read_traffic([tmp_path / "cut.har"], {}, noted))
+        whole = data[:end].count(b"404}}")
+        assert noted.counts["exchanges"] == whole, end
+        assert whole == 3 or not whole or any("cut off" in note for note in noted.notes()), end
+
+
+def test_a_refund_above_a_settlement_that_no_call_made(tmp_path) -> None:
+    """With its event, the bound is learned; without, two settings explain it, and none is learned."""
+    sandbox, har = Sandbox(behavior={"refund_bounds": "422"}, seed=3), Har()
+    traffic = Traffic(sandbox, in_process(sandbox), har)
+    transaction = traffic.authorize(2000)
+    sandbox.clock.advance(hours=5)
+    sandbox.settle(transaction)
+    sandbox.clock.advance(hours=1)
+    traffic.act(transaction, "refund", {"amount": 5000})
+    calls, events = har.write(tmp_path / "calls.har"), traffic.webhooks(tmp_path / "webhooks.ndjson")
+    alone = learn(calls)
+
+    assert learn([calls, events]).behavior == {"refund_bounds": "422"}
+    assert alone.behavior == {}
+    assert {row.id for row in alone.findings if row.status == "undecided"} == {"refund_bounds", "wrong_state"}

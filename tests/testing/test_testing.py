@@ -129,7 +129,7 @@ def test_served(served_sandbox):
 @pytest.mark.parametrize("more", [["-p", "no:xdist"], ["-n", "2"]])
 def test_the_plugin_gives_each_test_a_sandbox(tmp_path: Path, more: list[str]) -> None:
     (tmp_path / "test_application.py").write_text(APPLICATION, encoding="utf-8")
-    loaded = [] if _installed() else ["-p", "workbench.testing.plugin"]
+    loaded = [] if _installed() else ["-p", "workbench_pytest"]
     ended = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-W", "error", "-c", "/dev/null", "--rootdir", str(tmp_path), *loaded, *more,
          "--workbench-coverage", str(tmp_path)],
@@ -143,4 +143,4 @@ def test_the_plugin_gives_each_test_a_sandbox(tmp_path: Path, more: list[str]) -
 def _installed() -> bool:
     from importlib.metadata import entry_points
 
-    return any(one.value == "workbench.testing.plugin" for one in entry_points(group="pytest11"))
+    return any(one.name == "workbench" for one in entry_points(group="pytest11"))

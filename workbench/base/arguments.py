@@ -43,8 +43,14 @@ class Fits:
 
 
 def limits_of(hint: object) -> tuple[Any, Any]:
-    """Return the type of an annotation and the limits of its values."""
-    return typing.get_args(hint)[:2] if typing.get_origin(hint) is Annotated else (hint, None)
+    """Return the type of an annotation and the limits of its values; literal texts are limits of a text."""
+    if typing.get_origin(hint) is Annotated:
+        return typing.get_args(hint)[:2]
+    kinds = kinds_of(hint)
+    texts = next((typing.get_args(kind) for kind in kinds if typing.get_origin(kind) is typing.Literal), ())
+    if not texts or not all(isinstance(text, str) for text in texts):
+        return hint, None
+    return (str | None if NoneType in kinds else str), texts
 
 
 def kinds_of(declared: object) -> tuple[Any, ...]:

@@ -71,13 +71,15 @@ class Attempt:
                 facts |= SET_UPS[task.set_up](client, self.sandbox, facts)
         self._remember(mark(self.sandbox), facts)
 
-    def begin_as_made(self) -> None:
-        """Begin with the sandbox as it was at first, since nobody has begun the task.
+    def require(self, *, as_made: bool) -> None:
+        """Begin with the sandbox as it was at first if nobody has begun the task, and that is possible.
 
         Raises:
-            UsageError: It has a world of its own.
+            UsageError: The task has to be begun.
         """
-        if self.task.minutes:
+        if self.is_begun:
+            return
+        if self.task.minutes or not as_made:
             name = self.task.name
             raise UsageError(f'{name} was not begun in this sandbox: wb.course.task("{name}") begins it', of="course")
         self._remember(first_mark(self.sandbox), {})

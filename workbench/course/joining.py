@@ -12,11 +12,7 @@ import ssl
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
-import httpx
-
 from workbench.base.errors import NotSent, UsageError, WrongEnvironment, visible
-from workbench.base.schema import strict_json
-from workbench.base.system.certificates import trusted
 from workbench.base.system.files import write_file
 from workbench.base.system.messages import LOOPBACK
 from workbench.base.system.process import HOSTED
@@ -27,7 +23,7 @@ from workbench.service.rendering.text import Cell, Sheet
 
 _SECONDS = 10
 _MAX_LINK = 1_000
-_MAX_ANSWER = 2**20  # bytes
+_OK, _NOT_FOUND, _TOO_MANY = 200, 404, 429
 _DIGITS = 32
 _CERTIFICATE = "class-tls.crt"
 _FORM = "is 'https://HOST:PORT/CODE#FINGERPRINT', or 'http://127.0.0.1:PORT/CODE' on the trainer's machine"
@@ -36,7 +32,7 @@ _FORM = "is 'https://HOST:PORT/CODE#FINGERPRINT', or 'http://127.0.0.1:PORT/CODE
 def join(link: str) -> Display:
     """Join a class: store the link, so that `wb.connect()` in all your kernels and commands opens your sandbox there.
 
-    `workbench class leave` ends the membership; your progress is not lost.
+    `workbench course leave` ends the membership; your progress is not lost.
 
     Args:
         link: The link of your sheet, with your code.
@@ -75,7 +71,7 @@ def join(link: str) -> Display:
     return Display(Sheet(title=f"CLASS: {visible(name, 60)}", status=status, words=(text,), notes=(_LEAVE,)))
 
 
-_LEAVE = "`workbench class leave` ends it; your progress is kept."
+_LEAVE = "`workbench course leave` ends it; your progress is kept."
 
 
 def _certificate(parts: SplitResult, fingerprint: str) -> str:
@@ -98,48 +94,27 @@ def _certificate(parts: SplitResult, fingerprint: str) -> str:
 def _learner_name(url: str, parts: SplitResult, ca_file: str | None) -> str:
     """Return the name of the learner with the code in a URL."""
     try:
-        answer = _get(f"{url}/_class", ca_file)
-    except httpx.ConnectError as error:
-        if "certificate" in str(error).lower():
+        status, content = membership.exchange(url, ca_file)
+    except NotSent as error:
+        if "certificate" in str(error.__cause__).lower():
             raise NotSent(
                 f"The certificate of {parts.netloc} is not trusted: use the link of your sheet, with what follows #."
             ) from None
-        raise _no_answer(parts, error) from None
-    except httpx.HTTPError as error:
-        raise _no_answer(parts, error) from None
-    try:
-        content = strict_json.loads(answer.content)
-    except strict_json.NotJson:
-        content = None
-    reason = str(content.get("message", "")) if isinstance(content, dict) else ""
-    if answer.status_code == httpx.codes.NOT_FOUND and reason == membership.NO_LEARNER:
+        raise _no_answer(parts, error.__cause__) from None
+    if status == _NOT_FOUND and content.get("message") == membership.NO_LEARNER:
         raise UsageError(
             f"link: the class answers, but no learner has the code {visible(parts.path[1:], 40)!r}: compare it with "
             "your sheet, letter by letter",
             of="course.join",
         )
-    if answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
+    if status == _TOO_MANY:
         raise UsageError("link: too many wrong codes were sent from here; wait a minute", of="course.join")
-    if not isinstance(content, dict) or answer.status_code != httpx.codes.OK or "learner" not in content:
-        raise WrongEnvironment(f"{parts.netloc} is not a class of the workbench (status {answer.status_code}).")
+    if status != _OK or "learner" not in content:
+        raise WrongEnvironment(f"{parts.netloc} is not a class of the workbench (status {status}).")
     return str(content["learner"])
 
 
-def _get(url: str, ca_file: str | None) -> httpx.Response:
-    """Return a response, with at most `_MAX_ANSWER` bytes of its content."""
-    with (
-        httpx.Client(verify=trusted(ca_file), timeout=_SECONDS, trust_env=False) as client,
-        client.stream("GET", url, headers={"accept-encoding": "identity"}) as answer,
-    ):
-        content = b""
-        for part in answer.iter_raw():
-            content += part
-            if len(content) > _MAX_ANSWER:
-                break
-        return httpx.Response(answer.status_code, content=content[:_MAX_ANSWER])
-
-
-def _no_answer(parts: SplitResult, error: Exception) -> NotSent:
+def _no_answer(parts: SplitResult, error: BaseException | None) -> NotSent:
     reason = "this name is unknown in your network" if isinstance(error, socket.gaierror) else "no class is served"
     return NotSent(f"No answer from {parts.netloc.rpartition('@')[2]}: {reason}, or a firewall blocks it.")
 

@@ -30,7 +30,7 @@ class _Judgment:
         self._verbs: dict[str, Callable[[Expectation], Iterator[str]]] = {
             "equals": self._equals,
             "called": self._called,
-            "not_called": self._not_called,
+            "not_called": self._called,
             "event": self._event,
             "answer": self._answer,
             "function": self._function,
@@ -102,7 +102,8 @@ class _Judgment:
         calls = [call for call in self._calls(expected) if self._fits(call.arguments, where)]
         asked = {**where, **members}
         right = [call for call in calls if self._fits(call.arguments, members) and not _further(call, expected)]
-        needed, most = _bounds(expected.count if expected.count is not None else "1+" if expected.others else 1)
+        usual = 0 if expected.verb == "not_called" else "1+" if expected.others else 1
+        needed, most = _bounds(usual if expected.count is None else expected.count)
         if right and expected.name:
             self._names[expected.name] = right[-1].named()
         if len(right) < needed:
@@ -111,8 +112,8 @@ class _Judgment:
             sent = f"; it also sent {', '.join(further)}" if further else ""
             yield f"not there yet: {expected.that}{self._near(expected, near, asked)}{sent}."
         elif len(right) > most:
-            yield f"too many: {len(right)} calls of {expected.subject}."
-        elif not expected.others and len(calls) > len(right):
+            yield f"{expected.subject} was called {len(right)} times: {expected.that}."
+        elif most and not expected.others and len(calls) > len(right):
             yield f"{len(calls) - len(right)} further calls of {expected.subject} are not what is asked for."
 
     def _calls(self, expected: Expectation) -> list[Call]:
@@ -122,11 +123,6 @@ class _Judgment:
             if call.operation == expected.subject
             and (bool(call.fault) if expected.fault else call.status == expected.status and call.fault in ("", "lost"))
         ]
-
-    def _not_called(self, expected: Expectation) -> Iterator[str]:
-        members = self._resolved(expected.members)
-        if any(self._fits(call.arguments, members) for call in self._calls(expected)):
-            yield f"{expected.subject} was called: {expected.that}."
 
     # events, answers, functions
 

@@ -14,7 +14,7 @@ from workbench.client import session
 from workbench.client.calls.client import Client, refuse_async
 from workbench.client.calls.guards import READONLY, readonly
 from workbench.course import membership
-from workbench.course.attempt import Attempt
+from workbench.course.desk import Act, Desk
 from workbench.course.display import DONE, OPEN, Display, require_widgets
 from workbench.course.quizzes import QUIZZES
 from workbench.course.stored import FILE, read_stored, update, write_stored
@@ -54,10 +54,15 @@ class TaskShown(Display):
 
     def _ipython_display_(self) -> None:
         require_widgets()
-        from workbench.course.task_view import TaskView
+        from workbench.course.ask_view import AskView
 
-        actions = {"Check": lambda: check(self.task.name), "Hint": lambda: hint(self.task.name)}
-        TaskView(self, actions, lambda values: answer(self.task.name, **values))._ipython_display_()
+        def checked(values: dict[str, str]) -> Display:
+            if values:
+                answer(self.task.name, **values)
+            return check(self.task.name)
+
+        buttons = {"Check": checked, "Hint": lambda _: hint(self.task.name)}
+        AskView(self, self.questions, buttons)._ipython_display_()
 
 
 def _lines(name: str, value: object) -> list[str]:
@@ -149,17 +154,11 @@ def task(name: str, api: Any = None) -> TaskShown:
     """
     api = _session(name, api)
     _bound[name] = weakref.ref(api)
-    if (answer := _ask(api, "start", name)) is not None:
-        update(FILE, name, begun=_begun(name))
-        return TaskShown(_described(name, answer), answer["facts"], _notes(answer))
-    chosen = _named(name)
-    with _lock:
-        attempt = _attempt(chosen, api)
-        if not (attempt.is_begun and (chosen.minutes or not attempt.check())):
-            attempt.begin()
-        update(FILE, name, begun=_begun(name), state=attempt.state)
-    _play(chosen, api)
-    return TaskShown(chosen, attempt.facts())
+    told = _do(api, Act(kind="start", task=name))
+    update(FILE, name, begun=_begun(name))
+    if _class_of(api) is None:
+        _play(name, api)
+    return TaskShown(_described(name, told), told["facts"], _notes(told))
 
 
 def check(name: str, api: Any = None) -> CheckResult:
@@ -175,25 +174,10 @@ def check(name: str, api: Any = None) -> CheckResult:
         UsageError: There is no such task, or no session yet.
         WrongEnvironment: The session is connected to a real service.
     """
-    api = _session(name, api)
-    if (answer := _ask(api, "check", name)) is not None:
-        chosen = _described(name, answer)
-        result = CheckResult(chosen, tuple(visible(what, 400) for what in answer["missing"]), _notes(answer))
-        _keep(name, tried=answer["tried"], done=result.ok)
-        return result
-    chosen = _named(name)
-    began = datetime.now(UTC)
-    fetched = {event.event.id for event in api.inbox.stored() if event.arrived < began}
-    with _lock:
-        attempt = _attempt(chosen, api)
-        if not attempt.is_begun:
-            attempt.begin_as_made()
-        missing = attempt.check(fetched, _elsewhere(api))
-        if not missing:
-            attempt.state["done"] = True
-        update(FILE, name, state=attempt.state)
-    _keep(name, tried=attempt.tried, done=not missing)
-    return CheckResult(chosen, missing)
+    told = _do(_session(name, api), Act(kind="check", task=name))
+    missing = tuple(visible(what, 400) for what in told["missing"])
+    _keep(name, tried=told["tried"], done=not missing)
+    return CheckResult(_described(name, told), missing, _notes(told))
 
 
 def answer(name: str, api: Any = None, /, **values: Any) -> Display:
@@ -202,15 +186,9 @@ def answer(name: str, api: Any = None, /, **values: Any) -> Display:
     Raises:
         UsageError: The task does not ask for that, or was not begun.
     """
-    api = _session(name, api)
-    if _ask(api, "answer", name, values={key: str(value) for key, value in values.items()}) is None:
-        with _lock:
-            attempt = _attempt(_named(name), api)
-            if not attempt.is_begun:
-                attempt.begin_as_made()
-            attempt.answer(values)
-            update(FILE, name, state=attempt.state)
-    said = ", ".join(f"{key} = {visible(str(value), 60)}" for key, value in values.items())
+    given = {key: str(value) for key, value in values.items()}
+    _do(_session(name, api), Act(kind="answer", task=name, values=given))
+    said = ", ".join(f"{key} = {visible(value, 60)}" for key, value in given.items())
     note = f'wb.course.check("{name}") judges it.'
     return Display(Sheet(title=f"Answer to {name}", words=(said,), notes=(note,)))
 
@@ -224,20 +202,16 @@ def hint(name: str, number: int | None = None, api: Any = None) -> Hint:
     api = api or _bound_session(name) or session.latest()
     refuse_async(api, "course")
     shown = read_stored(FILE).get(name, {}).get("hints", 0)
-    about = _ask(api, "about", name) if _class_of(api) is not None else None
-    chosen = _named(name) if about is None else _described(name, about)
-    count = len(chosen.all_hints)
+    count = len(_described(name, _do(api, Act(kind="about", task=name))).all_hints)
     wanted = min(shown + 1, count) if number is None else number
     if not 1 <= wanted <= count:
         raise UsageError(f"hints are numbered from 1 to {count}", of="course.hint")
     if wanted > shown + 1:
         raise UsageError(f"hint {wanted} follows hint {shown + 1}, which was not shown yet", of="course.hint")
-    answer = _ask(api, "hint", name, number=wanted)
+    told = _do(api, Act(kind="hint", task=name, number=wanted))
     update(FILE, name, begun=_begun(name), hints=max(wanted, shown))
-    if answer is None:
-        return Hint(chosen, wanted, chosen.all_hints[wanted - 1])
-    text = "\n".join(visible(line, 400) for line in str(answer["hint"]).split("\n"))
-    return Hint(chosen, wanted, text, _notes(answer))
+    text = "\n".join(visible(line, 400) for line in str(told["hint"]).split("\n"))
+    return Hint(_described(name, told), wanted, text, _notes(told))
 
 
 def debrief(name: str, api: Any = None) -> Display:
@@ -246,19 +220,11 @@ def debrief(name: str, api: Any = None) -> Display:
     Raises:
         UsageError: There is no such task, or it was not begun.
     """
-    api = _session(name, api)
-    answer = _ask(api, "debrief", name)
-    if answer is None:
-        chosen, attempt = _named(name), _attempt(_named(name), api)
-        if not attempt.is_begun:
-            raise UsageError(f'{name} was not begun here: wb.course.task("{name}") begins it', of="course.debrief")
-        rows, good = attempt.debrief(), (chosen.debrief, chosen.answer)
-    else:
-        rows, good = answer["rows"], answer["good"]
-    words, code = good
-    cells = tuple(tuple(Cell((visible(str(part), 120),)) for part in row) for row in rows)
+    told = _do(_session(name, api), Act(kind="debrief", task=name))
+    words, code = told["good"]
+    cells = tuple(tuple(Cell((visible(str(part), 120),)) for part in row) for row in told["rows"])
     advice = [f"A good answer: {' '.join(words.split())}"] if words else []
-    columns, notes = ("who", "what", "status"), (*advice, *code.strip().split("\n"))
+    columns, notes = ("who", "what", "status"), (*advice, *code.split("\n"))
     return Display(Grid(title=f"{name}: what was done", columns=columns, rows=cells, total=len(cells), notes=notes))
 
 
@@ -362,18 +328,42 @@ def _class_of(api: Any) -> RemoteSandbox | None:
     return sandbox if isinstance(sandbox, RemoteSandbox) and sandbox._hosted else None
 
 
-def _ask(api: Any, kind: str, name: str, **detail: object) -> Any:
-    """Send an entry to the class, and return its answer; None outside a class."""
-    in_class = _class_of(api)
-    return None if in_class is None else membership.report(in_class, kind, name, **detail)
+def _do(api: Any, act: Act) -> Any:
+    """Carry out an act on the class server, or here, and return what the learner is told."""
+    if (in_class := _class_of(api)) is not None:
+        return membership.report(in_class, act)
+    _named(act.task)
+    with _lock:
+        return _desk(api).do(act)
+
+
+def _desk(api: Any) -> Desk:
+    """Return the tasks in the sandbox of a session; the state of attempts is in the learner's file."""
+    began = datetime.now(UTC)
+    stored = api.inbox.stored() if api is not None else ()
+    return Desk(
+        tasks={**TASKS, **_ADDED},
+        sandbox=lambda environment: _sandbox(api, environment),
+        load=lambda name: read_stored(FILE).get(name, {}).get("state"),
+        save=lambda name, state: update(FILE, name, state=state),
+        fetched={event.event.id for event in stored if event.arrived < began},
+        elsewhere=_elsewhere(api),
+        ca_file=getattr(api, "_ca_file", None),
+    )
+
+
+def _sandbox(api: Any, environment: str) -> Any:
+    if api.environment != environment:
+        raise UsageError(f"this is done in the {environment} session; pass it as the second argument", of="course")
+    return session.sandbox_of(api)
 
 
 def _notes(answer: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(f"Note from your trainer: {visible(note)}" for note in answer["notes"])
+    return tuple(f"Note from your trainer: {visible(note)}" for note in answer.get("notes", ()))
 
 
 def _described(name: str, answer: Mapping[str, Any]) -> Task:
-    """Return a task as far as a class describes it: without criteria and hints."""
+    """Return a task as far as a learner is told: without criteria and hints."""
     about = answer["about"]
     asked = tuple(Expectation(verb="answer", subject=key, that=that) for key, that in about["questions"].items())
     return Task(
@@ -410,15 +400,6 @@ def _session(name: str, api: Any) -> Any:
     return chosen
 
 
-def _attempt(task: Task, api: Any) -> Attempt:
-    state = read_stored(FILE).get(task.name, {}).get("state")
-    if task.environment != api.environment:
-        raise UsageError(
-            f"{task.name} is done in the {task.environment} session; pass it as the second argument", of="course"
-        )
-    return Attempt(task, session.sandbox_of(api), state if isinstance(state, dict) else None, api._ca_file)
-
-
 def _elsewhere(api: Any) -> list[Any]:
     """Return the requests of the newest session if it has another embedded sandbox, as from `connect(tenant=)`."""
     newest = session.latest() if isinstance(api, Client) else None
@@ -429,27 +410,28 @@ def _elsewhere(api: Any) -> list[Any]:
     return list(other.requests(all_tenants=True, reveal=True))
 
 
-def _play(task: Task, api: Any) -> None:
+def _play(name: str, api: Any) -> None:
     """Make the purchases of a drill's live traffic while its session is open."""
+    task = _named(name)
     if not task.traffic:
         return
-    if task.name in _traffic:
-        _traffic[task.name].set()
-    stopped = _traffic[task.name] = threading.Event()
+    if name in _traffic:
+        _traffic[name].set()
+    stopped = _traffic[name] = threading.Event()
 
     def play() -> None:
         while not stopped.wait(task.traffic["every"] / 4):
             try:
                 with _lock:
-                    attempt = _attempt(task, api)
+                    attempt = _desk(api).attempt(name)
                     if not attempt.is_begun or attempt.state.get("done"):
                         return
                     if attempt.catch_up():
-                        update(FILE, task.name, state=attempt.state)
+                        update(FILE, name, state=attempt.state)
             except (WorkbenchError, RuntimeError):  # the session was closed, or its service has ended
                 return
 
-    threading.Thread(target=play, name=f"task-{task.name}", daemon=True).start()
+    threading.Thread(target=play, name=f"task-{name}", daemon=True).start()
 
 
 # progress

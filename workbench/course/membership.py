@@ -7,12 +7,12 @@ each notebook and drill a sandbox of its own there.
 
 import json
 import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.base.system.process import GUARDS, HOSTED, RESOLVERS, Address, at_start
 
 if TYPE_CHECKING:
+    from workbench.course.desk import Act
     from workbench.sandbox.remote import RemoteSandbox
 
 
@@ -20,6 +20,7 @@ NO_LEARNER = "No learner has this code"
 JOINED = "class.json"
 """File in the user's state folder with the class joined by a link."""
 _SECONDS = 30
+_MAX_ANSWER = 2**20  # bytes
 _places: list[str] = []
 """The place that this process began last, with its number, such as `02.3`; empty before."""
 
@@ -52,7 +53,7 @@ def stored() -> dict[str, str]:
     if not isinstance(kept, dict) or not all(isinstance(kept.get(name), str) for name in ("url", "ca_file")):
         raise UnusableFile(
             f"{path}, which names the class that you joined, is damaged. Join again with the link of your sheet, or "
-            "leave the class with `workbench class leave`."
+            "leave the class with `workbench course leave`."
         )
     return kept
 
@@ -71,61 +72,80 @@ def register() -> None:
 def begin(place: str) -> None:
     """Begin a place anew: later sessions of this process open its sandbox; does nothing outside a class."""
     if address := _resolve_root():
-        _places[:] = [_exchange(address, "POST", {"kind": "begin", "place": place})["place"]]
+        _places[:] = [_told(*exchange(address.url, address.ca_file, {"kind": "begin", "place": place}))["place"]]
 
 
 def status(sandbox: "RemoteSandbox | None" = None) -> dict[str, Any] | None:
     """Return the learner's name, results, locked lessons and the trainer's notes; None outside a class."""
     if sandbox is not None:
-        answer: dict[str, Any] = _answer(sandbox._http.request("GET", "/_class"))
-        return answer
+        return _told(*_read(sandbox._http, "GET"))
     address = _resolve_root()
-    return None if address is None else _exchange(address, "GET")
+    return None if address is None else _told(*exchange(address.url, address.ca_file))
 
 
-def report(sandbox: "RemoteSandbox", kind: str, task: str, **detail: object) -> dict[str, Any]:
-    """Send what the learner does with a task to the class, and return its answer.
+def report(sandbox: "RemoteSandbox", act: "Act") -> dict[str, Any]:
+    """Send what the learner does with a task to the class, and return what the learner is told.
 
     Raises:
         UsageError: The class refused it, for example since the lesson is locked.
     """
-    return _answer(sandbox._http.request("POST", "/_class", json={"kind": kind, "exercise": task, **detail}))
+    content = {"kind": act.kind, "exercise": act.task, "values": dict(act.values), "number": act.number}
+    return _told(*_read(sandbox._http, "POST", content))
 
 
-def _exchange(address: Address, method: str, content: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def exchange(url: str, ca_file: str | None, content: object = None) -> tuple[int, dict[str, Any]]:
+    """Ask the class server at a learner's URL for the status, or send an entry; return status code and content.
+
+    Raises:
+        NotSent: No answer; the cause says why.
+    """
+    import httpx
+
+    from workbench.base.system.certificates import trusted
+
+    with httpx.Client(base_url=url, verify=trusted(ca_file), timeout=_SECONDS, trust_env=False) as client:
+        return _read(client, "GET" if content is None else "POST", content)
+
+
+def _read(client: Any, method: str, content: object = None) -> tuple[int, dict[str, Any]]:
+    """Return the status code and the content of a response, of which at most `_MAX_ANSWER` bytes are read."""
     import httpx
 
     from workbench.base.errors import NotSent
-    from workbench.base.system.certificates import trusted
-
-    try:
-        with httpx.Client(verify=trusted(address.ca_file), timeout=_SECONDS, trust_env=False) as client:
-            return _answer(client.request(method, f"{address.url}/_class", json=content))
-    except httpx.HTTPError as error:
-        raise NotSent(f"The class server does not answer. {address.advice}".strip()) from error
-
-
-def _answer(answer: Any) -> dict[str, Any]:
-    """Return the content of a response of the class server."""
-    from workbench.base.errors import UsageError, WrongEnvironment, visible
     from workbench.base.schema import strict_json
 
+    body = b""
     try:
-        content = strict_json.loads(answer.content)
+        with client.stream(method, "/_class", json=content, headers={"accept-encoding": "identity"}) as answer:
+            for part in answer.iter_raw():
+                body += part
+                if len(body) > _MAX_ANSWER:
+                    break
+    except httpx.HTTPError as error:
+        raise NotSent("The class server does not answer.") from error
+    try:
+        parsed = strict_json.loads(body)
     except strict_json.NotJson:
-        content = None
-    message = visible(str(content.get("message", "")), 400) if isinstance(content, dict) else ""
-    if answer.is_success and isinstance(content, dict):
+        parsed = None
+    return answer.status_code, dict(parsed) if isinstance(parsed, dict) else {}
+
+
+def _told(status: int, content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a successful response; raise what another one says."""
+    from workbench.base.errors import UsageError, WrongEnvironment, visible
+
+    message = visible(str(content.get("message", "")), 400)
+    if 200 <= status < 300 and content:
         return content
-    if answer.status_code < 500 and answer.status_code != 404 and message:
+    if status < 500 and status != 404 and message:
         raise UsageError(f"{message[:1].lower()}{message[1:]}", of="class")
-    raise WrongEnvironment(message or f"This is not a class of the workbench (status {answer.status_code}).")
+    raise WrongEnvironment(message or f"This is not a class of the workbench (status {status}).")
 
 
 def _guard(*, effect: bool, production: bool) -> str:
     if not ((effect or production) and joined()):
         return ""
-    return "this is a class" + ("" if _variable() or not stored() else " (`workbench class leave` ends it)")
+    return "this is a class" + ("" if _variable() or not stored() else " (`workbench course leave` ends it)")
 
 
 def _resolve_root() -> Address | None:
@@ -145,6 +165,6 @@ def _resolve(production: bool) -> Address | None:
 
 
 _OVER = (
-    "You joined a class there. If it is over, `workbench class leave` returns to embedded sandboxes, and your progress "
-    "is kept; else ask the trainer whether the server runs."
+    "You joined a class there. If it is over, `workbench course leave` returns to embedded sandboxes, and your "
+    "progress is kept; else ask the trainer whether the server runs."
 )

@@ -13,7 +13,6 @@ from workbench.course.display import RIGHT, WRONG, Display, require_widgets
 from workbench.course.stored import QUIZZES as FILE
 from workbench.course.stored import read_stored, update
 from workbench.service.rendering import money
-from workbench.service.rendering.markup import write
 from workbench.service.rendering.text import Sheet
 
 
@@ -92,17 +91,16 @@ class QuizResult(Display):
         if self.right is not None or self.problem:
             raise NotImplementedError  # IPython shows the sheet then
         require_widgets()
-        from workbench.course.quiz_view import QuizView
+        from workbench.course.ask_view import AskView
 
-        asked = self.quiz
-        QuizView(
-            write(Sheet(title="Quiz", words=(asked.question,))),
-            asked.kind,
-            asked.options,
-            self.allowed,
-            lambda answer: quiz(asked.id, answer)._repr_html_(),
-            asked.id,
-        )._ipython_display_()
+        name, field = self.quiz.id, "Answer"
+        lines = (self.quiz.question, *(f"{letter})  {text}" for letter, text in self.quiz.options.items()))
+        asked = Display(Sheet(title="Quiz", words=lines, notes=(f"Answer with {self.allowed}.",)))
+        if self.quiz.kind == "choice":
+            buttons = {letter: lambda _, letter=letter: quiz(name, letter) for letter in self.quiz.options}
+            AskView(asked, (), buttons)._ipython_display_()
+        else:
+            AskView(asked, (field,), {"Check": lambda values: quiz(name, values.get(field, ""))})._ipython_display_()
 
 
 def quiz(name: str, answer: object = None) -> QuizResult:

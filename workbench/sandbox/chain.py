@@ -143,9 +143,13 @@ def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[Wit
 
 def _is_active(environment: Environment, contract: Record, call: WithdrawParameters) -> bool:
     """Return whether a signature is unused. Stellar messages contain no nonce to tell."""
-    salt = chains.write_salt(call.salt)
-    kept = environment.store.all(f"signature/{contract['id']}")
-    return any(signature["answer"]["signature"]["salt"] == salt for signature in kept)
+    asked = environment.store.all(f"signature/{contract['id']}")
+    return any(_salt(environment.seeds, signature["asked"]) == call.salt for signature in asked)
+
+
+def _salt(seeds: Seeds, asked: Mapping[str, Any]) -> bytes:
+    """Return the salt of a withdrawal. It is made again from its number, so that no file contains it."""
+    return seeds.octets(f"salt:{asked['salt_number']}")
 
 
 def _check_half(contract: Record, what: str, signed: Callable[[int], bool]) -> None:
@@ -231,7 +235,7 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
     if is_again:
         context.assumed.append("withdrawal_same_again")
         if context.settings["withdrawal_same_again"] == "same":
-            return _ready(kept)
+            return _ready(context, contract, kept)
     if not is_again and (context.store.get("active_signature", _scope(context, contract)) or 0) > context.clock.ms:
         context.assumed.append("withdrawal_other_while_active")
         if context.settings["withdrawal_other_while_active"] != "new":
@@ -243,18 +247,18 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
         return WithdrawalSignature(status="pending", retry_after=pending["retry_after"])
     # seconds without a fraction, as on the chain
     expires_at = context.clock.ms // 1000 + context.settings["withdrawal_lifetime"]
-    withdrawal = {
+    asked = {
         "user": admin,
         "asset": token["address"],
         "amount": amount,
         "recipient": recipient,
         "expires_at": expires_at,
-        "salt": context.seeds.octets(f"salt:{context.store.next('salt')}"),
+        "salt_number": context.store.next("salt"),
     }
-    kept = {"expires_at": expires_at * 1000, "answer": _signed(context.seeds, contract, withdrawal)}
+    kept = {"expires_at": expires_at * 1000, "asked": asked}
     context.store.put(f"signature/{contract['id']}", question, kept)
     context.store.put("active_signature", _scope(context, contract), kept["expires_at"])
-    return _ready(kept)
+    return _ready(context, contract, kept)
 
 
 def _scope(context: RequestContext, contract: Record) -> str:
@@ -295,8 +299,12 @@ def _recipient(context: RequestContext, contract: Record, address: str) -> str:
     return address
 
 
-def _ready(kept: Record) -> WithdrawalSignature:
-    signature: WithdrawalSignature = from_json(WithdrawalSignature, {"status": "ready", **kept, **kept["answer"]})
+def _ready(context: RequestContext, contract: Record, kept: Record) -> WithdrawalSignature:
+    """Return the signature of a stored request; the same request is signed with the same bytes."""
+    asked = {name: value for name, value in kept["asked"].items() if name != "salt_number"}
+    answer = _signed(context.seeds, contract, {**asked, "salt": _salt(context.seeds, kept["asked"])})
+    members = {"status": "ready", "expires_at": kept["expires_at"], **answer}
+    signature: WithdrawalSignature = from_json(WithdrawalSignature, members)
     return signature
 
 

@@ -208,8 +208,8 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
     """Create an account for a user or a company, by the tenant's kind of team.
     assumed: account_other_variant, account_words, routing_number_format
     """
-    currencies = context.settings["account_currency"]
-    if request.external_fiat_account.currency not in currencies:
+    bank, currencies = plain(request.external_fiat_account), context.settings["account_currency"]
+    if bank["currency"] not in currencies:
         raise context.bad_request(f"currency must be one of {', '.join(currencies)}", "account_currency")
     kind = "company" if context.tenant["team"] == "company" else "user"
     owner = getattr(request, f"{kind}_id")
@@ -218,7 +218,7 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
     context.get_for_tenant(kind, owner)
     name = {} if request.nickname is None else {"nickname": request.nickname}
     of = {f"{kind}_id": owner.lower()}
-    key, bank = context.new_id("payment_account"), plain(request.external_fiat_account)
+    key = context.new_id("payment_account")
     is_person = bank["beneficiary_type"] == "individual"
     if context.settings["account_other_variant"] == "dropped":
         for member in ("beneficiary_business_name",) if is_person else PERSON:

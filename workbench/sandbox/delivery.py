@@ -12,7 +12,6 @@ response but before that is recorded, the event is sent again.
 import hashlib
 import hmac
 import threading
-import time
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
@@ -21,6 +20,7 @@ from workbench.base.schema import strict_json
 from workbench.base.schema.readers import write_time
 from workbench.base.schema.walk import build
 from workbench.base.system.http_post import ForbiddenUrl, PostResult, Target, check_url, post
+from workbench.base.system.seconds import monotonic
 from workbench.sandbox.context import Environment, due_by, moment_of
 from workbench.sandbox.control_records import SandboxEvent
 from workbench.sandbox.extensions import rehearse
@@ -124,10 +124,10 @@ class WebhookDispatcher:
             self._closed.set()
             self._news.notify_all()
             threads = tuple(self._threads.values())  # a thread removes itself when it ends
-        deadline = time.monotonic() + _CLOSING
+        deadline = monotonic() + _CLOSING
         for thread in threads:
             thread.join(
-                max(deadline - time.monotonic(), 0)
+                max(deadline - monotonic(), 0)
             )  # a delivery that is still waiting is sent again after a restart
 
     def _work(self, endpoint: str) -> None:
@@ -166,9 +166,9 @@ class WebhookDispatcher:
                 return True
         if fault is not None and fault.kind == "bad_signature":
             headers = {**headers, "signature": headers["signature"][::-1]}
-        begun = time.monotonic()
+        begun = monotonic()
         result = self._send(row["url"], headers, body)
-        took = int((time.monotonic() - begun) * 1000)
+        took = int((monotonic() - begun) * 1000)
         if fault is not None and fault.kind == "duplicate":
             result = self._send(row["url"], headers, body)
         noted = {"fault": None if fault is None else fault.kind, "milliseconds": took if took >= _SLOW else None}

@@ -5,7 +5,6 @@ sandbox's file if it has one. It is written in batches, so a killed process may 
 """
 
 import threading
-import time
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -19,6 +18,7 @@ from workbench.base.errors import UnusableFile
 from workbench.base.schema import strict_json
 from workbench.base.schema.masks import DOTS, masked
 from workbench.base.system.messages import Request, Response
+from workbench.base.system.seconds import monotonic
 from workbench.sandbox import cards, people
 from workbench.sandbox.context import NEVER, Clock, Environment, RequestContext, Seeds, due_by, moment_of
 from workbench.sandbox.control_records import to_json
@@ -27,6 +27,7 @@ from workbench.sandbox.extensions import SettleTransaction
 from workbench.sandbox.faults import FaultRules
 from workbench.sandbox.service import Service
 from workbench.sandbox.store import FileStore, Store
+from workbench.service.interface import table
 from workbench.service.interface.convert import Names, converter
 
 Record = dict[str, Any]
@@ -69,13 +70,13 @@ class Engine:
 
     def answer(self, request: Request, faults: bool = True) -> Response:
         """Answer a request, and apply the fault rules unless they are turned off."""
-        began = time.perf_counter()
+        began = monotonic()
         with self.catch_up():
             if faults and self.faults.count:
                 answer = self.faults.apply(self.service, request)
             else:
                 answer = self.service.handle(request)
-            self.log.add(request, answer, self.clock.ms, time.perf_counter() - began)
+            self.log.add(request, answer, self.clock.ms, monotonic() - began)
         self.dispatcher.notify()
         return answer
 
@@ -194,7 +195,7 @@ class RequestLog:
         self._file = store if isinstance(store, FileStore) else None
         # With a file, the requests that are not written yet.
         self._entries: deque[tuple[Request, Response, int, float]] = deque(maxlen=KEPT)
-        self._saved = time.monotonic()
+        self._saved = monotonic()
 
     def add(self, request: Request, answer: Response, at: int, seconds: float) -> None:
         """Add a request; bodies of more than 16 kB are left out."""
@@ -203,9 +204,7 @@ class RequestLog:
         if len(answer.body) > _KEPT_BODY:
             answer = attrs.evolve(answer, body=b"")
         self._entries.append((request, answer, at, seconds))
-        if self._file is not None and (
-            len(self._entries) >= _UNSAVED or time.monotonic() - self._saved > _UNSAVED_SECONDS
-        ):
+        if self._file is not None and (len(self._entries) >= _UNSAVED or monotonic() - self._saved > _UNSAVED_SECONDS):
             self.save()
 
     def clear(self) -> None:
@@ -219,7 +218,7 @@ class RequestLog:
         if self._file is None or not self._entries:
             return
         with suppress(UnusableFile), self._file:  # if it is busy, they are written with the next requests
-            self._saved = time.monotonic()
+            self._saved = monotonic()
             self._file.keep_requests(starmap(self._row, self._entries), KEPT)
             self._entries.clear()
 
@@ -238,6 +237,11 @@ class RequestLog:
         """Return a request in its stored form, without its key."""
         context = response.context
         number = context.cause[0] if context is not None else 0
+        answer = response.body
+        operation = self._service.operation_of(request)
+        if self._file is not None and operation is table.Operations.sign_withdrawal and response.status < 400:
+            # No file contains a signature.
+            answer = strict_json.dumps(to_json(masked(_loaded(answer.decode("latin-1")), of=operation.answer)))
         return {
             "request_id": context.seeds.uuid(f"request:{number}") if context is not None and number else None,
             "method": request.method,
@@ -251,7 +255,7 @@ class RequestLog:
             "tenant": self._service.tenant_of(request),
             "headers": {name: value if name in _OPEN_HEADERS else DOTS for name, value in request.headers.items()},
             "body": request.body.decode("latin-1"),
-            "answer": response.body.decode("latin-1"),
+            "answer": answer.decode("latin-1"),
         }
 
     def _shown(self, row: dict[str, Any], reveal: bool) -> dict[str, Any]:

@@ -160,6 +160,10 @@ class RateLimit:
         self._minute = 0
         self._counts: dict[str, int] = {}
 
+    def forget(self) -> None:
+        """Forget the counts."""
+        self._counts = {}
+
     def count(self, context: RequestContext, key: str) -> None:
         """Count a request, and add the rate limit headers to its response.
 

@@ -9,8 +9,8 @@ from workbench.service.interface.convert import Converter
 from workbench.service.interface.examples import example
 from workbench.service.interface.table import Operation
 from workbench.service.rendering import label, markup
+from workbench.service.rendering.calls import curl
 from workbench.service.rendering.design import variables
-from workbench.service.rendering.show import curl
 from workbench.service.rendering.text import Block, Cell, Grid, Sheet, sentence
 
 _STYLE = """

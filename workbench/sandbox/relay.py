@@ -16,6 +16,7 @@ import attrs
 
 from workbench.base.errors import NotSent, WrongEnvironment
 from workbench.base.system.http_post import TIMEOUT, ForbiddenUrl, PostResult, check_url, post
+from workbench.base.system.seconds import monotonic
 
 RELAY_PATH = "/_relay"
 _POLL_SECONDS = 0.5  # that a request for deliveries waits for one; less than a server that ends waits
@@ -50,7 +51,7 @@ class DeliveryRelay:
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes) -> PostResult:
         """Queue a delivery and return the receiver's response."""
-        if self._connected.get(url, -_PRESENT) < time.monotonic() - _PRESENT:
+        if self._connected.get(url, -_PRESENT) < monotonic() - _PRESENT:
             return _ABSENT
         number, waiting = next(self._numbers), _Waiting(url, headers, body)
         self._waiting[number] = waiting
@@ -73,9 +74,9 @@ class DeliveryRelay:
 
     async def fetch(self, urls: Collection[str], *, wait: bool) -> list[dict[str, Any]]:
         """Return the deliveries to some URLs, each once; wait for one if asked."""
-        until = time.monotonic() + (_POLL_SECONDS if wait else 0)
+        until = monotonic() + (_POLL_SECONDS if wait else 0)
         while True:
-            now = time.monotonic()
+            now = monotonic()
             recent = {url: at for url, at in self._connected.items() if at > now - _PRESENT and url not in urls}
             self._connected = dict(list(recent.items())[-MAX_URLS:]) | dict.fromkeys(urls, now)
             fresh = [
@@ -83,7 +84,7 @@ class DeliveryRelay:
                 for number, delivery in list(self._waiting.items())
                 if delivery.url in urls and not delivery.fetched
             ]
-            if fresh or time.monotonic() >= until:
+            if fresh or monotonic() >= until:
                 break
             await asyncio.sleep(_POLL_INTERVAL)
         for _, delivery in fresh:

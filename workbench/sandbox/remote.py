@@ -19,7 +19,7 @@ from workbench.sandbox.controls import Controls
 from workbench.sandbox.controls.declaration import Control
 from workbench.sandbox.delivery import Delivered
 from workbench.sandbox.relay import RelayClient
-from workbench.sandbox.server import CONTROL_PATH, IDENTITY
+from workbench.sandbox.server import CONTROL_PATH, IDENTITY, SESSION_KEY
 from workbench.service.interface import table
 
 _SECONDS = 30.0
@@ -140,6 +140,7 @@ class RemoteSandbox(Controls):
 
     def _exchange(self, name: str, arguments: Mapping[str, Any], method: str = "POST") -> Any:
         headers = {"content-type": "application/json"} | ({} if self._full_key is None else {"api-key": self._full_key})
+        headers |= {SESSION_KEY: self._key} if self._key and method == "POST" else {}
         body = strict_json.dumps(arguments) if method == "POST" else None
         try:
             answer = self._http.request(method, CONTROL_PATH + name, content=body, headers=headers)

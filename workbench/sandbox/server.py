@@ -12,7 +12,6 @@ Requests of browser pages are rejected: other hosts and origins, and bodies that
 """
 
 import asyncio
-import copy
 import re
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -49,6 +48,9 @@ CONTROL_PATH = "/_sandbox/"
 HEALTH = f"{CONTROL_PATH}health"
 IDENTITY = "workbench-sandbox"
 """Header of control responses that identifies the sandbox."""
+
+SESSION_KEY = "workbench-session-key"
+"""Header with the key of the session that a control is for; its tenant's records alone are found."""
 
 FOREIGN = "Requests from pages of other origins are not answered"
 NOT_JSON = "the content type must be application/json"
@@ -209,10 +211,11 @@ class App:
             return refused(400, "the arguments must be a JSON object")
         with worded_for("http"):
             # It may block until deliveries are sent.
-            return await asyncio.to_thread(self._perform, name, arguments, self._base_url(request))
+            session_key = request.headers.get(SESSION_KEY) or self._engine.full_key
+            return await asyncio.to_thread(self._perform, name, arguments, self._base_url(request), session_key)
 
-    def _perform(self, name: str, arguments: Mapping[str, Any], base_url: str) -> Response:
-        sandbox, lists = copy.copy(self.sandbox), list[Iterable[Any]]()
+    def _perform(self, name: str, arguments: Mapping[str, Any], base_url: str, session_key: str) -> Response:
+        sandbox, lists = self.sandbox._for_key(session_key), list[Iterable[Any]]()
         if isinstance(key := arguments.get("api_key"), str):
             arguments = {**arguments, "api_key": self._own_keys.get(key, key)}
 

@@ -123,7 +123,7 @@ class Service:
         self._name = name  # "sandbox" or "production"
         self._environment = environment
         self._fixed, self._patterns = _routes()
-        self._rate_limit = extensions.RateLimit()
+        self.rate_limit = extensions.RateLimit()
         rows = (*table.OPERATIONS.values(), *extensions.ROWS.values())
         self._served = ", ".join(f"{row.method} {table.PREFIX}{row.path}" for row in rows)
         self._unit_flag = environment.wire_name(table.Operations.sign_withdrawal.request, "is_amount_native")
@@ -138,7 +138,7 @@ class Service:
                 known = context.store.get("key", key)
                 if known:
                     context.tenant = {"id": known["tenant"]}
-                    self._rate_limit.count(context, key)
+                    self.rate_limit.count(context, key)
                 route, path = self._find(context, request)
                 operation = route.row
                 body = self._answer(context, route, path, request, known)

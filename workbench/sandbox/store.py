@@ -10,7 +10,6 @@ survives a killed process, but is not synced to disk, because the data of a sand
 """
 
 import os
-import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
@@ -24,6 +23,7 @@ import orjson
 from workbench.base.errors import FileBusy, UnusableFile, advise
 from workbench.base.system.database import Database
 from workbench.base.system.interrupts import uninterrupted
+from workbench.base.system.seconds import monotonic
 
 APPLICATION = 0x57425358  # "WBSX"
 SCHEMA = """CREATE TABLE log(n INTEGER PRIMARY KEY, data BLOB NOT NULL);
@@ -111,7 +111,7 @@ class Store:
         """Begin a transaction and return True. Without waiting, return False if another thread or process holds the
         lock.
         """
-        asked = time.monotonic()
+        asked = monotonic()
         uninterrupted.__enter__()
         locked = entered = False
         try:

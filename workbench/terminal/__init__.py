@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from pkgutil import resolve_name
 from typing import Any
 
 from workbench import __version__
@@ -42,12 +41,15 @@ def _first_page() -> int:
     return DONE
 
 
-def make_app(noun: str = "") -> Any:
+def make_app(noun: str = "", *, described: bool = False) -> Any:
     """Return the command-line application. Commands are imported on first use.
 
     Args:
         noun: Noun whose commands are needed; without it those of all nouns, as for completion.
+        described: Whether the commands are imported now, for their help lines.
     """
+    from pkgutil import resolve_name
+
     from cyclopts import App, Parameter
 
     app = App(
@@ -66,10 +68,11 @@ def make_app(noun: str = "") -> Any:
         group = App(name=name, help=commands.HELP[name])
         app.command(group)
         for verb, place in commands.COMMANDS[name].items():
+            path = f"{__name__}.{place}"
             if verb:
-                group.command(f"{__name__}.{place}", name=verb)
+                group.command(resolve_name(path) if described else path, name=verb)
             else:
-                group.default(resolve_name(f"{__name__}.{place}"))
+                group.default(resolve_name(path))
         if name == "sandbox":
             from workbench.terminal.sandbox import add_controls
 
@@ -95,9 +98,10 @@ def _run(tokens: list[str]) -> int:
     from workbench.base.errors import AdviceWarning, visible
 
     tokens = ["--version"] if tokens == ["version"] else _with_stdin(tokens)
-    app = make_app(tokens[0])
+    asks = {"--help", "-h"} & {*tokens}
+    app = make_app(tokens[0], described=len(tokens) == 1 + bool(asks))
     bare = len(tokens) == 1 and tokens[0] in commands.COMMANDS and "" not in commands.COMMANDS[tokens[0]]
-    if bare or {"--help", "-h"} & {*tokens}:
+    if bare or asks:
         _style(app, commands.example_of([token for token in tokens if not token.startswith("-")]))
     try:
         with warnings.catch_warnings():

@@ -33,7 +33,7 @@ from workbench.terminal.binding import command
 from workbench.terminal.commands import kebab
 from workbench.terminal.exits import DONE, PARTLY, usage_error
 from workbench.terminal.output import page
-from workbench.terminal.where import Whole, complete_documented, complete_operations, kept_path, read_operation
+from workbench.terminal.where import complete_documented, complete_operations, kept_path, read_operation
 
 _Confidence: Any = Literal[tuple(map(str, Confidence))]
 
@@ -55,23 +55,15 @@ def list_assumptions(word: str | None = None, *, confidence: _Confidence | None 
 
 
 @command
-def docs(
-    *names: Annotated[str, Parameter(completer=complete_documented)], serve: bool = False, port: Whole = 0
-) -> None:
+def docs(*names: Annotated[str, Parameter(completer=complete_documented)]) -> None:
     """Show the rules of an operation or a kind of event, with their sources and assumptions.
 
     Args:
         names: The operation, as simulate-refund, or the kind of event, as user.updated; without it, list all.
-        serve: Serve a sandbox with its OpenAPI document and a page of its operations.
-        port: Port of the page; 0 chooses a free one.
     """
     name = " ".join(names)
     kind, operation = EVENT_KINDS.get(name), operation_named(name)
-    if serve:
-        from workbench.terminal import sandbox
-
-        sandbox.serve(at=sandbox.Listening(port=port))
-    elif not name:
+    if not name:
         rows = [f"{kebab(name):24} {row.source:14} {row.doc}" for name, row in OPERATIONS.items()]
         rows += [f"{name:24} {'Events':14} {kind.doc}." for name, kind in EVENT_KINDS.items()]
         print("\n".join(rows))
@@ -194,8 +186,7 @@ def config() -> Any:
 _EXTRAS = {"pandas": "tables", "matplotlib": "tables", "uvicorn": "server", "jupyterlab": "lab", "ipywidgets": "lab"}
 
 
-@command
-def check() -> int:
+def check_installation() -> int:
     """Check this installation. Nothing is sent and nothing is changed."""
     paint = screen_of(sys.stdout).paint
     marks = {True: paint("✓", "status:done"), False: paint("✗", "status:refused"), None: paint("–", "muted")}

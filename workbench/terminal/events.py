@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
@@ -17,6 +16,7 @@ from workbench.base.schema.masks import DOTS
 from workbench.base.schema.readers import value_of
 from workbench.base.schema.walk import is_record, leaves
 from workbench.base.system.http_post import ANYWHERE, ForbiddenUrl, Target, check_url, post
+from workbench.base.system.seconds import monotonic
 from workbench.client.calls.keys import state_folder
 from workbench.client.webhooks.inbox import Inbox
 from workbench.client.webhooks.verify import sign
@@ -40,6 +40,7 @@ def list_events(
     kind: _Kind | None = None,
     about: Text | None = None,
     last: Last = None,
+    follow: bool = False,
     where: Where = Where(),
     how: Output = Output(),
 ) -> None:
@@ -48,18 +49,30 @@ def list_events(
     Args:
         kind: Only events of this kind.
         about: Only events about this id.
+        follow: Print further events as they arrive, until Ctrl-C.
     """
-    with _inbox(where) as (inbox, _):
-        events = [
-            event
-            for event in inbox.events(kind)
-            if about is None or about in {getattr(event.body, "id", None), event.id}
-        ]
-        unreadable = inbox.unreadable()
-    for delivery in unreadable:
-        say(f"{delivery.arrived:%m-%d %H:%M}  stored, but could not be read: {delivery.reason}", error=True)
-    events = events[-last:] if last else events
-    show(_table(events, how) if how.output == "table" and not how.fields else events, how)
+    with ExitStack() as stack:
+        wait = stack.enter_context(waiting_for_signals()) if follow else None
+        inbox, _ = stack.enter_context(_inbox(where))
+
+        def stored(since: int) -> list[Any]:
+            found = inbox.stored(kind, since=since)
+            return [
+                row for row in found if about is None or about in {getattr(row.event.body, "id", None), row.event.id}
+            ]
+
+        rows = stored(0)
+        events = [row.event for row in rows][-last if last else 0 :]
+        for delivery in inbox.unreadable():
+            say(f"{delivery.arrived:%m-%d %H:%M}  stored, but could not be read: {delivery.reason}", error=True)
+        show(_table(events, how) if how.output == "table" and not how.fields else events, how)
+        while wait is not None:
+            flush_line()
+            wait(_POLL_INTERVAL)
+            new = stored(rows[-1].sequence if rows else 0)
+            for received in new:
+                _show_received(received, how)
+            rows = new or rows
 
 
 def _table(events: list[Any], how: Output) -> list[dict[str, Any]]:
@@ -212,7 +225,7 @@ def listen(
         allow_host: Further host name of the receiver, such as that of a tunnel.
     """
     target = _target(forward_to) if forward_to else None
-    deadline = None if timeout is None else time.monotonic() + timeout
+    deadline = None if timeout is None else monotonic() + timeout
     with ExitStack() as stack:
         wait = stack.enter_context(waiting_for_signals())
         inbox, key = stack.enter_context(_inbox(where, unsigned=unsigned))
@@ -231,7 +244,7 @@ def listen(
                     return PARTLY if failed else DONE
             refused = _say_refused(inbox.refusals, refused)
             unread = _say_unreadable(inbox, unread)
-            if deadline is not None and time.monotonic() >= deadline:
+            if deadline is not None and monotonic() >= deadline:
                 return PARTLY if failed or count else DONE
             wait(_POLL_INTERVAL)
 

@@ -1,45 +1,97 @@
-"""`workbench profiles learn` and `sandbox world`: behavior and world files made from what a service recorded."""
+"""`workbench corpus …` and `sandbox world`: behavior and world files made from what a service recorded."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import attrs
+
 from workbench.base.errors import UnusableFile, visible
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Name, Setting
+from workbench.terminal.where import Name, Setting, Where, session
 
 if TYPE_CHECKING:
     from workbench.testing.learning import Learned
 
 
+def add(*files: Path, to: Path, name: tuple[Setting, ...] = ()) -> None:
+    """Add traffic to a corpus, with every value replaced by one of the same shape. Nothing is sent.
+
+    Args:
+        files: HAR files, logs of JSON lines, access logs, output of curl -v, CSV files, inboxes, journals, folders.
+        to: Folder of the corpus.
+        name: Name of a member in a log, such as status=http.status_code.
+    """
+    from workbench.testing.corpus import Corpus
+
+    if not files:
+        raise usage_error("FILES: give at least one file.")
+    try:
+        reading = Corpus(to).add(files, names=_names(name))
+    except UnusableFile as error:
+        raise usage_error(f"{error}.") from None
+    for note in reading.notes():
+        say(note)
+    say(f"Corpus: {to}, {reading.counts['exchanges']:,} calls and {reading.counts['events']:,} events added.")
+
+
+def check(folder: Path, /, *, behavior: Name | None = None, against: Name | None = None, how: Output = Output()) -> int:
+    """Replay a corpus on a sandbox, and list the facts in which it differs. Exit code 5 unless all are accepted.
+
+    Args:
+        folder: The corpus.
+        behavior: Behavior of the sandbox: documented, observed, or a behavior file.
+        against: Profile of the service, whose reads are made again; in a sandbox environment its other calls as well.
+    """
+    from workbench.testing.corpus import Corpus
+
+    try:
+        if against is None:
+            checked = Corpus(folder).check(behavior)
+        else:
+            with session(Where(profile=against)) as api:
+                checked = Corpus(folder).check(behavior, against=api)
+    except UnusableFile as error:
+        raise usage_error(f"{error}.") from None
+    if how.output == "table" and not how.fields:
+        print(checked)
+    else:
+        show([attrs.asdict(row) for row in checked.differences], how)
+    return DONE if checked.ok else PARTLY
+
+
 def learn(
     *files: Path,
     out: Path | None = None,
-    check: Name | None = None,
+    against: Name | None = None,
     name: tuple[Setting, ...] = (),
     how: Output = Output(),
 ) -> int:
-    """Show which assumptions recorded traffic confirms or refutes, and write a behavior file. Nothing is sent.
+    """Find the behavior under which a replay of traffic has no difference, and write it. Nothing is sent.
 
-    Exit code 5 if the traffic differs from the behavior in `--check`.
+    Exit code 5 if the traffic shows another behavior than the one in `--against`.
 
     Args:
-        files: HAR files, logs with one JSON object per line, inboxes and journals.
+        files: Corpora, or files as for `corpus add`.
         out: Write a behavior file, for --behavior.
-        check: Behavior to compare the traffic with: documented, observed, or a behavior file.
+        against: Behavior that is assumed: documented, observed, or a behavior file.
         name: Name of a member in a log, such as status=http.status_code.
     """
     from workbench.testing.learning import learn
 
-    pairs = [text.partition("=") for text in name]
-    if wrong := [text for text, (_, equals, _) in zip(name, pairs, strict=True) if not equals]:
-        raise usage_error(f"--name {visible(wrong[0], 60)}: expected MEMBER=NAME, such as status=http.status_code.")
     try:
-        learned = learn(files, against=check, names={member: path for member, _, path in pairs})
+        learned = learn(files, against=against, names=_names(name))
     except UnusableFile as error:
         raise usage_error(f"{error}.") from None
-    report(learned, how, out, check)
-    return PARTLY if check is not None and not learned.ok else DONE
+    report(learned, how, out, against)
+    return PARTLY if against is not None and not learned.ok else DONE
+
+
+def _names(given: tuple[str, ...]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in given]
+    if wrong := [text for text, (_, equals, _) in zip(given, pairs, strict=True) if not equals]:
+        raise usage_error(f"--name {visible(wrong[0], 60)}: expected MEMBER=NAME, such as status=http.status_code.")
+    return {member: path for member, _, path in pairs}
 
 
 def report(learned: "Learned", how: Output, out: Path | None, base: str | None = None) -> None:
@@ -50,9 +102,7 @@ def report(learned: "Learned", how: Output, out: Path | None, base: str | None =
     if how.output == "table" and not how.fields:
         print(learned)
         return
-    seen = [finding for finding in learned.findings if finding.status != "not seen"]
-    columns = ("id", "status", "seen", "value", "expected", "place")
-    show([{column: getattr(finding, column) for column in columns} for finding in seen], how)
+    show([attrs.asdict(finding) for finding in learned.findings if finding.status != "not seen"], how)
 
 
 def world(*files: Path, out: Path) -> None:

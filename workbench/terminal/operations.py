@@ -29,7 +29,7 @@ from workbench.client.calls.request_checks import request_problems
 from workbench.service.interface.convert import MAX_BODY, placeholders
 from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS, Operation, Operations
-from workbench.service.rendering.show import curl
+from workbench.service.rendering.calls import curl
 from workbench.terminal.exits import DONE, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, complete_member, session
@@ -96,9 +96,6 @@ def _command(operation: Operation[..., Any]) -> Callable[..., int | None]:
         )
         for path, member in option_members(operation.request)
     ]
-    if operation is Operations.list_rewards_activity:
-        every = Annotated[bool, Parameter(name="--all", help="Read all pages.", group=_CALL)]
-        parameters.append(inspect.Parameter("all_", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=every))
     parameters.append(
         inspect.Parameter("calling", inspect.Parameter.KEYWORD_ONLY, annotation=Calling, default=Calling())
     )
@@ -144,7 +141,7 @@ def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, ho
     calling: Calling = texts.pop("calling")
     given, wrong = values(operation, texts)
     try:
-        return _send(operation, given, calling, where, how, all_pages=texts.get("all_", False))
+        return _send(operation, given, calling, where, how)
     except InvalidRequest as error:
         if error.operation != operation.name:
             raise
@@ -160,15 +157,7 @@ def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, ho
         raise InvalidRequest(problems, of=" ".join(command_of(operation))) from None
 
 
-def _send(
-    operation: Operation[..., Any],
-    given: dict[str, Any],
-    calling: Calling,
-    where: Where,
-    how: Output,
-    *,
-    all_pages: bool,
-) -> int:
+def _send(operation: Operation[..., Any], given: dict[str, Any], calling: Calling, where: Where, how: Output) -> int:
     """Send a request from values by dotted path, or show it, and show the answer."""
     with session(where) as api:
         if calling.from_ is not None:
@@ -177,11 +166,10 @@ def _send(
         request = partial(build, operation.request, arguments)  # for what looks at it instead of sending it
         allowing = {name.replace("-", "_") for name in calling.allow} | ({"again"} if calling.again else set())
         real = context_of(api).real
-        if calling.dry_run or all_pages:  # what is sent is checked by the client
+        if calling.dry_run:  # what is sent is checked by the client
             problems = request_problems(operation, request(), allowing, check=True, real=real, limits=api.limits)
             if problems:
                 raise InvalidRequest(problems, of=operation.name)
-        if calling.dry_run:
             print(curl(operation, request(), base_url=api.base_url, converter=api.converter, reveal=how.reveal))
             if api.host.endswith(".invalid"):
                 say(
@@ -189,10 +177,6 @@ def _send(
                     "URL with --url."
                 )
             return DONE
-        if all_pages:
-            from workbench.terminal.bulk import read_rewards
-
-            return read_rewards(api, [arguments["user_id"]], arguments.get("type"), how)
         if api.environment == "production":
             from workbench.terminal.journal import confirm
 

@@ -25,8 +25,8 @@ from workbench.terminal.binding import command
 from workbench.terminal.commands import kebab, read_duration
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
-from workbench.terminal.output import Output, show
-from workbench.terminal.where import Name, Text, Where, Whole, complete_ids, kept_path, session
+from workbench.terminal.output import Output
+from workbench.terminal.where import Name, Text, Whole, complete_ids, kept_path
 
 _KEYS = frozenset({"api_key", "signing_key"})
 _CONTROL = Group("Control", sort_key=1)
@@ -117,48 +117,31 @@ def _kind(parameter: inspect.Parameter) -> Any:
     return get_origin(kinds[0]) or kinds[0]
 
 
-def reset(*, where: Where = Where()) -> None:
+@command
+def reset(api: Any, /) -> None:
     """Reset the sandbox to its initial state. Other users' sandboxes are not affected."""
-    with session(where) as api:
-        api.sandbox.reset()
+    api.sandbox.reset()
     say("Sandbox reset.")
 
 
-def advance(
-    duration: str | None = None,
-    /,
-    *,
-    until: datetime | None = None,
-    days: float = 0,
-    hours: float = 0,
-    minutes: float = 0,
-    seconds: float = 0,
-    where: Where = Where(),
-    how: Output = Output(),
-) -> None:
+@command
+def advance(api: Any, duration: str | None = None, /, *, until: datetime | None = None) -> Any:
     """Move the clock forward; scheduled changes on the way happen at their own times.
 
     Args:
         duration: Duration with units, such as 2h30m or 3d.
         until: Time to move to, such as 2026-02-01T12:00:00Z.
-        days: Days to move the clock forward.
-        hours: Hours to move the clock forward.
-        minutes: Minutes to move the clock forward.
-        seconds: Seconds to move the clock forward.
     """
-    steps = {"days": days, "hours": hours, "minutes": minutes, "seconds": seconds}
-    if duration is not None:
-        try:
-            steps = {name: steps[name] + more for name, more in read_duration(duration).items()}
-        except ValueError as error:
-            raise usage_error(f"{error}.") from None
-    with session(where) as api:
-        if until is not None:
-            if any(steps.values()):
-                raise usage_error("--until and a duration cannot be combined.")
-            now = api.sandbox.advance(seconds=0).now
-            steps = {"seconds": (until.astimezone(UTC) - now).total_seconds()}
-        show(api.sandbox.advance(**steps), how)
+    if (duration is None) == (until is None):
+        raise usage_error("Pass a duration, such as 2h30m, or --until.")
+    try:
+        steps = read_duration(duration or "0s")
+    except ValueError as error:
+        raise usage_error(f"{error}.") from None
+    if until is not None:
+        now = api.sandbox.advance(seconds=0).now
+        steps = {"seconds": (until.astimezone(UTC) - now).total_seconds()}
+    return api.sandbox.advance(**steps)
 
 
 @Parameter(name="*")

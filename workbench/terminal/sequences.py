@@ -71,14 +71,12 @@ def compare(a: str, b: str, /, *, sequence: Annotated[tuple[Name, ...], Paramete
     """Run sequences and reads on two services and list the differences. Exit code 5 if there are any.
 
     Args:
-        a: documented, observed, the URL of a served sandbox, a profile, or a recording (.har).
+        a: documented, observed, the URL of a served sandbox, or a profile.
         b: The other one.
         sequence: Name or TOML file of a sequence; default: the entire catalogue.
     """
-    from workbench import compare_behavior, testing
+    from workbench import compare_behavior
 
-    if a.endswith(".har"):
-        return testing.compare_recording(a, b)
     return compare_behavior(a, b, sequences=[_sequence(name) for name in sequence] or None)
 
 

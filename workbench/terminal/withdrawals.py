@@ -4,8 +4,6 @@ Files: plan > plan.json, sign --from plan.json > signed.json, typed-data > messa
 transaction > transaction.json.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,8 +16,9 @@ from workbench.client import withdrawals
 from workbench.client.session import sandbox_of
 from workbench.client.withdrawals.amounts import Cents
 from workbench.service.interface.table import Operations
+from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, REFUSED, say, usage_error
-from workbench.terminal.output import Output, show
+from workbench.terminal.output import Output
 from workbench.terminal.where import Address, Hex, Text, Units, Usd, Uuid, Where, Whole, complete_ids, session
 
 _MAX_FILE = 1_000_000
@@ -43,7 +42,10 @@ class Terms:
     nonce: Whole | None = None
 
 
+@command
 def plan(
+    api: Any,
+    /,
     *,
     contract: Annotated[Uuid, Parameter(help="Id of the contract.", completer=complete_ids("contract_id"))],
     token: Annotated[Address, Parameter(help="Address of the token.")],
@@ -52,24 +54,24 @@ def plan(
     amount: Annotated[Usd | None, Parameter(help="Amount in dollars and cents, such as 25.00.")] = None,
     native_units: Annotated[Units | None, Parameter(help="Amount in native units, such as 25000000.")] = None,
     terms: Terms = Terms(),
-    where: Where = Where(),
     how: Output = Output(),
-) -> None:
+) -> Any:
     """Check a withdrawal completely before anything is requested. With -o json, print the request for `sign --from`."""
     if (amount is None) == (native_units is None):
         raise usage_error("Pass --amount in dollars and cents, or --native-units.")
-    with session(where) as api:
-        units = withdrawals.native_units(native_units) if native_units is not None else withdrawals.usd(amount or "")
-        decimals = terms.decimals if terms.decimals is not None else _published(api, contract, token).get("decimals")
-        planned = withdrawals.plan(
-            api, contract, token=token, amount=units, admin=admin, to=to, decimals=decimals, allow=terms.allow
-        )
-        for warning in planned.warnings:
-            say(f"Warning: {warning}.")
-        show(planned.request, how) if how.output != "table" or how.fields else _print(planned)
+    units = withdrawals.native_units(native_units) if native_units is not None else withdrawals.usd(amount or "")
+    decimals = terms.decimals if terms.decimals is not None else _published(api, contract, token).get("decimals")
+    planned = withdrawals.plan(
+        api, contract, token=token, amount=units, admin=admin, to=to, decimals=decimals, allow=terms.allow
+    )
+    for warning in planned.warnings:
+        say(f"Warning: {warning}.")
+    return planned.request if how.output != "table" or how.fields else str(planned)
 
 
+@command
 def verify(
+    api: Any,
     plan: _Plan,
     signed: _Signed,
     /,
@@ -79,19 +81,20 @@ def verify(
         Parameter(help="Address or public key that signs for the service; default in a sandbox: its own."),
     ] = None,
     terms: Terms = Terms(),
-    where: Where = Where(),
 ) -> int:
     """Verify the service's signature for this withdrawal. Exit code 3 if it does not match."""
-    with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
-        fits = withdrawal.verify(signer or published.get("signer"), nonce=_nonce(terms, published))
-        print(f"{withdrawal.summary}\n{withdrawal.countdown()}")
-        for note in withdrawal.notes:
-            say(f"Note: {note}.")
+    withdrawal, published = _withdrawal(api, plan, signed, terms)
+    fits = withdrawal.verify(signer or published.get("signer"), nonce=_nonce(terms, published))
+    print(f"{withdrawal.summary}\n{withdrawal.countdown()}")
+    for note in withdrawal.notes:
+        say(f"Note: {note}.")
     say("The signature is valid." if fits else "The signature is not over this withdrawal.", error=not fits)
     return DONE if fits else REFUSED
 
 
+@command
 def typed_data(
+    api: Any,
     plan: _Plan,
     signed: _Signed,
     /,
@@ -99,16 +102,20 @@ def typed_data(
     salt: Annotated[Hex | None, Parameter(help="32 bytes chosen by the admin, as hex; default: random.")] = None,
     admin: Annotated[Address | None, Parameter(help="Admin who signs; default: that of the plan.")] = None,
     terms: Terms = Terms(),
-    where: Where = Where(),
 ) -> None:
     """Print the EIP-712 message for an admin's wallet to sign, as JSON. It contains no secret."""
-    with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
-        message = withdrawal.typed_data(nonce=_required(_nonce(terms, published)), salt=salt, admin=admin)
-        say(str(message))
-        print(message.to_json())
+    withdrawal, published = _withdrawal(api, plan, signed, terms)
+    nonce = _nonce(terms, published)
+    if nonce is None:
+        raise usage_error("--nonce is required: the value of the contract's adminNonce().")
+    message = withdrawal.typed_data(nonce=nonce, salt=salt, admin=admin)
+    say(str(message))
+    print(message.to_json())
 
 
+@command
 def transaction(
+    api: Any,
     plan: _Plan,
     signed: _Signed,
     /,
@@ -117,9 +124,8 @@ def transaction(
     signature: tuple[Path, ...] = (),
     direct_transfer: Annotated[bool | None, Parameter(negative="--no-direct-transfer")] = None,
     terms: Terms = Terms(),
-    where: Where = Where(),
     how: Output = Output(),
-) -> None:
+) -> Any:
     """Build the transaction that a wallet sends. Its signatures are masked; --reveal prints it as JSON.
 
     Args:
@@ -129,23 +135,26 @@ def transaction(
     """
     if len(message) != len(signature):
         raise usage_error("Pass one --signature for each --message.")
-    with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
-        halves = []
-        for asked, answered in zip(message, signature, strict=True):
-            known, half = _read(asked), _read_text(answered)
-            half = strict_json.loads(half.encode())["signature"] if half.startswith("{") else half
-            typed = withdrawal.typed_data(
-                nonce=int(known["message"]["nonce"]), salt=known["domain"]["salt"], admin=known["message"]["user"]
-            )
-            halves.append(typed.accept(half))
-        if halves and direct_transfer is None and withdrawal.plan.contract.contract_version == 2:
-            raise usage_error("--direct-transfer or --no-direct-transfer is required for a contract of version 2.")
-        built = withdrawal.transaction(
-            *halves, direct_transfer=direct_transfer, nonce=None if halves else _nonce(terms, published)
-        )
-        print(built.to_json()) if how.reveal else _print(built)
+    withdrawal, published = _withdrawal(api, plan, signed, terms)
+    halves = [_half(withdrawal, asked, answer) for asked, answer in zip(message, signature, strict=True)]
+    if halves and direct_transfer is None and withdrawal.plan.contract.contract_version == 2:
+        raise usage_error("--direct-transfer or --no-direct-transfer is required for a contract of version 2.")
+    nonce = None if halves else _nonce(terms, published)
+    built = withdrawal.transaction(*halves, direct_transfer=direct_transfer, nonce=nonce)
+    return built.to_json() if how.reveal else str(built)
 
 
+def _half(withdrawal: Any, message: Path, signature: Path) -> Any:
+    """Return a message with the wallet's signature of it."""
+    asked, answer = _read(message), _read_text(signature)
+    answer = strict_json.loads(answer.encode())["signature"] if answer.startswith("{") else answer
+    typed = withdrawal.typed_data(
+        nonce=int(asked["message"]["nonce"]), salt=asked["domain"]["salt"], admin=asked["message"]["user"]
+    )
+    return typed.accept(answer)
+
+
+@command
 def explain(
     transaction: Annotated[Path, Parameter(help="File with a transaction as JSON, or call data as hex.")],
     /,
@@ -159,17 +168,17 @@ def explain(
     text = _read_text(transaction)
     data = _read(transaction) if text.startswith("{") else text
     if plan is None or signed is None:
-        _print(withdrawals.explain(data, decimals=terms.decimals))
+        print(withdrawals.explain(data, decimals=terms.decimals))
         return DONE
-    with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, _):
+    with session(where) as api:
+        withdrawal, _ = _withdrawal(api, plan, signed, terms)
         explanation = withdrawal.explain(data)
-        _print(explanation)
+        print(explanation)
     return REFUSED if explanation.differences else DONE
 
 
-@contextmanager
-def _withdrawal(api: Any, plan: Path, signed: Path, terms: Terms) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the withdrawal of a plan and its answer, and the contract data that a sandbox publishes."""
+def _withdrawal(api: Any, plan: Path, signed: Path, terms: Terms) -> tuple[Any, dict[str, Any]]:
+    """Return the withdrawal of a plan and its answer, and the contract data that a sandbox publishes."""
     request, mistyped, unknown = api.converter.read_request(Operations.sign_withdrawal, _read(plan), {})
     if mistyped or unknown or request.collateral_contract_id is None:
         raise usage_error(f"{visible(str(plan), 200)} is not what `withdrawals plan -o json` prints.")
@@ -185,7 +194,7 @@ def _withdrawal(api: Any, plan: Path, signed: Path, terms: Terms) -> Iterator[tu
         decimals=terms.decimals if terms.decimals is not None else published.get("decimals"),
         allow=terms.allow,
     )
-    yield planned.answered(api.converter.read_answer(Operations.sign_withdrawal, _read(signed))), published
+    return planned.answered(api.converter.read_answer(Operations.sign_withdrawal, _read(signed))), published
 
 
 def _published(api: Any, contract_id: str, token: str) -> dict[str, Any]:
@@ -202,12 +211,6 @@ def _nonce(terms: Terms, published: dict[str, Any]) -> int | None:
     return terms.nonce if terms.nonce is not None else published.get("nonce")
 
 
-def _required(nonce: Whole | None) -> int:
-    if nonce is None:
-        raise usage_error("--nonce is required: the value of the contract's adminNonce().")
-    return nonce
-
-
 def _read(path: Path) -> dict[str, Any]:
     try:
         parsed = strict_json.loads(_read_text(path).encode())
@@ -222,7 +225,3 @@ def _read_text(path: Path) -> str:
     if path.stat().st_size > _MAX_FILE:
         raise usage_error(f"{visible(str(path), 200)} is larger than {_MAX_FILE:,} bytes.")
     return path.read_text(encoding="utf-8").strip()
-
-
-def _print(shown: object) -> None:
-    print(str(shown))

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 from workbench.base.lazy import public_names
 
 if TYPE_CHECKING:
-    from workbench.testing.comparing import compare_recording as compare_recording
+    from workbench.testing.corpus import Corpus as Corpus
     from workbench.testing.exploring import MONEY as MONEY
     from workbench.testing.exploring import explore as explore
     from workbench.testing.exploring import sometimes as sometimes
-    from workbench.testing.exports import Recording as Recording
     from workbench.testing.exports import record as record
-    from workbench.testing.exports import replay as replay
     from workbench.testing.exports import to_text as to_text
     from workbench.testing.generated import from_journal as from_journal
     from workbench.testing.generated import traffic as traffic
@@ -28,21 +26,19 @@ if TYPE_CHECKING:
     from workbench.testing.universe import Universe as Universe
 
 _NAMES = {
+    "Corpus": "workbench.testing.corpus",
     "Coverage": "workbench.testing.sessions",
     "HttpApplication": "workbench.testing.http_application",
     "MONEY": "workbench.testing.exploring",
-    "Recording": "workbench.testing.exports",
     "Universe": "workbench.testing.universe",
     "regress": "workbench.testing.regression",
     "assert_balance": "workbench.testing.sessions",
     "assert_events": "workbench.testing.sessions",
     "assert_requests": "workbench.testing.sessions",
-    "compare_recording": "workbench.testing.comparing",
     "explore": "workbench.testing.exploring",
     "to_text": "workbench.testing.exports",
     "from_journal": "workbench.testing.generated",
     "record": "workbench.testing.exports",
-    "replay": "workbench.testing.exports",
     "session": "workbench.testing.sessions",
     "sometimes": "workbench.testing.exploring",
     "traffic": "workbench.testing.generated",

@@ -4,9 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from datetime import datetime
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -14,9 +12,8 @@ import attrs
 
 from workbench.base.arguments import hide_arguments
 from workbench.base.errors import ApiError, Problem, UsageError, WrongEnvironment, visible
-from workbench.base.schema import masks, strict_json, walk
+from workbench.base.schema import masks, walk
 from workbench.base.schema.rules import UUID
-from workbench.client.calls.client import Client
 from workbench.client.session import connect, sandbox_of, session_on
 from workbench.runs.sequences.player import event_kind
 from workbench.runs.sequences.reading import SCRIPTED, catalogue
@@ -26,9 +23,7 @@ from workbench.runs.sequences.sequence import Sequence, Step, ref
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls.reading import RECORD_KINDS
 from workbench.service.interface.convert import converter
-from workbench.service.interface.table import OPERATIONS
 from workbench.service.rendering.text import Cell, Grid
-from workbench.testing.exports import Recording, read_answer
 
 _BEHAVIORS = ("documented", "observed")
 _OPEN = frozenset({"status", "kind", "team", "currency", "type"})  # texts of stored records that are not private
@@ -240,41 +235,6 @@ def _chosen(sequences: Iterable[str | Sequence] | None) -> list[Sequence]:
         attrs.evolve(catalogue[sequence] if isinstance(sequence, str) else sequence, profile=None)
         for sequence in chosen
     ]
-
-
-@hide_arguments
-def compare_recording(recording: str | Path, b: object) -> Comparison:
-    """Repeat the calls of a recording in order, and compare each response with the recorded one.
-
-    Ids from recorded answers are replaced by those of the service. An embedded sandbox is forked.
-
-    Args:
-        recording: Path of a HAR file written by `testing.record`.
-        b: The service, as for `compare_behavior`.
-    """
-    recorded = Recording(Path(recording))
-    side = _fork(_side(b))
-    if isinstance(side, Sandbox):
-        side = Client(base_url=side.base_url, api_key=side.full_key, transport=side._direct(), journal=False)
-    readers = [_Reader(recorded.of, None), _Reader(recorded.of, None)]
-    ids: dict[str, str] = {}
-    for number, (name, sent, response) in enumerate(recorded.calls, 1):
-        operation, step = OPERATIONS[name], f"{number} {name}"
-        raw = strict_json.dumps(sent).decode()
-        for old_id, new_id in ids.items():
-            raw = raw.replace(old_id, new_id)
-        with side.responses() as answers, suppress(ApiError):
-            side.send(side.from_wire(name, raw))
-        ends = (response, answers[-1])
-        for reader, end in zip(readers, ends, strict=True):
-            answer = read_answer(operation, end.status, end.body, answers[-1].request.clean)
-            reader.put(step, "outcome", end.status, end.status)
-            reader.put(step, "answer" if end.status < 300 else "error", answer, answer)
-        old, new = (UUID.findall(end.body.decode("utf-8", "replace")) for end in ends)
-        ids |= dict(zip(old, new, strict=False)) if len(old) == len(new) else {}
-    first, second = (reader.facts for reader in readers)
-    counts = {"calls": len(recorded.calls), "values": len(first.keys() | second.keys())}
-    return Comparison(_differences(first, second), [recorded.of], {}, counts)
 
 
 def _side(x: object) -> Any:

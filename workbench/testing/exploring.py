@@ -8,7 +8,6 @@ testing.explore(lambda universe: Application(universe.connect_async(), universe.
 import random
 import shutil
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +19,7 @@ import attrs
 
 from workbench.base.errors import visible
 from workbench.base.system.progress import Progress, ProgressCallback, progress_callback
+from workbench.base.system.seconds import monotonic
 from workbench.sandbox import Sandbox
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Sheet
@@ -255,12 +255,12 @@ class _Explorer:
             report_multiple_bugs=False,
         )
 
-        began = time.perf_counter()
+        began = monotonic()
 
         @settings
         @hypothesis.given(st.tuples(*(st.integers(0, taken[name]) for name in names)))
         def same_breach(numbers: tuple[int, ...]) -> None:
-            if time.perf_counter() - began > _SHRINK_SECONDS:
+            if monotonic() - began > _SHRINK_SECONDS:
                 return
             fixed = {name: number for name, number in zip(names, numbers, strict=True) if number}
             universe, current = self.run(Decisions(fixed=fixed))
@@ -336,7 +336,7 @@ def explore(
             settle=settle,
             threads=threads,
         )
-        began, counts, noted = time.perf_counter(), Counter[str](), Counter(dict.fromkeys(expected, 0))
+        began, counts, noted = monotonic(), Counter[str](), Counter(dict.fromkeys(expected, 0))
         answers: Counter[tuple[str, str]] = Counter()
         failure, tried = None, 0
         show, state = (
@@ -378,7 +378,7 @@ def explore(
         seed=seed,
         following=None if ended else state.done,
         universes=tried,
-        seconds=time.perf_counter() - began,
+        seconds=monotonic() - began,
         counts=counts,
         sometimes=noted,
         coverage=Coverage(answers),

@@ -1,38 +1,30 @@
-"""Export calls as a test, a notebook, a HAR file or a curl command; private values are replaced by fictitious ones."""
+"""Export calls as a test or a HAR file; private values are replaced by fictitious ones."""
 
 import re
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import parse_qsl, urlsplit
-from uuid import uuid4
+from typing import Any, Literal, get_args
+from urllib.parse import parse_qsl
 
 import attrs
 
 from workbench import __version__
-from workbench.base.errors import NotSent, Problem, UnusableFile, UsageError, visible
+from workbench.base.errors import Problem, UsageError, not_allowed
 from workbench.base.schema import masks, strict_json, walk
 from workbench.base.schema.fields import Privacy
 from workbench.base.system.files import check_name, write_file
-from workbench.base.system.limits import Limits, read_bytes
-from workbench.base.system.messages import Request, Response
 from workbench.client.calls import messages
-from workbench.client.calls.client import Client
 from workbench.client.calls.effects import Outcome
-from workbench.client.calls.journal import Journal
 from workbench.runs.sequences.reading import SCRIPTED
 from workbench.runs.sequences.sequence import Sequence
-from workbench.sandbox.embedded import DirectTransport
 from workbench.service.interface.convert import converter
 from workbench.service.interface.examples import example_of
 from workbench.service.interface.table import OPERATIONS, PREFIX, Operation
-from workbench.service.rendering.show import curl, python_arguments
 from workbench.testing.generated import from_journal
 
-Format = Literal["pytest", "notebook", "har"]
+Format = Literal["pytest", "har"]
 Clean = Callable[[Any], Any]
 _KEPT_HEADERS = ("content-type", "date", "retry-after", "x-ratelimit-limit")
 
@@ -54,7 +46,7 @@ class _Call:
 def to_text(
     calls: Iterable[Any], to: Format, *, last: int | None = None, name: str = "recorded", seed: int | None = None
 ) -> str:
-    """Return calls as the text of a pytest test, a notebook, or a HAR file. For a sequence use `from_journal`.
+    """Return calls as the text of a pytest test, or of a HAR file. For a sequence use `from_journal`.
 
     Ids from earlier answers become references (unchanged in a HAR file); other ids stay. Private values, which a
     journal
@@ -62,14 +54,16 @@ def to_text(
 
     Args:
         calls: `api.journal`, some of its entries, `api.sandbox.requests()`, or the list of `api.responses()`.
-        to: "pytest", "notebook" or "har".
+        to: "pytest" or "har".
         last: Only the last N calls.
         name: Name of the sequence.
-        seed: Seed of the sandbox that the test or notebook runs on, whose ids must occur in the calls.
+        seed: Seed of the sandbox that the test runs on, whose ids must occur in the calls.
 
     Raises:
         UsageError: No call was done or refused.
     """
+    if to not in get_args(Format):
+        raise UsageError([not_allowed("to", to, get_args(Format))], of="testing.to_text")
     exported = [call for call in map(_call, calls) if call is not None]
     exported = exported[-last:] if last is not None else exported
     if not exported:
@@ -78,27 +72,7 @@ def to_text(
         creator = {"name": "workbench", "version": __version__}
         log = {"version": "1.2", "creator": creator, "entries": [_har_entry(call) for call in exported]}
         return strict_json.dumps({"log": log}).decode()
-    writers = {"pytest": _pytest, "notebook": _notebook}
-    if to not in writers:
-        raise UsageError(f"to must be har, {' or '.join(writers)}", of="testing.to_text")
-    return writers[to](from_journal(exported, name=name), seed)
-
-
-def call_as(entry: object, to: Literal["curl", "python"], *, base_url: str) -> str | None:
-    """Return one call as a curl command or a line of Python; None if its outcome is unknown.
-
-    Args:
-        entry: An entry of a journal, or one of `api.sandbox.requests()`.
-        to: "curl", which reads the key from the variable WORKBENCH_API_KEY, or "python".
-        base_url: Base URL of the service.
-    """
-    if (call := _call(entry)) is None:
-        return None
-    operation = OPERATIONS[call.operation]
-    request, _, _ = converter().read_request(operation, call.request, call.request)
-    if to == "curl":
-        return curl(operation, request, base_url=base_url, converter=converter(), reveal=True)
-    return f"api.{operation.name}({', '.join(python_arguments(walk.given(request)))})"
+    return _pytest(from_journal(exported, name=name), seed)
 
 
 def _call(entry: Any) -> _Call | None:
@@ -190,24 +164,6 @@ def _literal(text: str) -> str:
     return repr(text) if "\\" in text or "'''" in text else f"'''\\\n{text}'''"
 
 
-def _notebook(sequence: Sequence, seed: int | None) -> str:
-    connect = f"import workbench as wb\n\napi = wb.connect({'' if seed is None else f'seed={seed}'})"
-    run = "run = wb.sequences.run(api, sequence)\nrun"
-    load = f"sequence = wb.sequences.from_toml({_literal(sequence.to_toml())})\nsequence"
-    head = f"# {sequence.name}\n\n{len(sequence.steps)} recorded steps. Private values are made up."
-    code: dict[str, Any] = {"cell_type": "code", "execution_count": None, "outputs": []}
-    cells: list[dict[str, Any]] = [{"cell_type": "markdown", "source": head}]
-    cells += [{**code, "source": source} for source in (connect, load, run, "wb.to_frame(run)")]
-    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    notebook = {
-        "cells": [{**cell, "id": uuid4().hex[:8], "metadata": {}} for cell in cells],
-        "metadata": {"kernelspec": kernel},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    return strict_json.dumps(notebook).decode()
-
-
 def _pytest(sequence: Sequence, seed: int | None) -> str:
     name = re.sub(r"\W+", "_", sequence.name).strip("_").lower() or "recorded"
     where = "" if seed is None else f"seed={seed}"
@@ -255,9 +211,6 @@ def _har_entry(call: _Call) -> dict[str, Any]:
     }
 
 
-_BASE = "https://recording.workbench.invalid" + PREFIX
-
-
 @contextmanager
 def record(api: Any, path: str | Path) -> Iterator[None]:
     """Record the calls of a client within a `with` block, in this thread or task, as a HAR file.
@@ -289,47 +242,6 @@ def record(api: Any, path: str | Path) -> Iterator[None]:
     write()
 
 
-class Recording:
-    """The calls of a HAR file, to be played back in order.
-
-    Args:
-        path: A file written by `record`, or an export in the format "har".
-
-    Raises:
-        UnusableFile: The file does not exist or is not a recording.
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        try:
-            entries = strict_json.loads(read_bytes(Path(path)), max_values=Limits().size // 100)["log"]["entries"]
-            self.calls = [_read(entry) for entry in entries]
-        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            raise UnusableFile(f"{visible(str(path), 200)} is not a recording: {type(error).__name__}") from None
-        self.played = 0
-        self.of = Path(path).name
-        self._lock = threading.Lock()
-
-    def transport(self) -> DirectTransport:
-        """Return a transport with the recorded responses: `Client(transport=recording.transport(), …)`."""
-        return DirectTransport(self._answer)
-
-    def _answer(self, request: Request) -> Response:
-        target = request.path.removeprefix(PREFIX) + (f"?{request.query}" if request.query else "")
-        with self._lock:
-            if self.played == len(self.calls):
-                raise NotSent(f"the recording has no more calls: {request.method} {visible(request.path, 200)}")
-            name, recorded, response = self.calls[self.played]
-            sent = _sent(request.method, target, request.body)
-            if sent != (name, recorded):
-                differing = [
-                    exchange for exchange in recorded if sent[0] == name and recorded[exchange] != sent[1].get(exchange)
-                ]
-                detail = f", with another {', '.join(differing)}" if differing else ""
-                raise NotSent(f"call {self.played + 1} of the recording is {name}{visible(detail, 200)}")
-            self.played += 1
-        return response
-
-
 def _body(operation: Operation[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members of a request's body."""
     return {name: value for name, value in request.items() if f"{{{name}}}" not in operation.path}
@@ -346,31 +258,3 @@ def _sent(method: str, target: str, body: bytes) -> tuple[str, dict[str, Any]]:
             raw = {**dict(parse_qsl(query, keep_blank_values=True)), **given, **in_path}
             return name, _made_up(operation.request, raw, lambda value: value)
     return "", {}
-
-
-def _read(entry: Any) -> tuple[str, dict[str, Any], Response]:
-    """Return the operation, request members and response of a recorded call."""
-    request, response = entry["request"], entry["response"]
-    parts = urlsplit(request["url"])
-    target = parts.path.partition(PREFIX)[2] + (f"?{parts.query}" if parts.query else "")
-    headers = {header["name"]: header["value"] for header in response["headers"]}
-    answer = Response(response["status"], headers, response["content"]["text"].encode())
-    return *_sent(request["method"], target, request.get("postData", {}).get("text", "").encode()), answer
-
-
-@contextmanager
-def replay(path: str | Path) -> Iterator[Client]:
-    """Open a client that answers from a recording. The same calls must be made in the same order, all of them.
-
-    Private values are not compared, because the recording contains fictitious ones.
-
-    Raises:
-        UnusableFile: The file is not a recording.
-        NotSent: A call is not the next one of the recording.
-        UsageError: The block ended before all calls were made.
-    """
-    recording = Recording(path)
-    with Client(base_url=_BASE, api_key="recording", transport=recording.transport(), journal=Journal()) as api:
-        yield api
-    if left := [name for name, *_ in recording.calls[recording.played :]]:
-        raise UsageError(f"recorded calls that were not made: {', '.join(left)}", of="testing.replay")

@@ -22,6 +22,7 @@ from workbench.base.errors import InvalidRequest, visible
 from workbench.base.system import http_server
 from workbench.base.system.http_server import Handler
 from workbench.base.system.messages import Request, Response
+from workbench.base.system.seconds import monotonic
 from workbench.sandbox import Sandbox
 from workbench.sandbox.server import refused
 from workbench.sandbox.service import MAX_BODY
@@ -133,12 +134,12 @@ class HttpApplication:
         Raises:
             InvalidRequest: The application does not respond.
         """
-        deadline = time.monotonic() + _START_SECONDS
+        deadline = monotonic() + _START_SECONDS
         while True:
             try:
                 self.read_books()
             except InvalidRequest:
-                if time.monotonic() > deadline:
+                if monotonic() > deadline:
                     raise
                 time.sleep(_POLL_INTERVAL)
             else:
@@ -162,7 +163,7 @@ class HttpUniverse(Universe):
             if self._http.api_port is not None:
                 port = self._http.api_port
                 stack.enter_context(http_server.serving(self._serve, port=port, max_body=MAX_BODY, refusal=refused))
-                kind = tuple(_CALLS)[self._decide("call of the application", len(_CALLS), 0.5)]
+                kind: Any = tuple(_CALLS)[self._decide("call of the application", len(_CALLS), 0.5)]
                 if kind:
                     self.sandbox.add_fault(kind=kind, of="simulate_refund", times=1)
                     self.add_line("call", f"the first refund of the application will be {_CALLS[kind]}")
@@ -230,7 +231,7 @@ class HttpUniverse(Universe):
 
     def _finish(self) -> None:
         """Read the books of this universe once they agree with the service, or the patience has expired."""
-        deadline = time.monotonic() + self._http.patience
+        deadline = monotonic() + self._http.patience
         while True:
             books, self._unknown = self._http.read_books(), self._http.read_unknown()
             ours = (
@@ -239,7 +240,7 @@ class HttpUniverse(Universe):
             self.books = {name: cents for name, cents in ours.items() if cents}
             agree = self.books == {name: cents for name, cents in self.service.items() if cents}
             waiting = self._failed_calls and self._http.unknown is None  # it may send a call again
-            if (agree and not self._unknown and not waiting) or time.monotonic() > deadline:
+            if (agree and not self._unknown and not waiting) or monotonic() > deadline:
                 return
             time.sleep(_POLL_INTERVAL)
             self.collect()

@@ -3,6 +3,7 @@
 import itertools
 import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -99,6 +100,10 @@ class Database(sqlite3.Connection):
 
     universe: "World"
     process: "Process"
+
+    def __del__(self) -> None:
+        with suppress(sqlite3.Error):  # an application that dies has closed nothing
+            self.close()
 
     def cursor(self, *_: object) -> Any:
         self.process.check()

@@ -19,7 +19,7 @@ def run(*words):
 
 subprocess.run(f"{workbench} docs skeleton create-user-application > body.json", shell=True, check=True)
 created = json.loads(run("users", "create", "--from", "body.json", "-o", "json"))
-run("sandbox", "advance", "--minutes", "2")
+run("sandbox", "advance", "2m")
 lines = run("events", "listen", "--earlier", "--count", "2").splitlines()
 assert [line.split()[0:2] for line in lines] == [["✓", "verified"]] * 2, lines
 assert all(line.endswith(created["id"]) for line in lines), lines

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import pandas as pd
@@ -18,9 +18,6 @@ from workbench.base.schema import strict_json
 from workbench.base.system.files import write_folder
 from workbench.client.session import sandbox_of
 from workbench.service.rendering.text import money
-
-if TYPE_CHECKING:
-    from workbench.analysis.reports.history import History
 
 _OF = "history.close"
 
@@ -59,7 +56,7 @@ class Close:
 
 
 def close(
-    history: "History", month: str, *, ledger: object, signed_by: str, former: str | Path | None, rewards: object
+    history: Any, month: str, *, ledger: object, signed_by: str, former: str | Path | None, rewards: object
 ) -> Close:
     """Return the close of a month of a history."""
     wanted = history.filter(month)
@@ -104,12 +101,12 @@ def close(
     return Close(month, history.scope.tz, frames, tuple(statement), _record(month, known, signed_by))
 
 
-def _begin(history: "History") -> str:
+def _begin(history: Any) -> str:
     first, last = history.facts["at"].min(), history.facts["at"].max()
     return "no known time" if pd.isna(first) else f"{first:%Y-%m-%d} to {last:%Y-%m-%d}"
 
 
-def _record(month: str, known: "History", signed_by: str) -> dict[str, Any]:
+def _record(month: str, known: Any, signed_by: str) -> dict[str, Any]:
     """Return what the next close compares its opening with: the closing balances of a month by currency."""
     table = known.roll_forward()
     until = table[mask(table["month"] <= pd.Timestamp(month))]
@@ -122,9 +119,7 @@ def _record(month: str, known: "History", signed_by: str) -> dict[str, Any]:
     }
 
 
-def _prior(
-    history: "History", known: "History", former: str | Path | None, since: datetime
-) -> tuple[pd.DataFrame, list[str]]:
+def _prior(history: Any, known: Any, former: str | Path | None, since: datetime) -> tuple[pd.DataFrame, list[str]]:
     """Return the postings of earlier months that the close of their month did not know, and what they change."""
     start, facts = pd.Timestamp(since), known.facts
     late = mask((facts["known_at"] >= start) & (facts["at"] < start))
@@ -145,7 +140,7 @@ def _prior(
     for code, part in rows.groupby("currency", dropna=False):
         net = money(int(part["net_cents"].sum()), str(code))
         lines.append(f"Prior period: {len(part):,} postings of earlier months arrived in this one, {net} net.")
-    return known.marked(known._own(rows), "prior_period", notes=lines, noun="postings"), lines
+    return known.marked(known.own(rows), "prior_period", notes=lines, noun="postings"), lines
 
 
 def _former(folder: Path) -> tuple[dict[str, Any], set[str]]:

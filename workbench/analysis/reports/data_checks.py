@@ -1,25 +1,21 @@
 """Implausible transactions and events, one row each: anomalies that the totals of reports contain or leave out."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
 from workbench.analysis.reports.facts import mask
+from workbench.analysis.reports.view import View
 from workbench.analysis.tables.rows import TEXT
-
-if TYPE_CHECKING:
-    from workbench.analysis.reports.history import History
 
 _BUSY = 20  # events a day from which a day without any is a gap
 _GAP = 48  # hours
 _COLUMNS = ("anomaly", "transaction_id", "event_id", "at", "amount_cents", "currency")
 
 
-def anomalies(history: "History") -> pd.DataFrame:
+def anomalies(history: View) -> pd.DataFrame:
     """Return implausible transactions and events of a history."""
-    facts, left, _ = history._rows(history.facts, "at")
-    table, _, _ = history._rows(history._transactions, "authorized_at")
+    facts, left, _ = history.rows(history.facts, "at")
+    table, _, _ = history.rows(history.folded, "authorized_at")
     odd = history.reading.odd
     if len(odd) and history.scope.at is not None:
         odd = odd[mask(odd["at"] < pd.Timestamp(history.scope.at))]

@@ -19,7 +19,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from workbench.analysis.reports.log_lines import BlockReader, Kinds, Lines, log_blocks, log_engine, read_strictly
+from workbench.analysis.reports.log_lines import (
+    MAX_LINE,
+    BlockReader,
+    Kinds,
+    Lines,
+    log_blocks,
+    log_engine,
+    read_strictly,
+)
 from workbench.analysis.tables.columns import EXTRA, FrameLayout
 from workbench.analysis.tables.event_frames import events_layout, kinds_of
 from workbench.analysis.tables.rows import TEXT, WIDTHS, Table, arrow_table, mark_report, table_frame
@@ -67,7 +75,7 @@ class Events:
                 last = first + len(lines) - 1 if is_cut else 0
                 for number, line in enumerate(lines, first):
                     problem, event, _ = read_strictly(self._converter, line)
-                    if problem and number != last:
+                    if problem and (number != last or len(line) > MAX_LINE):
                         self._reject(path, [(number, problem)])
                     if event is not None:
                         yield event

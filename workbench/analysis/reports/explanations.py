@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from decimal import Decimal, localcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,13 +10,11 @@ import pandas as pd
 from workbench.analysis.reports.facts import POSTINGS
 from workbench.analysis.reports.measures import Part, Trace, cells_of, statistic_of
 from workbench.analysis.reports.sources import OWN
+from workbench.analysis.reports.view import View
 from workbench.analysis.tables.columns import AMOUNT
 from workbench.analysis.tables.rows import EXACT, TEXT, decimals, is_missing, mark_report
 from workbench.base.errors import Problem, UsageError, not_allowed
 from workbench.client.session import sandbox_of
-
-if TYPE_CHECKING:
-    from workbench.analysis.reports.history import History
 
 _OF = "history.explain"
 _MAX_EVENTS = 10_000  # rows whose events are listed
@@ -36,7 +34,7 @@ _RECORDS = frozenset(
 
 
 def explain(
-    history: "History",
+    history: View,
     frame: pd.DataFrame,
     column: str,
     row: int | Collection[int] | None,

@@ -1,9 +1,7 @@
 """A history of card transactions from any source, with one filter and a method for each report."""
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
 from decimal import Decimal
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +13,14 @@ from workbench.analysis.reports import points, record_reports
 from workbench.analysis.reports.closing import Close, close
 from workbench.analysis.reports.data_checks import anomalies
 from workbench.analysis.reports.explanations import explain
-from workbench.analysis.reports.facts import DTYPES, MONEY, POSTINGS, mask, transactions_of, whole
+from workbench.analysis.reports.facts import DTYPES, MONEY, POSTINGS, mask, whole
 from workbench.analysis.reports.filters import Filter
-from workbench.analysis.reports.measures import Measure, Measures, Rows, Share, Trace, columns_of, left_out, report
+from workbench.analysis.reports.measures import Measure, Rows, Share
 from workbench.analysis.reports.reconciliation import reconcile
-from workbench.analysis.reports.sources import ASSUMED, OWN, Left, Reading, read
-from workbench.analysis.tables.periods import Every, is_period, period_before, period_name, running, steps, zone
-from workbench.analysis.tables.rows import TEXT, mark_report, with_checked_marks
-from workbench.base.errors import UsageError, not_allowed, visible
-
-Columns = str | Collection[str]
+from workbench.analysis.reports.sources import ASSUMED, Left, is_other
+from workbench.analysis.reports.view import Columns, View
+from workbench.analysis.tables.periods import Every, period_before, period_name, running, zone
+from workbench.analysis.tables.rows import TEXT
 
 _SPEND = (
     Measure("transactions", "transaction_id", "distinct"),
@@ -65,9 +61,12 @@ _ROLL_FORWARD = (
     Measure("closing_cents", "held_cents", span="through"),
     *(Measure(name, name) for name in ("posted_cents", "refunded_cents", "net_cents")),
 )
-_AS_KNOWN = {"facts", "_known", "_transactions", "_begun_earlier"}
-"""What a filter without another `at` does not change."""
 _STAGES = ("requested", "approved", "posted", "refunded", "net")
+
+
+def _is_refund(table: pd.DataFrame) -> Any:
+    """Return a mask of the transactions that are nothing but a refund."""
+    return mask((table["authorized_cents"] == 0) & (table["refunds"] > 0) & (table["settlements"] == 0))
 
 
 def history(source: object) -> "History":
@@ -82,171 +81,13 @@ def history(source: object) -> "History":
         UsageError: The source has no card transactions.
     """
     made = source if isinstance(source, History) else History(source)
-    if not record_reports.is_other(made.source):
+    if not is_other(made.source):
         _ = made.reading  # an unusable source is an error here, not in the first report
     return made
 
 
-class History:
+class History(View):
     """Card transactions from one source: what happened, when, by which clock, and how far the source reaches."""
-
-    def __init__(self, source: object, scope: Filter | None = None, known: Mapping[str, Any] | None = None) -> None:
-        """Create a history. Call `wb.history(source)` instead."""
-        self.source = with_checked_marks(source) if isinstance(source, pd.DataFrame) else source
-        self.scope = scope or Filter()
-        self.__dict__.update(known or {})  # what a filter does not change
-
-    @cached_property
-    def reading(self) -> Reading:
-        """The source as it was read: its kind, end, notes and unread events."""
-        return read(self.source)
-
-    @cached_property
-    def facts(self) -> pd.DataFrame:
-        """The facts known at the time of the filter; `postings` shows them."""
-        return self._known[0]
-
-    @cached_property
-    def _known(self) -> tuple[pd.DataFrame, Left]:
-        return self.reading.facts(self.scope.at)
-
-    @cached_property
-    def _transactions(self) -> pd.DataFrame:
-        return transactions_of(self.facts)
-
-    @cached_property
-    def _begun_earlier(self) -> int:
-        """Number of transactions whose request is not in the source."""
-        return int(self._transactions["authorized_cents"].isna().sum())
-
-    @property
-    def until(self) -> datetime | None:
-        """The time up to which the history is complete, as far as its source says."""
-        end = self.reading.until
-        return end if self.scope.at is None else self.scope.at if end is None else min(end, self.scope.at)
-
-    def __repr__(self) -> str:
-        reach = self.until.isoformat(sep=" ", timespec="seconds") if self.until else "an unknown time"
-        return f"<history of a {self.reading.kind}: {len(self.facts):,} postings until {reach}; {self.scope}>"
-
-    def filter(
-        self,
-        period: str | tuple[Any, Any] | None = None,
-        *,
-        tz: str | None = None,
-        currency: str | None = None,
-        at: object = None,
-    ) -> "History":
-        """Return the history of a period, a currency, or as it was known at a time. Each report then shows the filter.
-
-        Args:
-            period: "2026-03", "2026-W14" (ISO), "2026-Q1", "2026", a day, a fiscal "FY2026-Q1-SEP" (whose year ends in
-                September), or the first and the last day.
-            tz: Time zone of periods, such as "America/New_York"; default UTC.
-            currency: Code such as "usd"; default all, each in rows of its own.
-            at: Day or time; later events are as if they had not happened.
-
-        Raises:
-            UsageError: A value is none of these, or the history has no such currency.
-        """
-        scope = self.scope.changed(period, tz, currency, at)
-        same = {"reading"} | (_AS_KNOWN if scope.at == self.scope.at else set())
-        known = {name: value for name, value in self.__dict__.items() if name in same}
-        made = History(self.source, scope, known)
-        if currency is not None and not record_reports.is_other(self.source):
-            codes = sorted(made.facts["currency"].dropna().unique())
-            if codes and scope.currency not in codes:
-                raise UsageError([not_allowed("currency", scope.currency, codes)], of="history.filter")
-        return made
-
-    # engine
-
-    def _rows(
-        self, table: pd.DataFrame, time: str, freq: Every | None = None, scope: Filter | None = None
-    ) -> tuple[pd.DataFrame, list[Left], Any]:
-        """Return the rows of the filter, what is left out, and the first day of the period of each row."""
-        scope = scope or self.scope
-        rows, left = scope.rows(table, time)
-        if freq is None:
-            return rows, left, None
-        periods = steps(rows[time], freq, scope.tz)
-        if time == "at" and (untimed := mask(rows["at"].isna())).any():
-            first, last = (steps(rows.loc[untimed, name], freq, scope.tz) for name in ("earliest", "latest"))
-            periods[untimed] = first.where(mask(first == last))
-        unknown = mask(periods.isna())
-        left += [Left("period not known", rows[unknown])] * bool(unknown.any())
-        return rows[~unknown], left, periods[~unknown]
-
-    def _keys(self, rows: pd.DataFrame, by: Columns | None, period: Any, measures: Measures, of: str) -> dict[str, Any]:
-        """Return the columns that group rows: the period, those of `by`, and the currency if there are several."""
-        keys: dict[str, Any] = {} if period is None else {str(period.name): period}
-        names = columns_of(by)
-        for name in names:
-            column = OWN + name if OWN + name in rows else name
-            if name in keys or name in {measure.name for measure in measures} | {"running"}:
-                raise UsageError(
-                    f"by={visible(name, 40)!r} and a column of the report have one name: rename your column, or group "
-                    "without it",
-                    of=of,
-                )
-            if column not in rows:
-                if is_period(name):
-                    raise UsageError(f"{name} is a period, not a column: use freq={name!r}", of=of)
-                known = [str(column).removeprefix(OWN) for column in rows]
-                raise UsageError([not_allowed("by", name, known)], of=of)
-            keys[name] = rows[column]
-        is_money = any(measure.name.endswith("_cents") for measure in measures)
-        if is_money and "currency" not in keys and rows["currency"].nunique(dropna=False) > 1:
-            keys["currency"] = rows["currency"]
-        return keys
-
-    def _report(
-        self,
-        kind: str,
-        rows: Rows,
-        measures: Measures,
-        left: Collection[Left],
-        noun: str = "transactions",
-        freq: Every | None = None,
-        notes: Collection[str] = (),
-        by: Columns | None = (),
-        **options: Any,
-    ) -> pd.DataFrame:
-        tz = self.scope.tz
-        frame = report(rows, measures, freq=freq, tz=tz, until=self.until, history=self, **options)
-        more = {"tz": tz, "by": columns_of(by)} | ({"freq": freq} if freq else {})
-        return self.marked(frame, kind, left, measures, noun, notes, currency=self._currency(rows.values), **more)
-
-    def _currency(self, rows: pd.DataFrame) -> str | None:
-        if self.scope.currency or "currency" not in rows:
-            return self.scope.currency
-        codes = rows["currency"].dropna().unique()
-        return codes[0] if len(codes) == 1 else None
-
-    def marked(
-        self,
-        frame: pd.DataFrame,
-        kind: str,
-        left: Collection[Left] = (),
-        measures: Measures = (),
-        noun: str = "transactions",
-        notes: Collection[str] = (),
-        **more: Any,
-    ) -> pd.DataFrame:
-        """Return a frame with the filter, the notes, and what it leaves out."""
-        undecided = self._known[1]
-        entries, sentences = left_out([*left, *([undecided] if len(undecided.rows) else [])], measures, noun)
-        for reason, count in self.reading.unread.items():
-            entries.append({"reason": reason, "currency": None, "rows": count})
-            sentences.append(f"Left out, {reason}: {count:,}.")
-        begun = self._begun_earlier
-        known = [f"{begun:,} transactions began before the source: what they requested is not known."] * bool(begun)
-        notes = [f"Shown: {self.scope}.", *sentences, *notes, *known, *self.reading.notes]
-        trace = frame.attrs.get("trace")
-        more |= {"trace": trace} if isinstance(trace, Trace) else {}
-        more |= {} if self.reading.complete is None else {"complete": self.reading.complete}
-        until = self.until and self.until.isoformat()
-        return mark_report(frame, kind, notes, until=until, filter=str(self.scope), left_out=entries, **more)
 
     # card transactions
 
@@ -262,8 +103,8 @@ class History:
             local_amount_cents, local_currency, authorized_at, and your own columns. A settlement below its hold has a
             second row for the difference. `held_cents` is missing if the hold is not in the source.
         """
-        rows, left, _ = self._rows(self.facts, "at")
-        table = self._own(rows.sort_values(["at", "posting"], kind="stable", na_position="last", ignore_index=True))
+        rows, left, _ = self.rows(self.facts, "at")
+        table = self.own(rows.sort_values(["at", "posting"], kind="stable", na_position="last", ignore_index=True))
         begun = Left("a hold that began before the source", rows.loc[mask(rows["held_cents"].isna()), ["currency"]])
         measures = [Measure(name, name) for name in DTYPES if name.endswith("_cents") and name != "local_amount_cents"]
         return self.marked(table, "postings", [*left, begun], measures, "postings", [ASSUMED])
@@ -282,28 +123,14 @@ class History:
             posted_at, refunded_at, and your own columns. `authorized_cents` is missing if the request is not in the
             source.
         """
-        rows, left, _ = self._rows(self._transactions, "authorized_at")
+        rows, left, _ = self.rows(self.folded, "authorized_at")
         notes = []
         untimed = int((mask(rows["refunded_cents"] > 0) & mask(rows["refunded_at"].isna())).sum())
         notes += [f"{untimed:,} refunded transactions have no time of the refund."] * bool(untimed)
         measures = [Measure(name, name) for name in MONEY]
         return self.marked(
-            self._own(rows.reset_index(drop=True)), "transactions", left, measures, notes=[*notes, ASSUMED]
+            self.own(rows.reset_index(drop=True)), "transactions", left, measures, notes=[*notes, ASSUMED]
         )
-
-    def _own(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return a table in which the caller's columns have their names.
-
-        Raises:
-            UsageError: A column of the caller has the name of one of the table.
-        """
-        names = {name: str(name).removeprefix(OWN) for name in table if str(name).startswith(OWN)}
-        if both := sorted(set(names.values()) & set(table)):
-            raise UsageError(
-                f"your column {visible(both[0], 40)} and a column of the table have one name: rename yours, or drop it",
-                of="history",
-            )
-        return table.rename(columns=names) if names else table
 
     def spend(self, by: Columns | None = None, *, freq: Every | None = None) -> pd.DataFrame:
         """Return posted, refunded and net amounts by merchant, category, card, user or period, largest net first.
@@ -320,22 +147,28 @@ class History:
         """
         facts = self.facts
         moved = facts[~mask((facts["posted_cents"] == 0) & (facts["refunded_cents"] == 0))]
-        moved, left, period = self._rows(moved, "at", freq)
+        moved, left, period = self.rows(moved, "at", freq)
         unknown = mask(moved["posted_cents"].isna())
         left += [Left("amount not known", moved[unknown])] * bool(unknown.any())
         moved = moved[~unknown]
         by = by if by is not None else () if freq else "merchant_category"
-        keys = self._keys(moved, by, None if period is None else period[~unknown], _SPEND, "history.spend")
+        keys = self.keys(moved, by, None if period is None else period[~unknown], _SPEND, "history.spend")
         rows = Rows(moved, keys, moved)
         options = {} if freq else {"largest": "net_cents"}
-        return self._report("spend", rows, _SPEND, left, "postings", freq, by=by, **options)
+        return self.report("spend", rows, _SPEND, left, "postings", freq, by=by, **options)
 
     def _begun(self, freq: Every | None = None, scope: Filter | None = None) -> tuple[pd.DataFrame, list[Left], Any]:
         """Return the transactions whose request is in the source, since the others have no rate."""
-        rows, left, period = self._rows(self._transactions, "authorized_at", freq, scope)
+        rows, left, period = self.rows(self.folded, "authorized_at", freq, scope)
         begun = mask(rows["authorized_cents"].notna())
         left += [Left("their request is not in the source", rows[~begun])] * (not begun.all())
         return rows[begun], left, None if period is None else period[begun]
+
+    def _asked(self, freq: Every | None = None) -> tuple[pd.DataFrame, list[Left], Any]:
+        """Return the authorizations: transactions whose request is in the source, without refunds of their own."""
+        rows, left, period = self._begun(freq)
+        asked = ~_is_refund(rows)
+        return rows[asked], left, None if period is None else period[asked]
 
     def approvals(self, by: Columns = (), *, freq: Every | None = "day") -> pd.DataFrame:
         """Return the number of authorizations approved and declined in each period, and by columns.
@@ -349,11 +182,11 @@ class History:
             (Int64), rate (Float64, approved divided by all), and running (boolean: the period was not over when the
             data end; only with `freq`).
         """
-        table, left, period = self._begun(freq)
+        table, left, period = self._asked(freq)
         declined = (table["status"] == "declined").astype("Int64")
-        keys = self._keys(table, by, period, _APPROVALS, "history.approvals")
+        keys = self.keys(table, by, period, _APPROVALS, "history.approvals")
         values = pd.DataFrame({"is_declined": declined, "is_approved": 1 - declined})
-        return self._report("approvals", Rows(values, keys, table), _APPROVALS, left, "authorizations", freq)
+        return self.report("approvals", Rows(values, keys, table), _APPROVALS, left, "authorizations", freq)
 
     def declines(self, by: Columns = "declined_reason") -> pd.DataFrame:
         """Return declined authorizations by reason, most frequent first, or by other columns.
@@ -365,12 +198,12 @@ class History:
             Columns: the groups (`reason` for "declined_reason"), currency (if there are several), declined,
             amount_cents (Int64), share (Float64, of all declined).
         """
-        table, left, _ = self._begun()
+        table, left, _ = self._asked()
         table = table[mask(table["status"] == "declined")]
-        keys = self._keys(table, by, None, _DECLINES, "history.declines")
+        keys = self.keys(table, by, None, _DECLINES, "history.declines")
         keys = {"reason" if name == "declined_reason" else name: values for name, values in keys.items()}
         rows = Rows(table, keys, table)
-        return self._report("declines", rows, _DECLINES, left, "authorizations", largest="declined")
+        return self.report("declines", rows, _DECLINES, left, "authorizations", largest="declined")
 
     def funnel(self) -> pd.DataFrame:
         """Return the spend funnel of the requests: amounts requested, approved, posted, refunded and net.
@@ -382,19 +215,18 @@ class History:
         table, left, _ = self._begun()
         count, stages = len(table), len(_STAGES)
         requested = whole(table["authorized_cents"])
-        approved = mask(table["status"] != "declined")
+        asked = ~_is_refund(table)
+        approved = asked & mask(table["status"] != "declined")
         amounts = [requested, np.where(approved, requested, 0)]
         amounts += [whole(table[f"{name}_cents"]) for name in _STAGES[2:]]
         places = np.tile(np.arange(count), stages)
         values = pd.DataFrame({"currency": table["currency"].array.take(places)})
         values["stage"] = pd.Categorical(np.repeat(np.array(_STAGES, dtype=object), count), categories=[*_STAGES])
         values["amount_cents"] = np.concatenate(amounts)
-        values["is_in"] = np.concatenate(
-            [np.ones(count, bool), approved, *(cents > 0 for cents in amounts[2:])]
-        ).astype("int64")
-        keys = {"stage": values["stage"], **self._keys(values, (), None, _FUNNEL, "history.funnel")}
+        values["is_in"] = np.concatenate([asked, approved, *(cents > 0 for cents in amounts[2:])]).astype("int64")
+        keys = {"stage": values["stage"], **self.keys(values, (), None, _FUNNEL, "history.funnel")}
         rows = Rows(values, keys, table, places)
-        frame = self._report("spend_funnel", rows, _FUNNEL, left)
+        frame = self.report("spend_funnel", rows, _FUNNEL, left)
         frame["stage"] = frame["stage"].astype(TEXT)
         return frame
 
@@ -405,15 +237,15 @@ class History:
             Columns: the groups (if `by` is given), transactions (Int64), and median_hours, p90_hours, longest_hours
             (Float64).
         """
-        table, left, _ = self._rows(self._transactions, "posted_at")
+        table, left, _ = self.rows(self.folded, "posted_at")
         timed = mask(table["posted_at"].notna() & table["authorized_at"].notna())
         settled = mask(table["settlements"] > 0)
         left += [Left("without a time", table[~timed & settled])] * bool((~timed & settled).any())
         table = table[timed]
         hours = (table["posted_at"] - table["authorized_at"]).dt.total_seconds() / 3_600
-        keys = self._keys(table, by, None, _POSTING_TIMES, "history.posting_times")
+        keys = self.keys(table, by, None, _POSTING_TIMES, "history.posting_times")
         rows = Rows(pd.DataFrame({"hours": hours}), keys, table.assign(hours=hours))
-        return self._report("posting_times", rows, _POSTING_TIMES, left)
+        return self.report("posting_times", rows, _POSTING_TIMES, left)
 
     def cohorts(self) -> pd.DataFrame:
         """Return cohorts of users by month of first approved authorization, with the users active in each later month.
@@ -428,18 +260,21 @@ class History:
         table, left, period = self._begun("month", attrs.evolve(self.scope, since=None))
         kept = mask(table["status"] != "declined")
         table, number = table[kept], period[kept].to_numpy().astype("datetime64[M]").astype("int64")
-        cohort = pd.Series(number).groupby(table["user_id"].array).transform("min").fillna(0).astype("int64").to_numpy()
-        without = mask(table["user_id"].isna())
-        left += [Left("without a user", table[without])] * bool(without.any())
+        asked = ~_is_refund(table)
+        first_month = pd.Series(number).where(asked).groupby(table["user_id"].array).transform("min")
+        without = mask(table["user_id"].isna()) | mask(first_month.isna())
+        cohort = first_month.fillna(0).to_numpy("int64")
+        left += [Left("without an authorization of a known user", table[without])] * bool(without.any())
+        active = table.assign(user_id=table["user_id"].where(asked))
         first = pd.Series(cohort.astype("datetime64[M]").astype("datetime64[s]"), index=table.index)
         month = pd.Series(pd.array(number - cohort, dtype="Int64"), index=table.index)
         chosen = ~without
         if self.scope.since is not None:
             chosen = chosen & self.scope.has(first)
-        table = table[chosen]
+        table, active = table[chosen], active[chosen]
         keys = {"cohort": first[chosen], "month": month[chosen]}
-        keys |= self._keys(table, (), None, _COHORTS, "history.cohorts")
-        frame = self._report("cohorts", Rows(table, keys, table), _COHORTS, left)
+        keys |= self.keys(table, (), None, _COHORTS, "history.cohorts")
+        frame = self.report("cohorts", Rows(active, keys, active), _COHORTS, left)
         later = (frame["cohort"].to_numpy().astype("datetime64[M]") + frame["month"].to_numpy("int64")).astype(
             "datetime64[s]"
         )
@@ -467,7 +302,7 @@ class History:
         since, end = scope.ends
         start = pd.Timestamp(period_before(scope.given, scope.tz))
         moved = self.facts[mask(self.facts["net_cents"] != 0)]
-        table, left, _ = self._rows(moved, "at", scope=attrs.evolve(scope, since=start.to_pydatetime()))
+        table, left, _ = self.rows(moved, "at", scope=attrs.evolve(scope, since=start.to_pydatetime()))
         first, last = table["at"].fillna(table["earliest"]), table["at"].fillna(table["latest"])
         is_now, is_before = mask(first >= since), mask(last < since)
         left += [Left("period not known", table[~is_now & ~is_before])] * bool((~is_now & ~is_before).any())
@@ -488,9 +323,9 @@ class History:
         net, now = table["net_cents"], pd.Series(is_now[chosen], index=table.index)
         values = pd.DataFrame({"now_cents": net.where(now, 0), "before_cents": net.where(~now, 0)})
         values["change_cents"] = values["now_cents"] - values["before_cents"]
-        keys = self._keys(table, by, None, _CHANGES, "history.changes")
+        keys = self.keys(table, by, None, _CHANGES, "history.changes")
         values["currency"] = table["currency"]
-        frame = self._report("monthly_changes", Rows(values, keys, table), _CHANGES, left, "postings", notes=notes)
+        frame = self.report("monthly_changes", Rows(values, keys, table), _CHANGES, left, "postings", notes=notes)
         order = (-frame["change_cents"].abs()).argsort(kind="stable")
         about = frame.attrs
         frame = frame.iloc[order].reset_index(drop=True)
@@ -511,7 +346,7 @@ class History:
             authorized_cents, released_cents, settled_cents, closing_cents (of holds), posted_cents, refunded_cents,
             net_cents (in the period; Int64), and running (boolean: the period was not over when the data end).
         """
-        facts, left, period = self._rows(self._money, "at", freq, attrs.evolve(self.scope, since=None))
+        facts, left, period = self.rows(self._money, "at", freq, attrs.evolve(self.scope, since=None))
         begun = mask(facts["held_cents"].isna())
         left += [Left("a hold that began before the source", facts.loc[begun, ["currency"]])] * bool(begun.any())
         held = facts["held_cents"].fillna(0)
@@ -522,9 +357,9 @@ class History:
             released_cents=-held.where(~is_settlement & mask(held < 0), 0),
             settled_cents=-held.where(is_settlement, 0),
         )
-        keys = self._keys(facts, (), period, _ROLL_FORWARD, "history.roll_forward")
+        keys = self.keys(facts, (), period, _ROLL_FORWARD, "history.roll_forward")
         rows = Rows(values, keys, values)
-        frame = self._report("roll_forward", rows, _ROLL_FORWARD, left, "postings", freq, every=True)
+        frame = self.report("roll_forward", rows, _ROLL_FORWARD, left, "postings", freq, every=True)
         if self.scope.since is None or frame.empty:
             return frame
         shown: pd.DataFrame = frame[self.scope.has(frame[period_name(freq)])].reset_index(drop=True)
@@ -534,7 +369,8 @@ class History:
     @property
     def _money(self) -> pd.DataFrame:
         """The facts that move money or a hold."""
-        return self.facts[~mask(self.facts["posting"].isin(POSTINGS[:2]))]
+        moved = ~mask(self.facts["posting"].isin(POSTINGS[:2]))
+        return self.facts.loc[moved]
 
     def anomalies(self) -> pd.DataFrame:
         """Return implausible transactions and events, one row each.

@@ -196,7 +196,7 @@ class BlockReader:
             problem, event, at = f"longer than {MAX_LINE:,} bytes", None, None
             if sizes[place] <= MAX_LINE:
                 problem, event, at = read_strictly(self._converter, data[starts[place] : starts[place + 1]])
-            if problem and not (is_cut and place == len(sizes) - 1):
+            if problem and not (is_cut and place == len(sizes) - 1 and sizes[place] <= MAX_LINE):
                 problems.append((first + int(place), problem))
             if event is not None and (self._kinds is None or event.kind in self._kinds):
                 events.append(event)

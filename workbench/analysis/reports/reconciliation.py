@@ -6,19 +6,17 @@ only, or a pair of different amounts; the pairs are the unexplained rest, comput
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from workbench.analysis.reports.facts import TIME, mask, whole
+from workbench.analysis.reports.view import View
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT
 from workbench.base.errors import UsageError, not_allowed, visible
 from workbench.service.rendering.text import money
-
-if TYPE_CHECKING:
-    from workbench.analysis.reports.history import History
 
 BREAKS: Mapping[str, tuple[str, str]] = {
     "missing here": ("the event was not received or not booked", "book it; look for its event in the inbox"),
@@ -43,7 +41,7 @@ _OF = "history.reconcile"
 _MAX_ROWS = 2_000_000
 
 
-def reconcile(history: "History", ledger: object, key: str, amount: str, signed_by: str) -> pd.DataFrame:
+def reconcile(history: View, ledger: object, key: str, amount: str, signed_by: str) -> pd.DataFrame:
     """Return the differences between a ledger and the postings of a history."""
     theirs, unknown = _theirs(history)
     mine, remark = _mine(history, ledger, key, amount, theirs)
@@ -64,16 +62,16 @@ def reconcile(history: "History", ledger: object, key: str, amount: str, signed_
     return history.marked(breaks, "reconciliation", notes=lines, noun="rows", statement=lines, unexplained=rest)
 
 
-def _theirs(history: "History") -> tuple[pd.DataFrame, pd.DataFrame]:
+def _theirs(history: View) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the settlements and refunds of all periods, and those of which the period is not known."""
     facts = history.facts
     moved = facts[mask((facts["posted_cents"] != 0) | (facts["refunded_cents"] != 0))]
     scope = history.scope
     if scope.currency is not None:
         moved = moved[mask(moved["currency"] == scope.currency)]
-    inside, left, _ = history._rows(moved, "at")
+    inside, left, _ = history.rows(moved, "at")
     unknown = pd.concat([part.rows for part in left if part.reason == "period not known"] or [moved.iloc[:0]])
-    table = history._transactions
+    table = history.folded
     above = mask((table["posted_cents"] > table["authorized_cents"]).fillna(True)) | mask(
         (table["refunded_cents"] > table["posted_cents"]) & (table["posted_cents"] > 0)
     )
@@ -90,7 +88,7 @@ def _theirs(history: "History") -> tuple[pd.DataFrame, pd.DataFrame]:
     return _numbered(side[~moved.index.isin(unknown.index)]), unknown
 
 
-def _mine(history: "History", ledger: object, key: str, amount: str, theirs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+def _mine(history: View, ledger: object, key: str, amount: str, theirs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Return the rows of a ledger, and a remark on its currency.
 
     Raises:
@@ -131,7 +129,7 @@ def _mine(history: "History", ledger: object, key: str, amount: str, theirs: pd.
     return _numbered(side), remark
 
 
-def _times(ledger: pd.DataFrame, tz: str) -> "pd.Series[Any]":
+def _times(ledger: pd.DataFrame, tz: str) -> Any:
     """Return the times of a ledger; those without a zone are in that of the filter."""
     if "at" not in ledger:
         return pd.Series(pd.NaT, index=ledger.index, dtype=TIME)
@@ -147,7 +145,7 @@ def _times(ledger: pd.DataFrame, tz: str) -> "pd.Series[Any]":
         times = zoned.dt.tz_convert("UTC").astype(TIME)
     if (times.isna() & given.notna() & (given.astype(TEXT).str.strip() != "")).any():
         raise UsageError("at must be a time or empty in each row", of=_OF)
-    return pd.Series(times)
+    return times
 
 
 def _numbered(side: pd.DataFrame) -> pd.DataFrame:
@@ -168,8 +166,8 @@ def _matched(mine: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd
     for side in (mine, theirs):
         rest = side[~side["matched"] & side["id"].notna()]
         sums.append(rest.groupby(_GROUP, dropna=False)["cents"].agg(["sum", "size"]))
-    both = sums[0].join(sums[1], how="inner", suffixes=("_mine", "_theirs"))
-    equal = both[(both["sum_mine"] == both["sum_theirs"])].index
+    both = sums[0].merge(sums[1], on=_GROUP, suffixes=("_mine", "_theirs"))
+    equal = both[both["sum_mine"] == both["sum_theirs"]].index
     partial = []
     for side in (mine, theirs):
         chosen = pd.MultiIndex.from_frame(side[_GROUP]).isin(equal) & ~side["matched"].to_numpy()
@@ -188,7 +186,7 @@ def _pairs(mine: pd.DataFrame, theirs: pd.DataFrame, on: list[str], how: Any = "
     return pairs
 
 
-def _timing(pairs: pd.DataFrame, history: "History") -> pd.DataFrame:
+def _timing(pairs: pd.DataFrame, history: View) -> pd.DataFrame:
     """Return the matched pairs of which one side is in another period."""
     inside = [mask(pairs[f"inside_{name}"].astype("boolean")) for name in ("mine", "theirs")]
     if history.scope.since is None:
@@ -220,7 +218,7 @@ def _rows(kind: object, keys: Any, currency: Any, *columns: Any) -> pd.DataFrame
     return frame.reset_index(drop=True)
 
 
-def _unmatched(history: "History", mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+def _unmatched(history: View, mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """Return the unmatched rows of both sides, paired by id where each side has one left."""
     rest = []
     for side in (mine, theirs):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,23 +13,21 @@ import pandas as pd
 from workbench.analysis.reports.event_logs import Events
 from workbench.analysis.reports.facts import mask
 from workbench.analysis.reports.measures import Measure, Rows, columns_of, report
+from workbench.analysis.reports.view import View
 from workbench.analysis.tables.event_frames import events_frame
 from workbench.analysis.tables.frames import to_file, to_frame
 from workbench.analysis.tables.periods import Every, every_period, period_name, steps
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import EXACT, TEXT, decimal_series, decimals, mark_report
 from workbench.base.errors import Problem, UsageError, not_allowed
-from workbench.base.schema.fields import Answer
 from workbench.base.schema.walk import build
+from workbench.base.system.files import check_name
 from workbench.client.calls.client import refuse_async
 from workbench.client.session import sandbox_of
 from workbench.service.chains.addresses import chain_of
-from workbench.service.interface.events import EVENT_KINDS, Event
+from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.transactions import Dispute
 from workbench.service.interface.vocabulary import DisputeStatus
-
-if TYPE_CHECKING:
-    from workbench.analysis.reports.history import History
 
 AGES = (0, 7, 30, 60, 90)
 """Lower bound of each age group of disputes, in days."""
@@ -48,32 +46,12 @@ SYMBOLS = {
 """Token symbols by lower-case address, on main networks."""
 _DECIMALS = ("tokens.balance", "tokens.exchange_rate", "tokens.advance_rate", "value_usd", "advance_usd")
 _TOKEN = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchange_rate", "tokens.advance_rate")
-_OTHER = (
-    {"type", "points"},
-    {"tokens.address"},
-    {"id", "resolved_at"},
-    {"status", "previous"},
-    {"body.application_status"},
-)
-"""Columns of frames that hold no card transactions."""
-
-
-def is_other(source: Any) -> bool:
-    """Return whether a source has records for other reports than those on card transactions."""
-    if isinstance(source, pd.DataFrame):
-        return any(columns <= set(source) for columns in _OTHER) and "body.spend.amount" not in source
-    if hasattr(source, "filters"):  # a read of rewards
-        return True
-    first = source[0] if isinstance(source, list | tuple) and source else source
-    if isinstance(first, Mapping) and "kind" in first and "tenant" in first:
-        return bool(first["kind"] != "transaction")
-    return isinstance(first, Answer) and not isinstance(first, Event)
 
 
 # -- applications
 
 
-def status_history(history: "History") -> pd.DataFrame:
+def status_history(history: View) -> pd.DataFrame:
     """Return one row per change of a user's application status."""
     source: Any = history.source
     if isinstance(source, pd.DataFrame) and {"status", "previous"} <= set(source):
@@ -98,7 +76,7 @@ def status_history(history: "History") -> pd.DataFrame:
     return mark_report(table.sort_values("user_id", kind="stable", ignore_index=True), "status_history", [ORDER])
 
 
-def _timed(history: "History") -> tuple[pd.DataFrame, list[str]]:
+def _timed(history: View) -> tuple[pd.DataFrame, list[str]]:
     """Return the changes of status with a time, and the notes."""
     changes = status_history(history)
     timed = changes[changes["at"].notna()]
@@ -107,7 +85,7 @@ def _timed(history: "History") -> tuple[pd.DataFrame, list[str]]:
     return timed, notes
 
 
-def time_in_status(history: "History") -> pd.DataFrame:
+def time_in_status(history: View) -> pd.DataFrame:
     """Return the time each user spent in each status."""
     timed, notes = _timed(history)
     until = timed.groupby("user_id")["at"].shift(-1)
@@ -118,7 +96,7 @@ def time_in_status(history: "History") -> pd.DataFrame:
     return mark_report(frame.reset_index(drop=True), "time_in_status", notes)
 
 
-def applications(history: "History", freq: Every) -> pd.DataFrame:
+def applications(history: View, freq: Every) -> pd.DataFrame:
     """Return the number of applications in each status at the end of each period."""
     timed, notes = _timed(history)
     scope, name = history.scope, period_name(freq)
@@ -143,7 +121,7 @@ def applications(history: "History", freq: Every) -> pd.DataFrame:
 # -- disputes
 
 
-def disputes(history: "History") -> pd.DataFrame:
+def disputes(history: View) -> pd.DataFrame:
     """Return the disputes that existed at the time of the filter, by status and age."""
     table, notes = disputes_of(history.source)
     if history.scope.at is None:
@@ -218,7 +196,7 @@ def _dispute(dispute: Any) -> Any:
 # -- deliveries
 
 
-def deliveries(history: "History") -> pd.DataFrame:
+def deliveries(history: View) -> pd.DataFrame:
     """Return delivery counts and latencies of webhooks at each endpoint of a sandbox."""
     source: Any = history.source
     sandbox = sandbox_of(source) or source
@@ -251,7 +229,7 @@ def deliveries(history: "History") -> pd.DataFrame:
 # -- contracts
 
 
-def contracts(history: "History", by: str | Collection[str] | None) -> pd.DataFrame:
+def contracts(history: View, by: str | Collection[str] | None) -> pd.DataFrame:
     """Return one row per token with its value, or the sums of groups."""
     source: Any = history.source
     if callable(getattr(source, "list_contracts", None)):
@@ -296,10 +274,11 @@ def _products(left: list[Decimal | None], right: list[Decimal | None]) -> list[D
     return [None if a is None or b is None else a * b for a, b in zip(left, right, strict=True)]
 
 
-def record_balances(history: "History", path: str | Path, symbols: Mapping[str, str] | None) -> pd.DataFrame:
+def record_balances(history: View, path: str | Path, symbols: Mapping[str, str] | None) -> pd.DataFrame:
     """Append the value of the tokens in the contracts to a Parquet file, and return all its rows."""
     if not all(isinstance(text, str) for pair in (symbols or {}).items() for text in pair):
         raise UsageError([Problem("symbols", "type", "must map addresses to symbols")], of="history.record_balances")
+    check_name(path)
     path, sandbox = Path(path), sandbox_of(history.source)
     recorded = contracts(history, None)
     now = datetime.now(UTC) if sandbox is None else sandbox.clock.now()

@@ -1,7 +1,7 @@
 """Read card transactions from any source: events, logs, records or frames, with what the source says of itself."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,12 @@ from workbench.analysis.tables.event_frames import events_frame
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT, UNKNOWN, check_in_memory
 from workbench.base.errors import UsageError, visible
+from workbench.base.schema.fields import Answer
+from workbench.base.system.files import check_name
 from workbench.client.calls.base import BaseClient
 from workbench.client.session import sandbox_of
 from workbench.sandbox.rewards import CATEGORIES, OTHER
+from workbench.service.interface.events import Event
 
 SUMMED = (
     "Made from transactions: several changes or refunds of one are summed, and lie between its first and last time."
@@ -37,6 +40,15 @@ _SPEND = {
 """Member of the spend in an event by column."""
 _TRANSACTION = frozenset({"authorized_cents", "posted_cents", "refunded_cents"})
 _CATEGORIES = {code: category.description for code, category in CATEGORIES.items()}
+
+_OTHER = (
+    {"type", "points"},
+    {"tokens.address"},
+    {"id", "resolved_at"},
+    {"status", "previous"},
+    {"body.application_status"},
+)
+"""Columns of frames that hold no card transactions."""
 
 
 @attrs.frozen
@@ -102,6 +114,18 @@ def read(source: Any) -> Reading:
     return _of_events(events_frame(inbox, PATTERN), kind, unread=unread)
 
 
+def is_other(source: Any) -> bool:
+    """Return whether a source has records for other reports than those on card transactions."""
+    if isinstance(source, pd.DataFrame):
+        return any(columns <= set(source) for columns in _OTHER) and "body.spend.amount" not in source
+    if hasattr(source, "filters"):  # a read of rewards
+        return True
+    first = source[0] if isinstance(source, list | tuple) and source else source
+    if isinstance(first, Mapping) and "kind" in first and "tenant" in first:
+        return bool(first["kind"] != "transaction")
+    return isinstance(first, Answer) and not isinstance(first, Event)
+
+
 def _are_paths(source: object) -> bool:
     is_list = isinstance(source, list | tuple) and bool(source)
     return is_list and all(isinstance(path, str | os.PathLike) for path in source)  # type: ignore[attr-defined]
@@ -114,11 +138,8 @@ def _sandbox(source: object) -> Any:
     )
 
 
-_TABLES: Mapping[str, Callable[[Path], pd.DataFrame]] = {
-    ".parquet": read_table,
-    ".csv": lambda path: pd.read_csv(path, dtype="str", keep_default_na=False, na_values=[""]),
-    ".xlsx": lambda path: pd.read_excel(path, dtype=object),
-}
+_TABLES = frozenset({".csv", ".parquet", ".xlsx"})
+_MAX_ROWS = 2_000_000
 
 
 def _opened(paths: Any) -> Any:
@@ -126,8 +147,9 @@ def _opened(paths: Any) -> Any:
     given = [paths] if isinstance(paths, str | os.PathLike) else [*paths]
     files: list[Path] = []
     for path in map(Path, given):
+        check_name(path)
         files += sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else [path]
-    tables = [_TABLES[file.suffix.lower()](file) for file in files if file.suffix.lower() in _TABLES]
+    tables = [read_table(file, max_rows=_MAX_ROWS) for file in files if file.suffix.lower() in _TABLES]
     if tables and len(tables) < len(files):
         raise UsageError("logs and tables cannot be read together", of="history")
     return pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0] if tables else read_log(files)
@@ -143,10 +165,23 @@ def _of_sandbox(sandbox: Any, kind: str) -> Reading:
         return reading
     later = ~mask(events["transaction_id"].isin(begun))
     facts = facts_of(events[~(later & mask(events["action"] == "updated"))].reset_index(drop=True))
-    moved = facts.groupby("transaction_id")[["posted_cents", "refunded_cents"]].sum()
+    refunds = _refunded(sandbox) if any(record["refunded"] for record in records) else {}
+    purchases = facts["event_id"].map(refunds).astype(TEXT).fillna(facts["transaction_id"])
+    moved = facts.groupby(purchases.to_numpy())[["posted_cents", "refunded_cents"]].sum()
     old = _of_records(records, sandbox.clock.now(), moved)
     rows = pd.concat([facts_of(old.rows), facts], ignore_index=True)
     return attrs.evolve(reading, rows=rows, notes=(*reading.notes, *old.notes))
+
+
+def _refunded(sandbox: Any) -> dict[str, str]:
+    """Return the id of the purchase of each refund that has a transaction of its own, by event."""
+    of_request = {
+        entry.request_id: entry.path.split("/")[-2]
+        for entry in sandbox.requests()
+        if entry.operation == "simulate_refund"
+    }
+    events = ((event.payload["id"], of_request.get(event.request_id)) for event in sandbox.events())
+    return {event: purchase for event, purchase in events if purchase is not None}
 
 
 def _of_frame(frame: pd.DataFrame) -> Reading:
@@ -203,6 +238,8 @@ def _typed(frame: pd.DataFrame, dtypes: Mapping[str, Any]) -> pd.DataFrame:
             columns[name] = columns[name].str.replace(r"\.0$", "", regex=True).str.zfill(4)
         if name in ("currency", "local_currency"):
             columns[name] = columns[name].str.strip().str.lower()
+        if name == "merchant_name":
+            columns[name] = columns[name].str.strip()
     columns |= {f"{OWN}{str(name).removeprefix(OWN)}": frame[name] for name in frame if name not in dtypes}
     return pd.DataFrame(columns, copy=False).reset_index(drop=True)
 

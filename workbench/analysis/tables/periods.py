@@ -113,7 +113,7 @@ def bounds(period: str | tuple[Any, Any], tz: str) -> tuple[str, datetime, datet
         raise UsageError(
             [Problem("period", "format", f"must be a period such as {example}, not {visible(str(period), 40)}")]
         )
-    return str(period), *(_start_of(day, tz) for day in (found.start_time, (found + 1).start_time))
+    return str(period), _start_of(found.start_time, tz), _start_of((found + 1).start_time, tz)
 
 
 def period_before(period: str | tuple[Any, Any], tz: str) -> datetime:

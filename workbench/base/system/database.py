@@ -13,7 +13,6 @@ import sqlite3
 import stat
 import tempfile
 import threading
-import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -26,6 +25,7 @@ from workbench.base.errors import FileBusy, UnusableFile, advise, visible
 from workbench.base.system.files import file_system, make_folder, warn_if_shared
 from workbench.base.system.interrupts import uninterrupted
 from workbench.base.system.locks import FileLock
+from workbench.base.system.seconds import monotonic
 
 _MAGIC = b"SQLite format 3\0"
 
@@ -231,7 +231,7 @@ class Database:
 
         Args:
             wait: Whether to wait for other processes.
-            asked: Time the caller began to wait, by `time.monotonic()`; default: now. If another thread has given up
+            asked: Time the caller began to wait, by `monotonic()`; default: now. If another thread has given up
                 since, the file is tried once, so that threads do not wait one after the other.
 
         Raises:
@@ -239,7 +239,7 @@ class Database:
             UnusableFile: The disk is full, or the file cannot be written.
         """
         self.after_fork()
-        asked = time.monotonic() if asked is None else asked
+        asked = monotonic() if asked is None else asked
         with uninterrupted, self.lock:
             try:
                 self._rollback_open()
@@ -260,7 +260,7 @@ class Database:
     def run(self, query: str, values: object = ()) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows; outside a transaction it is committed immediately."""
         self.after_fork()
-        asked = time.monotonic()
+        asked = monotonic()
         with self.lock:
             try:
                 return self._patiently(query, values, asked=asked).fetchall()
@@ -281,13 +281,13 @@ class Database:
 
         SQLite's own waits grow so long that they miss the gaps of a process that writes continuously.
         """
-        until = time.monotonic() + self._busy_seconds if wait and asked > self._busy_at else 0.0
+        until = monotonic() + self._busy_seconds if wait and asked > self._busy_at else 0.0
         while True:
             try:
                 return self.connection.execute(statement, values)
             except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() >= until:
-                    self._busy_at = time.monotonic() if wait else self._busy_at
+                if "locked" not in str(error) or monotonic() >= until:
+                    self._busy_at = monotonic() if wait else self._busy_at
                     raise
 
     def _named(self, error: Exception) -> Exception:

@@ -6,7 +6,6 @@ import re
 import secrets
 import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -86,17 +85,17 @@ def write_file(path: Path, write: Callable[[BinaryIO], Any] | bytes, *, private:
         OSError: It cannot be written; the previous content is unchanged.
     """
     path = path.resolve()  # a link stays one
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.{os.getpid()}-", suffix=path.suffix)
+    name = path.with_name(f".{path.name[:40]}.{os.getpid()}-{os.urandom(4).hex()}{path.suffix}")
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = os.open(name, flags, 0o600 if private else 0o666)  # less what the process's mask takes away
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(write) if isinstance(write, bytes) else write(file)
             file.flush()
-            if not private:
-                os.fchmod(file.fileno(), 0o666 & ~_umask())
             os.fsync(file.fileno())
-        Path(name).replace(path)
+        name.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
 
@@ -145,23 +144,16 @@ def write_folder(folder: Path, write: Callable[[Path], Any]) -> None:
         raise FileExistsError(f"{folder} exists")
     folder.parent.mkdir(parents=True, exist_ok=True)
     remove_temporary(folder.parent)
-    draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name[:40]}.{os.getpid()}-"))
+    draft = folder.with_name(f".{folder.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}")
+    draft.mkdir()
     try:
         write(draft)
         sync_folder(draft)
-        if os.name == "posix":
-            draft.chmod(0o777 & ~_umask())
         draft.replace(folder)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
     sync_folder(folder.parent)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 _TEMPORARY = re.compile(r"\..+\.(\d+)-\w{8}(?:\.\w+)?")

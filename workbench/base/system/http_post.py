@@ -7,13 +7,14 @@ never followed.
 
 import io
 import ipaddress
-import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import attrs
+
+from workbench.base.system.seconds import monotonic
 
 if TYPE_CHECKING:
     import socket
@@ -145,7 +146,7 @@ def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float
     import http.client  # these load TLS, which most sandboxes never need
     import ssl
 
-    until = time.monotonic() + seconds
+    until = monotonic() + seconds
     try:
         opened = _connect(target, until)
     except OSError as error:
@@ -190,7 +191,7 @@ def _left(until: float) -> float:
     Raises:
         TimeoutError: It has passed.
     """
-    left = until - time.monotonic()
+    left = until - monotonic()
     if left <= 0:
         raise TimeoutError
     return left

@@ -9,7 +9,6 @@ import os
 import socket
 import struct
 import threading
-import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from http import HTTPStatus
@@ -22,6 +21,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from workbench.base.errors import UnusableFile, UsageError, WorkbenchError, advise, visible
 from workbench.base.system.messages import BROKEN, LOOPBACK, Request, Response
+from workbench.base.system.seconds import monotonic
 
 MAX_HEAD = 16 * 1024  # bytes of the request line and all headers
 MAX_HEADERS = 100
@@ -202,12 +202,12 @@ async def _send_early(response: Response, receive: Any, send: Any) -> None:
 
 async def _send_slowly(response: Response, send: Any) -> None:
     """Send the body byte by byte on a schedule, because pauses below the event loop's resolution would be lost."""
-    began = time.monotonic()
+    began = monotonic()
     for i in range(len(response.body)):
         await send({"type": "http.response.body", "body": response.body[i : i + 1], "more_body": True})
-        ahead = began + response.seconds * (i + 1) / len(response.body) - time.monotonic()
+        ahead = began + response.seconds * (i + 1) / len(response.body) - monotonic()
         await asyncio.sleep(ahead if ahead >= _MIN_SLEEP else 0)
-    left = began + response.seconds - time.monotonic()
+    left = began + response.seconds - monotonic()
     if left > 0:
         await asyncio.sleep(left + 2 * _MIN_SLEEP)  # a sleep may end two ticks early
     await send({"type": "http.response.body", "body": b""})

@@ -2,12 +2,13 @@
 
 import os
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TextIO
 
 import attrs
+
+from workbench.base.system.seconds import monotonic
 
 BAR_WIDTH = 24
 INTERVAL = 0.2  # seconds between two updates of a line
@@ -28,7 +29,7 @@ class Progress:
     rows: int = 0  # rows read so far, where `unit` is not rows
     detail: str = ""  # such as "4 done, 1 refused"
     ended: bool = False
-    started: float = attrs.field(factory=time.monotonic)
+    started: float = attrs.field(factory=monotonic)
     on_stop: Callable[[str], object] | None = attrs.field(default=None, repr=False)
 
     def stop(self, reason: str) -> None:
@@ -40,7 +41,7 @@ class Progress:
     @property
     def seconds(self) -> float:
         """Seconds since the start."""
-        return max(time.monotonic() - self.started, 1e-9)
+        return max(monotonic() - self.started, 1e-9)
 
     @property
     def rate(self) -> float:
@@ -103,7 +104,7 @@ class ProgressLine:
 
     def __call__(self, progress: Progress) -> None:
         """Show the progress, at a limited rate."""
-        now = time.monotonic()
+        now = monotonic()
         if self._shown_at is not None and now - self._shown_at < INTERVAL and not progress.ended:
             return
         if self._shell is not None:

@@ -2,12 +2,13 @@
 
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
+
+from workbench.base.system.seconds import monotonic
 
 T = TypeVar("T")
 
@@ -98,9 +99,9 @@ class ThreadPool(Generic[T]):
         """Wait until all threads have ended, or for a time; return whether they have. A thread never started counts
         as ended.
         """
-        until = time.monotonic() + seconds
+        until = monotonic() + seconds
         while any(thread.ident is not None and not self._ended[n] for n, thread in enumerate(self._threads)):
-            left = until - time.monotonic()
+            left = until - monotonic()
             if left <= 0:
                 return False
             with suppress(Empty):

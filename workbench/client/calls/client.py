@@ -14,7 +14,7 @@ from workbench.base.schema.walk import UnknownMember, build, given
 from workbench.client.calls.base import BaseClient, Connections
 from workbench.client.calls.building import argument_problems
 from workbench.client.calls.exchange import Exchange
-from workbench.client.calls.messages import Request, Response
+from workbench.client.calls.messages import Broken, Request, Response
 from workbench.client.calls.probe import Findings, verify
 from workbench.service.interface.table import KEY_HEADER, OPERATIONS, Async, Operation, Sync
 
@@ -95,8 +95,20 @@ class _Calls(BaseClient):
         outgoing.status = answer.status
         return Response(outgoing, answer.status, answer.headers, answer.body)
 
+    def _refused_in_test(self) -> Broken | None:
+        """Return why a test of pytest must not call a real service: unless a tool answers in its place."""
+        if self._given is not None or self._url.local or not os.environ.get("PYTEST_CURRENT_TEST"):
+            return None
+        if network().is_replaced():
+            return None
+        text = (
+            f"a test of pytest would call {self._url.host}; give the client a transport, such as sandbox.transport(), "
+            "a mock, or httpx.HTTPTransport() for real calls"
+        )
+        return Broken(text, left=False, final=True)
+
     def _wire(self, outgoing: Request) -> dict[str, Any]:
-        outgoing.traced = self._given is None
+        outgoing.traced = self._given is None and not network().is_replaced()
         outgoing.key_version = self._key.version
         return {
             "base": str(self._url),
@@ -169,7 +181,7 @@ class Client(_Calls, Sync):
             if isinstance(answer, Response):
                 return answer
             transport = answer  # plays a fault of the connection
-        return network().transmit(transport, outgoing, **self._wire(outgoing))
+        return self._refused_in_test() or network().transmit(transport, outgoing, **self._wire(outgoing))
 
     def verify_assumptions(self, *, user_id: str | None = None) -> Findings:
         """Verify assumptions about the service with at most seven reads, and report which are confirmed or
@@ -214,7 +226,7 @@ class AsyncClient(_Calls, Async):
         if self._key.is_due:
             await self._renew_key(self._key.version)
         transport = self._connections.get(_running_loop())
-        return await network().atransmit(transport, outgoing, **self._wire(outgoing))
+        return self._refused_in_test() or await network().atransmit(transport, outgoing, **self._wire(outgoing))
 
     async def _renew_key(self, version: int) -> bool:
         import asyncio

@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from workbench.base.system.seconds import monotonic
+
 FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0
 LONGEST_WAIT = 60.0  # a Retry-After beyond this is reported, not waited for
 BUDGET, COST, COST_OF_TIMEOUT, EARNED = 500, 5, 10, 1
@@ -20,7 +22,7 @@ class Clock:
 
     def monotonic(self) -> float:
         """Return seconds of a monotonic clock."""
-        return time.monotonic()
+        return monotonic()
 
     def sleep(self, seconds: float) -> None:
         """Sleep for a number of seconds."""

@@ -5,13 +5,14 @@ variables, cookies and logged queries are never used.
 """
 
 import asyncio
+import os
 import re
 import ssl
-import time
 import weakref
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from types import ModuleType
 from typing import Any
 
 import attrs
@@ -19,6 +20,7 @@ import httpcore
 import httpx
 
 from workbench.base.errors import visible
+from workbench.base.system.seconds import monotonic
 from workbench.client.calls.messages import CAP, WRITTEN, Broken, Request, Response
 from workbench.client.calls.options import HttpOptions
 from workbench.client.calls.proxies import Proxy
@@ -58,7 +60,7 @@ class _Seconds(float):
         Raises:
             httpcore.ReadTimeout: No time is left.
         """
-        left = self.until - time.monotonic()
+        left = self.until - monotonic()
         if left <= 0:
             raise httpcore.ReadTimeout
         return min(left, self)
@@ -107,6 +109,22 @@ class TimelyBackend(httpcore.SyncBackend):
     ) -> httpcore.NetworkStream:
         """Open a stream."""
         return TimelyStream(super().connect_tcp(host, port, _left(timeout), *args, **how), self.opened)
+
+
+def is_replaced() -> bool:
+    """Return whether a tool of tests, such as respx, pytest-httpx or vcrpy, answers in place of the network."""
+    senders = (
+        (httpx, httpx.HTTPTransport.handle_request),
+        (httpx, httpx.AsyncHTTPTransport.handle_async_request),
+        (httpcore, httpcore.ConnectionPool.handle_request),
+        (httpcore, httpcore.AsyncConnectionPool.handle_async_request),
+    )
+    return any(not _is_of(library, send) for library, send in senders)
+
+
+def _is_of(library: ModuleType, function: Any) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is not None and str(code.co_filename).startswith(os.path.dirname(str(library.__file__)))  # noqa: PTH120
 
 
 def _close_all(opened: set[TimelyStream]) -> None:
@@ -325,7 +343,7 @@ def _wired(
     left = outgoing.deadline - clock.monotonic()
     seconds = None if left == _FOREVER else _Seconds(max(left, 0.001))
     if seconds is not None:
-        seconds.until = time.monotonic() + left
+        seconds.until = monotonic() + left
     connect = seconds if http.connect_timeout is None else max(min(left, http.connect_timeout), 0.001)
     extensions: dict[str, Any] = {"timeout": {"connect": connect, "read": seconds, "write": seconds, "pool": seconds}}
     request = httpx.Request(

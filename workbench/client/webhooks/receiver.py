@@ -1,13 +1,13 @@
 """HTTP server that receives deliveries for an inbox."""
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from workbench.base.system import http_server
 from workbench.base.system.messages import Request, Response
+from workbench.base.system.seconds import monotonic
 from workbench.client.webhooks.verify import Headers
 
 
@@ -34,7 +34,7 @@ def serve(
         refused = _refused(request, path)
         if refused is not None:
             return refusal(*refused)
-        status = await asyncio.get_running_loop().run_in_executor(writer, store, request, time.monotonic())
+        status = await asyncio.get_running_loop().run_in_executor(writer, store, request, monotonic())
         return Response(status=204) if status == 204 else http_server.bare(status, "")
 
     def store(request: Request, arrived: float) -> int:
@@ -43,7 +43,7 @@ def serve(
             return 503
         status = respond(request.headers, request.body)
         if status == 503:
-            busy_at = time.monotonic()
+            busy_at = monotonic()
         return status
 
     def refusal(status: int, reason: str) -> Response:

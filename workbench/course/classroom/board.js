@@ -42,7 +42,7 @@ function cell(result, stuck) {
   made.firstChild.setAttribute("aria-label", WORDS[kind]);
   if (result) {
     const hints = result.hints ? ` ${counted(result.hints, "hint")}${result.last_hint ? " (last)" : ""}` : "";
-    made.append(element("span", hints + (result.minutes ? ` ${Math.round(result.minutes)} min` : ""), "small"));
+    made.append(element("span", [hints, result.minutes ? ` ${Math.round(result.minutes)} min` : ""].filter(Boolean).join(","), "small"));
     made.title = `${WORDS[kind]}: ${counted(result.tries, "try", "tries")}, ${counted(result.hints, "hint")}, ${result.minutes ?? 0} minutes of work` + (result.done || !result.last_problem ? "" : `. ${result.last_problem}`);
   }
   return made;

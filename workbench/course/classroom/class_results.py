@@ -24,14 +24,7 @@ CREATE TABLE entry (
     id INTEGER PRIMARY KEY, at REAL NOT NULL, learner TEXT NOT NULL, kind TEXT NOT NULL, exercise TEXT NOT NULL,
     detail TEXT NOT NULL)
 """
-_WORDS = (
-    "amber", "apple", "aspen", "birch", "cedar", "cherry", "clover", "cobalt", "coral", "crane", "daisy", "dove",
-    "ember", "falcon", "fern", "finch", "flint", "fox", "ginger", "hazel", "heron", "indigo", "iris", "ivory",
-    "jasper", "juniper", "kiwi", "lark", "laurel", "lemon", "lilac", "linen", "lotus", "mango", "maple", "marble",
-    "mint", "moss", "oak", "olive", "onyx", "opal", "orchid", "otter", "pearl", "pepper", "pine", "plum", "poppy",
-    "quartz", "raven", "robin", "rose", "ruby", "saffron", "sage", "slate", "sparrow", "teal", "thyme", "tulip",
-    "violet", "willow", "wren",
-)  # fmt: skip
+_WORDS = tuple(Path(__file__).with_name("words.txt").read_text(encoding="ascii").split())
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
 _PARTS = re.compile(r"(\d+)")
 _JOINERS = re.compile(r"(?<=\S)[\u200c\u200d\ufe0e\ufe0f](?=\S|$)")  # inside Persian and Indic names, and emoji

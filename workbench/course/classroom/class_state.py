@@ -3,19 +3,19 @@
 import shutil
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from workbench.base.errors import UsageError, WorkbenchError, not_allowed
-from workbench.course.attempt import Attempt
+from workbench.base.system.seconds import monotonic
 from workbench.course.classroom.actions import ACTIONS, EVENTS, note_of
 from workbench.course.classroom.class_results import ExerciseResult, Learner, Results, minutes_of
 from workbench.course.classroom.exports import export
 from workbench.course.classroom.learner_sandboxes import PRODUCTION, LearnerSandboxes
+from workbench.course.desk import Act, Desk
 from workbench.course.evidence import absorb, all_records, digest
 from workbench.course.task_files import TASKS, Task, read_file
 from workbench.sandbox import Sandbox
@@ -137,69 +137,47 @@ class ClassState:
         self.results.set(f"begun:{learner}", sandboxes.begun)
         return place
 
-    def _attempt(self, learner: str, place: str, task: Task) -> Attempt:
-        prefix = PRODUCTION if task.environment == "production" else ""
-        sandbox = self._by_name[learner].sandbox(place, prefix)
-        return Attempt(task, sandbox, self.results.get(f"attempt:{learner}:{place}:{task.name}"))
+    def _desk(self, learner: str, place: str) -> Desk:
+        """Return the tasks of a learner in a place."""
+        sandboxes, key = self._by_name[learner], f"attempt:{learner}:{place}:"
+        return Desk(
+            tasks=self.tasks,
+            sandbox=lambda environment: sandboxes.sandbox(place, PRODUCTION if environment == "production" else ""),
+            load=lambda name: self.results.get(f"{key}{name}"),
+            save=lambda name, state: self.results.set(f"{key}{name}", state),
+            fetched=sandboxes.fetched(place),
+        )
 
-    @contextmanager
-    def attempt(self, learner: str, place: str, name: str) -> Iterator[Attempt]:
-        """Yield the attempt of a learner at a task, and store it afterwards."""
-        with self._by_name[learner].busy:
-            attempt = self._attempt(learner, place, self.tasks[name])
-            yield attempt
-            self.results.set(f"attempt:{learner}:{place}:{name}", attempt.state)
+    def do(self, learner: str, place: str, act: Act) -> dict[str, Any]:
+        """Carry out what a learner does with a task, and return what the learner is told.
 
-    def start(self, learner: str, place: str, name: str) -> dict[str, Any]:
-        """Begin a task, or go on with a drill, and return its facts."""
-        with self.attempt(learner, place, name) as attempt:
-            task = attempt.task
-            if not (attempt.is_begun and (task.minutes or not attempt.check(self._fetched(learner, place)))):
-                attempt.begin()
-            if task.traffic:
-                self._traffic[learner, place] = (name, time.monotonic())
-            return {"facts": attempt.facts()}
-
-    def check(self, learner: str, place: str, name: str) -> dict[str, Any]:
-        """Return what is missing in a task, and whether the learner did anything since the last check."""
+        Raises:
+            WorkbenchError: It is not possible.
+        """
+        task = self.tasks[act.task]
         try:
-            with self.attempt(learner, place, name) as attempt:
-                if not attempt.is_begun:
-                    attempt.begin_as_made()
-                missing = attempt.check(self._fetched(learner, place))
-                attempt.state["done"] = not missing
-                return {"missing": list(missing), "tried": attempt.tried}
-        except UsageError as error:
-            return {"missing": [str(error)], "tried": False}
+            with self._by_name[learner].busy:
+                told = self._desk(learner, place).do(act)
         except _UNREADABLE as error:
-            what = f"the sandbox does not hold what the task needs ({type(error).__name__}): reset it, and repeat it."
-            return {"missing": [what], "tried": True}
-
-    def _fetched(self, learner: str, place: str) -> Any:
-        return self._by_name[learner].fetched(place)
-
-    def answer(self, learner: str, place: str, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Store answers of a learner."""
-        with self.attempt(learner, place, name) as attempt:
-            if not attempt.is_begun:
-                attempt.begin_as_made()
-            attempt.answer(values)
-        return {}
-
-    def debrief(self, learner: str, place: str, name: str) -> dict[str, Any]:
-        """Return what was done since a task began, and a good answer."""
-        attempt = self._attempt(learner, place, self.tasks[name])
-        rows = attempt.debrief() if attempt.is_begun else []
-        return {"rows": rows, "good": [attempt.task.debrief, attempt.task.answer.strip()]}
+            if isinstance(error, WorkbenchError) and act.kind != "check":
+                raise
+            why = str(error) if isinstance(error, UsageError) else type(error).__name__
+            what = f"the sandbox does not hold what the task needs ({why}): reset it, and begin the task again."
+            return {**self._desk(learner, place).do(attrs.evolve(act, kind="about")), "missing": [what], "tried": True}
+        if act.kind == "start" and task.traffic:
+            self._traffic[learner, place] = (act.task, monotonic())
+        return told
 
     def play(self, learner: str, place: str) -> None:
         """Make the purchases of live traffic that are due in a place."""
         name, _ = self._traffic[learner, place]
-        with self.attempt(learner, place, name) as attempt:
+        with self._by_name[learner].busy:
+            desk = self._desk(learner, place)
+            attempt = desk.attempt(name)
             if not attempt.is_begun or attempt.state.get("done"):
                 self._traffic.pop((learner, place), None)
-            else:
-                attempt.catch_up()
+            elif attempt.catch_up():
+                desk.save(name, attempt.state)
 
     # actions of the trainer
 

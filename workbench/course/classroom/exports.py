@@ -131,6 +131,7 @@ def _certificate(name: str, row: _Row, trainer: str, written: str) -> str:
     known = [TASKS[result.exercise] for result in done if result.exercise in TASKS]
     exercises = [task.title for task in known if task.notebook]
     drills = [task.title for task in known if not task.notebook]
+    also = f" and {len(drills)} drill{'s' * (len(drills) > 1)}" if drills else ""
     items = "".join(f"<li>{escape(title)}</li>" for title in (*exercises, *(f"Drill: {title}" for title in drills)))
     signed = (
         f"<p class='signed'>{escape(visible(trainer))}<br><span class='small'>Trainer</span></p>" if trainer else ""
@@ -138,7 +139,7 @@ def _certificate(name: str, row: _Row, trainer: str, written: str) -> str:
     return (
         f"<section class='certificate'><p class='small'>Card issuing course</p><h1>Certificate</h1>"
         f"<p class='holder'>{escape(visible(name))}</p><p>has done {len(exercises)} of {len(EXERCISES)} exercises"
-        f"{f' and {len(drills)} drills' if drills else ''}, each checked by a sandbox:</p>"
+        f"{also}, each checked by a sandbox:</p>"
         f"<ul>{items}</ul><p>{written}</p>{signed}</section>"
     )
 
@@ -166,9 +167,9 @@ def sheets(links: Mapping[str, str], style: str) -> str:
         f"<section class='sheet'><h1>{escape(visible(name))}</h1>{_qr_code(link)}<p>The link has your code, "
         "which is yours alone. If your laptop has no workbench, open the link in a browser: its page shows how to "
         "install it. Join in a terminal, which then opens JupyterLab:</p>"
-        f"<pre>workbench class join {escape(link)}</pre><p>or in the first cell of any notebook:</p>"
+        f"<pre>workbench course join {escape(link)}</pre><p>or in the first cell of any notebook:</p>"
         f"<pre>import workbench as wb\nwb.course.join({escape(repr(link))})</pre>"
-        f"<p>Then run the notebooks from their first cell. <code>workbench class leave</code> ends it.</p>"
+        f"<p>Then run the notebooks from their first cell. <code>workbench course leave</code> ends it.</p>"
         f"{helps}</section>"
         for name, link in links.items()
     )

@@ -30,6 +30,7 @@ from workbench.base.schema import strict_json
 from workbench.base.system.http_server import Handler, PortTaken, serving
 from workbench.base.system.locks import FileLock
 from workbench.base.system.messages import LOOPBACK, Request, Response
+from workbench.base.system.seconds import monotonic
 from workbench.course import membership
 from workbench.course.classroom.class_results import FINGERPRINT_DIGITS, MAX_LEARNERS, Learner
 from workbench.course.classroom.class_state import DISK_FULL, ClassState
@@ -37,6 +38,7 @@ from workbench.course.classroom.exports import qr_path
 from workbench.course.classroom.learner_sandboxes import AT_ONCE, MAX_ENTRIES_A_MINUTE, LearnerSandboxes, split
 from workbench.course.classroom.setup_page import PAGE_HEADERS, SetupPage
 from workbench.course.classroom.wheel_house import SETUP
+from workbench.course.desk import KINDS, Act
 from workbench.course.task_files import Task
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.relay import RELAY_PATH
@@ -52,7 +54,8 @@ _PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "bo
 _PRINTED = ("summary", "certificates")  # forms of the results that are pages
 _STYLESHEET = '<link rel="stylesheet" href="../board.css">'
 _TICKET_SECONDS = 60
-_KINDS = frozenset({"begin", "about", "start", "check", "hint", "answer", "debrief"})
+_BEGIN = "begin"
+_STORED = ("start", "check", "hint")  # kinds of acts that change a result
 _RUN_FIRST_CELL = "Run the first cell of this notebook to go on with a new one"
 
 
@@ -190,8 +193,8 @@ class ClassServer(ClassState):
     async def _play(self, name: str, place: str) -> None:
         """Make due purchases of live traffic, at most once a second."""
         playing = self._traffic.get((name, place))
-        if playing is not None and playing[1] < time.monotonic() - 1:
-            self._traffic[name, place] = (playing[0], time.monotonic())
+        if playing is not None and playing[1] < monotonic() - 1:
+            self._traffic[name, place] = (playing[0], monotonic())
             await asyncio.to_thread(self.play, name, place)
 
     def _widen(self) -> None:
@@ -205,8 +208,8 @@ class ClassServer(ClassState):
 
     async def _late(self, code: str) -> LearnerSandboxes | None:
         """Return the sandboxes of a learner added by `class add` since; the file is read at most once a second."""
-        if self._looked_up < time.monotonic() - 1:
-            self._looked_up = time.monotonic()
+        if self._looked_up < monotonic() - 1:
+            self._looked_up = monotonic()
             await self._with_results(self._read_learners)
         return self._by_code.get(code)
 
@@ -222,47 +225,36 @@ class ClassServer(ClassState):
             return _answer(await self._with_results(self._status, name))
         if not is_json(request):
             return refused(415, NOT_JSON)
-        now = time.monotonic()
+        now = monotonic()
         if len(sandboxes.entries) == MAX_ENTRIES_A_MINUTE and sandboxes.entries[0] > now - 60:
             return refused(429, f"At most {MAX_ENTRIES_A_MINUTE} checks, hints and tasks a minute")
         sandboxes.entries.append(now)
         try:
-            entry = _Entry.read(strict_json.loads(request.body), self.tasks)
+            act = _act(strict_json.loads(request.body), self.tasks)
         except (strict_json.NotJson, KeyError, TypeError, ValueError, AttributeError):
             return refused(400, "the entry cannot be read")
-        if entry.kind == "begin":
-            return _answer({"place": await asyncio.to_thread(self.begin, name, entry.task)})
-        task = self.tasks[entry.task]
+        if act.kind == _BEGIN:
+            return _answer({"place": await asyncio.to_thread(self.begin, name, act.task)})
+        task = self.tasks[act.task]
         if task.notebook and task.notebook in await self._with_results(self._locked, name):
             return refused(403, f"The lesson {task.notebook} is locked by your trainer")
         if await self._with_results(self.results.count, name) >= MAX_ENTRIES:
             return refused(429, f"At most {MAX_ENTRIES:,} entries of a learner are kept")
         try:
-            answer, detail = await asyncio.to_thread(self._do, name, place, entry)
+            told = await asyncio.to_thread(self.do, name, place, act)
         except WorkbenchError as error:
             return refused(400, str(error))
-        if entry.kind in ("start", "check", "hint"):
-            stored = {**detail, "active": round(sandboxes.active, 1)}
-            await self._with_results(self.results.add, name, entry.kind, entry.task, **stored)
-        notes = [] if entry.kind == "about" else await self._with_results(self._new_notes, name)
-        return _answer({**answer, "about": _about(task), "notes": notes})
-
-    def _do(self, name: str, place: str, entry: "_Entry") -> tuple[dict[str, Any], dict[str, Any]]:
-        """Do what an entry asks for, and return the answer to the learner, and what is stored."""
-        task = entry.task
-        if entry.kind == "start":
-            return self.start(name, place, task), {}
-        if entry.kind == "check":
-            result = self.check(name, place, task)
-            return result, {**result, "confirmed": not result["missing"]}
-        if entry.kind == "answer":
-            return self.answer(name, place, task, entry.values), {}
-        if entry.kind == "debrief":
-            return self.debrief(name, place, task), {}
-        if entry.kind == "about":
-            return {}, {}
-        hints = self.tasks[task].all_hints
-        return {"hint": hints[entry.number - 1]}, {"number": entry.number, "last": entry.number == len(hints)}
+        if act.kind in _STORED:
+            entry = {
+                "active": round(sandboxes.active, 1),
+                "number": act.number,
+                "last": act.number == len(task.all_hints),
+            }
+            entry |= {key: told[key] for key in ("missing", "tried") if key in told}
+            entry["confirmed"] = not told.get("missing", [""])
+            await self._with_results(self.results.add, name, act.kind, act.task, **entry)
+        notes = [] if act.kind == "about" else await self._with_results(self._new_notes, name)
+        return _answer({**told, "notes": notes})
 
     def _new_notes(self, name: str) -> list[str]:
         """Return the notes that the learner has not seen."""
@@ -319,7 +311,7 @@ class ClassServer(ClassState):
         """Return a ticket for a page, because a new tab cannot send the trainer's key."""
         if page not in _PRINTED:
             return refused(400, "no such page")
-        now = time.monotonic()
+        now = monotonic()
         self._tickets = {known: ticket for known, ticket in self._tickets.items() if ticket[1] > now}
         ticket = secrets.token_urlsafe(24)
         self._tickets[ticket] = page, now + _TICKET_SECONDS
@@ -327,7 +319,7 @@ class ClassServer(ClassState):
 
     async def _printed(self, ticket: str) -> Response:
         page, until = self._tickets.pop(ticket, ("", 0.0))
-        if not page or until < time.monotonic():
+        if not page or until < monotonic():
             return refused(401, "The link was already used or has expired; open the page from the board again")
         text = await self._with_results(self.export, page, _STYLESHEET)
         return Response(status=200, headers=PAGE_HEADERS, body=text.encode())
@@ -348,34 +340,18 @@ def _only_reads(path: str) -> bool:
     return name == "drain" or (name in CONTROLS and not CONTROLS[name].changes)
 
 
-@attrs.frozen
-class _Entry:
-    """What a learner does with a task, or the place that is begun."""
-
-    kind: str
-    task: str
-    values: Mapping[str, str]
-    number: int
-
-    @classmethod
-    def read(cls, content: Mapping[str, Any], tasks: Mapping[str, Task]) -> "_Entry":
-        """Return a validated entry; an invalid one raises KeyError, TypeError or ValueError."""
-        kind, values = content["kind"], content.get("values", {})
-        name = content["place" if kind == "begin" else "exercise"]
-        places = {task.place for task in tasks.values()}
-        if kind not in _KINDS or name not in (places if kind == "begin" else tasks):
-            raise ValueError(kind)
-        if not all(isinstance(value, str) for value in values.values()):
-            raise TypeError(kind)
-        number = int(content["number"]) if kind == "hint" else 0
-        if kind == "hint" and not 1 <= number <= len(tasks[name].all_hints):
-            raise ValueError(number)
-        return cls(kind, name, dict(values), number)
-
-
-def _about(task: Task) -> dict[str, Any]:
-    described = {"title": task.title, "task": task.task, "notebook": task.notebook, "minutes": task.minutes}
-    return {**described, "hints": len(task.all_hints), "questions": task.questions}
+def _act(content: Mapping[str, Any], tasks: Mapping[str, Task]) -> Act:
+    """Return what a learner does; raise KeyError, TypeError, ValueError or AttributeError if it cannot be read."""
+    kind, values, number = content["kind"], content.get("values", {}), content.get("number", 0)
+    name = content["place" if kind == _BEGIN else "exercise"]
+    known = {task.place for task in tasks.values()} if kind == _BEGIN else tasks
+    if kind not in (*KINDS, _BEGIN) or name not in known:
+        raise ValueError(kind)
+    if not all(isinstance(value, str) for value in values.values()) or type(number) is not int:
+        raise TypeError(kind)
+    if kind == "hint" and not 1 <= number <= len(tasks[name].all_hints):
+        raise ValueError(number)
+    return Act(kind=kind, task=name, values=dict(values), number=number)
 
 
 def _answer(value: object) -> Response:

@@ -26,6 +26,7 @@ from workbench.base.remedies import Remedy
 from workbench.base.schema import masks, strict_json, walk
 from workbench.base.schema.rules import FULL
 from workbench.base.schema.walk import get_path
+from workbench.base.system.seconds import monotonic
 from workbench.client.calls.client import Client, refuse_async
 from workbench.client.calls.effects import Outcome
 from workbench.client.session import behaviors_of
@@ -192,8 +193,8 @@ class Target:
         elif until is None:
             raise WrongEnvironment("the clock of a real service cannot be moved; a `wait` step waits for an event")
         else:
-            deadline = time.monotonic() + span.total_seconds()
-            while not until() and time.monotonic() < deadline:
+            deadline = monotonic() + span.total_seconds()
+            while not until() and monotonic() < deadline:
                 time.sleep(_POLL_INTERVAL)
 
     def look(self, control: Literal["balance", "state"], record_id: str) -> Any:

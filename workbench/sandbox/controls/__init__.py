@@ -18,10 +18,9 @@ from workbench.sandbox.controls.lifecycles import LifecycleControls
 from workbench.sandbox.controls.reading import ReadingControls
 from workbench.sandbox.controls.state import StateControls
 from workbench.sandbox.controls.webhooks import WebhookControls
-from workbench.sandbox.timeline import WithTimeline
 
 
-class Controls(ReadingControls, CreationControls, LifecycleControls, StateControls, WebhookControls, WithTimeline):
+class Controls(ReadingControls, CreationControls, LifecycleControls, StateControls, WebhookControls):
     """All controls, as methods of a sandbox."""
 
     @hide_arguments

@@ -153,10 +153,14 @@ class ControlGroup:
         return seen
 
     def _record(self, kind: str, key: str) -> Record:
+        """Return a record: of any tenant for the operator, who has the full key, else of the key's tenant."""
         record: Record | None = self._engine.store.get(kind, key.lower())
-        if record is None:
+        if record is None or not self._may_act_on(record):
             raise not_found(kind.replace("_", " ").capitalize())
         return record
+
+    def _may_act_on(self, record: Record) -> bool:
+        return self._key == self._engine.full_key or bool(record["tenant"] == self._tenant_id())
 
     def _tenant_id(self, api_key: str | None = None) -> str:
         """Return the id of a key's tenant. The default is the key of the sandbox; "" if that is unknown."""

@@ -1,7 +1,6 @@
 """Write the call of a form as Python, terminal command, curl or sequence step, with private values masked."""
 
 import json
-import shlex
 from collections.abc import Callable, Mapping
 from functools import partial
 from html import escape
@@ -12,7 +11,6 @@ import attrs
 import ipywidgets
 
 from workbench.base.schema import masks
-from workbench.base.schema.readers import text_of
 from workbench.base.system.process import own_address
 from workbench.base.system.progress import ipython_shell
 from workbench.client.session import profile_of, sandbox_of
@@ -20,38 +18,25 @@ from workbench.runs.sequences import Sequence, param
 from workbench.runs.sequences.sequence import Parameter, Step
 from workbench.screens.forms.draft import Draft
 from workbench.screens.forms.widgets import button, row
-from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import PREFIX
-from workbench.service.rendering.show import curl as curl_command
-from workbench.service.rendering.show import python_arguments
-
-_LINE_LENGTH = 90
+from workbench.service.rendering import calls
 
 
 def python(draft: Draft) -> str:
     """Return the call as Python."""
-    name = f"api.{draft.operation.name}"
-    arguments = python_arguments(draft.nested(partial(_masked, draft)))
-    call = f"{name}({', '.join(arguments)})"
-    if len(call) <= _LINE_LENGTH:
-        return call
-    return f"{name}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
+    return calls.python(draft.operation, draft.nested(partial(_masked, draft)))
 
 
 def terminal(draft: Draft, api: Any = None) -> str:
     """Return the call as a command that acts on the session's service; see `note` for an embedded sandbox."""
-    arguments = ["workbench", *command_of(draft.operation)]
-    for path, leaf in draft.leaves.items():
-        if path in draft.given:
-            text = text_of(leaf.member, _masked(draft, path, draft.given[path]))
-            name, value = f"--{path.replace('_', '-')}", shlex.quote(text)
-            arguments += [f"{name}={value}"] if text.startswith("-") else [name, value]
+    values = {path: _masked(draft, path, draft.given[path]) for path in draft.leaves if path in draft.given}
+    words = [calls.command(draft.operation, values)]
     own = own_address()
     if (url := _url(api)) and (own is None or url != own.url):  # commands find the sandbox of their process themselves
-        arguments += ["--url", url]
+        words += ["--url", url]
     elif name := profile_of(api):
-        arguments += ["--profile", name] + (["--live"] if api.environment == "production" else [])
-    return " ".join(arguments)
+        words += ["--profile", name] + (["--live"] if api.environment == "production" else [])
+    return " ".join(words)
 
 
 def _url(api: object) -> str:
@@ -81,7 +66,7 @@ def curl(draft: Draft, api: Any) -> str:
     """Return the call as a curl command that reads the key from a shell variable."""
     url = _url(api)
     base_url = f"{url}{PREFIX}" if url else api.base_url
-    return curl_command(draft.operation, draft.record(), base_url=base_url, converter=api.converter)
+    return calls.curl(draft.operation, draft.record(), base_url=base_url, converter=api.converter)
 
 
 def step(draft: Draft) -> Sequence:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from workbench.base.lazy import public_names
 
 if TYPE_CHECKING:
+    from workbench.service.rendering.calls import curl as curl
     from workbench.service.rendering.design import LOOKS as LOOKS
     from workbench.service.rendering.design import Look as Look
     from workbench.service.rendering.design import look as look
     from workbench.service.rendering.design import paint as paint
     from workbench.service.rendering.design import word as word
     from workbench.service.rendering.markup import state_diagram as state_diagram
-    from workbench.service.rendering.show import curl as curl
     from workbench.service.rendering.show import describe as describe
     from workbench.service.rendering.show import html as html
     from workbench.service.rendering.show import html_table as html_table

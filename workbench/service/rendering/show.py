@@ -1,8 +1,6 @@
-"""Render records, errors and results as plain text, HTML or tables, and requests as curl commands."""
+"""Render records, errors and results as plain text, HTML or tables."""
 
-import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import date
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -12,15 +10,13 @@ import attrs
 from workbench.base import errors
 from workbench.base.errors import Problem, WorkbenchError, visible
 from workbench.base.remedies import Remedy
-from workbench.base.schema import checks, masks, strict_json, walk
+from workbench.base.schema import checks, masks, strict_json
 from workbench.base.schema.fields import OPEN, Answer
-from workbench.base.schema.rules import Full
 from workbench.base.schema.walk import Array, Member, Nested, get_path, is_record, member, members, record_of
 from workbench.service.interface.assumptions import Assumption
-from workbench.service.interface.convert import Converter
 from workbench.service.interface.events import Event
 from workbench.service.interface.people import CompanyApplication, User
-from workbench.service.interface.table import KEY_HEADER, OPERATIONS, Operation
+from workbench.service.interface.table import OPERATIONS
 from workbench.service.interface.transactions import Dispute, SimulatedTransaction
 from workbench.service.rendering import text
 from workbench.service.rendering.text import (
@@ -96,24 +92,6 @@ def html_table(rows: Sequence[Any], *, limit: int = MAX_ROWS) -> str:
     from workbench.service.rendering import markup
 
     return markup.write(describe(list(rows), rows=limit))
-
-
-def curl(
-    operation: Operation[..., Any], request: object, *, base_url: str, converter: Converter, reveal: bool = False
-) -> str:
-    """Return a request as a curl command with the key as a shell variable; private values are masked unless revealed.
-
-    An incomplete request is shown as far as it is filled in; a path parameter without a value shows its name.
-    """
-    path, body = converter.write_request(operation, request)
-    if not reveal:
-        body = masks.masked(body, of=operation.request)
-    parts = ["curl", "-X", operation.method, shlex.quote(base_url + operation.target(path, body))]
-    parts += ["-H", f'"{KEY_HEADER}: $WORKBENCH_API_KEY"']
-    if not operation.in_query and operation.method != "DELETE":  # as the client sends it, even if empty
-        data = shlex.quote(strict_json.dumps(body).decode())
-        parts += ["-H", shlex.quote("Content-Type: application/json"), "-d", data]
-    return " ".join(parts)
 
 
 def describe(x: object, *, reveal: Reveal = (), columns: Sequence[str] | None = None, rows: int = MAX_ROWS) -> Block:
@@ -425,22 +403,3 @@ def _say(
     parts = plain(error).split("\n")
     shell._showtraceback(kind, error, parts)
     return parts
-
-
-def python_arguments(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the arguments of a call as Python source: `amount=500`; nested records as dictionaries."""
-    return [f"{name}={_python(value)}" for name, value in arguments.items()]
-
-
-def _python(value: object) -> str:
-    match walk.given(value) if walk.is_record(value) else value:
-        case Full():
-            return "wb.FULL"
-        case Mapping() as members:
-            return "{" + ", ".join(f'"{name}": {_python(member)}' for name, member in members.items()) + "}"
-        case str() as text:
-            plain = text.isascii() and text.isprintable()
-            return strict_json.dumps(str(text)).decode() if plain else repr(str(text))
-        case date() as day:
-            return repr(day.isoformat())
-    return repr(value)

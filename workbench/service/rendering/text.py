@@ -39,7 +39,7 @@ def _each_line(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(map(_line, texts))
 
 
-def _lines(texts: Iterable[str]) -> tuple[str, ...]:
+def _with_breaks(texts: Iterable[str]) -> tuple[str, ...]:
     """Return texts with their line breaks, and without other control characters."""
     return tuple("\n".join(map(_line, text.split("\n"))) for text in texts)
 
@@ -73,10 +73,10 @@ class Sheet:
 
     title: str = attrs.field(converter=_line)
     status: Cell | None = None
-    words: tuple[str, ...] = attrs.field(default=(), converter=_lines)
-    code: tuple[str, ...] = attrs.field(default=(), converter=_lines)
+    words: tuple[str, ...] = attrs.field(default=(), converter=_with_breaks)
+    code: tuple[str, ...] = attrs.field(default=(), converter=_with_breaks)
     rows: tuple[Row, ...] = ()
-    notes: tuple[str, ...] = attrs.field(default=(), converter=_lines)
+    notes: tuple[str, ...] = attrs.field(default=(), converter=_with_breaks)
     state: tuple[str, str] | None = None  # kind of record and its current state, which HTML shows as a diagram
 
     @property
@@ -93,7 +93,7 @@ class Grid:
     columns: tuple[str, ...] = attrs.field(converter=_each_line)
     rows: tuple[tuple[Cell, ...], ...]
     total: int
-    notes: tuple[str, ...] = attrs.field(default=(), converter=_lines)
+    notes: tuple[str, ...] = attrs.field(default=(), converter=_with_breaks)
 
 
 Block = Cell | Sheet | Grid

@@ -1,4 +1,8 @@
-"""Pytest plugin, loaded by its entry point: sandbox fixtures and `--workbench-coverage`."""
+"""Pytest plugin, loaded by its entry point: sandbox fixtures and `--workbench-coverage`.
+
+It is a module of its own, and imports the workbench inside of what uses it: having that installed loads nothing
+into the tests of others.
+"""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,0 +1,228 @@
+"""A corpus: no recorded value is in it, it is replayed, and each difference is the sandbox's or the service's."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workbench as wb
+from tests.testing.services import Har, Traffic, in_process
+from workbench.base.errors import UnusableFile, UsageError
+from workbench.sandbox import Sandbox
+from workbench.terminal import main
+from workbench.testing import Corpus
+from workbench.testing.recorded import Reading, read_traffic
+
+BEHAVIOR = {"refund_bounds": "422", "completion_reason_case": "lower", "withdrawal_lifetime": 300}
+
+
+def recorded(behavior: Any, folder: Path, seed: int = 7) -> list[Path]:
+    """Return the files of the traffic with a sandbox of a behavior."""
+    sandbox, har = Sandbox(behavior=behavior, seed=seed), Har()
+    traffic = Traffic(sandbox, in_process(sandbox), har)
+    traffic.run()
+    return [har.write(folder / "calls.har"), traffic.webhooks(folder / "webhooks.ndjson")]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    folder = tmp_path_factory.mktemp("corpus")
+    made = Corpus(folder / "acme")
+    made.add(recorded(BEHAVIOR, folder))
+    return made
+
+
+def test_the_corpus_learns_what_the_traffic_does(corpus: Corpus) -> None:
+    learned = corpus.learn()
+
+    assert learned.behavior == BEHAVIOR
+    assert [item for item in learned.unlisted if item.kind != "delay"] == []
+
+
+def test_a_sandbox_with_the_learned_file_has_no_difference(corpus: Corpus, tmp_path: Path) -> None:
+    """And one with another behavior has, each with its call."""
+    corpus.learn().save(tmp_path / "acme.toml")
+    right, wrong = corpus.check(tmp_path / "acme.toml"), corpus.check("documented")
+
+    assert (right.ok, right.differences) == (True, ())
+    assert not wrong.ok
+    assert ("simulate_refund", "status", 422, 400, "sandbox") in {
+        (row.operation, row.path, row.recorded, row.now, row.whose) for row in wrong.differences
+    }
+
+
+def test_the_same_value_is_always_replaced_by_the_same_one(corpus: Corpus) -> None:
+    """Over files, and where the case of an address differs; the shape stays."""
+    text = "".join(path.read_text() for path in corpus.folder.glob("*.ndjson"))
+    private = json.loads((corpus.folder / ".key").read_text())
+
+    assert all(new in text for new in private["ids"])
+    assert not any(old in text for old in private["ids"].values())
+    assert ".key" in (corpus.folder / ".gitignore").read_text()
+
+
+PLANTED = [
+    "Zelmira", "Quixano", "zelmira.q@example.net", "900-12-3456", "4111111111111111", "Quagmire Street 5", "k3y-s3cr3t-0001",
+    "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045", "寿司", "1979-03-04", "203.0.113.77", "+13125550199", "Zelmira Quixano called",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("secret", PLANTED)
+def test_planted_values_are_in_no_file_and_no_report(secret: str, tmp_path: Path) -> None:
+    """In any place of the traffic, also where codes and names of members are."""
+    body = {"id": secret, "firstName": secret, secret: secret, "nested": {secret: [secret]}, "declinedReason": secret}
+    url = f"https://api.example.com/v1/issuing/users/{secret}?{secret}={secret}"
+    entries = [
+        {
+            "startedDateTime": "2026-01-01T00:00:00Z",
+            "request": {
+                "method": "PATCH", "url": url, "headers": [{"name": "authorization", "value": f"Bearer {secret}"}],
+                "postData": {"text": json.dumps({"firstName": secret, "address": {secret: secret}})},
+            },
+            "response": {"status": status, "headers": [{"name": "x-ratelimit-limit", "value": secret}],
+                         "content": {"text": json.dumps(answer)}},
+        }
+        for status, answer in ((200, body), (400, {"statusCode": 400, "error": secret, "message": secret, secret: 1}))
+    ]  # fmt: skip
+    declined = {"transactionId": "0c2a1c07-5a6f-4a77-8a9c-0c2a1c075a6f", "status": "declined", "declinedReason": secret}
+    asked = {
+        "cardId": "0c2a1c07-5a6f-4a77-8a9c-0c2a1c075a60",
+        "amount": 10,
+        "currency": "USD",
+        "merchantName": secret,
+        "merchantCategoryCode": "5411",
+    }
+    entries.append(
+        {
+            "request": {"method": "POST", "url": "https://api.example.com/v1/simulate/transactions/authorize",
+                        "headers": [], "postData": {"text": json.dumps(asked)}},
+            "response": {"status": 200, "headers": [], "content": {"text": json.dumps(declined)}},
+        }
+    )  # fmt: skip
+    (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": entries}}))
+    event = {"id": secret, "resource": "user", "action": "updated", "version": secret, "body": body}
+    (tmp_path / "w.ndjson").write_text(json.dumps(event) + "\n" + json.dumps({**event, "resource": secret}))
+    made = Corpus(tmp_path / "acme")
+    made.add([tmp_path / "a.har", tmp_path / "w.ndjson"])
+    learned, checked = wb.learn([tmp_path / "a.har", tmp_path / "w.ndjson"]), made.check()
+    shown = "".join(path.read_text() for path in made.folder.iterdir() if path.name != ".key")
+    shown += learned.to_toml() + str(learned) + str(learned.rows()) + str(checked) + str(checked.rows())
+
+    assert secret not in shown
+    assert json.dumps(secret)[1:-1] not in shown
+
+
+def test_differences_are_accepted_with_a_reason(corpus: Corpus, tmp_path: Path) -> None:
+    """One without a reason is an error, and one that excuses nothing fails."""
+    about = corpus.folder / "corpus.toml"
+    before = about.read_text()
+    entry = '[[accepted]]\noperation = "{}"\npath = "{}"\nreason = "{}"\n'
+    rows = {(row.operation, row.path) for row in corpus.check().differences}
+    try:
+        about.write_text("".join(entry.format(*row, "asked them") for row in rows))
+        assert corpus.check().ok
+        about.write_text(about.read_text() + entry.format("settle", "answer/nothing", "old"))
+        assert corpus.check().problems == ("accepted, but it differs no more: settle answer/nothing",)
+        about.write_text(entry.format("settle", "status", ""))
+        with pytest.raises(UsageError, match="needs a reason"):
+            corpus.check()
+    finally:
+        about.write_text(before)
+
+
+def test_a_change_of_the_service_is_told_apart(tmp_path: Path) -> None:
+    """The same calls, made again: what the service answers otherwise is its change, what the sandbox does is wrong."""
+    with wb.connect(seed=7) as api, wb.testing.record(api, tmp_path / "calls.har"):
+        card = api.sandbox.guide()["cards"]["active"][0]
+        made = api.simulate_authorization(
+            card_id=card, amount=500, currency="USD", merchant_name="A", merchant_category_code="5411"
+        )
+        api.simulate_reversal(transaction_id=made.transaction_id, new_amount=wb.FULL)
+    kept = Corpus(tmp_path / "acme")
+    kept.add(tmp_path / "calls.har")
+    same = kept.check(against=wb.connect(seed=7))
+    other = kept.check(against=wb.connect(seed=7, behavior={"full_reversal_status": "settled"}))
+
+    assert (same.ok, same.differences) == (True, ())
+    assert [(row.operation, row.path, row.now, row.whose) for row in other.differences] == [
+        ("simulate_reversal", "answer/status", "settled", "service")
+    ]
+
+
+def test_a_corpus_that_compares_nothing_fails(tmp_path: Path) -> None:
+    with pytest.raises(UnusableFile, match="no folder"):
+        Corpus(tmp_path / "none").check()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UnusableFile, match="holds no exchange"):
+        Corpus(tmp_path / "empty").check()
+
+
+CALL = {"method": "GET", "url": "https://api.example.com/v1/issuing/tenants/contracts", "status": 200}
+ENTRY = {"startedDateTime": "2026-01-01T00:00:00Z", "request": {"method": "GET", "url": CALL["url"], "headers": []},
+         "response": {"status": 200, "headers": [], "content": {"text": "[]", "size": 2}}}  # fmt: skip
+CURL = """* Connected to api.example.com
+> GET /v1/issuing/tenants/contracts HTTP/1.1
+> Host: api.example.com
+> api-key: k
+>
+< HTTP/1.1 200 OK
+< content-type: application/json
+<
+[]
+* Connection #0 left intact
+"""
+FORMS: dict[str, tuple[bytes, int, str]] = {
+    "no answer.har": (json.dumps({"log": {"entries": [ENTRY, {**ENTRY, "response": None}]}}).encode(), 1, "no answer"),
+    "null status.har": (json.dumps({"log": {"entries": [ENTRY, {**ENTRY, "response": {"status": None}}]}}).encode(), 1, "no answer"),
+    "status 0.har": (json.dumps({"log": {"entries": [ENTRY, {**ENTRY, "response": {"status": 0}}]}}).encode(), 1, "no answer"),
+    "other host.har": (json.dumps({"log": {"entries": [ENTRY, {**ENTRY, "request": {"method": "GET", "url": "https://a.example.org/v1/collect"}}]}}).encode(), 1, "another host"),
+    "surrogate.har": (json.dumps({"log": {"entries": [ENTRY, ENTRY]}}).replace('"[]"', '"\\ud83d"', 1).encode(), 1, "not JSON"),
+    "no body.har": (json.dumps({"log": {"entries": [{**ENTRY, "response": {"status": 200, "content": {"size": 40}}}]}}).encode(), 1, "not kept"),
+    "nginx.log": (b'{"request": "GET /v1/issuing/tenants/contracts HTTP/1.1", "status": "200"}\n', 1, ""),
+    "access.log": (b'192.0.2.1 - - [27/Nov/2026:02:00:00 +0000] "GET /v1/payment-routes HTTP/1.1" 200 2 "-" "curl"\n', 1, ""),
+    "curl.txt": (CURL.encode(), 1, ""),
+    "deliveries.csv": (b'time,headers,body\n2026-01-01T00:00:00Z,{},"{""resource"": ""card"", ""action"": ""updated"", ""body"": {}}"\n', 1, ""),
+    "cut.ndjson": (json.dumps(CALL).encode() + b'\n{"method": "GE', 1, "cut off"),
+    "other names.ndjson": (json.dumps(CALL).encode() + b'\n{"verb": "GET", "code": 200}', 1, "--name"),
+    "odd status.ndjson": (json.dumps(CALL).encode() + json.dumps({**CALL, "status": "²"}).encode().join([b"\n", b""]), 1, "no answer"),
+    "odd headers.ndjson": (json.dumps(CALL).encode() + b"\n" + json.dumps({**CALL, "response_headers": [5]}).encode(), 1, "not as expected"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
+def test_what_people_have_is_read(name: str, packed: bool, tmp_path: Path) -> None:
+    """What cannot be read is skipped, counted and said; nothing is fatal."""
+    data, count, note = FORMS[name]
+    path = tmp_path / (name + ".gz" if packed else name)
+    path.write_bytes(gzip.compress(data) if packed else data)
+    reading = Reading()
+
+    assert len(list(read_traffic([path], {}, reading))) == count
+    assert note in " ".join(reading.notes())
+    assert bool(note) == bool(reading.skipped)
+    assert len(list(read_traffic([tmp_path], {}, Reading()))) == count
+
+
+@pytest.mark.parametrize("name", ["C# runs.db", "q1?mode=rwc&z.db", "100%.db"])
+def test_a_database_is_read_by_its_name_and_makes_no_file(name: str, tmp_path: Path) -> None:
+    with wb.connect(journal=tmp_path / name) as api:
+        api.update_user(user_id=api.sandbox.guide()["users"]["approved"][0], is_active=True)
+    before = {path.name for path in tmp_path.iterdir()}
+
+    assert wb.learn(tmp_path / name).counts["exchanges"] == 1
+    assert {path.name.removesuffix("-wal").removesuffix("-shm") for path in tmp_path.iterdir()} <= before
+
+
+def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Add, learn, check: 0 where nothing differs, 5 where something does."""
+    files = list(map(str, recorded(BEHAVIOR, tmp_path)))
+    folder, learned = str(tmp_path / "acme"), str(tmp_path / "acme.toml")
+
+    assert main(["corpus", "add", *files, "--to", folder]) == 0
+    assert main(["corpus", "learn", folder, "--out", learned]) == 0
+    assert main(["corpus", "check", folder, "--behavior", learned]) == 0
+    assert main(["corpus", "check", folder]) == 5
+    assert "simulate_refund" in capsys.readouterr().out

@@ -1,0 +1,174 @@
+"""A project of others whose tests do not know the workbench gets the same results where it is installed, and loads none of it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FILES = {
+    "conftest.py": """
+import json, os, sys
+
+def pytest_sessionfinish(session):
+    names = sorted(name for name in sys.modules if name.partition(".")[0] in {"workbench", "pandas", "cattrs", "attrs"})
+    with open(f"loaded-{os.getpid()}.json", "w") as file:
+        json.dump(names, file)
+""",
+    "orders.py": '''
+"""Orders.
+
+>>> total([1, 2])
+3
+"""
+
+def total(items):
+    """
+    >>> total([])
+    0
+    """
+    return sum(items)
+''',
+    "test_orders.py": """
+import asyncio, datetime, time
+import httpx, pytest
+from freezegun import freeze_time
+import respx, time_machine
+from orders import total
+
+def test_total(): assert total([1, 2, 3]) == 6
+
+@freeze_time("2026-01-02")
+def test_frozen(): assert datetime.date.today().day == 2 and time.time() == 1767312000
+
+@time_machine.travel("2026-01-03T00:00Z", tick=False)
+def test_travel(): assert datetime.datetime.now(datetime.UTC).day == 3
+
+def test_httpx(httpx_mock):
+    httpx_mock.add_response(url="https://example.com/", text="hello")
+    assert httpx.get("https://example.com/").text == "hello"
+
+@respx.mock
+def test_respx():
+    respx.get("https://example.com/").respond(204)
+    assert httpx.get("https://example.com/").status_code == 204
+
+@pytest.mark.asyncio
+async def test_awaited():
+    await asyncio.sleep(0)
+
+async def test_awaited_without_a_mark():
+    await asyncio.sleep(0)
+
+def test_fails(): assert total([1]) == 2
+
+@pytest.fixture
+def sandbox(): return "mine"
+
+def test_own_fixture_of_the_same_name(sandbox): assert sandbox == "mine"
+""",
+}
+WAYS = {
+    "plain": ["-W", "error"],
+    "two processes": ["-n", "2"],
+    "doctests": ["--doctest-modules", "-p", "no:cacheprovider", "-W", "error"],
+    "asyncio by itself": ["-o", "asyncio_mode=auto", "-W", "error"],
+}
+
+
+def results(folder: Path, *more: str) -> tuple[list[str], list[str]]:
+    """Return the outcome of each test of the project, and which modules were loaded."""
+    command = [sys.executable, "-m", "pytest", "-rA", "-q", "--tb=no", "-p", "no:schemathesis", "-c", "/dev/null"]
+    done = subprocess.run(
+        [*command, "--rootdir", str(folder), "-o", "asyncio_default_fixture_loop_scope=function", *more, str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+        cwd=folder,
+        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
+    )
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    loaded = [name for file in folder.glob("loaded-*.json") for name in json.loads(file.read_text())]
+    for file in folder.glob("loaded-*.json"):
+        file.unlink()
+    return sorted(re.findall(r"^(?:PASSED|FAILED|ERROR|SKIPPED|XFAIL) \S+", done.stdout, re.MULTILINE)), loaded
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
+def test_the_results_are_the_same(way: str, tmp_path: Path) -> None:
+    pytest.importorskip("freezegun")
+    pytest.importorskip("pytest_httpx")
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    without, loaded_without = results(tmp_path, "-p", "no:workbench", *WAYS[way])
+    beside, loaded = results(tmp_path, *WAYS[way])
+
+    assert len(without) >= 9
+    assert without == beside
+    assert loaded == loaded_without
+    assert not any(name.startswith("workbench") for name in loaded)
+
+
+WAITS = {
+    "an event": """
+with pytest.raises(wb.errors.EventTimeout):
+    wb.Inbox(accept_unsigned=True).wait(timeout=0.2)
+""",
+    "a busy file": """
+from workbench.base.system.database import Database
+file = Database(folder + "/a.db", application=1, schema="CREATE TABLE a(b)", busy_seconds=0.2)
+holder = sqlite3.connect(folder + "/a.db", isolation_level=None)
+holder.execute("BEGIN IMMEDIATE")
+with pytest.raises(wb.errors.FileBusy), file.write():
+    pass
+holder.close()
+""",
+    "an answer": """
+from workbench.client.calls.client import Client
+with socket.create_server(("127.0.0.1", 0)) as server:
+    def drip():
+        connection, _ = server.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\\r\\n")
+            for number in range(1000):
+                connection.sendall(b"x: y\\r\\n")
+                slept.wait(0.02)
+    slept = threading.Event()
+    thread = threading.Thread(target=drip)
+    thread.start()
+    url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+    with Client(base_url=url, api_key="k" * 20, timeout=0.3, http={"retries": 0}) as client:
+        with pytest.raises(wb.errors.NoAnswer):
+            client.list_contracts()
+    slept.set()
+    thread.join()
+""",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wait", WAITS)
+@pytest.mark.parametrize("stopped", ["freezegun", "time_machine"])
+def test_waits_end_where_a_test_has_stopped_time(stopped: str, wait: str, tmp_path: Path) -> None:
+    """freezegun stops the monotonic clock too, and reads each name of a package."""
+    pytest.importorskip(stopped)
+    begin = {
+        "freezegun": "import freezegun; stopped = freezegun.freeze_time('2026-01-02')",
+        "time_machine": "import time_machine; stopped = time_machine.travel('2026-01-02T00:00Z', tick=False)",
+    }
+    body = "\n".join(f"    {line}" for line in WAITS[wait].splitlines())
+    script = (
+        "import contextlib, socket, sqlite3, sys, threading\nimport pytest\nimport workbench as wb\n"
+        f"folder = {str(tmp_path)!r}\n{begin[stopped]}\nwith stopped:\n{body}\n"
+        "assert 'pandas' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=30)
+
+    assert (done.returncode, done.stderr) == (0, "")

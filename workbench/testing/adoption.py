@@ -1,0 +1,278 @@
+"""Adopt the records that a recorded call is about into a twin, and name the states in which they may have been.
+
+A record is adopted at first sight: with what the answer or an event shows of it, and with fictitious members otherwise.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from workbench.base.schema.rules import UUID
+from workbench.base.schema.walk import snake
+from workbench.sandbox import cards, people, rewards
+from workbench.sandbox.context import Seeds
+from workbench.testing.facts import seconds_of
+from workbench.testing.recorded import Exchange
+from workbench.testing.twin import Change, Step, Twin, nothing
+
+Record = dict[str, Any]
+_NAMES = {"first_name": "A", "last_name": "B", "email": "a@b.example"}
+_LIMIT = 10**15  # cents, of a card whose limit no event shows
+_MAX_FILLERS = 1_000
+_STATES = ("active", "locked", "canceled", "notActivated")
+_DISPUTES = ("pending", "inReview", "canceled", "accepted", "rejected")
+_NOT_KEPT = {"id", "created_at", "updated_at", "application_status", "application_reason"}
+_LINKS = {"application_completion_link", "application_external_verification_link"}
+_TOKEN = {"symbol": "USDC", "decimals": 6, "balance": "0", "exchange_rate": "1", "advance_rate": "100"}
+
+
+@attrs.define
+class Clues:
+    """What the traffic shows anywhere of records that its first call does not describe."""
+
+    limits: dict[str, int] = attrs.field(factory=dict)  # of cards
+    holders: dict[str, str] = attrs.field(factory=dict)  # user of a card
+    transactions: dict[str, tuple[str, int]] = attrs.field(factory=dict)  # card and amount
+    followed: set[str] = attrs.field(factory=set)  # transactions with a settlement by a call, or with events
+
+
+def snaked(value: object) -> Any:
+    """Return a JSON value with attribute names in place of wire names."""
+    if isinstance(value, Mapping):
+        return {snake(name): snaked(item) for name, item in value.items()}
+    return [snaked(item) for item in value] if isinstance(value, list) else value
+
+
+def with_changes(kind: str, key: str, **changes: object) -> Change:
+    """Return a change of a record's members."""
+    return lambda twin: twin.store.save(kind, twin.store.get(kind, key), **changes)
+
+
+class Adoption:
+    """Adopts what one call is about.
+
+    Args:
+        twin: The twin.
+        step: The call as a step.
+        exchange: The call.
+        tenant: Its tenant.
+        clues: What the traffic shows elsewhere.
+    """
+
+    def __init__(self, twin: Twin, step: Step, exchange: Exchange, tenant: str, clues: Clues) -> None:
+        self.twin, self.step, self.x, self.tenant, self.clues = twin, step, exchange, tenant, clues
+        self.store, self.members = twin.store, exchange.members
+        self.at = int(step.at * 1000)
+        self.shown: Record = snaked(exchange.answered) if exchange.ok else {}
+
+    def states(self) -> list[Change]:
+        """Adopt the records, and return other states in which the service may have been."""
+        adopt = _BY_OPERATION.get(self.step.name)
+        if adopt is None or self.x.status in (401, 404):
+            return []
+        with self.store:
+            return adopt(self)
+
+    def id_of(self, name: str) -> str:
+        """Return an id in the request, in lower case; empty if it is none."""
+        value = self.members.get(name)
+        return value.lower() if isinstance(value, str) and UUID.fullmatch(value) else ""
+
+    def add(self, kind: str, record: Record) -> Record:
+        """Store a record, and know its id."""
+        self.twin.ids.add(record["id"])
+        return self.store.save(kind, record)
+
+    def made_up(self, label: str) -> str:
+        """Return an id of a record that the traffic does not name."""
+        return Seeds(1).uuid(label)
+
+    def user(self, key: str, **members: Any) -> Record:
+        """Return a user, adopted if it is new."""
+        known: Record | None = self.store.get("user", key)
+        made = people.new_user(key, self.tenant, self.at - 1_000, **{"status": "approved", **_NAMES, **members})
+        return known or self.add("user", made)
+
+    def card(self, key: str) -> Record:
+        """Return a card, adopted with its holder if it is new."""
+        known: Record | None = self.store.get("card", key)
+        if known is not None:
+            return known
+        holder = self.user(self.clues.holders.get(key) or self.made_up(f"holder:{key}"))
+        return self.add("card", cards.new_card(key, holder, 1, self.clues.limits.get(key, _LIMIT)))
+
+    def company(self, key: str, owners: list[Record]) -> Record:
+        """Return a company, adopted with its owners if it is new."""
+        for owner in owners:
+            self.add("owner", owner)
+        made = people.new_company(key, self.tenant, "C", owners)
+        names = ("address", "external_id", "source_key")
+        kept: Record = {name: self.shown[name] for name in names if name in self.shown}
+        return self.add("company", {**{name: made[name] for name in made if name != "address"}, **kept})
+
+    def team(self, **kind: object) -> Change:
+        """Return the change of the tenant to another kind of team."""
+        return with_changes("tenant", self.tenant, **kind)
+
+
+def _authorized(of: Adoption) -> list[Change]:
+    key = of.id_of("cardId")
+    if not key:
+        return []
+    card, amount = of.card(key), of.members.get("amount")
+    states = [with_changes("card", key, status=status) for status in _STATES if status != card["status"]]
+    if of.x.answered.get("status") == "declined" and isinstance(amount, int):
+        states.append(with_changes("card", key, available=min(amount - 1, card["available"])))
+    return states
+
+
+def _transacted(of: Adoption) -> list[Change]:
+    key = of.id_of("transactionId")
+    if not key:
+        return []
+    record = of.store.get("transaction", key)
+    if record is None:
+        sent = of.members.get("amount") or of.members.get("newAmount")
+        guess = sent if isinstance(sent, int) else 1_000
+        card_id, amount = of.clues.transactions.get(key) or (of.made_up(f"card:{key}"), guess)
+        card = of.card(card_id)
+        held = {"status": "authorized", "authorized": amount, "held": amount}
+        merchant = {"merchant_name": "M", "merchant_category_code": "5411"}
+        record = of.add("transaction", cards.new_transaction(key, card, at=of.at, **held, **merchant))
+        of.store.save("card", card, available=card["available"] - amount, held=card["held"] + amount)
+    is_open = record["status"] == "authorized" and of.step.name != "settle" and key not in of.clues.followed
+    return [settlement(of.tenant, key)] if is_open else []
+
+
+def settlement(tenant: str, key: str, amount: int | None = None) -> Change:
+    """Return the settlement of a transaction, of all that is held by default."""
+
+    def settle(twin: Twin) -> None:
+        held = twin.store.get("transaction", key)["held"]
+        request = nothing(transaction_id=key, amount=held if amount is None else amount)
+        twin.environment.settings["settle_bounds"] = "posted"  # type: ignore[index] # what happened was accepted
+        twin.control(tenant, cards.settle, request)
+
+    return settle
+
+
+def _updated_user(of: Adoption) -> list[Change]:
+    key = of.id_of("userId")
+    status, reason = of.shown.get("application_status"), of.shown.get("application_reason") or ""
+    if key and of.store.get("user", key) is None:
+        kept = {name: value for name, value in of.shown.items() if name not in _NOT_KEPT | _LINKS}
+        of.user(key, **kept, status=status or "approved", reason=reason)
+        return []
+    return [*_taken(of), *([with_changes("user", key, status=status, reason=reason)] if key and status else [])]
+
+
+def _applied(of: Adoption) -> list[Change]:
+    if key := of.id_of("id"):
+        of.user(key, status="notStarted" if of.x.ok else "approved")
+    return [*_taken(of), of.team(team="company"), of.team(management="provider")]
+
+
+def _taken(of: Adoption) -> list[Change]:
+    """Return the state in which another user has the external id."""
+    key = f"{of.tenant}:{of.members.get('externalId')}"
+    is_known = "externalId" not in of.members or of.store.get("external_id", key) is not None
+    return [] if is_known else [lambda twin: twin.store.put("external_id", key, "another")]
+
+
+def _updated_owner(of: Adoption) -> list[Change]:
+    company, updated = of.id_of("companyId"), of.id_of("uboId")
+    if company and updated and of.store.get("owner", updated) is None:
+        owners = []
+        for shown in of.shown.get("ultimate_beneficial_owners") or [{"id": updated}]:
+            is_other = shown["id"] != updated
+            status = shown.get("application_status") if is_other else None
+            owner = people.new_owner(shown["id"], of.tenant, company, status or "approved", **_NAMES)
+            reason = shown.get("application_reason") if is_other else None
+            owners.append(owner if reason is None else {**owner, "reason": reason})
+        of.company(company, owners)
+    return []
+
+
+def _disputed(of: Adoption) -> list[Change]:
+    key = of.id_of("disputeId")
+    if not key:
+        return []
+    if of.store.get("dispute", key) is None:
+        text, sent = of.shown.get("text_evidence"), of.members.get("textEvidence")
+        before = len(text or "") - (len(sent) + 1 if isinstance(sent, str) else 0)
+        members = {"tenant": of.tenant, "created_at": of.at, "status": "pending", "resolved_at": None}
+        transaction = of.shown.get("transaction_id") or of.made_up(f"disputed:{key}")
+        of.twin.ids.add(transaction)
+        evidence = "x" * before if before > 0 else None
+        of.add("dispute", {"id": key, "transaction": transaction, "text_evidence": evidence, **members})
+    now = of.store.get("dispute", key)["status"]
+    if now not in ("pending", "inReview"):
+        return []
+    resolved = {status: None if status == "inReview" else of.at for status in _DISPUTES if status != now}
+    return [with_changes("dispute", key, status=status, resolved_at=at) for status, at in resolved.items()]
+
+
+def _account(of: Adoption) -> list[Change]:
+    if key := of.id_of("userId"):
+        of.user(key)
+    if (key := of.id_of("companyId")) and of.store.get("company", key) is None:
+        of.company(key, [people.new_owner(of.made_up(f"owner:{key}"), of.tenant, key, "approved", **_NAMES)])
+    return [of.team(team="company")]
+
+
+def _contracts(of: Adoption) -> list[Change]:
+    listed = of.x.answer if of.x.ok and isinstance(of.x.answer, list) else []
+    ids = []
+    for raw in listed:
+        contract = {"nonce": 0, **snaked(raw), "tenant": of.tenant}
+        contract["tokens"] = [{**_TOKEN, **token} for token in contract["tokens"]]
+        ids.append(of.add("contract", contract)["id"])
+    if listed:
+        of.store.put("contracts_of", of.tenant, ids)
+    return []
+
+
+def _rewards(of: Adoption) -> list[Change]:
+    """Adopt the listed rows of a user, with fictitious ones for those that an offset skips."""
+    key, items = of.id_of("userId"), of.shown.get("items") or []
+    if key:
+        of.user(key)
+    times = [at for item in items if (at := seconds_of(item.get("created_at"))) is not None]
+    if not key or not times or len(times) < len(items):
+        return []
+    kind = rewards.kept_in(key)
+    known = [row for _, row in of.store.items(kind) if row.get("adopted")]
+    rows = {}
+    newest_first = times[0] >= times[-1]
+    for item in items:
+        row = {name: value for name, value in item.items() if name not in ("reason", "created_at")}
+        ends = {name: row.pop(f"{name}_at", None) for name in ("posted", "minted")}
+        row |= {name: int((seconds_of(at) or 0) * 1000) for name, at in ends.items() if at is not None}
+        rows[row["id"]] = {**row, "adopted": True, "at": int((seconds_of(item["created_at"]) or 0) * 1000)}
+    known = known[:: -1 if newest_first else 1]
+    rows = {row["id"]: row for row in known} | rows
+    ordered = sorted(rows.values(), key=lambda row: row["at"], reverse=newest_first)
+    offset = str(of.members.get("offset") or "0")
+    skipped = int(offset) if offset.isdecimal() and len(offset) < 6 else 0
+    missing = skipped - [row["id"] for row in ordered].index(items[0]["id"])
+    filler = {"type": "earned", "adopted": True, "points": 0, "at": ordered[0]["at"]}
+    fillers = [{"id": f"filler {offset} {number}", **filler} for number in range(min(missing, _MAX_FILLERS))]
+    oldest_first = [*fillers, *ordered][:: -1 if newest_first else 1]
+    of.store.fill(kind, {row["id"]: row for row in oldest_first})
+    return []
+
+
+_BY_OPERATION: Mapping[str, Callable[[Adoption], list[Change]]] = {
+    "simulate_authorization": _authorized,
+    "simulate_reversal": _transacted,
+    "simulate_refund": _transacted,
+    "settle": _transacted,
+    "update_user": _updated_user,
+    "create_user_application": _applied,
+    "update_ubo": _updated_owner,
+    "update_dispute": _disputed,
+    "create_payment_account": _account,
+    "list_contracts": _contracts,
+    "list_rewards_activity": _rewards,
+}

@@ -1,0 +1,317 @@
+"""A corpus: recorded traffic with replaced values, in a folder that people can read and keep in git.
+
+It is replayed on a sandbox, and its calls can be made again: what differs on the sandbox alone is the sandbox's, what
+differs on the service is a change of the service.
+"""
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import attrs
+import orjson
+
+from workbench.base.arguments import hide_arguments_of_methods
+from workbench.base.errors import (
+    ApiError,
+    InvalidRequest,
+    UnusableFile,
+    UsageError,
+    WorkbenchError,
+    visible,
+)
+from workbench.base.schema.rules import UUID
+from workbench.base.system import toml
+from workbench.base.system.files import write_file
+from workbench.sandbox.behavior import Behavior, read_behavior
+from workbench.service.interface.assumptions import settings
+from workbench.service.interface.table import OPERATIONS
+from workbench.service.rendering.markup import Shown
+from workbench.service.rendering.text import Cell, Grid
+from workbench.testing.facts import ABSENT, Reader, differing
+from workbench.testing.following import ODD, Sample
+from workbench.testing.learning import Learned, Replay, check_names, given_paths, learn
+from workbench.testing.proposals import shown_path
+from workbench.testing.recorded import Exchange, Reading, read_traffic
+from workbench.testing.shapes import Shapes
+
+_KEY, _ABOUT = ".key", "corpus.toml"
+_OLD = 90 * 86_400  # seconds after which a corpus is said to be old
+_SHOWN = 50
+_HEAD = """# A corpus of recorded traffic. Its values are replaced by others of the same shape; the key is in .key,
+# which git ignores. A difference that is accepted needs a reason, as:
+#
+# [[accepted]]
+# operation = "simulate_refund"
+# path = "error/error"
+# reason = "asked the provider on 2 March: it will be as documented"
+"""
+
+
+@attrs.frozen(kw_only=True)
+class Difference:
+    """A fact in which a replayed call differs from the recorded one."""
+
+    operation: str
+    path: str  # such as "status", "answer/status" or "event 0/body/spend/status"
+    recorded: Any
+    now: Any
+    whose: str  # "sandbox": it is wrong, or "service": it has changed
+    place: str  # file of the corpus and line
+    accepted: str = ""  # the reason
+
+
+class Checked(Shown):
+    """Result of a check: the differences, what was compared, and what was not."""
+
+    row_type = Difference
+
+    def __init__(self, differences: Iterable[Difference], compared: int, problems: Iterable[str], notes: Iterable[str]):
+        self.differences = tuple(differences)
+        self.compared = compared  # calls and events
+        self.problems = tuple(problems)  # such as a reason that excuses nothing
+        self.notes = tuple(notes)  # what was not compared, and why
+
+    @property
+    def ok(self) -> bool:
+        """Whether something was compared, every difference is accepted, and every reason is needed."""
+        return bool(self.compared) and not self.problems and all(row.accepted for row in self.differences)
+
+    def rows(self) -> list[Difference]:
+        """Return the differences, in order of the calls."""
+        return list(self.differences)
+
+    def sheet(self) -> Grid:
+        """Return the differences as a sheet."""
+        columns = ("operation", "path", "recorded", "now", "whose", "place", "accepted")
+        rows = tuple(
+            tuple(Cell((visible(str(getattr(row, name)), 44),)) for name in columns)
+            for row in self.differences[:_SHOWN]
+        )
+        open_ = sum(not row.accepted for row in self.differences)
+        title = f"compared {self.compared:,}: {open_:,} differences, {len(self.differences) - open_:,} accepted"
+        total = len(self.differences)
+        return Grid(title=title, columns=columns, rows=rows, total=total, notes=(*self.problems, *self.notes))
+
+
+@hide_arguments_of_methods
+class Corpus:
+    """Recorded traffic in a folder.
+
+    Args:
+        folder: The folder; `add` makes it.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+
+    def add(
+        self,
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        *,
+        names: Mapping[str, str] | None = None,
+    ) -> Reading:
+        """Add traffic, with every value replaced by one of the same shape; return what was read and what was skipped.
+
+        Args:
+            paths: Files and folders, as for `learn`.
+            names: Names of the members of a log, as for `learn`.
+
+        Raises:
+            UnusableFile: A file cannot be read, or contains no traffic.
+        """
+        check_names(names or {}, "Corpus.add")
+        reading, shapes = Reading(), self._shapes()
+        for given in map(Path, given_paths(paths, "Corpus.add")):
+            target = self.folder / f"{given.name}.ndjson"
+
+            def write(file: Any, given: Path = given) -> None:
+                for item in read_traffic([given], names or {}, reading):
+                    try:
+                        file.write(shapes.line(item))
+                    except ODD as error:
+                        reading.skip(f"not as expected ({type(error).__name__})", visible(item.place, 120))
+
+            write_file(target, write, private=False)
+        ids = {new: old for old, new in shapes.ids.items()}
+        write_file(self.folder / _KEY, orjson.dumps({**self._private(), "ids": {**self._ids(), **ids}}))
+        return reading
+
+    def _shapes(self) -> Shapes:
+        """Return what replaces values, with the key of this folder; a new folder gets one."""
+        if not self._private():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_file(self.folder / _KEY, orjson.dumps({"key": os.urandom(32).hex(), "ids": {}}))
+            write_file(self.folder / ".gitignore", f"{_KEY}\n".encode(), private=False)
+        if not (self.folder / _ABOUT).exists():
+            write_file(self.folder / _ABOUT, _HEAD.encode(), private=False)
+        return Shapes(bytes.fromhex(self._private()["key"]))
+
+    def _private(self) -> dict[str, Any]:
+        try:
+            kept: dict[str, Any] = orjson.loads((self.folder / _KEY).read_bytes())
+            bytes.fromhex(kept["key"])
+        except (OSError, *ODD):
+            return {}
+        return kept
+
+    def _ids(self) -> dict[str, str]:
+        """Return the original ids by the replaced ones; empty where the private file is not there."""
+        ids: dict[str, str] = self._private().get("ids", {})
+        return ids
+
+    def learn(self, *, against: Behavior | None = None) -> Learned:
+        """Return the behavior under which this corpus has no difference; see `learn`."""
+        return learn(self.folder, against=against)
+
+    def check(self, behavior: Behavior | None = None, *, against: Any = None) -> Checked:
+        """Replay the corpus on a sandbox, and say in which facts it differs.
+
+        Args:
+            behavior: Behavior of the sandbox: "documented" (default), "observed", or a behavior file.
+            against: A session or client of the service. Its reads are made again, in a sandbox environment its other
+                calls as well, and what differs from the recorded answers is a change of the service.
+
+        Raises:
+            UnusableFile: The folder has no corpus.
+        """
+        if not self.folder.is_dir():
+            raise UnusableFile(f"{visible(self.folder.name, 100)}: is no folder; Corpus.add makes it")
+        reading, sample = Reading(), Sample()
+        for item in read_traffic([self.folder], {}, reading):
+            sample.add(item)
+        differences = list(self._on_sandbox(sample, behavior))
+        notes = reading.notes()
+        if against is not None:
+            again = _Again(against, self._ids())
+            for x in sample.calls:
+                differences += again.make(x)
+            notes += [f"could not be made again: {count:,} calls, {why}" for why, count in again.left.items()]
+        if sample.left:
+            notes.append(f"{sample.left:,} calls are like others of their kind, and were not replayed")
+        if reading.newest and time.time() - reading.newest > _OLD:
+            notes.append(f"the newest call is {int((time.time() - reading.newest) // 86_400):,} days old; record again")
+        accepted = self._accepted()
+        rows = []
+        for row in differences:
+            reason = accepted.get((row.operation, row.path), [""])
+            reason[1:] = ["used"]
+            rows.append(attrs.evolve(row, accepted=reason[0]))
+        unused = [f"accepted, but it differs no more: {' '.join(at)}" for at, row in accepted.items() if not row[1:]]
+        return Checked(rows, len(sample.calls) + len(sample.events), unused, notes)
+
+    def _on_sandbox(self, sample: Sample, behavior: Behavior | None) -> Iterator[Difference]:
+        name, changed = read_behavior(behavior)
+        replay = Replay(sample, {**settings(name or "documented"), **changed}, search=False)
+        replay.run()
+        for step, paths, attempt in replay.differences:
+            for path in ["status"] if "status" in paths else paths:
+                now = attempt.shown.get(path, ABSENT)
+                yield Difference(
+                    operation=step.name or "event",
+                    path=shown_path(step, path),
+                    recorded=attempt.recorded.get(path, ABSENT),
+                    now=now,
+                    whose="sandbox",
+                    place=step.place,
+                )
+
+    def _accepted(self) -> dict[tuple[str, str], list[str]]:
+        """Return the reasons of accepted differences, by operation and path.
+
+        Raises:
+            UsageError: An entry lacks one of its three members.
+        """
+        try:
+            entries = toml.load(self.folder / _ABOUT).get("accepted", [])
+            reasons = {(row["operation"], row["path"]): [str(row["reason"])] for row in entries}
+        except FileNotFoundError:
+            return {}
+        except (OSError, *ODD) as error:
+            raise UsageError(f"{_ABOUT}: {type(error).__name__}; expected operation, path and reason") from None
+        if not all(row[0].strip() for row in reasons.values()):
+            raise UsageError(f"{_ABOUT}: an accepted difference needs a reason")
+        return reasons
+
+
+class _Again:
+    """Makes recorded calls again on a service."""
+
+    def __init__(self, api: Any, ids: Mapping[str, str]) -> None:
+        self._api, self._new = api, dict(ids)  # ids of the service by those of the corpus
+        self._has_effects = getattr(api, "environment", "") == "sandbox"
+        self.left: dict[str, int] = {}
+
+    def make(self, x: Exchange) -> list[Difference]:
+        """Make a call again, and return the facts in which the answer differs."""
+        why = self._reason(x)
+        if not why:
+            try:
+                answer = self._sent(x)
+            except WorkbenchError as error:
+                why = f"the client does not send them ({type(error).__name__})"
+            else:
+                if answer.status == 404 and x.status != 404:
+                    why = "their records are not there any more"
+        if why:
+            self.left[why] = self.left.get(why, 0) + 1
+            return []
+        body = answer.body.decode("utf-8", "replace")
+        old, new = (UUID.findall(text) for text in (x.received.decode("utf-8", "replace"), body))
+        if len(old) == len(new):
+            self._new |= dict(zip(old, new, strict=True))
+        for known, current in self._new.items():
+            body = body.replace(current, known)
+        ids = {key.lower() for key in self._new}
+        recorded, now = (
+            {"status": status, **Reader(0.0, ids).read("answer" if status < 400 else "error", _json(text))}
+            for status, text in ((x.status, x.received), (answer.status, body.encode()))
+        )
+        return [
+            Difference(
+                operation=x.name,
+                path=path,
+                recorded=recorded.get(path, ABSENT),
+                now=now.get(path, ABSENT),
+                whose="service",
+                place=x.place,
+            )
+            for path in (["status"] if recorded["status"] != now["status"] else sorted(differing(recorded, now)))
+        ]
+
+    def _reason(self, x: Exchange) -> str:
+        """Return why a call cannot be made again, empty if it can."""
+        if x.name not in OPERATIONS:
+            return "not an operation of the document"
+        if x.operation.effect and not self._has_effects:
+            return "they have an effect, and this is not a sandbox environment"
+        if x.sent_headers.get("content-type", "application/json").partition(";")[0] != "application/json":
+            return "they have another content type"
+        if x.status in (401, 403, 429):
+            return "they were refused for their key or rate"
+        return ""
+
+    def _sent(self, x: Exchange) -> Any:
+        raw = self._renamed(orjson.dumps(x.members))
+        with self._api.responses() as answers, suppress(ApiError):
+            self._api.send(self._api.from_wire(x.name, raw))
+        asked = answers[-1].request
+        if not x.operation.in_query and _json(asked.body or b"") != _json(self._renamed(orjson.dumps(x.body)).encode()):
+            raise InvalidRequest("the client does not send such a request", of="check")
+        return answers[-1]
+
+    def _renamed(self, raw: bytes) -> str:
+        text = raw.decode()
+        for known, current in self._new.items():
+            text = text.replace(known, current)
+        return text
+
+
+def _json(text: bytes) -> Any:
+    try:
+        return orjson.loads(text) if text else None
+    except orjson.JSONDecodeError:
+        return "text"

@@ -1,0 +1,148 @@
+"""Facts of an answer or event by path, comparable between a service and a sandbox with other ids, times and names.
+
+Words of a list, numbers and known ids stay; of other text only its kind stays. So facts, and what is learned from them,
+contain no private value.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+
+from workbench.base.schema import walk
+from workbench.base.schema.rules import UUID
+from workbench.sandbox.extensions import LATER, ROWS
+from workbench.service.chains.addresses import family_of_address
+from workbench.service.interface.assumptions import BEHAVIORS
+from workbench.service.interface.events import EVENT_KINDS, Event
+from workbench.service.interface.table import ERRORS, OPERATIONS
+
+Facts = dict[str, Any]
+ABSENT = "(not there)"
+"""Fact of a path that one side does not have."""
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
+"""Names of members that may be shown."""
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}\b")
+_DAY = 86_400
+_BYTES = 16  # numbers in a list from which on it is taken for bytes
+_MEASURED = frozenset({"textEvidence"})
+"""Texts whose length counts."""
+_PADDED = frozenset({"merchantCity"})
+"""Texts of which the blanks at the end count."""
+
+
+@cache
+def words() -> frozenset[str]:
+    """Return the words that may be shown: of enums, settings, documented errors and HTTP statuses, in lower case."""
+    texts: set[str] = {LATER, "", *ERRORS.values(), *(status.phrase for status in HTTPStatus), "usd", "individual"}
+    for top in (*(row.answer for row in OPERATIONS.values()), *(row.request for row in OPERATIONS.values())):
+        for record in walk.records(top):
+            for member in walk.members(record):
+                if isinstance(member.kind, walk.Choice):
+                    texts.update(map(str, member.kind.of))
+    for kind in EVENT_KINDS.values():
+        texts.update(kind.name.split("."))
+        texts.update(word for of in kind.words.values() for word in of)
+    for row in BEHAVIORS.values():
+        if row.settable:
+            texts.update(_texts((row.documented, row.observed, row.others)))
+    return frozenset({text.lower() for text in texts} | {text.lower().replace("_", " ") for text in texts})
+
+
+def _texts(value: object) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+        yield from value.split(", ")
+    elif isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(item)
+
+
+def is_word(text: object) -> bool:
+    """Return whether a text consists of words of a list."""
+    return isinstance(text, str) and all(part.lower() in words() for part in re.split(", ?", text))
+
+
+@cache
+def declared() -> frozenset[str]:
+    """Return the names of all members of the interface."""
+    tops: list[Any] = [Event, *(kind.body for kind in EVENT_KINDS.values())]
+    tops += [of for row in (*OPERATIONS.values(), *ROWS.values()) for of in (row.request, row.answer)]
+    names = {member.wire for top in tops for record in walk.records(top) for member in walk.members(record)}
+    return frozenset(names | {"statusCode", "error", "message", "resource", "action", "body", "id"})
+
+
+class Reader:
+    """Reads facts relative to the time of a call.
+
+    Args:
+        at: Seconds since 1970.
+        ids: Known ids, in lower case.
+        earlier: Signatures of earlier answers.
+    """
+
+    def __init__(self, at: float, ids: Collection[str], earlier: Collection[str] = ()) -> None:
+        self._at, self._ids, self._earlier = at, ids, earlier
+
+    def read(self, path: str, value: object) -> Facts:
+        """Return the facts of a JSON value."""
+        facts: Facts = {}
+        self._add(facts, path, value)
+        return facts
+
+    def _add(self, facts: Facts, path: str, value: object) -> None:
+        if isinstance(value, Mapping):
+            facts[path] = "object"
+            for name, item in value.items():
+                self._add(facts, f"{path}/{name}", item)
+        elif isinstance(value, list):
+            is_bytes = len(value) >= _BYTES and all(type(item) is int for item in value)
+            facts[path] = "bytes" if is_bytes else f"list of {len(value)}"
+            for number, item in enumerate(() if is_bytes else value):
+                self._add(facts, f"{path}/{number}", item)
+        else:
+            facts[path] = self._text(path, value) if isinstance(value, str) else value
+
+    def _text(self, path: str, text: str) -> Any:
+        name = path.rpartition("/")[2]
+        if path.endswith("signature/data"):
+            return "as before" if text in self._earlier else "new"
+        if name == "message":
+            return sorted({address.lower() for address in _ADDRESS.findall(text)})
+        if UUID.fullmatch(text):
+            return text.lower() if text.lower() in self._ids else "id"
+        if name in _MEASURED:
+            return len(text)
+        if name in _PADDED:
+            return len(text) - len(text.rstrip())
+        near = name == "expiresAt" or "/parameters/" in path
+        seconds = seconds_of(text) if near or not text.isdigit() else None
+        if seconds is not None:
+            return round(seconds - self._at) if near and abs(seconds - self._at) < _DAY else "time"
+        if "/parameters/" in path and (text.isdigit() or _is_address(text)):
+            return text.lower()
+        return text if is_word(text) else "text"
+
+
+def _is_address(text: str) -> bool:
+    return len(text) < 66 and family_of_address(text) is not None
+
+
+def seconds_of(text: object) -> float | None:
+    """Return a time on the wire as seconds since 1970; None if it is none."""
+    if not isinstance(text, str):
+        return None
+    if len(text) == 10 and text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        return datetime.fromisoformat(text).timestamp() if _MOMENT.fullmatch(text) else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def differing(a: Facts, b: Facts) -> set[str]:
+    """Return the paths at which facts differ."""
+    return {path for path in a.keys() | b.keys() if a.get(path, ABSENT) != b.get(path, ABSENT)}

@@ -1,0 +1,379 @@
+"""Follow recorded traffic with a twin: calls as steps, events assigned to the calls that caused them, and the rest as
+changes from outside.
+"""
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+from urllib.parse import urlencode
+
+import attrs
+import orjson
+
+from workbench.base.schema.rules import FULL
+from workbench.base.system.messages import Request
+from workbench.sandbox import cards
+from workbench.sandbox.context import RequestContext
+from workbench.sandbox.extensions import LATER
+from workbench.service.interface.table import PREFIX
+from workbench.service.interface.vocabulary import DeclineReason
+from workbench.testing.adoption import Adoption, Clues, settlement, snaked
+from workbench.testing.facts import seconds_of
+from workbench.testing.recorded import Delivery, Exchange, Item
+from workbench.testing.twin import Change, Run, Step, Twin, nothing
+
+MAX_KEPT = 20_000  # calls, and events, that are replayed
+_MAX_ALIKE = 300  # calls of one kind
+_NEW = {
+    "simulate_authorization": "transaction",
+    "create_user_application": "user",
+    "create_payment_account": "payment_account",
+}
+_TICK = 0.5  # seconds by which clocks may differ
+ODD = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+"""Errors of Python where a stranger's answer has another form than adoption expects."""
+
+
+def resource_of(x: Exchange) -> str:
+    """Return the id of the record whose events a call causes, empty without one."""
+    path = x.path_members
+    asked = path.get("transactionId") or path.get("uboId") or path.get("userId") or ""
+    made = {"simulate_authorization": "transactionId", "create_user_application": "id"}.get(x.name)
+    return str(x.answered.get(made) or "").lower() if made else asked.lower()
+
+
+@attrs.define
+class Sample:
+    """The traffic that is replayed, in bounded memory: a number of calls of each kind, and the calls of their records.
+
+    Events of retries are counted apart.
+    """
+
+    calls: list[Exchange] = attrs.field(factory=list)
+    events: list[Delivery] = attrs.field(factory=list)
+    attempts: dict[bytes, list[tuple[float, str]]] = attrs.field(factory=dict)  # times and ids of an event's deliveries
+    left: int = 0  # calls that are not replayed
+    _alike: Counter[tuple[object, ...]] = attrs.field(factory=Counter)
+    _kept: set[str] = attrs.field(factory=set)
+
+    def add(self, item: Item) -> None:
+        """Add a call or event, unless enough are alike."""
+        if isinstance(item, Exchange):
+            resource = resource_of(item)
+            kind = (item.name, item.status, *sorted(item.members)[:40], *sorted(map(str, item.answered))[:40])
+            self._alike[kind] += 1
+            if len(self.calls) < MAX_KEPT and (self._alike[kind] <= _MAX_ALIKE or resource in self._kept):
+                self.calls.append(item)
+                self._kept.add(resource)
+            else:
+                self.left += 1
+            return
+        if LATER in (item.body.get("status"), item.body.get("applicationStatus"), item.spend.get("status")):
+            self.events.append(item)  # two states may look alike
+            return
+        times = self.attempts.setdefault(item.content, [])
+        if len(self.attempts) > MAX_KEPT:
+            del self.attempts[next(iter(self.attempts))]
+        times.append((item.at or 0.0, str(item.event.get("id"))))
+        if len(times) == 1 and len(self.events) < MAX_KEPT:
+            self.events.append(item)
+
+
+class Following:
+    """One pass of a twin over a sample.
+
+    Args:
+        sample: The traffic.
+        settings: The value of each behavior.
+    """
+
+    def __init__(self, sample: Sample, settings: Mapping[str, Any]) -> None:
+        self.twin = Twin(settings)
+        self.clues = Clues()
+        self.delays: dict[str, list[float]] = {}  # seconds to a review and to a settlement without a call
+        self.unfollowed = 0  # calls about contracts that were never listed
+        self._sample = sample
+        self._calls = Counter(resource_of(x) for x in sample.calls if x.ok)
+        self._queues: dict[str, deque[Delivery]] = {}
+        self._refunds: dict[tuple[str, int], deque[Delivery]] = {}  # with ids of their own, by card and amount
+        self._waiting: dict[str, float] = {}  # users whose application is under review, by time
+        self._now = 0.0
+        known = {resource_of(x) for x in sample.calls}
+        self.clues.followed.update(resource_of(x) for x in sample.calls if x.name == "settle" and x.ok)
+        for event in sample.events:
+            with suppress(*ODD):
+                self._assign(event, known)
+        self._has_users = any(event.event.get("resource") == "user" for event in sample.events)
+
+    def _assign(self, event: Delivery, known: set[str]) -> None:
+        """Queue an event for its record, and note what it shows of others."""
+        key, spend = str(event.body.get("id", "")).lower(), event.spend
+        if event.event.get("resource") == "card":
+            limit = (event.body.get("limit") or {}).get("amount")
+            if isinstance(limit, int):
+                self.clues.limits[key] = limit
+        elif event.event.get("resource") == "transaction":
+            card, amount = str(spend.get("cardId", "")).lower(), spend.get("amount")
+            self.clues.followed.add(key)
+            if isinstance(spend.get("userId"), str):
+                self.clues.holders[card] = spend["userId"].lower()
+            if isinstance(amount, int) and amount < 0 and key not in known:
+                self._refunds.setdefault((card, amount), deque()).append(event)
+                return
+        self._queues.setdefault(key, deque()).append(event)
+
+    def steps(self) -> Iterator[tuple[Step, list[Change]]]:
+        """Yield each step with other states in which the service may have been; the caller replays it at once."""
+        for x in self._sample.calls:
+            resource = resource_of(x)
+            self._move(x.at)
+            if x.name not in _NEW:
+                yield from self._outside(resource, self._now - _TICK)
+            step, states, tenant = self._step(x, resource)
+            if x.name == "sign_withdrawal" and not self.twin.store.get("contracts_of", tenant):
+                self.unfollowed += 1  # its contract was never listed
+                continue
+            yield step, states
+            self._note(x, step)
+        for resource in [*self._queues]:
+            yield from self._outside(resource, float("inf"))
+        for (card, _), left in self._refunds.items():
+            for event in left:
+                yield from self._from_event(event, card, left)
+
+    def _move(self, at: float | None) -> None:
+        self._now = self._now if at is None else at
+        self.twin.move(self._now)
+
+    def _step(self, x: Exchange, resource: str) -> tuple[Step, list[Change], str]:
+        """Return a call as a step, after adopting what it is about."""
+        headers = dict(x.sent_headers)
+        key = headers.get("api-key") or headers.get("authorization", "").partition(" ")[2]
+        if not key and x.status != 401:
+            key = headers["api-key"] = "recorded"  # recorders leave keys out
+        tenant = self.twin.learn_key(key) if key else ""
+        body = x.sent or (b"" if x.body is None else orjson.dumps(x.body))
+        request = Request(x.method, PREFIX + x.path.partition("?")[0], urlencode(x.query), headers, body)
+        if body and not headers.keys() - {"api-key"}:
+            headers["content-type"] = "application/json"  # the recorder left all headers out
+        step = Step(x.place, self._now, self.twin.call(request), x.name, x.status, exchange=x)
+        step.has_key = bool(headers.get("idempotency-key")) and x.method != "GET"
+        if kind := _NEW.get(x.name):
+            made = str(x.answered.get("transactionId") or x.answered.get("id") or "").lower()
+            step.new_ids = {kind: made} if made and x.ok else {}
+        self.twin.ids.update(str(x.answered.get(name)).lower() for name in ("id", "transactionId"))
+        states: list[Change] = []
+        with suppress(*ODD):
+            states = Adoption(self.twin, step, x, tenant, self.clues).states()
+        states += self._access(x, key)
+        if resource and x.ok:
+            self._calls[resource] -= 1
+        is_money = x.name in ("simulate_reversal", "simulate_refund")
+        step.is_last = is_money and self._calls[resource] == 0
+        step.events = self._expected(x, resource)
+        step.facts = self.twin.answer_facts(step, x.status, x.headers, x.received, recorded=True)
+        return step, states, tenant
+
+    def _access(self, x: Exchange, key: str) -> list[Change]:
+        """Return states in which the key has fewer rights."""
+        changes: dict[int, dict[str, Any] | None] = {401: None, 403: {**(self._key(key) or {}), "roles": []}}
+        if x.status not in changes or not key:
+            return []
+        return [lambda twin: twin.store.put("key", key, changes[x.status])]
+
+    def _key(self, key: str) -> dict[str, Any] | None:
+        known: dict[str, Any] | None = self.twin.store.get("key", key)
+        return known
+
+    def _expected(self, x: Exchange, resource: str) -> list[Mapping[str, Any]] | None:
+        """Return the events that a call may have caused, oldest first; None if that is not known."""
+        queue = self._queue(x, resource)
+        if queue is None:
+            return [] if x.name == "update_ubo" and x.ok and self._has_users else None
+        settles = x.name != "settle" and x.name != "simulate_refund"
+        return [event.event for event in queue if not (settles and _settles(event))]
+
+    def _queue(self, x: Exchange, resource: str) -> deque[Delivery] | None:
+        queue = self._queues.get(resource) if resource else None
+        if x.name == "simulate_refund" and x.ok and not any(_refunds(event) for event in queue or ()):
+            transaction = self.twin.store.get("transaction", resource) or {}
+            amount = x.members.get("amount", transaction.get("settled"))
+            if isinstance(amount, int) and (own := self._refunds.get((transaction.get("card", ""), -amount))):
+                return own
+        return queue
+
+    def done(self, step: Step, emitted: int) -> None:
+        """Take the events away that a step has explained."""
+        x = step.exchange
+        if x is None:
+            return
+        queue = self._queue(x, resource_of(x))
+        for _ in range(min(emitted, len(queue or ()))):
+            queue.popleft()  # type: ignore[union-attr]
+        while queue and step.is_last and not _settles(queue[0]):
+            queue.popleft()
+
+    def _note(self, x: Exchange, step: Step) -> None:
+        user = x.answered
+        is_pending = x.ok and user.get("applicationStatus") == "pending" and "applicationCompletionLink" not in user
+        if x.name == "create_user_application" and is_pending:
+            self._waiting[str(user.get("id")).lower()] = seconds_of(user.get("createdAt")) or step.at
+
+    # changes from outside
+
+    def _outside(self, resource: str, before: float) -> Iterator[tuple[Step, list[Change]]]:
+        """Yield what events of a record show to have happened without a call before a time."""
+        queue = self._queues.get(resource)
+        while queue:
+            at = _time_of(queue[0])
+            if (at is None and before != float("inf")) or (at or 0.0) >= before:
+                return
+            event = queue.popleft()
+            queue.appendleft(event)
+            if at is not None:
+                self._move(at)
+            left = len(queue)
+            with suppress(*ODD):
+                yield from self._from_event(event, resource, queue)
+            if len(queue) == left:
+                queue.popleft()
+
+    def _from_event(
+        self, event: Delivery, resource: str, queue: deque[Delivery]
+    ) -> Iterator[tuple[Step, list[Change]]]:
+        """Yield the change behind an event as a step."""
+        tenant = self.twin.learn_key("recorded")
+        step = Step(event.place, self._now, lambda twin: None)
+        step.events = [other.event for other in _group(queue)]
+        step.is_last = True
+        adoption = Adoption(self.twin, step, Exchange("", "", "", [], {}, b"", 0, {}, b"", None), tenant, self.clues)
+        run = {"transaction": self._spent, "user": self._reviewed, "card": self._changed}.get(
+            str(event.event.get("resource"))
+        )
+        change = run(event, resource, adoption) if run is not None else None
+        if change is None:
+            return
+        if not self.twin.store.get("transaction", resource):
+            step.new_ids = {"transaction": resource}
+        step.run = change
+        self.emitted = 0
+        yield step, []
+        for _ in range(min(self.emitted, len(queue))):
+            queue.popleft()
+
+    def _spent(self, event: Delivery, key: str, adoption: Adoption) -> Run | None:
+        spend, action = event.spend, event.event.get("action")
+        amount, tenant = spend.get("amount"), adoption.tenant
+        known = self.twin.store.get("transaction", key)
+        if not isinstance(amount, int):
+            return None
+        handler: Any = None
+        request = nothing(transaction_id=key, amount=abs(amount))
+        if known is None and amount > 0 and isinstance(spend.get("cardId"), str):
+            with self.twin.store:
+                adoption.card(spend["cardId"].lower())
+            reason = re.sub(" ", "_", str(spend.get("declinedReason") or "").lower())
+            is_declined = action == "created" and spend.get("status") == "declined"
+            usual = DeclineReason.CVV_MISMATCH if is_declined else None
+            handler, request = (
+                cards.authorize,
+                nothing(
+                    card_id=spend["cardId"],
+                    amount=amount,
+                    currency="USD",
+                    merchant_name=str(spend.get("merchantName") or "M").rstrip(),
+                    merchant_category_code=str(spend.get("merchantCategoryCode") or "5411"),
+                    decline_reason=DeclineReason(reason) if reason in tuple(DeclineReason) else usual,
+                ),
+            )
+        elif known is None:
+            return None
+        elif action == "updated":
+            handler, request = cards.reverse, nothing(transaction_id=key, new_amount=amount or FULL)
+        elif amount < 0:
+            handler = cards.refund
+        elif action == "completed" and amount > 0:
+            times = [seconds_of(spend.get(name)) for name in ("authorizedAt", "postedAt")]
+            if None not in times and times[1] > times[0]:  # type: ignore[operator]
+                self.delays.setdefault("settle_by_clock", []).append(round(times[1] - times[0]))  # type: ignore[operator]
+            return _quiet(settlement(known["tenant"], key, amount))
+        if handler is None:
+            return None
+        return _quiet(lambda twin: twin.control(tenant if known is None else known["tenant"], handler, request))
+
+    def _reviewed(self, event: Delivery, key: str, adoption: Adoption) -> Run | None:
+        shown = snaked(event.body)
+        status, at = shown.get("application_status"), _time_of(event)
+        if not isinstance(status, str):
+            return None
+        if at is not None and status != "pending" and key in self._waiting:
+            self.delays.setdefault("review_seconds", []).append(round(at - self._waiting.pop(key)))
+        kind = "owner" if self.twin.store.get("owner", key) else "user"
+        names = ("first_name", "last_name", "email", "company_id", "is_active")
+        with self.twin.store:
+            if kind == "user":
+                adoption.user(key, **{name: shown[name] for name in names if shown.get(name) is not None})
+        changes = {"status": status, "reason": shown.get("application_reason") or ""}
+        why = shown.get("status_change_reason")
+        return _emitted(kind, key, "user.updated", changes, lambda record: {"applicant": record, "why": why})
+
+    def _changed(self, event: Delivery, key: str, adoption: Adoption) -> Run | None:
+        shown = snaked(event.body)
+        with self.twin.store:
+            adoption.card(key)
+        names = ("status", "last4", "expiration_month", "expiration_year")
+        changes = {name: shown[name] for name in names if name in shown}
+        return _emitted("card", key, "card.updated", changes, lambda record: {"card": record})
+
+
+def _quiet(change: Change) -> Run:
+    def run(twin: Twin) -> None:
+        change(twin)
+
+    return run
+
+
+def _emitted(kind: str, key: str, event: str, changes: Mapping[str, Any], of: Any) -> Run:
+    """Return a change of a record that sends an event."""
+
+    def run(twin: Twin) -> None:
+        context = RequestContext(twin.environment, "outside")
+        record = twin.store.save(kind, twin.store.get(kind, key), **changes)
+        context.emit(event, record["tenant"], **of(record))
+
+    return run
+
+
+def _group(queue: deque[Delivery]) -> list[Delivery]:
+    """Return the first event with those that the same change may have caused."""
+    first, *others = islice(queue, 3)
+    group = [first]
+    for event in others:
+        amounts = [one.spend.get("amount") for one in (group[-1], event)]
+        actions = [str(one.event.get("action")) for one in (group[-1], event)]
+        is_pair = amounts[0] == amounts[1] and (
+            actions == ["requested", "created"] or (_refunds(event) and actions == ["created", "completed"])
+        )
+        if not is_pair and not (actions == ["updated", "completed"] and amounts == [0, 0]):
+            break
+        group.append(event)
+    return group
+
+
+def _refunds(event: Delivery) -> bool:
+    amount = event.spend.get("amount")
+    return isinstance(amount, int) and amount < 0
+
+
+def _settles(event: Delivery) -> bool:
+    amount = event.spend.get("amount")
+    return event.event.get("action") == "completed" and isinstance(amount, int) and amount > 0
+
+
+def _time_of(event: Delivery) -> float | None:
+    """Return when an event happened by the service's clock; None if it does not say."""
+    times = (event.event.get("eventReceivedAt"), event.spend.get("postedAt"), event.spend.get("authorizedAt"))
+    return next((at for at in map(seconds_of, times) if at is not None), None)

@@ -1,0 +1,575 @@
+"""Recorded traffic as exchanges and deliveries: HAR files, logs, `curl -v`, CSV, inboxes and journals, also in folders.
+
+Files are read in pieces, so their size does not matter. What cannot be read is skipped and counted, with its place.
+"""
+
+import base64
+import csv
+import gzip
+import hashlib
+import io
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import attrs
+import orjson
+
+from workbench.base.errors import UnusableFile, visible
+from workbench.sandbox.extensions import ROWS
+from workbench.service.interface.table import OPERATIONS, PREFIX, Operation
+
+Json = Any
+"""A JSON value."""
+SERVED: Mapping[str, Operation[..., Any]] = {**OPERATIONS, **ROWS}
+"""Operations by name: documented and assumed ones."""
+CHUNK = 1 << 20
+MAX_ENTRY = 64 * CHUNK  # bytes of one entry or line
+MAX_UNPACKED = 4_000 * CHUNK  # bytes of one file
+NAMES = (
+    "method", "url", "request", "status", "time", "request_headers", "request_body", "response_headers",
+    "response_body", "headers", "body",
+)  # fmt: skip
+"""Members of a line by their meaning; `names` maps those of other logs. `request` is nginx's "GET /v1/x HTTP/1.1"."""
+HINT = "name the members of a log, as --name status=http.status_code"
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}]', re.DOTALL)
+_FIRST_NAME = re.compile(rb'\s*\{\s*("(?:[^"\\]|\\.)*+")', re.DOTALL)
+_BETWEEN = re.compile(rb"[\s,]*+")
+_GAP = re.compile(rb"\}\s*,\s*\{\s*\Z")
+_ENTRIES = re.compile(rb'"entries"\s*:\s*\[')
+_HAR = re.compile(rb'\s*\{\s*"log"\s*:')
+_REQUEST = re.compile(r"([A-Z]{3,7}) (\S+)(?: HTTP/[0-9.]+)?")
+_ACCESS = re.compile(r'(?:\[([^]]{1,40})] )?"([A-Z]{3,7} \S{1,4000})(?: HTTP/[0-9.]+)?" (\d{3})\b')
+_UNUSABLE = (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
+
+
+@attrs.define
+class Reading:
+    """What was read, and what was skipped: a count and the first place for each reason."""
+
+    counts: Counter[str] = attrs.field(factory=lambda: Counter(exchanges=0, events=0))
+    skipped: dict[str, list[Any]] = attrs.field(factory=dict)
+    hosts: set[str] = attrs.field(factory=set)  # that have answered an operation of the interface
+    newest: float = 0.0  # seconds since 1970
+
+    def skip(self, reason: str, place: str) -> None:
+        """Count something that is not read."""
+        self.skipped.setdefault(reason, [0, place])[0] += 1
+
+    def notes(self) -> list[str]:
+        """Return a line for each reason."""
+        return [f"skipped {count:,}: {reason} (first: {place})" for reason, (count, place) in self.skipped.items()]
+
+
+@attrs.define(slots=True)
+class Exchange:
+    """One request and its answer. Header names are lower-case."""
+
+    place: str  # the file, and the number of the entry in it
+    method: str
+    path: str  # after the prefix, such as "/payment-routes"
+    query: list[tuple[str, str]]
+    sent_headers: Mapping[str, str]
+    sent: bytes
+    status: int
+    headers: Mapping[str, str]
+    received: bytes
+    at: float | None  # seconds since 1970, by the service's clock where it tells it
+    operation: Json = None  # an Operation; with that type it would act as a descriptor here
+    path_members: Mapping[str, str] = {}
+    body: Json = None  # of the request, as JSON; None without one
+    answer: Json = None  # body of the answer as JSON
+
+    @property
+    def name(self) -> str:
+        """Name of the operation, empty if it is unknown."""
+        return "" if self.operation is None else self.operation.name
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call was carried out."""
+        return 200 <= self.status < 300
+
+    @property
+    def members(self) -> dict[str, Any]:
+        """Members of the request: of its query, body and path."""
+        return {**dict(self.query), **(self.body if isinstance(self.body, dict) else {}), **self.path_members}
+
+    @property
+    def answered(self) -> Mapping[str, Any]:
+        """The answer, empty if it is not an object."""
+        return self.answer if isinstance(self.answer, dict) else {}
+
+
+@attrs.define(slots=True)
+class Delivery:
+    """One webhook delivery."""
+
+    place: str
+    headers: Mapping[str, str]
+    event: Mapping[str, Any]
+    at: float | None
+
+    @property
+    def body(self) -> Mapping[str, Any]:
+        """Body of the event; empty if it is not an object."""
+        body = self.event.get("body")
+        return body if isinstance(body, dict) else {}
+
+    @property
+    def spend(self) -> Mapping[str, Any]:
+        """Spend of the event; empty if it has none."""
+        spend = self.body.get("spend")
+        return spend if isinstance(spend, dict) else {}
+
+    @property
+    def kind(self) -> str:
+        """Kind of the event, such as "card.updated"."""
+        return f"{self.event.get('resource')}.{self.event.get('action')}"
+
+    @property
+    def content(self) -> bytes:
+        """Digest of the event without its envelope id, equal for its retries."""
+        rest = {name: value for name, value in self.event.items() if name != "id"}
+        return hashlib.blake2b(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
+
+
+Item = Exchange | Delivery
+
+
+def read_traffic(paths: Iterable[Path], names: Mapping[str, str], reading: Reading) -> Iterator[Item]:
+    """Yield the exchanges and deliveries of files and folders, in order; what cannot be read is noted in `reading`.
+
+    Raises:
+        UnusableFile: A file cannot be read or holds no traffic; the message says what was skipped.
+    """
+    meanings = {name: names.get(name, name) for name in NAMES}
+    for given in paths:
+        parts = [given]
+        if given.is_dir():
+            parts = sorted(path for path in given.rglob("*") if path.is_file() and not path.name.startswith("."))
+        before, count = len(reading.skipped), 0
+        for path in parts:
+            if given.is_dir() and path.suffix == ".toml":
+                continue
+            for item in _read_file(path, meanings, reading):
+                count += 1
+                reading.counts["exchanges" if isinstance(item, Exchange) else "events"] += 1
+                reading.newest = max(reading.newest, item.at or 0.0)
+                yield item
+        if not count:
+            found = "; ".join(reading.notes()[before:]) or HINT
+            raise _unusable(given, f"holds no exchange of a request and an answer, and no event; {found}")
+
+
+def _unusable(path: Path, problem: str) -> UnusableFile:
+    return UnusableFile(f"{visible(path.name, 100)}: {problem}")
+
+
+def _read_file(path: Path, names: Mapping[str, str], reading: Reading) -> Iterator[Item]:
+    try:
+        if not path.is_file():
+            raise _unusable(path, "cannot be read (no such file)")
+        with path.open("rb") as raw:
+            packed = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            with gzip.open(raw) if packed else raw as file:
+                head = file.read(4096)
+                file.seek(0)
+                for item in _items(path, head, file, names, reading):  # type: ignore[arg-type]
+                    if item is not None:
+                        yield item
+                    if packed and file.tell() > MAX_UNPACKED:
+                        raise _unusable(path, f"unpacks to more than {MAX_UNPACKED:,} bytes")
+    except (OSError, EOFError) as error:
+        problem = getattr(error, "strerror", None) or type(error).__name__
+        raise _unusable(path, f"cannot be read ({problem})") from None
+
+
+def _items(
+    path: Path, head: bytes, file: BinaryIO, names: Mapping[str, str], reading: Reading
+) -> Iterator[Item | None]:
+    """Return the items of a file by its first bytes."""
+    start = head.removeprefix(b"\xef\xbb\xbf")
+    if start.startswith(b"SQLite format 3\0"):
+        return _database(path, reading)
+    if _HAR.match(start):
+        return (_kept(_har_entry, raw, place, reading) for raw, place in _har_entries(file, path, reading))
+    if re.search(rb"^[*<>] ", head, re.MULTILINE) and b" HTTP/" in head:
+        return _curl(file, path, reading)
+    if path.name.lower().removesuffix(".gz").endswith(".csv"):
+        return _rows(file, path, names, reading)
+    return _lines(file, path, names, reading)
+
+
+def _kept(read: Callable[..., Item | None], raw: Json, place: str, reading: Reading, *more: Any) -> Item | None:
+    """Return what is read from a value; what is not as expected is skipped."""
+    try:
+        return read(raw, place, reading, *more)
+    except _UNUSABLE as error:
+        reading.skip(f"not as expected ({type(error).__name__})", visible(place, 120))
+        return None
+
+
+# HAR
+
+
+def _har_entries(file: BinaryIO, path: Path, reading: Reading) -> Iterator[tuple[Any, str]]:
+    """Yield the entries of a HAR file, parsed one by one."""
+    data, start = b"", None
+    while start is None:  # the head of the log, which may hold many pages
+        more = file.read(CHUNK)
+        match = _ENTRIES.search(data + more)
+        data += more
+        start = match.end() if match else None
+        if start is None and (not more or len(data) > MAX_ENTRY):
+            raise _unusable(path, "has no log.entries: not a HAR file")
+    data, begin, number = data[start:], 0, 1
+    first = _FIRST_NAME.match(data)
+    while True:
+        between = _BETWEEN.match(data, begin)
+        begin = between.end() if between else begin
+        if data[begin : begin + 1] == b"]":
+            return
+        entry, end = _next_entry(data, begin, first[1] if first else b"")
+        place = f"{path.name}:{number}"
+        if end:
+            number, begin = number + 1, end
+            if entry is None:
+                reading.skip("an entry is not JSON", visible(place, 120))
+            else:
+                yield entry, place
+            continue
+        data, begin = data[begin:], 0
+        more = file.read(max(CHUNK, len(data)))
+        if not more or len(data) > MAX_ENTRY:
+            size = f"an entry is larger than {MAX_ENTRY:,} bytes" if more else "the file is cut off within an entry"
+            reading.skip(size, visible(place, 120))
+            return
+        data += more
+        first = first or _FIRST_NAME.match(data)
+
+
+def _next_entry(data: bytes, begin: int, first: bytes) -> tuple[Json, int]:
+    """Return the entry that begins there, and its end. Without an entry: its end if it is not JSON, 0 if it is cut off.
+
+    The end is where the next entry begins, if that has the same first name. A name in a text has other quotes. Where
+    this does not lead to JSON, brackets are counted.
+    """
+    place = data.find(first, begin + 2 + len(first)) if first else -1
+    while place > 0:
+        gap = _GAP.search(data, max(begin, place - 100), place)
+        if gap is not None:
+            end = gap.start() + 1
+            try:
+                return orjson.loads(memoryview(data)[begin:end]), end
+            except orjson.JSONDecodeError:
+                break
+        place = data.find(first, place + 1)
+    depth = 0
+    for token in _TOKEN.finditer(data, begin):
+        kind = data[token.start()]
+        depth += (kind == 0x7B) - (kind == 0x7D)  # { and }
+        if depth <= 0:
+            try:
+                return orjson.loads(memoryview(data)[begin : token.end()]), token.end()
+            except orjson.JSONDecodeError:
+                return None, token.end()
+    return None, 0
+
+
+def _headers(raw: object) -> dict[str, str]:
+    pairs: Iterable[Any] = raw.items() if isinstance(raw, Mapping) else ()
+    if isinstance(raw, list):
+        pairs = [(pair["name"], pair["value"]) if isinstance(pair, dict) else pair for pair in raw]
+    return {str(name).lower(): str(value) for name, value in pairs}
+
+
+def _har_entry(entry: Json, place: str, reading: Reading) -> Item | None:
+    request, response = entry["request"], entry.get("response") or {}
+    content, posted = response.get("content") or {}, request.get("postData") or {}
+    text = content.get("text") or ""
+    if not text and (content.get("size") or 0) > 0 and content.get("size") != -1:
+        reading.skip("the body of an answer was not kept (the exchange is read without it)", visible(place, 120))
+    received = base64.b64decode(text) if content.get("encoding") == "base64" else text.encode()
+    return exchange(
+        reading,
+        place=place,
+        method=request["method"],
+        url=request["url"],
+        status=response.get("status"),
+        started=entry.get("startedDateTime"),
+        sent_headers=_headers(request.get("headers")),
+        sent=(posted.get("text") or "").encode(),
+        headers=_headers(response.get("headers")),
+        received=received,
+    )
+
+
+# exchanges
+
+
+def exchange(
+    reading: Reading, *, place: str, method: str, url: str, status: object, started: object, **parts: Any
+) -> Exchange | None:
+    """Return an exchange; None, noted, if it has no answer or is not of the service."""
+    number = int(str(status)) if str(status).isascii() and str(status).isdecimal() else 0
+    if not 100 <= number < 1000:
+        reading.skip("no answer", visible(place, 120))
+        return None
+    host = urlsplit(url).netloc if "://" in url else ""
+    target, _, query = url.partition("?")
+    _, prefix, path = target.partition(PREFIX + "/")
+    operation, path_members = _operation(method, "/" + path) if prefix else (None, {})
+    if operation is not None:
+        reading.hosts.add(host)
+    if not prefix or (operation is None and reading.hosts and host not in reading.hosts):
+        reading.skip("of another host, or outside of the interface", visible(place, 120))
+        return None
+    made = Exchange(
+        place=place,
+        method=method,
+        path="/" + path,
+        query=parse_qsl(query, keep_blank_values=True) if query else [],
+        status=number,
+        at=_http_time(parts["headers"]["date"]) if "date" in parts["headers"] else _time(started),
+        operation=operation,
+        path_members=path_members,
+        **parts,
+    )
+    made.body, made.answer = _json(made.sent), _json(made.received)
+    return made
+
+
+def _json(data: bytes) -> Any:
+    if data:
+        try:
+            return orjson.loads(data)
+        except orjson.JSONDecodeError:
+            pass
+    return None
+
+
+_BY_FIRST: dict[tuple[str, str], list[Operation[..., Any]]] = {}
+for _row in SERVED.values():
+    _BY_FIRST.setdefault((_row.method, _row.path.split("/")[1]), []).append(_row)
+
+
+def _operation(method: str, path: str) -> tuple[Operation[..., Any] | None, Mapping[str, str]]:
+    for row in _BY_FIRST.get((method, path.split("/", 2)[1]), ()):
+        if (members := row.in_path(path)) is not None:
+            return row, {name: unquote(value) for name, value in members.items()}
+    return None, {}
+
+
+@lru_cache(maxsize=64)
+def _http_time(text: str) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _time(value: object) -> float | None:
+    if isinstance(value, int | float) and abs(value) < 10**14:
+        return value / 1000 if value > 10**11 else float(value)
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
+            return None
+    return None
+
+
+# logs
+
+
+def _lines(file: BinaryIO, path: Path, names: Mapping[str, str], reading: Reading) -> Iterator[Item | None]:
+    """Yield the lines of a log: HAR entries, flat exchanges, deliveries with headers, bare events, access logs."""
+    number = 0
+    while line := file.readline(MAX_ENTRY + 1):
+        number += 1
+        place = f"{path.name}:{number}"
+        if len(line) > MAX_ENTRY:
+            reading.skip(f"a line is longer than {MAX_ENTRY:,} bytes", visible(place, 120))
+            return
+        if not line.strip():
+            continue
+        raw = _json(line)
+        if isinstance(raw, dict):
+            yield _kept(_line, raw, place, reading, names)
+        elif access := _ACCESS.search(line[:8_192].decode("utf-8", "replace")):
+            flat = {names["time"]: access[1], names["request"]: access[2], names["status"]: access[3]}
+            yield _kept(_line, flat, place, reading, names)
+        else:
+            cut = line[:1] == b"{" and not line.endswith(b"\n")
+            reading.skip("the last line is cut off" if cut else "a line is not a JSON object", visible(place, 120))
+
+
+def _rows(file: BinaryIO, path: Path, names: Mapping[str, str], reading: Reading) -> Iterator[Item | None]:
+    """Yield the rows of a CSV file of exchanges or deliveries."""
+    csv.field_size_limit(MAX_ENTRY)
+    text = io.TextIOWrapper(file, "utf-8-sig", "replace", newline="")
+    rows = csv.DictReader(text)
+    try:
+        for number, row in enumerate(rows, 2):
+            yield _kept(_line, row, f"{path.name}:{number}", reading, names)
+    except csv.Error as error:
+        reading.skip(f"not CSV ({error})", visible(path.name, 120))
+    finally:
+        text.detach()  # the file stays with its owner
+
+
+def _line(raw: dict[str, Any], place: str, reading: Reading, names: Mapping[str, str]) -> Item | None:
+    if isinstance(raw.get("request"), dict) and isinstance(raw.get("response"), dict):
+        return _har_entry(raw, place, reading)
+    given = {meaning: _member(raw, name) for meaning, name in names.items()}
+    if isinstance(given["request"], str) and (match := _REQUEST.match(given["request"])):
+        given["method"], given["url"] = match.groups()
+    if {"resource", "action", "body"} <= raw.keys():
+        return Delivery(place, {}, raw, _time(given["time"]))
+    if isinstance(given["method"], str) and isinstance(given["url"], str) and given["status"] is not None:
+        parts = {name: _member_headers(given[name]) for name in ("request_headers", "response_headers")}
+        return exchange(
+            reading,
+            place=place,
+            method=given["method"],
+            url=given["url"],
+            status=given["status"],
+            started=given["time"],
+            sent_headers=parts["request_headers"],
+            sent=_bytes(given["request_body"]),
+            headers=parts["response_headers"],
+            received=_bytes(given["response_body"]),
+        )
+    event = given["body"]
+    event = _json(event.encode()) if isinstance(event, str) else event
+    if isinstance(event, dict) and {"resource", "action"} <= event.keys():
+        return Delivery(place, _member_headers(given["headers"]), event, _time(given["time"]))
+    reading.skip(f"neither an exchange nor an event; {HINT}", visible(place, 120))
+    return None
+
+
+def _member(raw: Mapping[str, Any], path: str) -> Any:
+    """Return a member by its dotted path; None if it is missing."""
+    if path in raw:
+        return raw[path]
+    value: Json = raw
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _member_headers(raw: object) -> dict[str, str]:
+    return _headers(_json(raw.encode()) if isinstance(raw, str) else raw)
+
+
+def _bytes(body: object) -> bytes:
+    if body is None:
+        return b""
+    return body.encode() if isinstance(body, str) else orjson.dumps(body)
+
+
+def _curl(file: BinaryIO, path: Path, reading: Reading) -> Iterator[Item | None]:
+    """Yield the exchanges in the output of `curl -v`; it does not show the bodies of requests."""
+    request: dict[str, Any] = {}
+    number = 0
+    while line := file.readline(MAX_ENTRY + 1):
+        number += 1
+        text = line.decode("utf-8", "replace").rstrip("\r\n")
+        if match := re.match(r"> ([A-Z]+ \S+) HTTP/", text):
+            yield _kept(_curled, request, f"{path.name}:{number - 1}", reading)
+            method, url = match[1].split(" ", 1)
+            request = {"method": method, "url": url, "status": None, "sent": {}, "answered": {}, "body": []}
+        elif request and (match := re.match(r"< HTTP/[0-9.]+ (\d{3})", text)):
+            request["status"] = match[1]
+        elif request and (match := re.match(r"([<>]) ([^:]+): (.*)", text)):
+            request["sent" if match[1] == ">" else "answered"][match[2].lower()] = match[3]
+        elif request and not text.startswith(("*", "<", ">", "{ [", "} [")):
+            request["body"].append(text)
+    yield _kept(_curled, request, f"{path.name}:{number}", reading)
+
+
+def _curled(request: Json, place: str, reading: Reading) -> Item | None:
+    if not request:
+        return None
+    if request["method"] != "GET":
+        reading.skip("curl does not show the body of a request (read without it)", visible(place, 120))
+    return exchange(
+        reading,
+        place=place,
+        method=request["method"],
+        url=f"https://{request['sent'].get('host', '')}{request['url']}",
+        status=request["status"],
+        started=None,
+        sent_headers=request["sent"],
+        sent=b"",
+        headers=request["answered"],
+        received="\n".join(request["body"]).encode(),
+    )
+
+
+# files of the workbench
+
+
+def _database(path: Path, reading: Reading) -> Iterator[Item | None]:
+    """Yield the events of an inbox, or the calls of a journal."""
+    queries = {
+        "events": (_stored_event, "SELECT body, arrived FROM events"),
+        "calls": (_journaled, "SELECT operation, status, started, request, answer FROM calls ORDER BY number"),
+    }
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as file:
+            tables = {name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            for table, (read, query) in queries.items():
+                if table in tables:
+                    for number, row in enumerate(file.execute(query), 1):
+                        yield _kept(read, row, f"{path.name}:{number}", reading)
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise _unusable(path, f"is not an inbox or a journal, or is damaged ({type(error).__name__})") from None
+
+
+def _stored_event(row: Json, place: str, reading: Reading) -> Item | None:
+    body, arrived = row
+    event = _json(body)
+    if not isinstance(event, dict):
+        reading.skip("an event is not a JSON object", visible(place, 120))
+        return None
+    return Delivery(place, {}, event, _time(arrived))
+
+
+def _journaled(row: Json, place: str, reading: Reading) -> Item | None:
+    name, status, started, request, answer = row
+    operation = SERVED.get(name)
+    if operation is None or type(status) is not int:
+        reading.skip("no answer", visible(place, 120))
+        return None
+    members = orjson.loads(request)
+    body = {wire: value for wire, value in members.items() if f"{{{wire}}}" not in operation.path}
+    target = operation.target({**members}, {})
+    made = Exchange(
+        place=place,
+        method=operation.method,
+        path=target,
+        query=[(wire, str(value)) for wire, value in body.items()] if operation.in_query else [],
+        sent_headers={"content-type": "application/json"},
+        sent=b"",
+        status=status,
+        headers={},
+        received=(answer or "").encode(),
+        at=_time(started),
+        operation=operation,
+        path_members=operation.in_path(target) or {},
+    )
+    made.body = None if operation.in_query else body
+    made.answer = _json(made.received)
+    return made

@@ -1,0 +1,205 @@
+"""Replace every value of recorded traffic by one of the same shape, the same value always by the same one.
+
+Words of a list, times, amounts and statuses stay, so the traffic can be replayed. Names, texts, ids, addresses, numbers
+of accounts, keys and unknown members are replaced by letters and digits drawn with a secret key.
+"""
+
+import hmac
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+import orjson
+
+from workbench.base.schema.rules import UUID
+from workbench.service.chains import eip55
+from workbench.service.chains.addresses import Family, family_of_address
+from workbench.service.chains.values import base58_encode, strkey_encode
+from workbench.service.interface.table import OPERATIONS, PREFIX
+from workbench.testing.facts import NAME, declared, words
+from workbench.testing.proposals import VERSION
+from workbench.testing.recorded import Delivery, Exchange, Item
+
+_TOKEN = re.compile(rf"{UUID.pattern}|[^\W_]+", UUID.flags)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_CODE = re.compile(r"[A-Z]{2,3}")
+_PLAIN = frozenset(
+    {
+        "merchantCategoryCode", "balance", "exchangeRate", "advanceRate", "amount", "limit", "offset",
+        "chainId", "contractVersion", "parameters", "points", "isAmountNative", "expirationMonth", "expirationYear",
+        "expiresAt",
+    }
+)  # fmt: skip
+"""Members whose texts are numbers, and not private."""
+_CODES = frozenset(
+    {"currency", "localCurrency", "country", "countryCode", "countryOfIssue", "merchantCountry", "region"}
+)
+_HEADERS = {
+    "content-type": re.compile(r"(application/json|text/plain|text/html)(; ?charset=(utf|UTF)-8)?"),
+    "date": re.compile(r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [0-9:]{8} GMT"),
+    "retry-after": re.compile(r"\d{1,6}"),
+    "x-ratelimit-limit": re.compile(r"\d{1,9}"),
+    "idempotency-cached": re.compile("true|false"),
+}
+"""Headers that stay, with what they may be."""
+_SECRET_HEADERS = frozenset({"api-key", "authorization", "idempotency-key", "signature", "secondary-signature"})
+_KNOWN = frozenset(
+    {"statusCode", "error", "message", "bearer", "is", "not", "a", "the", "of", "by", "must", "be", "for"}
+)
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@cache
+def _spoken() -> frozenset[str]:
+    """Return the words of documented messages, in lower case."""
+    messages = " ".join(failure.message for row in OPERATIONS.values() for failure in row.failures)
+    names = {name.lower() for name in declared()}
+    return frozenset({*(word.lower() for word in _TOKEN.findall(messages)), *_KNOWN, *names})
+
+
+class Shapes:
+    """Replaces values.
+
+    Args:
+        key: The secret key.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self.ids: dict[str, str] = {}  # the replaced ids, by the original ones
+        self._values: set[str] = set()
+
+    def line(self, item: Item) -> bytes:
+        """Return an exchange or event with replaced values as a line of JSON."""
+        time = None if item.at is None else datetime.fromtimestamp(item.at, UTC).isoformat()
+        if isinstance(item, Delivery):
+            self._values = {text.lower() for text in _texts(item.event)}
+            parts: dict[str, Any] = {"headers": self.headers(item.headers), "body": self.value(item.event)}
+        else:
+            self._values = {text.lower() for text in _texts([item.body, item.answer, item.query])}
+            parts = self._exchange(item)
+        return orjson.dumps({"time": time, **parts}) + b"\n"
+
+    def _exchange(self, x: Exchange) -> dict[str, Any]:
+        members = {name: self.text(value) for name, value in x.path_members.items()}
+        if x.operation is not None:
+            path = re.sub(r"\{(\w+)\}", lambda match: members[match[1]], x.operation.path)
+        else:
+            path = self.text(x.path)
+        query = "&".join(f"{self.name(name)}={self.text(value, name)}" for name, value in x.query)
+        return {
+            "method": x.method if x.method in {"GET", "POST", "PATCH", "PUT", "DELETE", "HEAD"} else "OTHER",
+            "url": f"{PREFIX}{path}{'?' if query else ''}{query}",
+            "status": x.status,
+            "request_headers": self.headers(x.sent_headers),
+            "request_body": self._body(x.body, x.sent),
+            "response_headers": self.headers(x.headers),
+            "response_body": self._body(x.answer, x.received),
+        }
+
+    def _body(self, value: Any, raw: bytes) -> Any:
+        if value is None and raw:
+            return self.text(raw[:10_000].decode("utf-8", "replace"))
+        return self.value(value)
+
+    def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """Return the headers that matter."""
+        kept = {
+            name: headers[name] for name, form in _HEADERS.items() if name in headers and form.fullmatch(headers[name])
+        }
+        return kept | {name: self.text(value) for name, value in headers.items() if name in _SECRET_HEADERS}
+
+    def name(self, name: str) -> str:
+        """Return a member's name, replaced if it may be a value."""
+        is_name = NAME.fullmatch(name) and not re.search(r"\d", name) and name.lower() not in self._values
+        return name if name in declared() or is_name else self.text(name)
+
+    def value(self, value: Any, name: str = "") -> Any:
+        """Return a JSON value of the same shape."""
+        if isinstance(value, Mapping):
+            return {self.name(key): self.value(item, key) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.value(item, name) for item in value]
+        if isinstance(value, str):
+            return self.text(value, name)
+        if isinstance(value, bool) or value is None or name in declared():
+            return value
+        return type(value)(_number(self._drawn(str(value)), str(value)))
+
+    def text(self, text: str, name: str = "") -> str:
+        """Return a text of the same shape."""
+        if text.lower() in words() or _MOMENT.fullmatch(text) or (name in _CODES and _CODE.fullmatch(text)):
+            return text
+        if name == "version" and re.fullmatch(VERSION, text):
+            return text
+        if name in _PLAIN and re.fullmatch(r"-?[0-9a-fx]{1,20}(\.[0-9.]{1,20})?|true|false", text):
+            return text
+        if _DAY.fullmatch(text):
+            drawn_day = self._drawn(text)
+            return f"19{50 + drawn_day[0] % 50}-{1 + drawn_day[1] % 12:02}-{1 + drawn_day[2] % 28:02}"
+        if (address := _ip(text)) is not None:
+            last = self._drawn(text)[0]
+            return f"192.0.2.{last}" if address.version == 4 else f"2001:db8::{last:x}"
+        return _TOKEN.sub(lambda match: self._token(match[0]), text)
+
+    def _drawn(self, text: str) -> bytes:
+        return hmac.digest(self._key, text.encode("utf-8", "surrogatepass"), "sha256")
+
+    def _token(self, text: str) -> str:
+        if text.lower() in words() or text.lower() in _spoken():
+            return text
+        drawn = self._drawn(text.lower())
+        if UUID.fullmatch(text):
+            new = drawn.hex()
+            new = f"{new[:8]}-{new[8:12]}-4{new[13:16]}-a{new[17:20]}-{new[20:32]}"
+            self.ids[text.lower()] = new
+            return new
+        family = family_of_address(text) if 30 < len(text) < 66 else None
+        if family is not None:
+            if family is Family.EVM:
+                new = "0x" + drawn[:20].hex()
+                new = new if text.lower() == text else eip55(new)
+            else:
+                new = base58_encode(drawn) if family is Family.SOLANA else strkey_encode(text[0], drawn)
+            self.ids[text] = new
+            return new
+        if re.fullmatch(r"0x[0-9a-fA-F]+", text):
+            return "0x" + (drawn.hex() * (len(text) // 64 + 1))[: len(text) - 2]
+        stream = drawn * (len(text) // len(drawn) + 1)
+        return "".join(
+            _alike(character, byte, i) for i, (character, byte) in enumerate(zip(text, stream, strict=False))
+        )
+
+
+def _alike(character: str, byte: int, place: int) -> str:
+    if character.isdigit():
+        return str(byte % 10) if place else str(1 + byte % 9)
+    if not character.isalpha():
+        return character
+    if not character.isascii():
+        return "äöüéñçøå"[byte % 8]
+    letter = _LETTERS[byte % 26]
+    return letter.upper() if character.isupper() else letter
+
+
+def _number(drawn: bytes, text: str) -> str:
+    return "".join(_alike(character, byte, i) for i, (character, byte) in enumerate(zip(text, drawn * 8, strict=False)))
+
+
+def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(item)
