@@ -297,9 +297,13 @@ def cluster(size: int) -> Figures:
                 distributed.LocalCluster(workers, threads_per_worker=1, dashboard_address=None) as local,
                 distributed.Client(local) as machines,
             ):
-                fetch(bench_tables.cluster_client, users[:64], progress=False, cluster=machines, path=folder)
+                fetch(
+                    bench_tables.cluster_client, users[:64], progress=False, cluster=machines, path=tempfile.mkdtemp()
+                )
                 with clocked() as made:
-                    rewards = fetch(bench_tables.cluster_client, users, progress=False, cluster=machines, path=folder)
+                    rewards = fetch(
+                        bench_tables.cluster_client, users, progress=False, cluster=machines, path=tempfile.mkdtemp()
+                    )
                 assert rewards.complete
                 found[str(workers)] = made["wall"]
     return found | {"possible": 3 * size * 0.02 / 64}

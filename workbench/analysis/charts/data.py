@@ -169,21 +169,20 @@ def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
     check_in_memory(data)
     if not isinstance(data, pd.DataFrame):
         data = data.frame() if callable(getattr(data, "frame", None)) else to_frame(data, of=of)
-    data = with_checked_marks(data)
-    missing = [name for name in columns if name not in data.columns]
-    if missing and len(data.columns):
+    frame: pd.DataFrame = with_checked_marks(data)
+    missing = [name for name in columns if name not in frame]
+    if missing and len(frame.columns):
         raise UsageError(f"the chart needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
     if missing:
-        return data.reindex(columns=list(columns))
-    if "points" not in columns:
-        return data
-    is_repeated = mask(data["id"].duplicated() & data["id"].notna()) if "id" in data else None
-    if is_repeated is None or not is_repeated.any():
-        return data
-    rows: pd.DataFrame = data[~is_repeated]
-    repeated = int(is_repeated.sum())
-    note = f"{repeated:,} rows occur more than once, as after concat; each counts once."
-    rows.attrs = {**data.attrs, "notes": [note, *data.attrs.get("notes", ())]}
+        return frame.reindex(columns=list(columns))
+    if "points" not in columns or "id" not in frame:
+        return frame
+    is_repeated = mask(frame["id"].duplicated() & frame["id"].notna())
+    if not is_repeated.any():
+        return frame
+    rows: pd.DataFrame = frame[~is_repeated]
+    note = f"{int(is_repeated.sum()):,} rows occur more than once, as after concat; each counts once."
+    rows.attrs = {**frame.attrs, "notes": [note, *frame.attrs.get("notes", ())]}
     return rows
 
 

@@ -321,6 +321,15 @@ def joined_chunks(chunks: Sequence[Any]) -> Any:
     return pa.chunked_array([piece[0] if len(piece) == 1 else pa.concat_arrays(piece) for piece in pieces])
 
 
+def merged(tables: Sequence[Table]) -> Table:
+    """Concatenate tables into one, so that the memory of the parts is released."""
+    notes = Notes()
+    for table in tables:
+        notes.add(table.notes)
+    names = tables[0].columns
+    return Table({name: joined_chunks([t.columns[name] for t in tables]).combine_chunks() for name in names}, notes)
+
+
 def to_pandas(values: Any, column: Column | None = None) -> Any:
     """Return the pandas array of an Arrow column.
 
