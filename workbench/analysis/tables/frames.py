@@ -8,7 +8,7 @@ become visible escapes and are counted.
 import json
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from functools import partial
@@ -37,7 +37,7 @@ from workbench.analysis.tables.rows import (
     without_unit,
 )
 from workbench.base.errors import Problem, UsageError, visible
-from workbench.base.schema.walk import is_record
+from workbench.base.schema.walk import flat, is_record
 from workbench.base.system.files import write_file
 from workbench.client.calls.journal import Entry, Journal
 from workbench.service.interface.events import Event
@@ -123,19 +123,15 @@ def _of_records(x: Any, of: object, reveal: Reveal) -> pd.DataFrame:
 
 def _of_mappings(items: list[Any]) -> pd.DataFrame:
     """Return mappings, from a guide or a sandbox, as rows with dotted columns and masked private members."""
-    rows = [dict(_flat(item.shown() if hasattr(item, "shown") else item)) for item in items]
+    shown = [item.shown() if hasattr(item, "shown") else item for item in items]
+    rows = [
+        {path: json_text(value) if isinstance(value, list | tuple) else value for path, value in flat(mapping)}
+        for mapping in shown
+    ]
     names = dict.fromkeys(name for row in rows for name in row)
     frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for name in names})
     frame = frame.convert_dtypes() if len(frame) else frame
     return mark_report(frame, "mapping", [])
-
-
-def _flat(mapping: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in mapping.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", json_text(value) if isinstance(value, list | tuple) else value
 
 
 def guide_rows(guide: Mapping[str, Any]) -> list[dict[str, Any]]:
