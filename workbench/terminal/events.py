@@ -64,7 +64,10 @@ def list_events(
         rows = stored(0)
         events = [row.event for row in rows][-last if last else 0 :]
         for delivery in inbox.unreadable():
-            say(f"{delivery.arrived:%m-%d %H:%M}  stored, but could not be read: {delivery.reason}", error=True)
+            say(
+                f"{delivery.arrived:%m-%d %H:%M}  stored, but could not be read: {visible(delivery.reason, 300)}",
+                error=True,
+            )
         show(_table(events, how) if how.output == "table" and not how.fields else events, how)
         while wait is not None:
             flush_line()
@@ -253,7 +256,7 @@ def _say_refused(refusals: tuple[Any, ...], last: object) -> Any:
     """Report the deliveries that were not stored since the last one reported; return the last."""
     known = [i for i, refusal in enumerate(refusals) if refusal is last]
     for latest in refusals[known[0] + 1 if known else 0 :]:
-        say(f"{latest.at.astimezone():%H:%M:%S}  not stored: {latest.reason}")
+        say(f"{latest.at.astimezone():%H:%M:%S}  not stored: {visible(latest.reason, 300)}")
     return refusals[-1] if refusals else last
 
 
@@ -261,7 +264,7 @@ def _say_unreadable(inbox: Any, known: int) -> int:
     """Report the signed deliveries that could not be read, after the first ones; return their number."""
     deliveries = inbox.unreadable()
     for delivery in deliveries[known:]:
-        say(f"{delivery.arrived.astimezone():%H:%M:%S}  stored, but could not be read: {delivery.reason}")
+        say(f"{delivery.arrived.astimezone():%H:%M:%S}  stored, but could not be read: {visible(delivery.reason, 300)}")
     return len(deliveries)
 
 
