@@ -118,7 +118,7 @@ assert "Dispute to reopen" in printed("disputes", "reopen", "--help")
 assert dispute in printed("disputes", "reopen", dispute, "--reason", reason, "--fresh", "-o", "json")
 assert "reopen" in printed("disputes", "--help") and "Reopen" in printed("--help")
 assert "reopen_dispute" in printed("docs", "reopen-dispute").replace("-", "_")
-assert "reopen" in printed("setup", "completion", "bash")
+assert "reopen" in printed("docs", "completion", "bash")
 
 with wb.connect() as api:
     # a form, and an entry in the panel for the list and for each row

@@ -355,7 +355,7 @@ class Inbox:
         timed = [event for event in events if isinstance(event.event_received_at, datetime)]
         return Latest(
             by_arrival=events[-1] if events else None,
-            by_event_time=max(timed, key=attrgetter("event_received_at"), default=None),
+            by_event_time=max(reversed(timed), key=attrgetter("event_received_at"), default=None),  # of equals the last
         )
 
     def unreadable(self) -> list[UnreadableDelivery]:
