@@ -31,6 +31,7 @@ def small(tmp_path_factory: Any) -> Sources:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", QUICK)
 def test_some_sources_give_the_same_number(small: Sources, source: str) -> None:
     """A few sources and reports; the slow test has all of them."""
@@ -80,6 +81,7 @@ PURCHASES = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=12)
 @given(purchases=PURCHASES, seed=st.integers(0, 5), timed=st.booleans())
 def test_nothing_is_left_out_without_its_amount(purchases: list[Any], seed: int, timed: bool) -> None:
