@@ -2,7 +2,7 @@
 
     python -m tests.classroom.jobs            does all of them, and prints the table
     python -m tests.classroom.jobs NAME …     does some
-    python -m tests.classroom.jobs --write    writes the table into docs/training.md, and the pictures into docs/images
+    python -m tests.classroom.jobs --write    writes the table into tests/classroom/jobs.md, and the pictures into docs/images
 
 The class server, each learner and each command are processes of their own.
 """
@@ -30,11 +30,11 @@ from tests.browser.looks import look_at
 from workbench.course.task_files import EXERCISES
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "training.md"
+PAGE = ROOT / "tests" / "classroom" / "jobs.md"
 IMAGES = ROOT / "docs" / "images"
-HEADING = "## Thirty jobs of a trainer\n"
+HEADING = "## Jobs of a trainer\n"
 INTRODUCTION = """
-Each is done by a script as a trainer and learners do it: by the commands of this page, cells, and the board in a browser. The class server, each learner and
+Each is done by a script as a trainer and learners do it: by the commands of [Training](../../docs/training.md), cells, and the board in a browser. The class server, each learner and
 each command are processes of their own. `python -m tests.classroom.jobs --write` does all of them and writes this table; {} seconds on two busy cores.
 """
 PROGRAM = [sys.executable, "-m", "workbench"]
@@ -408,7 +408,7 @@ def _(school: School) -> str:
     assert wide
     if school.write:
         page.screenshot(path=IMAGES / "board-projector.png", animations="disabled")
-    return "![the board on a projector](images/board-projector.png) all learners and exercises at 1920 px without scrolling sideways, text of 18 px and more, no names"
+    return "![the board on a projector](../../docs/images/board-projector.png) all learners and exercises at 1920 px without scrolling sideways, text of 18 px and more, no names"
 
 
 @job("Keyboard and screen reader")
