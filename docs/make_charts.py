@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 import workbench as wb
-from workbench import charts, reports, sequences, testing
+from workbench import charts, sequences, testing
 from workbench.service.interface.transactions import RewardsItem
 
 FOLDER = Path(__file__).parent / "images" / "charts"
@@ -94,10 +94,10 @@ def deliveries(chance: Random) -> list[dict[str, Any]]:
 
 def balances(api: Any, folder: str) -> pd.DataFrame:
     """Record the balances of contracts for some weeks; what they are worth changes by rates made up here."""
-    made = reports.record_balances(api, f"{folder}/balances.parquet")
+    made = wb.history(api).record_balances(f"{folder}/balances.parquet")
     for _ in range(7):
         api.sandbox.advance(days=7)
-        made = reports.record_balances(api, f"{folder}/balances.parquet")
+        made = wb.history(api).record_balances(f"{folder}/balances.parquet")
     rates = [Decimal(100 + (place * 37 % 23)) / 100 for place in range(len(made))]
     values = [value * rate for value, rate in zip(made["value_usd"], rates, strict=True)]
     return made.assign(value_usd=pd.Series(values, dtype=made["value_usd"].dtype))
@@ -119,8 +119,8 @@ def pictures() -> Iterator[tuple[str, Draw]]:
         transactions = declines(api)
     with wb.connect() as api, TemporaryDirectory() as folder:
         sequences.run(api, testing.traffic(seed=4, cards=6, days=120, a_day=0.7), progress=False)
-        spent, held = reports.transactions(api), balances(api, folder)
-        disputes = reports.disputes(api.sandbox.records("dispute"), at=api.sandbox.clock.now())
+        spent, held = wb.history(api).transactions(), balances(api, folder)
+        disputes = wb.history(api.sandbox.records("dispute")).filter(at=api.sandbox.clock.now()).disputes()
     yield "states-transaction", lambda size: charts.state_diagram("transaction", "authorized")
     yield "states-application", lambda size: charts.state_diagram("application", "pending")
     yield "states-card", lambda size: charts.state_diagram("card", "active")
@@ -140,12 +140,12 @@ def pictures() -> Iterator[tuple[str, Draw]]:
     yield "money-timeline-months", lambda size: charts.money_timeline_chart(months, size=size)
     yield "declines", lambda size: charts.declines_chart(transactions, size=size)
     yield "deliveries", lambda size: charts.deliveries_chart(tried, size=size)
-    yield "approvals", lambda size: charts.approvals_chart(reports.approvals(spent, "week"), size=size)
+    yield "approvals", lambda size: charts.approvals_chart(wb.history(spent).approvals(freq="week"), size=size)
     yield "spend-funnel", lambda size: charts.spend_funnel_chart(spent, size=size)
-    yield "spend", lambda size: charts.spend_chart(reports.spend(spent, "merchant_name"), size=size)
+    yield "spend", lambda size: charts.spend_chart(wb.history(spent).spend("merchant_name"), size=size)
     yield (
         "posting-times",
-        lambda size: charts.posting_times_chart(reports.posting_times(spent, "merchant_name"), size=size),
+        lambda size: charts.posting_times_chart(wb.history(spent).posting_times("merchant_name"), size=size),
     )
     yield "cohorts", lambda size: charts.cohorts_chart(spent, size=size)
     yield "monthly_changes", lambda size: charts.monthly_changes_chart(spent, size=size)

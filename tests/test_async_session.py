@@ -172,7 +172,7 @@ THREADED: dict[str, Callable[[Any], object]] = {
     "panel.bulk": lambda api: wb.panel.bulk(api.update_dispute, [], path="x.run"),
     "panel.rewards": lambda api: wb.panel.rewards(api, []),
     "panel.sequence": lambda api: wb.panel.sequence(api, REFUND, path="x.run"),
-    "reports.record_balances": lambda api: wb.reports.record_balances(api, "x.parquet"),
+    "reports.record_balances": lambda api: wb.history(api).record_balances("x.parquet"),
     "sequences.run_many": lambda api: wb.sequences.run_many(api, REFUND),
     "sql": lambda api: wb.sql("select * from contracts", api),
     "withdrawals.plan": lambda api: wb.withdrawals.plan(

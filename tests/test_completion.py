@@ -9,6 +9,7 @@ import jedi
 import pytest
 
 import workbench as wb
+from workbench.analysis.reports.history import History
 from workbench.service.interface.table import OPERATIONS
 
 pytestmark = pytest.mark.slow
@@ -29,7 +30,7 @@ def completed(code: str) -> set[str]:
         ("wb.", set(dir(wb))),
         ("wb.rewards.", set(dir(wb.rewards))),
         ("wb.charts.", set(dir(wb.charts))),
-        ("wb.reports.", set(dir(wb.reports))),
+        ("wb.history(api).", {name for name in dir(History) if not name.startswith("_")}),
         ("wb.records.", set(dir(wb.records))),
         ("wb.errors.", set(dir(wb.errors))),
         ("api.", {*OPERATIONS, "sandbox", "inbox", "journal", "allowing", "arm"}),

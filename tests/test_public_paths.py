@@ -14,6 +14,7 @@ import resource
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -25,6 +26,7 @@ import pytest
 import workbench as wb
 from tests.canaries.faces import FACES
 from tests.canaries.places import PLACES
+from workbench.analysis.reports.history import History
 
 Use = Callable[[Path], object]
 PURCHASE = wb.sequences.from_toml("name = 'a'\n[[steps]]\nname = 'list'\ndo = 'list_contracts'\n")
@@ -66,7 +68,10 @@ def with_answers(path: Path) -> pd.DataFrame:
 KEEPER: Any = SimpleNamespace(receive=lambda headers, body: 204, books=dict)
 """An application that keeps nothing."""
 
+OF_METHODS = {"history source", "history.reconcile ledger", "history.record_balances path"}
+"""Paths that are arguments of methods, or of a function that takes other things too."""
 READERS: dict[str, tuple[str, Use]] = {
+    "history source": (".ndjson .csv .xlsx .parquet", wb.history),
     "bulk.read_rows path": (".csv .xlsx .parquet .json .ndjson", wb.bulk.read_rows),
     "events.read_log paths": (".ndjson .ndjson.gz", lambda path: list(wb.events.read_log(path))),
     "course.add path": (".toml", wb.course.add),
@@ -78,7 +83,7 @@ READERS: dict[str, tuple[str, Use]] = {
     "testing.Corpus.add paths": (".har", lambda path: wb.testing.Corpus(path.parent / "corpus").add(path)),
     "bulk.run rows": (".csv", lambda path: with_session(lambda api: wb.bulk.run(api.simulate_refund, path, progress=False))),
     "sequences.run_many rows": (".csv", lambda path: with_session(lambda api: wb.sequences.run_many(api, PURCHASE, path))),
-    "reports.reconcile mine": (".csv", lambda path: wb.reports.reconcile(path, LEDGER)),
+    "history.reconcile ledger": (".csv", lambda path: wb.history(LEDGER).reconcile(path)),
     "testing.regress log": (".ndjson", lambda path: wb.testing.regress(path, lambda _: KEEPER, lambda _: KEEPER)),
     "Sandbox world": (".toml", lambda path: wb.Sandbox(world=path).close()),
     "Sandbox behavior": (".toml", lambda path: wb.Sandbox(behavior=path).close()),
@@ -90,7 +95,7 @@ READERS: dict[str, tuple[str, Use]] = {
     "bulk.run path": (".db", lambda path: with_session(lambda api: wb.bulk.run(api.simulate_refund, [], path=path, progress=False))),
     "bulk.resume path": (".db", lambda path: with_session(lambda api: wb.bulk.resume(api, path, [], progress=False))),
     "sequences.run path": (".db", lambda path: with_session(lambda api: wb.sequences.run(api, PURCHASE, path=path, progress=False))),
-    "reports.record_balances path": (".parquet", lambda path: with_session(lambda api: wb.reports.record_balances(api, path))),
+    "history.record_balances path": (".parquet", lambda path: with_session(lambda api: wb.history(api).record_balances(path))),
     "rewards.fetch path": ("", lambda path: with_session(lambda api: wb.rewards.fetch(api, api.sandbox.guide()["rewards_users"][0]["id"], path=path, progress=False))),
 }  # fmt: skip
 """What reads a file that is there: the extensions it knows, and how it is used. The databases are read and written."""
@@ -140,7 +145,7 @@ def path_parameters() -> Iterator[str]:
 
 def test_every_path_parameter_is_tried() -> None:
     """A new public function that takes a path is entered here, and so falls under what follows."""
-    assert {*path_parameters()} == {*READERS, *WRITERS, *OTHERS}
+    assert {*path_parameters()} | OF_METHODS == {*READERS, *WRITERS, *OTHERS}
 
 
 DATA = random.Random(29).randbytes(3_000)
@@ -218,7 +223,7 @@ SEARCHED = {
     "testing.Corpus folder": ("recordings and exports of calls",), "testing.record path": ("recordings and exports of calls",),
     "Journal path": ("the journal", "the journal of production"), "Inbox path": ("the inbox",), "Sandbox path": ("the state folder",),
     "connect path": ("the state folder",), "bulk.run path": ("a bulk run's file",), "bulk.resume path": ("a bulk run's file",),
-    "sequences.run path": ("a kept sequence's file",), "rewards.fetch path": ("tables",), "reports.record_balances path": ("Parquet",),
+    "sequences.run path": ("a kept sequence's file",), "rewards.fetch path": ("tables",), "history.record_balances path": ("Parquet",),
 }  # fmt: skip
 """The places of `tests/canaries` that search what a function writes."""
 
@@ -227,10 +232,22 @@ def test_every_writer_is_searched_for_private_values() -> None:
     """Each public function that writes a file has a place in which planted values are looked for."""
     written = {name for name, (endings, _) in READERS.items() if endings in (".db", "")}
 
-    assert {*WRITERS} | written | {"reports.record_balances path"} == {*SEARCHED}
+    assert {*WRITERS} | written | {"history.record_balances path"} == {*SEARCHED}
     assert {place for places in SEARCHED.values() for place in places} <= {*PLACES, *FACES}
 
 
+NO_REPORTS = {
+    "close",
+    "explain",
+    "facts",
+    "filter",
+    "marked",
+    "reading",
+    "reconcile",
+    "record_balances",
+    "scope",
+    "source",
+}
 ODD_FRAMES = {
     "empty": pd.DataFrame(), "other columns": pd.DataFrame({"a": [1]}), "twice": pd.DataFrame([[1, 2]], columns=["a", "a"]),
     "numbers as names": pd.DataFrame({1: [1]}), "other types": pd.DataFrame({"id": ["x"], "kind": [3]}),
@@ -242,18 +259,20 @@ ODD_FRAMES = {
 @pytest.mark.parametrize("frame", ODD_FRAMES)
 def test_no_frame_raises_an_error_of_pandas(frame: str) -> None:
     """Every report and chart takes a frame without its columns, or with others of their names, or refuses it."""
-    for group in (wb.reports, wb.charts):
-        for name in dir(group):
-            parameters = inspect.signature(getattr(group, name)).parameters.values()
-            required = [
-                p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
-            ]
-            if "path" in required:
-                continue
-            given = {name: "2026-01-15" if name == "at" else ODD_FRAMES[frame] for name in required}
-            try:
-                getattr(group, name)(**given)
-            except wb.WorkbenchError:
-                continue
-            finally:
-                plt.close("all")
+    history = partial(wb.history, ODD_FRAMES[frame])
+    reports = [name for name in dir(History) if not name.startswith("_") and name not in NO_REPORTS]
+    calls = [partial(lambda name: getattr(history(), name)(), name) for name in reports]
+    for name in dir(wb.charts):
+        chart = getattr(wb.charts, name)
+        parameters = inspect.signature(chart).parameters.values()
+        required = [
+            p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+        ]
+        calls += [partial(chart, **dict.fromkeys(required, ODD_FRAMES[frame]))] * ("path" not in required)
+    for call in calls:
+        try:
+            call()
+        except wb.WorkbenchError:
+            continue
+        finally:
+            plt.close("all")

@@ -105,7 +105,7 @@ MISTAKES = {
     "a kind of event": (lambda: wb.events.sample("user.update"), "did you mean user.updated"),
     "a kind to wait for": (lambda: wb.Inbox(keys=["k"]).wait("user.update"), "did you mean user.updated"),
     "a kind to handle": (_handler_of_a_misspelled_kind, "did you mean transaction.completed"),
-    "a period": (lambda: wb.reports.approvals([], "decade"), "must be one of day, week, month, quarter, year"),
+    "a period": (lambda: wb.history([]).approvals(freq="decade"), "must be one of day, week, month, quarter, year"),
     "an exercise": (lambda: wb.course.check("start1", wb.connect()), "did you mean start-1"),
     "a seed": (lambda: wb.connect(seed="a"), "connect: seed must be a whole number"),
     "a seed of a sandbox": (lambda: wb.Sandbox(seed="a"), "Sandbox: seed must be a whole number"),
@@ -154,10 +154,10 @@ UNUSABLE: dict[str, Callable[[Any, Any], Any]] = {
     "columns of one name, CSV": lambda api, path: wb.to_file(pd.DataFrame([[1, 2]], columns=["a", "a"]), path / "x.csv"),
     "columns of one name, HTML": lambda api, path: wb.to_file(pd.DataFrame([[1, 2]], columns=["a", "a"]), path / "x.html"),
     "sequences of bytes": lambda api, path: wb.compare_behavior("documented", "observed", sequences=[b"x"]),
-    "symbols that are numbers": lambda api, path: wb.reports.record_balances(api, path / "x.csv", symbols={1: 2}),
+    "symbols that are numbers": lambda api, path: wb.history(api).record_balances(path / "x.csv", symbols={1: 2}),
     "options that are numbers": lambda api, path: wb.connect("http://127.0.0.1:9", http={1: 2}),
-    "size without numbers": lambda api, path: wb.charts.spend_chart(wb.reports.transactions(api), size=()),
-    "size of texts": lambda api, path: wb.charts.spend_chart(wb.reports.transactions(api), size=("a", "b")),
+    "size without numbers": lambda api, path: wb.charts.spend_chart(wb.history(api).transactions(), size=()),
+    "size of texts": lambda api, path: wb.charts.spend_chart(wb.history(api).transactions(), size=("a", "b")),
 }  # fmt: skip
 
 

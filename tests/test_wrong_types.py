@@ -52,11 +52,11 @@ def usual() -> dict[str, Any]:
     api, other = wb.connect(seed=1), wb.connect(seed=2)
     refund = wb.sequences.catalogue["refund-full"]
     wb.sequences.run(other, refund, progress=False)
-    table = wb.reports.transactions(other)
+    table = wb.history(other).transactions()
     return {
         "api": api, "a": api, "b": other, "events": other, "transactions": table, "frame": table, "row": 0, "column": "card_id", "x": table,
-        "of": table, "mine": table, "theirs": table, "spend": wb.reports.spend(table), "approvals": wb.reports.approvals(table),
-        "cohorts": wb.reports.cohorts(table), "history": wb.reports.status_history(other), "disputes": pd.DataFrame(),
+        "of": table, "mine": table, "theirs": table, "spend": wb.history(table).spend(), "approvals": wb.history(table).approvals(),
+        "cohorts": wb.history(table).cohorts(), "history": wb.history(other).status_history(), "disputes": pd.DataFrame(),
         "rewards": wb.to_frame(other.list_rewards_activity(user_id=other.sandbox.guide()["rewards_users"][0]["id"])),
         "contracts": wb.to_frame(api.list_contracts()), "query": "select 1", "text": refund.to_toml(), "name": "x", "do": "list_contracts",
         "sequence": wb.sequences.from_toml("name = 'a'\n[[steps]]\nname = 'list'\ndo = 'list_contracts'\n"), "exercise": "start-1",

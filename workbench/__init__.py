@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from workbench import records as records
     from workbench import testing as testing
     from workbench.analysis import charts as charts
-    from workbench.analysis import reports as reports
     from workbench.analysis import rewards as rewards
     from workbench.analysis import tables as tables
+    from workbench.analysis.reports.history import history as history
     from workbench.analysis.reports.queries import sql as sql
     from workbench.analysis.reports.worlds import world_from as world_from
     from workbench.analysis.tables.frames import to_frame as to_frame
@@ -92,12 +92,12 @@ _NAMES = {
     "events": "workbench.events:",
     "to_file": "workbench.screens.panel.page",
     "form": "workbench.screens.panel.panel",
+    "history": "workbench.analysis.reports.history",
     "learn": "workbench.testing.learning",
     "load_ipython_extension": "workbench.terminal.shell",
     "panel": "workbench.screens.panel:",
     "read_table": "workbench.analysis.tables.read_table",
     "records": "workbench.records:",
-    "reports": "workbench.analysis.reports:",
     "rewards": "workbench.analysis.rewards:",
     "sequences": "workbench.runs.sequences:",
     "sql": "workbench.analysis.reports.queries",

@@ -20,7 +20,7 @@ import pandas as pd
 import pyarrow as pa
 
 import workbench as wb
-from workbench import reports, tables
+from workbench import tables
 from workbench.analysis.tables.event_frames import events_frame
 from workbench.analysis.tables.frames import to_file
 from workbench.analysis.tables.rows import to_pandas
@@ -116,9 +116,9 @@ def plain_funnel(table: pd.DataFrame) -> Any:
 
 def transactions_of(given: pd.DataFrame, clocked: Callable[..., Any]) -> Any:
     """Measure the table of transactions; the events are gone when this returns."""
-    table = clocked("transactions", lambda: reports.transactions(given))
-    merchants = reports.spend(table, "merchant_name")
-    clocked("explain, of one of 500 merchants, with events", lambda: reports.explain(merchants, 0, "net_cents"))
+    table = clocked("transactions", lambda: wb.history(given).transactions())
+    merchants = wb.history(table).spend("merchant_name")
+    clocked("explain, of one of 500 merchants, with events", lambda: wb.history([]).explain(merchants, "net_cents", 0))
     return table
 
 
@@ -144,24 +144,26 @@ def measured(size: int, folder: str) -> dict[str, Any]:
     path = stored("events")
     made = transactions_of(wb.read_table(path), clocked)
     assert len(made) == size
-    clocked("approvals by day", lambda: reports.approvals(made, tz="America/New_York"))
-    clocked("declines", lambda: reports.declines(made))
-    clocked("spend_funnel", lambda: reports.spend_funnel(made))
-    merchants = clocked("spend by merchant", lambda: reports.spend(made, "merchant_name"))
+    clocked("approvals by day", lambda: wb.history(made).filter(tz="America/New_York").approvals())
+    clocked("declines", lambda: wb.history(made).declines())
+    clocked("spend_funnel", lambda: wb.history(made).funnel())
+    merchants = clocked("spend by merchant", lambda: wb.history(made).spend("merchant_name"))
     clocked(
         "plain pandas: groupby of merchants",
         lambda: made.groupby("merchant_name")[["posted_cents", "refunded_cents", "net_cents"]].sum(),
     )
-    clocked("posting_times", lambda: reports.posting_times(made, "merchant_category"))
-    clocked("explain, of one of 500 merchants, without events", lambda: reports.explain(merchants, 0, "net_cents"))
-    clocked("cohorts", lambda: reports.cohorts(made))
-    clocked("monthly_changes", lambda: reports.monthly_changes(made))
+    clocked("posting_times", lambda: wb.history(made).posting_times("merchant_category"))
+    clocked(
+        "explain, of one of 500 merchants, without events", lambda: wb.history([]).explain(merchants, "net_cents", 0)
+    )
+    clocked("cohorts", lambda: wb.history(made).cohorts())
+    clocked("monthly_changes", lambda: wb.history(made).changes())
     points = wb.read_table(stored("rewards"))
     clocked("plain pandas: groupby of points", lambda: plain_outstanding(points))
-    clocked("outstanding", lambda: reports.outstanding(points, at="2025-09-01"))
-    clocked("outstanding by user", lambda: reports.outstanding(points, by="user_id"))
-    clocked("outstanding by cohort", lambda: reports.outstanding(points, by="cohort"))
-    clocked("liability", lambda: reports.liability(points, tz="America/New_York"))
+    clocked("outstanding", lambda: wb.history(points).filter(at="2025-09-01").points())
+    clocked("outstanding by user", lambda: wb.history(points).points("user_id"))
+    clocked("outstanding by cohort", lambda: wb.history(points).points("cohort"))
+    clocked("liability", lambda: wb.history(points).filter(tz="America/New_York").liability())
     clocked("cumsum of decimals by user", lambda: tables.cumsum(points["points"], by=points["user_id"]))
     found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3  # before pandas has its turn
     floats = points["points"].astype("float64")

@@ -11,8 +11,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import workbench as wb
 from tests.sandbox.driver import PERSON
-from workbench import reports
 from workbench.base.errors import BadRequest
 from workbench.sandbox import Request, Sandbox
 
@@ -97,11 +97,10 @@ class Year:
 
 def draw(year: Year, folder: Path) -> None:
     """Save charts of the year."""
-    import workbench as wb
     from workbench import charts
 
     events = [one.payload for one in year.sandbox.events()]
-    transactions = reports.transactions(events)
+    transactions = wb.history(events).transactions()
     users = [user for user, _ in year.people]
     sandbox = year.sandbox
     with wb.Client(
@@ -112,11 +111,11 @@ def draw(year: Year, folder: Path) -> None:
     disputes = list(sandbox.records("dispute"))
     applied = [one for one in events if (one["resource"], one["action"]) == ("user", "updated")]
     made = {
-        "approvals": charts.approvals_chart(reports.approvals(transactions, "week")),
-        "spend": charts.spend_chart(reports.spend(transactions, "merchant_name")),
+        "approvals": charts.approvals_chart(wb.history(transactions).approvals(freq="week")),
+        "spend": charts.spend_chart(wb.history(transactions).spend("merchant_name")),
         "points": charts.points_chart(rewards),
-        "applications": charts.applications_chart(reports.applications(applied, "week")),
-        "disputes": charts.disputes_chart(reports.disputes(disputes, at=now)),
+        "applications": charts.applications_chart(wb.history(applied).applications("week")),
+        "disputes": charts.disputes_chart(wb.history(disputes).filter(at=now).disputes()),
     }
     for name, axes in made.items():
         axes.figure.savefig(folder / f"year-{name}.svg", bbox_inches="tight")

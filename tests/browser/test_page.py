@@ -35,8 +35,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("contracts", "users", "cards", "transactions", "disputes"):
         panel.open(name)
     dashboard = wb.dashboard(api)
-    report = wb.reports.transactions(api.sandbox.records("transaction"))
-    chart = wb.charts.approvals_chart(wb.reports.approvals(report, freq="month"), title="Approvals")
+    report = wb.history(api.sandbox.records("transaction")).transactions()
+    chart = wb.charts.approvals_chart(wb.history(report).approvals(freq="month"), title="Approvals")
     run = wb.sequences.run(wb.connect(seed=7), wb.sequences.catalogue["refund-full"], progress=False)
     for name, each in zip(KINDS, (panel, dashboard, report, chart, run), strict=True):
         wb.to_file(each, folder / f"{name}.html")
@@ -226,8 +226,8 @@ def screens(files: Path) -> Path:
     for name in panel.lists:
         panel.open(name)
     wb.to_file(panel, files / "lived.html")
-    transactions = wb.reports.transactions(api)
-    frames = {"Spend": wb.reports.spend(transactions), "Approvals": wb.reports.approvals(transactions, freq="month")}
+    transactions = wb.history(api).transactions()
+    frames = {"Spend": wb.history(transactions).spend(), "Approvals": wb.history(transactions).approvals(freq="month")}
     wb.to_file(frames, files / "pack.html")
     return files
 

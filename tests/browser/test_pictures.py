@@ -27,14 +27,14 @@ wb.form(live.delete_payment_account, payment_account_id=live.sandbox.guide()["pa
 """
 MONTH = """
 run = wb.sequences.run(api, wb.testing.traffic(seed=7, cards=3, days=40), progress=False)
-transactions = wb.reports.transactions(api)
-spend = wb.reports.spend(transactions)
+transactions = wb.history(api).transactions()
+spend = wb.history(transactions).spend()
 """
 SHOWN = {
     "frame": """transactions[["transaction_id", "merchant_name", "status", "currency", "authorized_cents", "net_cents",
                               "authorized_at"]].head(8)""",
-    "explained": 'wb.reports.explain(spend, 0, "net_cents")',
-    "running": 'wb.charts.approvals_chart(wb.reports.approvals(transactions, freq="week"), title="Approvals in June")',
+    "explained": 'wb.history(api).explain(spend, "net_cents", 0)',
+    "running": 'wb.charts.approvals_chart(wb.history(transactions).approvals(freq="week"), title="Approvals in June")',
 }
 
 
@@ -88,11 +88,11 @@ def test_pictures_of_the_month(desk: Desk) -> None:
 def test_pictures_of_the_pack_of_a_month(page: Page, tmp_path: Path) -> None:
     with wb.connect(seed=7) as api:
         wb.sequences.run(api, wb.testing.traffic(seed=7, cards=3, days=40), progress=False)
-        transactions = wb.reports.transactions(api)
+        transactions = wb.history(api).transactions()
         frames = {
-            "Spend": wb.reports.spend(transactions),
-            "Roll forward": wb.reports.roll_forward(api),
-            "Approvals": wb.reports.approvals(transactions, freq="month"),
+            "Spend": wb.history(transactions).spend(),
+            "Roll forward": wb.history(api).roll_forward(),
+            "Approvals": wb.history(transactions).approvals(freq="month"),
         }
     wb.to_file(frames, tmp_path / "june.html")
     page.set_viewport_size({"width": 1280, "height": 1100})

@@ -19,8 +19,8 @@ from rich.pretty import pretty_repr
 import workbench as wb
 from tests.canaries.planted import OWNER, PERSON, PLANTED, found
 from tests.client.doubles import URL, Service, client_on
+from workbench.base.keys import Key
 from workbench.client.calls.key_sources import find_key
-from workbench.client.calls.keys import Key
 from workbench.client.calls.profiles import client_settings, open_profile
 from workbench.runs.sequences import Sequence
 from workbench.runs.sequences import run as run_sequence

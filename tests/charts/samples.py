@@ -110,7 +110,7 @@ DELIVERIES = [
 def _purchases() -> pd.DataFrame:
     with wb.connect() as api:
         wb.sequences.run(api, wb.testing.traffic(seed=2, cards=3, days=40), progress=False)
-        return wb.reports.transactions(api)
+        return wb.history(api).transactions()
 
 
 def spent() -> pd.DataFrame:
@@ -120,13 +120,13 @@ def spent() -> pd.DataFrame:
 
 def nothing_spent() -> pd.DataFrame:
     """No transactions, with their columns."""
-    return wb.reports.transactions([])
+    return wb.history([]).transactions()
 
 
 def disputes() -> pd.DataFrame:
     """The disputes of a sandbox."""
     with wb.connect() as api:
-        return wb.reports.disputes(api.sandbox.records("dispute"), at="2026-06-01")
+        return wb.history(api.sandbox.records("dispute")).filter(at="2026-06-01").disputes()
 
 
 def balances() -> pd.DataFrame:

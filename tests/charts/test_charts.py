@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 import workbench as wb
 from tests.charts import samples
 from tests.forms.test_looks import contrast
-from workbench import charts, reports
+from workbench import charts
 from workbench.analysis.rewards.read_result import HIDDEN
 from workbench.analysis.tables.frames import to_frame
 from workbench.service.rendering.design import DARK, LIGHT, LOOKS
@@ -160,7 +160,7 @@ def test_collateral_is_summed_by_chain_and_token() -> None:
     """Two contracts with one token are one bar of value, and within it one of what is advanced."""
     with wb.connect() as api:
         contracts = api.list_contracts()
-    values = reports.contract_values([*contracts, *contracts])
+    values = wb.history([*contracts, *contracts]).contracts()
     axes = charts.collateral_chart(values)
     once = charts.collateral_chart(contracts)
 
@@ -364,7 +364,7 @@ EVERY: dict[str, tuple[Draw, Callable[[], Any], Callable[[], Any]]] = {
     "monthly_changes": (charts.monthly_changes_chart, samples.spent, samples.nothing_spent),
     "liability": (charts.liability_chart, samples.rewards, samples.no_rewards),
     "applications": (charts.applications_chart, samples.history, list),
-    "disputes": (charts.disputes_chart, samples.disputes, lambda: reports.disputes([], at="2026-01-01")),
+    "disputes": (charts.disputes_chart, samples.disputes, lambda: wb.history([]).filter(at="2026-01-01").disputes()),
     "balances": (charts.balances_chart, samples.balances, lambda: samples.balances().iloc[:0]),
 }
 
@@ -559,9 +559,9 @@ def test_a_report_or_what_it_is_made_of_draws_the_same() -> None:
     """The function of the report is called where transactions are given."""
     spent = samples.spent()
     for chart, report in (
-        (charts.approvals_chart, reports.approvals), (charts.spend_funnel_chart, reports.spend_funnel),
-        (charts.spend_chart, reports.spend), (charts.posting_times_chart, reports.posting_times),
-        (charts.cohorts_chart, reports.cohorts), (charts.monthly_changes_chart, reports.monthly_changes),
+        (charts.approvals_chart, (lambda x: wb.history(x).approvals())), (charts.spend_funnel_chart, (lambda x: wb.history(x).funnel())),
+        (charts.spend_chart, (lambda x: wb.history(x).spend())), (charts.posting_times_chart, (lambda x: wb.history(x).posting_times())),
+        (charts.cohorts_chart, (lambda x: wb.history(x).cohorts())), (charts.monthly_changes_chart, (lambda x: wb.history(x).changes())),
     ):  # fmt: skip
         assert says(chart(spent)) == says(chart(report(spent)))
 
@@ -569,7 +569,7 @@ def test_a_report_or_what_it_is_made_of_draws_the_same() -> None:
 def test_the_funnel_says_dollars_and_counts() -> None:
     """Each stage has its amount in dollars, as the report has it in cents."""
     spent = samples.spent()
-    made = reports.spend_funnel(spent)
+    made = wb.history(spent).funnel()
     axes = charts.spend_funnel_chart(made)
 
     assert names(axes) == ["requested", "approved", "posted", "refunded", "net"]
@@ -580,7 +580,7 @@ def test_the_funnel_says_dollars_and_counts() -> None:
 def test_a_time_zone_is_on_the_axis() -> None:
     """What makes days or months says whose they are."""
     spent = samples.spent()
-    made = reports.approvals(spent, tz="America/New_York")
+    made = wb.history(spent).filter(tz="America/New_York").approvals()
 
     assert "(America/New_York)" in charts.approvals_chart(made).get_xlabel()
     assert "(America/New_York)" in charts.points_chart(samples.rewards(), tz="America/New_York").get_xlabel()

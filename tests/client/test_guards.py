@@ -47,9 +47,9 @@ def test_effects_in_production_are_armed_first() -> None:
     with pytest.raises(NotArmed, match="Armed now: update_user"):
         client.delete_payment_account(payment_account_id=CARD)
     assert "ARMED until" in repr(client)
-    clock.ms += 599.5
+    clock.at += 599.5
     assert client.armed is not None
-    clock.ms += 0.5
+    clock.at += 0.5
     with pytest.raises(NotArmed):
         client.update_user(user_id=CARD, first_name="Ada")
 

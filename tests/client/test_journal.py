@@ -101,10 +101,10 @@ def test_entries_can_be_found(make: Callable[[], Journal]) -> None:
     clock = FakeClock()
     client = client_on(Service(AUTHORIZED, httpx.Response(400), LOST), journal=journal, clock=clock)
     client.simulate_authorization(**PURCHASE)
-    clock.ms += 60
+    clock.at += 60
     with pytest.raises(Exception, match="400"):
         client.simulate_refund(transaction_id=TRANSACTION, amount=100)
-    clock.ms += 60
+    clock.at += 60
     with pytest.raises(OutcomeUnknown):
         client.simulate_refund(transaction_id=TRANSACTION, amount=2500)
 
@@ -480,7 +480,7 @@ def test_the_same_again_is_a_warning_on_a_sandbox_of_others(make: Callable[[], J
     client.simulate_authorization(**PURCHASE)
     with pytest.warns(AdviceWarning, match="it is sent again"):
         client.simulate_authorization(**PURCHASE)
-    clock.ms += 24 * 3600 + 1
+    clock.at += 24 * 3600 + 1
     client.simulate_authorization(**PURCHASE)
 
     assert len(journal) == 3

@@ -15,10 +15,10 @@ import pytest
 import workbench as wb
 from tests.client.doubles import AUTHORIZED, KEY, PURCHASE, URL, FakeClock, Service, client_on
 from workbench.base.errors import InvalidProfile, NoAnswer, Unauthorized, UsageError
+from workbench.base.keys import Key
 from workbench.client.calls import keys
 from workbench.client.calls.client import AsyncClient
 from workbench.client.calls.effects import Outcome
-from workbench.client.calls.keys import Key
 from workbench.client.calls.profiles import client_settings, open_profile
 
 NEW = "new-key-0123456789"
@@ -108,7 +108,7 @@ def test_what_cannot_be_fetched_leaves_the_key(
     keys.pin(Key(NEW).fingerprint, "api.example.org", "production")
     vault = Vault(KEY, failure)
     key = Key.of(vault)
-    key.pin("api.example.com", "sandbox")
+    key.checked_by(lambda fingerprint: keys.pin(fingerprint, "api.example.com", "sandbox"))
     with caplog.at_level(logging.WARNING, "workbench"), pytest.raises(Unauthorized):
         client_on(accepting("right-key-0123456789"), api_key=key).list_contracts()
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_fetched_leaves_the_key(
 
 def test_by_age(call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A key that is too old is replaced before a call, without a 401."""
-    monkeypatch.setattr(keys, "MAX_AGE", -1.0)
+    monkeypatch.setattr("workbench.base.keys.MAX_AGE", -1.0)
     vault, service = Vault(KEY, NEW), accepting(NEW)
     _, answer = call(service, vault)
 

@@ -25,11 +25,11 @@ import workbench as wb
 from tests.client.doubles import CARD, URL, FakeClock, Service, client_on
 from tests.ports import free_port
 from workbench.base.errors import AdviceWarning, UsageError, WorkbenchError
+from workbench.base.keys import Key, key_problem
 from workbench.base.schema.masks import DOTS
 from workbench.base.schema.walk import change
 from workbench.client.calls.cleaning import Cleaner
 from workbench.client.calls.client import AsyncClient, Client
-from workbench.client.calls.keys import Key, key_problem
 from workbench.service.interface.examples import example
 from workbench.service.interface.people import CreateUserApplication
 from workbench.service.interface.table import OPERATIONS

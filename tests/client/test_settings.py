@@ -2,7 +2,9 @@
 
 import json
 import os
+import subprocess
 import sys
+import threading
 import types
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +18,7 @@ from workbench.client.calls import key_sources
 from workbench.client.calls.base_url import base_url
 from workbench.client.calls.key_sources import key_variable
 from workbench.client.calls.keys import pin, state_folder
+from workbench.client.calls.options import Profile
 from workbench.client.calls.profiles import client_settings, config_path, open_profile, profile_names
 
 KEY = "canary-key-77"
@@ -440,3 +443,80 @@ def test_a_huge_number_in_the_profiles_is_named(home: Path) -> None:
 
     with pytest.raises(InvalidProfile, match="too many digits"):
         open_profile("acme")
+
+
+def test_a_keyring_that_does_not_answer_has_a_limit(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that waits for a person or a bus ends with an error that says so, as a command does."""
+    asked, answered = threading.Event(), threading.Event()
+
+    def waits(*_: object) -> str:
+        asked.set()
+        answered.wait(10)
+        return "late"
+
+    monkeypatch.setitem(sys.modules, "keyring", types.SimpleNamespace(get_password=waits))
+    monkeypatch.setattr(key_sources, "_COMMAND_SECONDS", 0.05)
+    profile = Profile(name="acme-test", base_url="https://api.example.com/v1")
+    for look in (key_sources.find_key, key_sources.key_source):
+        with pytest.raises(InvalidProfile, match="the keyring did not answer within"):
+            look(profile)
+    answered.set()
+    assert asked.is_set()
+
+
+def test_the_signing_key_of_a_profile(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a variable, or a command as the key; checked as it."""
+    profile = Profile(name="acme-test", webhook_key_command=[sys.executable, "-c", "print('signing-key')"])
+    (key,) = key_sources.signing_keys(profile)
+    assert key.header() == b"signing-key"
+    monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "other-key")
+    assert [found.header() for found in key_sources.signing_keys(profile)] == [b"other-key"]
+    monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "other-key\n")
+    with pytest.raises(UsageError, match="WORKBENCH_WEBHOOK_KEY has a blank or line end"):
+        key_sources.signing_keys(profile)
+
+
+def test_paths_of_a_profile_are_expanded(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`~` is the home, and a relative path is of the folder of the file, wherever the program runs."""
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    folder = tmp_path / "settings"
+    (folder / "certs").mkdir(parents=True)
+    for name in ("ca.pem", "client.pem"):
+        (folder / "certs" / name).write_text("x")
+    monkeypatch.setenv("WORKBENCH_CONFIG", str(folder / "profiles.toml"))
+    (folder / "profiles.toml").write_text(
+        "[profiles.acme]\nbase_url = 'https://api.example.com/v1'\njournal = '~/j.db'\nca_file = 'certs/ca.pem'\n"
+        "http = { client_cert_file = 'certs/client.pem' }\n[profiles.mine]\nsandbox = { path = 's.db', seed = 3 }\n"
+    )
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    profile, mine = open_profile("acme"), open_profile("mine")
+
+    assert profile.journal == str(tmp_path / "me/j.db")
+    assert profile.ca_file == str(folder / "certs/ca.pem")
+    assert profile.http["client_cert_file"] == str(folder / "certs/client.pem")
+    assert mine.sandbox["path"] == str(folder / "s.db")
+    assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="where users have entries")
+def test_a_user_without_a_home() -> None:
+    """As in a container: an embedded sandbox needs no folder; what needs one says which variable names it."""
+    script = (
+        "import os, pwd; os.environ.pop('HOME', None); pwd.getpwuid = {}.__getitem__\n"
+        "import workbench as wb\n"
+        "assert len(wb.connect(seed=7).list_contracts()) > 0\n"
+        "for work in (lambda: wb.connect('acme'), lambda: wb.Journal().installation, lambda: wb.Client(\n"
+        "    base_url='https://api.example.com/v1', api_key='k' * 20, environment='production').journal.unknown()):\n"
+        "    try: work()\n"
+        "    except (wb.WorkbenchError, AttributeError) as error: print(type(error).__name__)\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("WORKBENCH_", "XDG_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd="/", env=environment
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "InvalidProfile" in done.stdout

@@ -24,7 +24,7 @@ books = wb.to_frame(run.ledger())
 amount = int(books[books["step"] == "fuel settles"]["amount"].iloc[0])
 """,
     "contracts-credit": """
-values = wb.reports.contract_values(api.list_contracts())
+values = wb.history(api).contracts()
 amount = int(values["advance_usd"].iloc[3] * 100)
 """,
     "withdrawals-balance": """

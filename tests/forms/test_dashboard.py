@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from workbench import reports
 from workbench.screens.panel.dashboard import PARTS, Dashboard, Filters, program_of
 from workbench.service.rendering import money
 
@@ -66,8 +65,8 @@ def test_the_figures_are_those_of_the_reports(shown: Dashboard, api: Any) -> Non
     shown.filters.range = "year"
     html = dict(shown.parts(live=True))["tiles"]
     labels = re.findall('<span class="quiet">([A-Z][^<]*)</span><b>', html)
-    table = reports.transactions(api.sandbox.records("transaction"))
-    asked = reports.approvals(table, "month")[["authorizations", "declined"]].sum()
+    table = wb.history(api.sandbox.records("transaction")).transactions()
+    asked = wb.history(table).approvals(freq="month")[["authorizations", "declined"]].sum()
     rate, way = tile(html, "Approval rate")
 
     assert labels == [
@@ -75,7 +74,7 @@ def test_the_figures_are_those_of_the_reports(shown: Dashboard, api: Any) -> Non
         "Points outstanding",
     ]  # fmt: skip
     assert f"{1 - asked['declined'] / asked['authorizations']:.1%}" == rate
-    assert money(int(reports.spend(table)["net_cents"].sum())) == tile(html, "Net spend")[0]
+    assert money(int(wb.history(table).spend()["net_cents"].sum())) == tile(html, "Net spend")[0]
     assert asked["declined"] == len(shown.books.panel.open("transactions", way))
     assert tile(html, "Open holds")[0] == money(int(table["held_cents"].sum()))
 

@@ -381,14 +381,14 @@ def test_a_frame_keeps_notes_and_units(tmp_path: Path) -> None:
     ids=["frame", "empty", "column", "groups", "chart"],
 )
 def test_tables_and_charts_are_written(program: wb.Session, tmp_path: Path, make: Callable[[Any], Any]) -> None:
-    frame = wb.reports.transactions(program.sandbox.records("transaction"))
+    frame = wb.history(program.sandbox.records("transaction")).transactions()
     page = wb.to_file(make(frame), tmp_path / "x.html").path.read_text(encoding="utf-8")
     assert len(data_of(page)["lists"]) == 1
     assert "<title></title>" not in page
 
 
 def test_ten_thousand_rows_take_two_megabytes(program: wb.Session, tmp_path: Path) -> None:
-    frame = wb.reports.transactions(program.sandbox.records("transaction"))
+    frame = wb.history(program.sandbox.records("transaction")).transactions()
     many = pd.concat([frame, frame], ignore_index=True).head(10_000)
     assert wb.to_file(many, tmp_path / "many.html").path.stat().st_size <= 2_000_000
 

@@ -95,7 +95,12 @@ def _values(rows: Iterable[dict[str, Any]], until: datetime | None) -> Iterator[
         times = [milliseconds(spend.get(name)) for name in ("authorizedAt", "postedAt")]
         yield (
             *(event["id"], event["action"], event["body"]["id"], at, *map(spend.get, names), *times),
-            *(spend["currency"], *map(spend.get, parties), spend.get("localAmount"), spend.get("localCurrency")),
+            *(
+                spend["currency"].lower(),
+                *map(spend.get, parties),
+                spend.get("localAmount"),
+                spend.get("localCurrency"),
+            ),
         )
 
 
@@ -104,7 +109,7 @@ create table t as
 select f.tx transaction_id, f.card_id, f.user_id, f.merchant_name, f.merchant_category, f.merchant_category_code,
   f.currency, s.reason, f.authorized_at, s.posted_at, s.refunded_at, f.local_amount, f.local_currency,
   case when s.begun then max(coalesce(f.limit_, f.amount) - coalesce(f.change, 0) + s.raised, 0) end authorized_cents,
-  case when not s.declined and not s.completed and s.opened
+  case when not s.begun and not s.completed then null when not s.declined and not s.completed and s.opened
     then max(coalesce(f.limit_, f.amount) - coalesce(f.change, 0) + s.changed, 0) else 0 end held_cents,
   s.posted posted_cents, s.refunded refunded_cents, s.posted - s.refunded net_cents,
   case when s.declined then 'declined'
@@ -124,7 +129,7 @@ join (select tx, max(kind in ('created', 'requested')) begun, max(kind in ('crea
         sum(case when kind = 'completed' then max(amount, 0) else 0 end) posted,
         sum(case when kind = 'completed' then -min(amount, 0) else 0 end) refunded
       from e group by tx) s on s.tx = f.tx
-where f.place = 1 and not (not s.begun and s.posted = 0 and s.refunded > 0);
+where f.place = 1;
 
 create table p as
 with held as (select tx, sum(case when kind = 'created' then amount else coalesce(change, 0) end) cents,

@@ -16,8 +16,6 @@ import pytest
 
 import workbench as wb
 from tests.reports.test_scope import bought
-from workbench import reports
-from workbench.analysis.reports.closing import closing_frames, write_close
 from workbench.base.errors import UsageError
 from workbench.base.schema.rules import FULL
 
@@ -78,33 +76,33 @@ def test_three_closes_in_a_row(seed: int, tz: str, tmp_path: Path) -> None:
     """Later refunds, releases, clawbacks and disputes change no earlier close; balances tie; the ledger ends at zero."""
     chance, open_ = random.Random(seed), []
     with wb.connect() as api:
-        before = [api.sandbox.balance(card) for card in api.sandbox.guide()["cards"]["active"][:3]]
         months, first = ["2026-01", "2026-02", "2026-03"], {}
         for month in months:
             while f"{pd.Timestamp(api.sandbox.clock.now()).tz_convert(tz):%Y-%m}" <= month:
                 spend_a_month(api, chance, open_)
-            first[month] = closing_frames(api, month, tz=tz, rewards=points(api))
-        again = {month: closing_frames(api, month, tz=tz, rewards=points(api)) for month in months}
-        table = reports.postings(api)
+            first[month] = wb.history(api).filter(tz=tz).close(month, rewards=points(api))
+        again = {month: wb.history(api).filter(tz=tz).close(month, rewards=points(api)) for month in months}
+        table = wb.history(api).postings()
         ledger = tmp_path / "ledger.csv"
         table[table["net_cents"] != 0].to_csv(ledger, index=False)  # what an application booked, each at its time
         statements = {
-            month: closing_frames(api, month, tz=tz, ledger=_of(ledger, month, tz, tmp_path))["Reconciliation"]
+            month: wb.history(api).filter(tz=tz).close(month, ledger=ledger).frames["Reconciliation"]
             for month in months
         }
-        after = [api.sandbox.balance(card) for card in api.sandbox.guide()["cards"]["active"][:3]]
-        whole = reports.roll_forward(api, tz=tz)
+        cards = {record["card"] for record in api.sandbox.records("transaction")}
+        balances = [api.sandbox.balance(card) for card in cards]
+        whole = wb.history(api).filter(tz=tz).roll_forward()
 
     for month in months:
-        for name, frame in first[month].items():
-            pd.testing.assert_frame_equal(frame, again[month][name])
-            assert frame.attrs == again[month][name].attrs
+        for name, frame in first[month].frames.items():
+            pd.testing.assert_frame_equal(frame, again[month].frames[name])
+            assert {**frame.attrs, "trace": ""} == {**again[month].frames[name].attrs, "trace": ""}
         assert len(statements[month]) == 0
-        assert "Not explained: 0 cents" in statements[month].attrs["statement"]
-    rolled = again["2026-03"]["Roll-forward"]
+        assert statements[month].attrs["unexplained"] == {"usd": 0}
+    rolled = again["2026-03"].frames["Roll-forward"]
     assert rolled["opening_cents"].tolist()[1:] == rolled["closing_cents"].tolist()[:-1]
-    assert rolled["running"].tolist() == [False] * 3
-    disputes, rewards = again["2026-03"]["Disputes"], again["2026-03"]["Points"]
+    assert not rolled["running"].any()
+    disputes, rewards = again["2026-03"].frames["Disputes"], again["2026-03"].frames["Points"]
     assert disputes["opening"].tolist()[1:] == disputes["closing"].tolist()[:-1]
     assert disputes["opened"].iloc[-2:].sum() > 0
     assert disputes["resolved"].iloc[-2:].sum() > 0
@@ -112,50 +110,45 @@ def test_three_closes_in_a_row(seed: int, tz: str, tmp_path: Path) -> None:
     assert rewards["clawed_back"].iloc[-1] > 0
     flows = rewards["opening"] + rewards["earned"] - rewards["clawed_back"] - rewards["redeemed"]
     assert flows.tolist() == rewards["outstanding"].tolist()
-    net = sum(
-        (now.posted - now.refunded) - (then.posted - then.refunded) for now, then in zip(after, before, strict=True)
-    )
-    assert whole["net_cents"].sum() == net
-    assert whole["closing_cents"].iloc[-1] == sum(now.held - then.held for now, then in zip(after, before, strict=True))
+    assert whole["net_cents"].sum() == sum(balance.posted - balance.refunded for balance in balances) - _undated(whole)
+    assert whole["closing_cents"].iloc[-1] == sum(balance.held for balance in balances)
 
 
-def _of(ledger: Path, month: str, tz: str, folder: Path) -> Path:
-    booked = pd.read_csv(ledger)
-    mine = pd.to_datetime(booked["at"], utc=True, format="ISO8601").dt.tz_convert(tz).dt.strftime("%Y-%m") == month
-    booked[mine].to_csv(folder / f"{month}.csv", index=False)
-    return folder / f"{month}.csv"
+def _undated(report: pd.DataFrame) -> int:
+    """Return the net of what a report leaves out."""
+    return sum(entry.get("net_cents", 0) for entry in report.attrs["left_out"])
 
 
 @pytest.fixture(scope="module")
-def frames() -> Any:
+def made() -> Any:
     chance, open_ = random.Random(5), list[str]()
     with wb.connect() as api:
         for _ in range(3):
             spend_a_month(api, chance, open_)
-        yield closing_frames(api, "2026-01")
+        yield wb.history(api).close("2026-01", signed_by="A. Person")
 
 
-def test_the_same_bytes_twice(frames: Any, tmp_path: Path) -> None:
+def test_the_same_bytes_twice(made: Any, tmp_path: Path) -> None:
     """A close that is written again is the same file; one that exists is not replaced."""
-    written = [write_close(tmp_path / name, frames, "2026-01", tz="UTC") for name in ("a", "b")]
+    written = [made.write(tmp_path / name) for name in ("a", "b")]
 
     for one, other in zip(*written, strict=True):
         assert hashlib.sha256(one.read_bytes()).digest() == hashlib.sha256(other.read_bytes()).digest()
     with pytest.raises(FileExistsError):
-        write_close(tmp_path / "a", frames, "2026-01", tz="UTC")
+        made.write(tmp_path / "a")
 
 
-def test_the_workbook_has_all_that_a_reader_needs(frames: Any, tmp_path: Path) -> None:
+def test_the_workbook_has_all_that_a_reader_needs(made: Any, tmp_path: Path) -> None:
     """Cover with time, zone, currency and completeness, formats, totals, filters, frozen heads, charts, definitions."""
-    workbook, page, ledger = write_close(tmp_path, frames, "2026-01", tz="UTC")
+    workbook, page, ledger, _ = made.write(tmp_path / "close")
     book = openpyxl.load_workbook(workbook)
     sheet = book["Spend by merchant"]
     heads = {cell.value: cell.column_letter for cell in sheet[1]}
-    merchants = frames["Spend by merchant"]
+    merchants = made.frames["Spend by merchant"]
     total = sheet[f"{heads['net (USD)']}{len(merchants) + 2}"]
     cover = " ".join(str(row[0].value) + ": " + str(row[1].value) for row in book["Cover"].iter_rows(max_col=2))
 
-    assert book.sheetnames == ["Cover", *frames, "Definitions"]
+    assert book.sheetnames == ["Cover", *made.frames, "Definitions"]
     assert [row.value * 100 for row in sheet[heads["net (USD)"]][1:-1]] == pytest.approx(
         merchants["net_cents"].tolist()
     )
@@ -167,17 +160,17 @@ def test_the_workbook_has_all_that_a_reader_needs(frames: Any, tmp_path: Path) -
         assert text in cover
     assert "net_cents divided by 100" in " ".join(str(row[1].value) for row in book["Definitions"].iter_rows(max_col=2))
     assert f"{merchants['net_cents'].sum() / 100:,.2f}" in page.read_text()
-    assert pd.read_csv(ledger)["net_cents"].sum() == frames["Postings"]["net_cents"].sum()
+    assert pd.read_csv(ledger)["net_cents"].sum() == made.frames["Postings"]["net_cents"].sum()
     with zipfile.ZipFile(workbook) as file:
         assert any(name.startswith("xl/charts/chart") for name in file.namelist())
 
 
-def test_the_page_draws_what_the_workbook_draws(frames: Any, tmp_path: Path) -> None:
+def test_the_page_draws_what_the_workbook_draws(made: Any, tmp_path: Path) -> None:
     """Each sheet with a chart has it on the page too; a bar is as long as its number, a running period is dashed."""
-    workbook, page, _ = write_close(tmp_path, frames, "2026-01", tz="UTC")
+    workbook, page, _, _ = made.write(tmp_path / "close")
     book, text = openpyxl.load_workbook(workbook), page.read_text()
     drawn = [sheet.title for sheet in book if sheet._charts]
-    merchants = frames["Spend by merchant"]
+    merchants = made.frames["Spend by merchant"]
     svg = text[text.index('<svg viewBox="0 0 640') :]
     svg = svg[svg.index('aria-label="Spend by merchant') :].partition("</svg>")[0]
     widths = [float(width) for width in re.findall(r'width="([\d.]+)" height="14"', svg)]
@@ -186,7 +179,7 @@ def test_the_page_draws_what_the_workbook_draws(frames: Any, tmp_path: Path) -> 
     assert [round(width / widths[0], 2) for width in widths] == [
         round(net / merchants["net_cents"][0], 2) for net in merchants["net_cents"]
     ]
-    rolled = reports.roll_forward([*bought("t-1", 5_000, 0), *bought("t-2", 700, 31)])
+    rolled = wb.history([*bought("t-1", 5_000, 0), *bought("t-2", 700, 31)]).roll_forward()
     wb.to_file({"Roll-forward": rolled}, tmp_path / "rolled.html")
     assert (tmp_path / "rolled.html").read_text().count('class="running"') == 1
 
@@ -209,28 +202,59 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
         wb.to_file(pack, tmp_path / "a.csv")
 
 
-def test_a_month_that_is_not_over_is_refused(tmp_path: Path) -> None:
-    """One without any event is a close of zero."""
+def test_a_month_without_data_or_in_the_future_is_refused() -> None:
+    """The error says how far the data reach."""
     with wb.connect() as api:
-        empty = closing_frames(api, "2025-12")
-        write_close(tmp_path, empty, "2025-12", tz="UTC")
-        assert len(empty["Postings"]) == 0
+        history = wb.history(api)
+        with pytest.raises(UsageError, match=r"2025-07 has no data: the history has postings from 2025-12"):
+            history.close("2025-07")
         with pytest.raises(UsageError, match="2026-01 is not over: the data end 2026-01-15"):
-            closing_frames(api, "2026-01")
-        with pytest.raises(UsageError, match="month must be as"):
-            closing_frames(api, "June")
+            history.close("2026-01")
+        with pytest.raises(UsageError, match=r"must be a period such as"):
+            history.close("June")
+
+
+def test_the_name_stands_in_every_file_and_all_appear_at_once(made: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    """A close that fails on its last file leaves nothing; one that is written has the name and the statement."""
+    workbook, page, ledger, record = made.write(tmp_path / "june")
+    texts = [page.read_text(), record.read_text(), (ledger.parent / f"{ledger.name}.notes.txt").read_text()]
+    cover = " ".join(str(row[1].value) for row in openpyxl.load_workbook(workbook)["Cover"].iter_rows(max_col=2))
+
+    assert all("A. Person" in text for text in [*texts, cover])
+    monkeypatch.setattr(Path, "write_text", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        made.write(tmp_path / "july")
+    assert [path.name for path in tmp_path.iterdir()] == ["june"]
+
+
+def test_what_arrives_late_has_a_line(tmp_path: Path) -> None:
+    """A settlement of January that arrives in February is a row of the prior period, and changes the opening."""
+    rows = [*bought("t-1", 5_000, 0), *bought("t-2", 700, 1)]
+    late = rows.pop()
+    known = [*rows, {"at": "2026-02-01T00:00:00+00:00", "event": bought("t-9", 1, 0)[0]["event"]}]
+    closed = wb.history([*rows, *bought("t-3", 100, 40)]).close("2026-01", signed_by="A. Person")
+    closed.write(tmp_path / "january")
+    arrived = {**late, "at": "2026-02-05T00:00:00+00:00"}
+    after = wb.history([*rows, arrived, *bought("t-3", 100, 40), *bought("t-4", 100, 70)])
+    february = after.close("2026-02", former=tmp_path / "january")
+
+    assert known
+    assert february.frames["Prior period"]["posting"].tolist()[:1] == ["settlement"]
+    assert any(
+        "signed 7.00 USD by A. Person, now 0.00 USD: changed by -7.00 USD" in line for line in february.statement
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice (soffice) is not installed")
-def test_libreoffice_opens_the_workbook(frames: Any, tmp_path: Path) -> None:
+def test_libreoffice_opens_the_workbook(made: Any, tmp_path: Path) -> None:
     """It computes the totals that the file states, and shows no value as too wide."""
-    workbook, *_ = write_close(tmp_path, frames, "2026-01", tz="UTC")
+    workbook, *_ = made.write(tmp_path / "close")
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     shown = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true,false,false,false,4"  # the fourth sheet
     command = ["soffice", "--headless", "--convert-to", shown, "--outdir", str(tmp_path), str(workbook)]
     subprocess.run(command, check=True, capture_output=True, env=environment, timeout=120)
     text = next(tmp_path.glob("*Spend by merchant*.csv")).read_text()
 
-    assert f"{frames['Spend by merchant']['net_cents'].sum() / 100:,.2f}" in text
+    assert f"{made.frames['Spend by merchant']['net_cents'].sum() / 100:,.2f}" in text
     assert "###" not in text

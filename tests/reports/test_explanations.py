@@ -1,6 +1,5 @@
 """Each number of a report is explained by rows that add up exactly to it."""
 
-import gc
 import re
 import runpy
 from collections.abc import Iterator
@@ -13,8 +12,6 @@ import pandas as pd
 import pytest
 
 import workbench as wb
-from workbench import reports
-from workbench.analysis.reports import transaction_rows
 from workbench.base.errors import UsageError
 
 COOKBOOK = Path(__file__).parents[2] / "docs" / "cookbook.md"
@@ -74,11 +71,8 @@ def test_every_cell_of_the_cookbook(cookbook: dict[str, pd.DataFrame]) -> None:
             without.append(heading)
             continue
         chosen = [(row, column) for row, column in numbers(frame) if row < 40 and column != "local_amount_cents"]
-        trace = frame.attrs.get("trace")
-        if getattr(trace, "events", None):
-            trace.events = (trace.events[0], None)  # without requests, which take most of the time
         for row, column in chosen:
-            explained = reports.explain(frame, row, column)
+            explained = wb.history([]).explain(frame, column, row)
             assert by_other_code(frame[column].iloc[row], explained), (heading, row, column)
         checked[heading] = len(chosen)
 
@@ -99,15 +93,17 @@ def spend() -> Iterator[tuple[Any, pd.DataFrame]]:
             api.sandbox.settle(bought.transaction_id)
             if back:
                 api.simulate_refund(transaction_id=bought.transaction_id, amount=back)
-        transactions = reports.transactions(api)
-        transactions.loc[2, "currency"] = "jpy"
-        yield api, reports.spend(transactions, "merchant_name")
+        transactions = wb.history(api.sandbox.events()).postings()
+        transactions.loc[transactions["requested_cents"] == 400, "currency"] = "jpy"
+        last = transactions["transaction_id"][transactions["requested_cents"] == 400].iloc[0]
+        transactions.loc[transactions["transaction_id"] == last, "currency"] = "jpy"
+        yield api, wb.history(transactions).filter(currency="usd").spend("merchant_name")
 
 
 def test_postings_events_and_requests(spend: Any) -> None:
     """A number is the sum of its postings; each has its event and, where the sandbox knows it, the request."""
     api, frame = spend
-    explained = reports.explain(frame, 0, "net_cents")
+    explained = wb.history(api).explain(frame, "net_cents", 0)
     events = {event.payload["id"] for event in api.sandbox.events()}
 
     assert explained["contribution_cents"].tolist() == [1_000, 2_500, -700]
@@ -115,50 +111,57 @@ def test_postings_events_and_requests(spend: Any) -> None:
     assert set(explained["event_id"]) <= events
     assert explained["requests"].iloc[2].startswith("simulate_refund 200")
     assert explained.attrs["number"] == "2800"
-    assert any("in another currency are left out: 1 in JPY" in note for note in explained.attrs["notes"])
+    assert any(
+        "Left out, in JPY: 1 postings (posted 400 JPY, net 400 JPY)." in note for note in explained.attrs["notes"]
+    )
 
 
 def test_each_number_of_each_report(spend: Any) -> None:
     """The contributions make the number, by the arithmetic that the formula states."""
     api, _ = spend
-    booked, known = reports.postings(api), reports.transactions(api)
-    for booked_or_known in (booked, known):
-        booked_or_known.attrs["trace"].events = (booked_or_known.attrs["trace"].events[0], None)
+    booked, known = wb.history(api).postings(), wb.history(api).transactions()
     frames = [
         booked,
         known,
-        reports.roll_forward(booked),
-        reports.monthly_changes(booked),
-        reports.spend(booked, freq="month"),
-        reports.spend(known),
-        reports.approvals(known, "month"),
-        reports.spend_funnel(known),
-        reports.cohorts(known),
-        reports.posting_times(known),
+        wb.history(booked).roll_forward(),
+        wb.history(booked).changes(),
+        wb.history(booked).spend(freq="month"),
+        wb.history(known).spend(),
+        wb.history(known).approvals(freq="month"),
+        wb.history(known).funnel(),
+        wb.history(known).cohorts(),
+        wb.history(known).posting_times(),
     ]
     for frame in frames:
         for row, column in numbers(frame):
             if row in (0, 3) and column != "local_amount_cents":
-                explained = reports.explain(frame, row, column)
+                explained = wb.history([]).explain(frame, column, row)
 
                 assert by_other_code(frame[column].iloc[row], explained), (frame.attrs["kind"], row, column)
 
 
-def test_of_many_events_only_the_frame_of_the_caller_is_used(spend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A report of many events does not keep them; once they are gone, the transactions alone explain its numbers."""
-    api, _ = spend
-    monkeypatch.setattr(transaction_rows, "KEPT", 2)
-    events = wb.to_frame(api)
-    frame = reports.spend(reports.transactions(events), "merchant_name")
-    listed = reports.explain(frame, 0, "net_cents")
-    del events
-    gc.collect()
-    bare = reports.explain(frame, 0, "net_cents")
+def test_the_difference_of_two_numbers(spend: Any) -> None:
+    """It is the rows that are in one number only, and they add up to it."""
+    api, frame = spend
+    history = wb.history(api).filter(currency="usd")
+    whole, before = history.spend("merchant_name"), history.filter(at=api.sandbox.clock.now()).spend("merchant_name")
+    row = whole.index[whole["merchant_name"] == "Shop"][0]
+    explained = history.explain(whole, "net_cents", row, minus=(frame, "net_cents", 0))
 
-    assert "event_id" in listed
-    assert "event_id" not in bare
-    assert bare["contribution_cents"].sum() == listed["contribution_cents"].sum() == frame["net_cents"].iloc[0]
-    assert any("no longer in memory" in note for note in bare.attrs["notes"])
+    assert len(before)
+    assert explained["contribution_cents"].sum() == whole["net_cents"][row] - frame["net_cents"][0] == 400
+    assert len(explained) == 1
+
+
+def test_a_total_and_several_rows(spend: Any) -> None:
+    """The total of a column is explained, not one over currencies."""
+    api, _ = spend
+    history = wb.history(api)
+    months = history.spend(freq="month")
+    total = history.explain(months, "net_cents")
+
+    assert total["contribution_cents"].sum() == months["net_cents"].sum()
+    assert history.explain(months, "net_cents", [0, 1])["contribution_cents"].sum() == months["net_cents"][:2].sum()
 
 
 def test_what_cannot_be_explained_is_refused(spend: Any) -> None:
@@ -176,7 +179,7 @@ def test_what_cannot_be_explained_is_refused(spend: Any) -> None:
         (frame, 0, "nett", "net_cents"),
     ):
         with pytest.raises(UsageError, match=problem):
-            reports.explain(given, row, column)
+            wb.history([]).explain(given, column, row)
 
 
 def test_the_audit_sheet_adds_up(spend: Any, tmp_path: Path) -> None:

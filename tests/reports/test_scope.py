@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import workbench as wb
-from workbench import charts, reports
+from workbench import charts
 from workbench.analysis.tables.periods import steps
 from workbench.base.errors import UsageError
 
@@ -52,17 +52,16 @@ def test_a_partial_log_leaves_unknown_beginnings_out_of_rates() -> None:
         *bought("t-new", 5_000, 31.5),
         event("created", "t-declined", 700, 33, status="declined", declinedReason="card locked"),
     ]
-    table = reports.transactions(log)
+    table = wb.history(log).transactions()
     notes = " ".join(table.attrs["notes"])
 
-    assert table["transaction_id"].tolist() == ["t-old", "t-new", "t-declined"]
-    assert table["authorized_cents"].isna().tolist() == [True, False, False]
-    assert "1 transactions began before the first event" in notes
-    assert "1 refunds of transactions before the first event are left out: 999.99 USD" in notes
-    assert reports.approvals(table, None)[["authorizations", "approved"]].values.tolist() == [[2, 1]]
-    assert reports.spend_funnel(table)["amount_cents"].tolist() == [5_700, 5_000, 5_000, 0, 5_000]
-    assert reports.spend(table)["net_cents"].tolist() == [14_000]  # what was posted in the log
-    assert reports.postings(log)["net_cents"].sum() == 14_000 - 99_999
+    assert table["transaction_id"].tolist() == ["t-old", "t-gone", "t-new", "t-declined"]
+    assert table["authorized_cents"].isna().tolist() == [True, True, False, False]
+    assert "2 transactions began before the source" in notes
+    assert wb.history(table).approvals(freq=None)[["authorizations", "approved"]].values.tolist() == [[2, 1]]
+    assert wb.history(table).funnel()["amount_cents"].tolist() == [5_700, 5_000, 5_000, 0, 5_000]
+    assert wb.history(table).spend()["net_cents"].tolist() == [14_000 - 99_999]  # what moved in the log
+    assert wb.history(log).postings()["net_cents"].sum() == 14_000 - 99_999
 
 
 def test_a_past_day_is_what_was_known_then() -> None:
@@ -71,10 +70,10 @@ def test_a_past_day_is_what_was_known_then() -> None:
     later = [event("completed", "b", 500, 9, authorized=2), event("completed", "a", -300, 9, authorized=0)]
     day = (START + timedelta(days=3)).date().isoformat()
 
-    for make in (reports.transactions, reports.postings):
-        then, known = make([*early, *later], at=day), make(early, at=day)
+    for report in ("transactions", "postings"):
+        then, known = (getattr(wb.history(x).filter(at=day), report)() for x in ([*early, *later], early))
         pd.testing.assert_frame_equal(then, known)
-    assert reports.transactions([*early, *later], at=day)["status"].tolist() == ["settled", "authorized"]
+    assert wb.history([*early, *later]).filter(at=day).transactions()["status"].tolist() == ["settled", "authorized"]
 
 
 def test_the_running_period_is_marked() -> None:
@@ -87,74 +86,87 @@ def test_the_running_period_is_marked() -> None:
                 card_id=card, amount=1_000, currency="USD", merchant_name="Shop", merchant_category_code="5411"
             )
             api.sandbox.settle(bought_now.transaction_id)
-        table = reports.transactions(api)
-        changes = reports.monthly_changes(api)
-        made = [reports.approvals(table, "month"), reports.roll_forward(api), reports.cohorts(table)]
-        made.append(reports.spend(api, "merchant_name", freq="month"))
+        table = wb.history(api).transactions()
+        changes = wb.history(api).changes()
+        made = [wb.history(table).approvals(freq="month"), wb.history(api).roll_forward(), wb.history(table).cohorts()]
+        made.append(wb.history(api).spend("merchant_name", freq="month"))
 
     for frame in made:
         assert frame["running"].tolist() == [False] * (len(frame) - 1) + [True], frame
     assert changes.attrs["running"]
     assert changes[["before_cents", "now_cents"]].values.tolist() in ([[0, 1_000]], [[1_000, 1_000]])
-    assert "is running: it is compared with the same part of" in " ".join(changes.attrs["notes"])
+    assert "is running: compared with the same part of" in " ".join(changes.attrs["notes"])
 
 
 def test_currencies_are_never_added() -> None:
-    """Each report keeps one currency and says which rows of which others are left out."""
+    """Each amount is of one currency: in rows of its own, or of the filter, which says what it leaves out."""
     log = [*bought("a", 1_000, 0), *bought("b", 29_552, 0, currency="jpy"), *bought("c", 2_000, 1, currency="EUR")]
-    table = reports.transactions(log)
-    made = [reports.spend(table), reports.declines(table), reports.spend_funnel(table), reports.cohorts(table)]
-    made += [reports.monthly_changes(table), reports.roll_forward(log), reports.approvals(table, currency="usd")]
+    table = wb.history(log).transactions()
+    made = [
+        wb.history(table).spend(),
+        wb.history(table).declines(),
+        wb.history(table).funnel(),
+        wb.history(table).cohorts(),
+    ]
+    made += [
+        wb.history(table).changes(),
+        wb.history(log).roll_forward(),
+        wb.history(table).filter(currency="usd").approvals(),
+    ]
 
-    for frame in made:
-        assert "in another currency are left out: " in " ".join(frame.attrs["notes"]), frame.attrs["kind"]
-    assert reports.spend(table, currency="JPY")["net_cents"].tolist() == [29_552]
-    assert reports.spend(table, currency="eur")["net_cents"].tolist() == [2_000]
-    assert reports.approvals(table, None)["authorizations"].tolist() == [3]
-    assert "1 in JPY" in " ".join(reports.spend(table).attrs["notes"])
+    for frame in made[:1] + made[2:-1]:
+        assert {"usd", "eur", "jpy"} == set(frame["currency"]), frame.attrs["kind"]
+    assert "Left out, in JPY: 1 authorizations" in " ".join(made[-1].attrs["notes"])
+    assert wb.history(table).filter(currency="JPY").spend()["net_cents"].tolist() == [29_552]
+    assert wb.history(table).filter(currency="eur").spend()["net_cents"].tolist() == [2_000]
+    assert wb.history(table).approvals(freq=None)["authorizations"].tolist() == [3]
+    with pytest.raises(UsageError, match="three letters"):
+        wb.history(table).filter(currency="EURO")
+    with pytest.raises(UsageError, match="must be one of eur, jpy, usd"):
+        wb.history(table).filter(currency="gbp")
 
 
 def test_rows_doubled_by_concat_count_once() -> None:
     """Transactions have ids; a note says how many rows were repeated."""
-    table = reports.transactions([*bought("a", 1_000, 0), *bought("b", 500, 0)])
+    table = wb.history([*bought("a", 1_000, 0), *bought("b", 500, 0)]).transactions()
     doubled = pd.concat([table, table])
 
-    for frame in (reports.spend(doubled), reports.spend(doubled, freq="month"), reports.monthly_changes(doubled)):
-        assert "2 transactions occur more than once, as after concat; each counts once." in frame.attrs["notes"]
-    assert reports.spend(doubled)["net_cents"].tolist() == [1_500]
-    assert reports.spend(doubled, freq="month")["net_cents"].tolist() == [1_500]
+    for frame in (wb.history(doubled).spend(), wb.history(doubled).spend(freq="month"), wb.history(doubled).changes()):
+        assert "2 transactions occur more than once; the newest counts." in frame.attrs["notes"]
+    assert wb.history(doubled).spend()["net_cents"].tolist() == [1_500]
+    assert wb.history(doubled).spend(freq="month")["net_cents"].tolist() == [1_500]
 
 
 def test_groups_are_any_columns_and_periods() -> None:
     """Columns of the user too; a fiscal quarter begins in its first month."""
     log = [*bought("a", 1_000, 0), *bought("b", 500, 40), event("created", "c", 700, 41, status="declined")]
-    table = reports.transactions(log).assign(team=["A", "B", "B"])
+    table = wb.history(log).transactions().assign(team=["A", "B", "B"])
 
-    assert reports.spend(table, "team", freq="month")["net_cents"].tolist() == [1_000, 500]
-    assert reports.spend(table, freq="Q-JAN")["quarter"].dt.month.tolist() == [11, 2]
-    assert reports.spend(table, freq="quarter")["net_cents"].tolist() == [1_500]
-    assert reports.approvals(table, None, by="team")["rate"].tolist() == [1.0, 0.5]
-    assert reports.approvals(table, "month", by=["team"])["declined"].tolist() == [0, 1]
-    assert reports.declines(table, "merchant_category_code")["declined"].tolist() == [1]
-    assert reports.monthly_changes(table, ["team", "currency"])["change_cents"].tolist() == [-1_000, 500]
-    assert reports.posting_times(table, ["team"])["transactions"].tolist() == [1, 1]
+    assert wb.history(table).spend("team", freq="month")["net_cents"].tolist() == [1_000, 500]
+    assert wb.history(table).spend(freq="Q-JAN")["quarter"].dt.month.tolist() == [11, 2]
+    assert wb.history(table).spend(freq="quarter")["net_cents"].tolist() == [1_500]
+    assert wb.history(table).approvals("team", freq=None)["rate"].tolist() == [1.0, 0.5]
+    assert wb.history(table).approvals(["team"], freq="month")["declined"].tolist() == [0, 1]
+    assert wb.history(table).declines("merchant_category_code")["declined"].tolist() == [1]
+    assert wb.history(table).changes(["team", "currency"])["change_cents"].tolist() == [-1_000, 500]
+    assert wb.history(table).posting_times(["team"])["transactions"].tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("call", [
-    lambda table: reports.spend(table, "shop"),
-    lambda table: reports.spend(table, "month"),
-    lambda table: reports.declines(table, "merchant"),
-    lambda table: reports.approvals(table, "hour"),
-    lambda table: reports.approvals(table, "day", tz="Mars/Base"),
-    lambda table: reports.approvals(table, "day", tz=""),
-    lambda table: reports.monthly_changes(table, "month_name"),
-    lambda table: reports.transactions([], at="yesterday"),
-    lambda table: reports.liability([], tz="New York"),
+    lambda table: wb.history(table).spend("shop"),
+    lambda table: wb.history(table).spend("month"),
+    lambda table: wb.history(table).declines("merchant"),
+    lambda table: wb.history(table).approvals(freq="hour"),
+    lambda table: wb.history(table).filter(tz="Mars/Base").approvals(freq="day"),
+    lambda table: wb.history(table).filter(tz="").approvals(freq="day"),
+    lambda table: wb.history(table).changes("month_name"),
+    lambda table: wb.history([]).filter(at="yesterday").transactions(),
+    lambda table: wb.history([]).filter(tz="New York").liability(),
 ], ids=range(9))  # fmt: skip
 def test_what_cannot_be_done_is_said(call: Any) -> None:
     """A column, a period, a time zone or a time that does not exist is a UsageError that says what is allowed."""
-    with pytest.raises(UsageError, match="must be"):
-        call(reports.transactions(bought("a", 1_000, 0)))
+    with pytest.raises(UsageError, match=r"must be|use freq="):
+        call(wb.history(bought("a", 1_000, 0)).transactions())
 
 
 def test_anomalies_are_listed_and_counted() -> None:
@@ -176,7 +188,7 @@ def test_anomalies_are_listed_and_counted() -> None:
         *unknown,
         event("completed", "old", 70, 1, authorized=-9),
     ]
-    found = reports.anomalies(log)
+    found = wb.history(log).anomalies()
 
     assert sorted(zip(found["anomaly"], found["transaction_id"].fillna(""), strict=True)) == [
         ("amount missing", "missing"),
@@ -190,12 +202,10 @@ def test_anomalies_are_listed_and_counted() -> None:
     ]
     amounts = dict(zip(found["transaction_id"], found["amount_cents"], strict=True))
     assert (amounts["above"], amounts["refunded"], amounts["old"]) == (300, 50, 70)
-    notes = " ".join(reports.transactions(log).attrs["notes"])
-    for text in ("1 transactions were settled more than once", "were refunded by more", "events of unknown kinds"):
-        assert text in notes
-    assert len(reports.anomalies(plain)) == 0
+    assert "Left out, event of an unknown kind: 1." in wb.history(log).transactions().attrs["notes"]
+    assert len(wb.history(plain).anomalies()) == 0
     busy = [*(one for number in range(60) for one in bought(f"q{number}", 1, number / 60)), *bought("z", 1, 4, 0)]
-    assert reports.anomalies(busy)["anomaly"].tolist() == ["no event for days"]
+    assert wb.history(busy).anomalies()["anomaly"].tolist() == ["no event for days"]
 
 
 def test_periods_of_a_fiscal_calendar() -> None:
@@ -207,8 +217,8 @@ def test_periods_of_a_fiscal_calendar() -> None:
 
 def test_charts_mark_the_running_period() -> None:
     """Its part of a line is dashed, and the title says so."""
-    table = reports.transactions([one for day in range(0, 70, 5) for one in bought(f"t{day}", 100, day)])
-    axes = charts.approvals_chart(reports.approvals(table, "month"))
+    table = wb.history([one for day in range(0, 70, 5) for one in bought(f"t{day}", 100, day)]).transactions()
+    axes = charts.approvals_chart(wb.history(table).approvals(freq="month"))
 
     assert axes.get_title() == "Approval rate by month (the last one is running)"
     assert [line.get_linestyle() for line in axes.lines[:2]] == ["-", "--"]
@@ -216,16 +226,17 @@ def test_charts_mark_the_running_period() -> None:
 
 def test_postings_after_concat_count_once() -> None:
     """Reports by period counted a posting twice where `concat` had doubled its row; other rows of an event stay."""
-    table = reports.postings([*bought("t-1", 5_000, 0), event("completed", "t-1", -1_000, 2, authorized=0)])
+    table = wb.history([*bought("t-1", 5_000, 0), event("completed", "t-1", -1_000, 2, authorized=0)]).postings()
     doubled = pd.concat([table, table], ignore_index=True)
 
-    for report in (reports.roll_forward, lambda frame: reports.spend(frame, freq="month"), reports.monthly_changes):
+    for report in (
+        (lambda x: wb.history(x).roll_forward()),
+        lambda frame: wb.history(frame).spend(freq="month"),
+        (lambda x: wb.history(x).changes()),
+    ):
         figures = [name for name in report(table) if name != "running"]
         pd.testing.assert_frame_equal(report(table)[figures], report(doubled)[figures])
-    assert (
-        "3 postings occur more than once, as after concat; each counts once."
-        in (reports.roll_forward(doubled).attrs["notes"])
-    )
+    assert "3 postings occur more than once; each counts once." in (wb.history(doubled).roll_forward().attrs["notes"])
 
 
 def test_changes_of_holds_before_the_first_event_are_not_known() -> None:
@@ -236,8 +247,8 @@ def test_changes_of_holds_before_the_first_event_are_not_known() -> None:
         event("completed", "t-part", 7_000, 32, authorized=2),
         *bought("t-new", 5_000, 31.5),
     ]
-    rolled = reports.roll_forward(log).iloc[0]
-    table = reports.postings(log).set_index("transaction_id")
+    rolled = wb.history(log).roll_forward().iloc[0]
+    table = wb.history(log).postings().set_index("transaction_id")
 
     assert table["held_cents"].isna().groupby(level=0).all().to_dict() == {
         "t-old": True,
@@ -246,7 +257,4 @@ def test_changes_of_holds_before_the_first_event_are_not_known() -> None:
     }
     assert (rolled["authorized_cents"], rolled["released_cents"], rolled["settled_cents"]) == (5_000, 0, 5_000)
     assert (rolled["closing_cents"], rolled["posted_cents"]) == (0, 12_000)
-    assert (
-        "2 transactions began before the first event: their holds are not known, and left out."
-        in (table.attrs["notes"])
-    )
+    assert "Left out, a hold that began before the source: 3 postings." in table.attrs["notes"]

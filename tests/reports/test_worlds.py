@@ -123,7 +123,7 @@ def twin(file) -> Sandbox:
 
 def members(sandbox: Sandbox) -> pd.DataFrame:
     """Return the transactions of the program, without those of the small world."""
-    frame = wb.reports.transactions(sandbox.records("transaction"))
+    frame = wb.history(sandbox.records("transaction")).transactions()
     theirs = {user["id"] for user in sandbox.records("user") if user["last_name"] == "Example"}
     return frame[frame["user_id"].isin(theirs)]
 

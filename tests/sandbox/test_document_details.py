@@ -31,7 +31,7 @@ def test_missing_tokens_are_marked_and_totals_say_so():
     (contract,) = converter().read_answer(OPERATIONS["list_contracts"], [CONTRACT])
 
     assert [(flag.path, flag.rule) for flag in flags(contract)] == [("tokens", "required")]
-    totals = wb.reports.contract_values([contract], by=())
+    totals = wb.history([contract]).contracts(())
     assert (
         "1 contracts have no token here: their list is empty or missing, and adds nothing to totals."
         in (totals.attrs["notes"])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from workbench import reports
+import workbench as wb
 from workbench.analysis.tables.columns import layout_of
 from workbench.analysis.tables.event_frames import events_layout
 from workbench.analysis.tables.frames import to_frame
@@ -35,11 +35,11 @@ def listing() -> list[str]:
         private = frozenset(c.name for c in events_layout({kind}).columns if c.private)
         lines.append(f"| events of kind `{kind}` | `event` | {_columns(to_frame([], of=kind), private)} |")
     derived = {
-        "contract_values(contracts)": reports.contract_values([]),
-        'contract_values(contracts, by="chain_id")': reports.contract_values([], by="chain_id"),
-        "status_history(events)": reports.status_history([]),
-        "time_in_status(events)": reports.time_in_status([]),
-        "transactions(events)": reports.transactions([]),
+        "contract_values(contracts)": wb.history([]).contracts(),
+        'contract_values(contracts, by="chain_id")': wb.history([]).contracts("chain_id"),
+        "status_history(events)": wb.history([]).status_history(),
+        "time_in_status(events)": wb.history([]).time_in_status(),
+        "transactions(events)": wb.history([]).transactions(),
     }
     for call, frame in derived.items():
         lines.append(f"| `reports.{call}` | `{frame.attrs['kind']}` | {_columns(frame)} |")

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 import workbench as wb
-from workbench import reports
 from workbench.base.errors import UsageError
 
 pytestmark = pytest.mark.slow  # on a seeded history
@@ -28,7 +27,7 @@ def world() -> Any:
         known = {one["id"] for one in api.sandbox.records("transaction")}
         wb.sequences.run(api, wb.testing.traffic(seed=3, cards=4, days=40, a_day=1.5), progress=False)
         books = [one for one in api.sandbox.records("transaction") if one["id"] not in known]
-        yield api, reports.transactions(api), books
+        yield api, wb.history(api).transactions(), books
 
 
 def local(milliseconds: int) -> datetime:
@@ -39,7 +38,7 @@ def local(milliseconds: int) -> datetime:
 def test_approvals_by_day(world: Any) -> None:
     """Each day has its authorizations, in the time zone of the report."""
     _, frame, books = world
-    made = reports.approvals(frame, "day", tz="America/New_York")
+    made = wb.history(frame).filter(tz="America/New_York").approvals(freq="day")
     expected = Counter(local(one["authorized_at"]).date() for one in books)
     declined = Counter(local(one["authorized_at"]).date() for one in books if one["status"] == "declined")
 
@@ -51,18 +50,18 @@ def test_approvals_by_day(world: Any) -> None:
 
 def test_weeks_begin_on_monday(world: Any) -> None:
     """A week has the sum of its days."""
-    made = reports.approvals(world[1], "week")
+    made = wb.history(world[1]).approvals(freq="week")
 
     assert set(made["week"].dt.day_of_week) == {0}
     assert made["authorizations"].sum() == len(world[1])
     with pytest.raises(ValueError, match="day, week, month"):
-        reports.approvals(world[1], "hour")
+        wb.history(world[1]).approvals(freq="hour")
 
 
 def test_declines_by_reason(world: Any) -> None:
     """Counts and amounts of each reason; the shares make one."""
     _, frame, books = world
-    made = reports.declines(frame)
+    made = wb.history(frame).declines()
     declined = [one for one in books if one["status"] == "declined"]
 
     assert made["declined"].tolist() == sorted(
@@ -78,7 +77,7 @@ def test_the_funnel(world: Any) -> None:
     approved = sum(one["authorized"] for one in books if one["status"] != "declined")
     posted, refunded = (sum(one[name] for one in books) for name in ("settled", "refunded"))
 
-    made = reports.spend_funnel(frame)
+    made = wb.history(frame).funnel()
     assert made["stage"].tolist() == ["requested", "approved", "posted", "refunded", "net"]
     assert made["amount_cents"].tolist()[1:] == [approved, posted, refunded, posted - refunded]
 
@@ -91,7 +90,7 @@ def test_spend_by_group(world: Any, by: Any, key: str) -> None:
     for one in books:
         expected[one[key]] += one["settled"] - one["refunded"]
 
-    made = reports.spend(frame, by)
+    made = wb.history(frame).spend(by)
     assert dict(zip(made[by], made["net_cents"], strict=True)) == {
         name: net for name, net in expected.items() if name in set(made[by])
     }
@@ -106,8 +105,8 @@ def test_rows_that_are_left_out_are_counted(world: Any) -> None:
     frame.loc[:2, "currency"] = "eur"
     count = int(frame["posted_at"].isna().sum())
 
-    assert "3 transactions in another currency are left out: 3 in EUR." in reports.spend(frame).attrs["notes"]
-    assert f"{count:,} transactions without posted_at are left out." in reports.posting_times(frame).attrs["notes"]
+    assert "3 transactions in another currency are left out: 3 in EUR." in wb.history(frame).spend().attrs["notes"]
+    assert f"{count:,} transactions without posted_at are left out." in wb.history(frame).posting_times().attrs["notes"]
 
 
 def test_time_to_post(world: Any) -> None:
@@ -115,15 +114,15 @@ def test_time_to_post(world: Any) -> None:
     _, frame, books = world
     hours = [(one["posted_at"] - one["authorized_at"]) / 3_600_000 for one in books if one["status"] == "settled"]
 
-    made = reports.posting_times(frame)
+    made = wb.history(frame).posting_times()
     assert (made["median_hours"][0], made["longest_hours"][0]) == pytest.approx((median(hours), max(hours)))
-    assert reports.posting_times(frame, "merchant_name")["transactions"].sum() == len(hours)
+    assert wb.history(frame).posting_times("merchant_name")["transactions"].sum() == len(hours)
 
 
 def test_cohorts(world: Any) -> None:
     """All users are in the first month of their cohort, and the amounts add up."""
     _, frame, _ = world
-    made = reports.cohorts(frame)
+    made = wb.history(frame).cohorts()
 
     assert (made[made["month"] == 0]["share"] == 1).all()
     assert made["net_cents"].sum() == frame["net_cents"].sum()
@@ -145,7 +144,7 @@ def test_monthly_changes(world: Any) -> None:
 
     over = frame.copy()
     over.attrs = {**frame.attrs, "until": "2026-03-10T00:00:00+00:00"}  # a month that runs is compared with a part
-    made = reports.monthly_changes(over, month="2026-02", tz="America/New_York")
+    made = wb.history(over).filter("2026-02", tz="America/New_York").changes()
     assert {
         name: change for name, change in zip(made["merchant_name"], made["change_cents"], strict=True) if change
     } == {name: change for name, change in sums.items() if change}
@@ -159,7 +158,7 @@ def test_applications_over_time() -> None:
         for place, status in enumerate(["pending", "needsInformation", "approved"] * 2):
             api.sandbox.advance(days=2)
             api.sandbox.review(users[place % 4], status)
-        made = reports.applications(api)
+        made = wb.history(api).applications()
         now = Counter(api.sandbox.state(user)["status"] for user in users)
     last = made[made["day"] == made["day"].max()]
 
@@ -173,11 +172,16 @@ def test_disputes_by_status_and_age() -> None:
     with wb.connect() as api:
         records = api.sandbox.records("dispute")
         now = api.sandbox.clock.now()
-    made = reports.disputes(records, at=now + timedelta(days=100))
+    made = wb.history(records).filter(at=now + timedelta(days=100)).disputes()
 
     assert made.groupby("status")["disputes"].sum().to_dict() == Counter(one["status"] for one in records)
     assert set(made[made["status"] == "pending"]["age"]) == {"90 days or more"}
-    assert reports.disputes([], at="2026-01-01").columns.tolist() == ["status", "age", "disputes", "oldest_days"]
+    assert wb.history([]).filter(at="2026-01-01").disputes().columns.tolist() == [
+        "status",
+        "age",
+        "disputes",
+        "oldest_days",
+    ]
 
 
 def test_deliveries_by_endpoint() -> None:
@@ -192,11 +196,11 @@ def test_deliveries_by_endpoint() -> None:
                 if {one.state for one in api.sandbox.deliveries()} == {"delivered"}:
                     break
                 api.sandbox.advance(seconds=1)
-        made = reports.deliveries(api)
+        made = wb.history(api).deliveries()
         listed = api.sandbox.deliveries()
 
     for column in ("deliveries", "delivered", "failed", "attempts", "median_seconds", "slowest_seconds"):
-        explained = reports.explain(made, 0, column)["contribution"]
+        explained = wb.history([]).explain(made, column, 0)["contribution"]
         number = {"median_seconds": explained.median(), "slowest_seconds": explained.max()}.get(column, explained.sum())
         assert made[column][0] == number, column
     assert made["endpoint"].tolist() == [endpoint.id]
@@ -223,38 +227,38 @@ def total(frame: pd.DataFrame) -> Decimal:
 def test_points_outstanding_at_a_date(points: pd.DataFrame) -> None:
     """Earned before the date less redeemed before it, exactly; a later date changes nothing that is known."""
     before = points[points["created_at"] < pd.Timestamp("2025-09-01", tz="UTC")]
-    made = wb.reports.outstanding(points, at="2025-09-01")
+    made = wb.history(points).filter(at="2025-09-01").points()
 
     assert made["outstanding"].tolist() == [total(before)]
     assert made["rows"].tolist() == [len(before)]
-    assert wb.reports.outstanding(points)["outstanding"].tolist() == [total(points)]
+    assert wb.history(points).points()["outstanding"].tolist() == [total(points)]
 
 
 @pytest.mark.parametrize("group", ["user_id", "cohort", "spend_category"])
 def test_groups_of_points_add_up(points: pd.DataFrame, group: Any) -> None:
     """By user, cohort and category the points are the same in all."""
-    assert wb.reports.outstanding(points, by=group)["outstanding"].sum() == total(points)
+    assert wb.history(points).points(group)["outstanding"].sum() == total(points)
 
 
 def test_the_time_that_counts_is_chosen(points: pd.DataFrame) -> None:
     """Points on their way do not count by minted_at; a time zone moves the date."""
-    minted = wb.reports.outstanding(points, at="2025-09-01", on="minted_at")["earned"][0]
-    made = wb.reports.outstanding(points, at="2025-09-01")["earned"][0]
+    minted = wb.history(points).filter(at="2025-09-01").points(on="minted_at")["earned"][0]
+    made = wb.history(points).filter(at="2025-09-01").points()["earned"][0]
 
     assert minted < made
-    assert wb.reports.outstanding(points, at="2025-09-01", tz="Pacific/Honolulu")["rows"][0] > 0
+    assert wb.history(points).filter(tz="Pacific/Honolulu", at="2025-09-01").points()["rows"][0] > 0
     with pytest.raises(ValueError, match="on must be"):
-        wb.reports.outstanding(points, on="when")  # type: ignore[arg-type]
+        wb.history(points).points(on="when")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="at must be a day or a time"):
-        wb.reports.outstanding(points, at="soon")
+        wb.history(points).filter(at="soon").points()
 
 
 def test_the_liability_at_each_end_of_month(points: pd.DataFrame) -> None:
     """Each month ends with what `outstanding` says for that time, and is worth it."""
-    made = wb.reports.liability(points, usd_per_point=Decimal("0.01"), tz="America/New_York")
+    made = wb.history(points).filter(tz="America/New_York").liability(usd_per_point=Decimal("0.01"))
 
     for end, outstanding in zip(made["end"], made["outstanding"], strict=True):
-        assert outstanding == wb.reports.outstanding(points, at=end.to_pydatetime())["outstanding"][0]
+        assert outstanding == wb.history(points).filter(at=end.to_pydatetime()).points()["outstanding"][0]
     assert made["value_usd"].iloc[-1] == total(points) / 100
     assert made.attrs["complete"] is True
 
@@ -265,7 +269,7 @@ def test_rows_without_points_or_a_time_are_counted(points: pd.DataFrame) -> None
     frame.attrs = points.attrs
     frame.loc[0, "points"] = None
     frame.loc[1, "created_at"] = pd.NaT
-    notes = wb.reports.outstanding(frame).attrs["notes"]
+    notes = wb.history(frame).points().attrs["notes"]
 
     assert "1 rows without created_at are left out." in notes
     assert "1 rows without points are left out." in notes
@@ -280,10 +284,10 @@ def test_balances_are_recorded_over_time(tmp_path: Path) -> None:
     with wb.connect() as api:
         contracts = api.list_contracts()
         symbols = {contracts[0].tokens[0].address: "XYZ"}
-        reports.record_balances(api, path, symbols=symbols)
+        wb.history(api).record_balances(path, symbols=symbols)
         api.sandbox.advance(days=1)
-        made = reports.record_balances(api, path, symbols=symbols)
-        value = reports.contract_values(contracts, by=())["value_usd"][0]
+        made = wb.history(api).record_balances(path, symbols=symbols)
+        value = wb.history(contracts).contracts(())["value_usd"][0]
 
     assert made["at"].drop_duplicates().diff().iloc[1] == timedelta(days=1)
     assert [sum(rows) for _, rows in made.groupby("at")["value_usd"]] == [value, value]
@@ -294,7 +298,7 @@ def test_balances_are_recorded_over_time(tmp_path: Path) -> None:
 
 def test_a_saved_frame_comes_back(tmp_path: Path, points: pd.DataFrame, world: Any) -> None:
     """With its types, marks and notes."""
-    for frame in (points, world[1], reports.approvals(world[1]).drop(columns="day")):
+    for frame in (points, world[1], wb.history(world[1]).approvals().drop(columns="day")):
         path = wb.to_file(frame, tmp_path / "frame.parquet", overwrite=True).path
 
         made = wb.read_table(path)
@@ -307,24 +311,32 @@ def test_a_saved_frame_comes_back(tmp_path: Path, points: pd.DataFrame, world: A
 
 def test_empty_data_makes_empty_reports() -> None:
     """Nothing to report has the same columns."""
-    nothing = reports.transactions([])
-    for report in (reports.approvals, reports.declines, reports.spend, reports.cohorts, reports.monthly_changes):
+    nothing = wb.history([]).transactions()
+    for report in (
+        (lambda x: wb.history(x).approvals()),
+        (lambda x: wb.history(x).declines()),
+        (lambda x: wb.history(x).spend()),
+        (lambda x: wb.history(x).cohorts()),
+        (lambda x: wb.history(x).changes()),
+    ):
         assert len(report(nothing)) == 0
-    assert reports.spend_funnel(nothing)["amount_cents"].tolist() == [0] * 5
-    assert len(reports.applications([])) == 0
+    assert wb.history(nothing).funnel()["amount_cents"].tolist() == [0] * 5
+    assert len(wb.history([]).applications()) == 0
 
 
 def test_points_taken_back_have_their_own_column(points: Any) -> None:
     """Earned rows below 0 are no negative earnings; the flows make the balance, of all and of each month."""
     earned = points[points["type"] == "earned"]["points"]
-    total = reports.outstanding(points).iloc[0]
-    months = reports.liability(points)
+    total = wb.history(points).points().iloc[0]
+    months = wb.history(points).liability()
 
     assert total["earned"] == sum(value for value in earned if value > 0)
     assert total["clawed_back"] == -sum(value for value in earned if value < 0) > 0
     assert total["earned"] - total["clawed_back"] - total["redeemed"] == total["outstanding"]
     for row, column in product((0, len(months) - 1), ("opening", "earned", "clawed_back", "redeemed", "outstanding")):
-        assert sum(reports.explain(months, row, column)["contribution"], Decimal(0)) == months[column][row], column
+        assert sum(wb.history([]).explain(months, column, row)["contribution"], Decimal(0)) == months[column][row], (
+            column
+        )
     assert months["opening"].tolist() == [Decimal(0), *months["outstanding"].tolist()[:-1]]
     for name in ("earned", "clawed_back", "redeemed"):
         assert months[name].sum() == total[name]
@@ -333,7 +345,7 @@ def test_points_taken_back_have_their_own_column(points: Any) -> None:
 def test_records_without_a_category_are_other(world: Any) -> None:
     """The sandbox's records have codes; one without a category is called as in its events."""
     _, frame, books = world
-    own = reports.transactions(books).set_index("transaction_id")["merchant_category"]
+    own = wb.history(books).transactions().set_index("transaction_id")["merchant_category"]
 
     assert own.to_dict() == frame.set_index("transaction_id")["merchant_category"].to_dict()
 
@@ -343,11 +355,14 @@ def test_rows_of_points_and_disputes_after_concat_count_once(points: Any) -> Non
     doubled = pd.concat([points, points.iloc[50:]], ignore_index=True)
     with wb.connect() as api:
         disputes = api.sandbox.records("dispute")
-    twice = reports.disputes([*disputes, *disputes[:3]], at="2026-06-30")
+    twice = wb.history([*disputes, *disputes[:3]]).filter(at="2026-06-30").disputes()
 
-    assert reports.outstanding(doubled)["outstanding"].tolist() == reports.outstanding(points)["outstanding"].tolist()
-    assert reports.liability(doubled)["outstanding"].tolist() == reports.liability(points)["outstanding"].tolist()
+    assert wb.history(doubled).points()["outstanding"].tolist() == wb.history(points).points()["outstanding"].tolist()
+    assert (
+        wb.history(doubled).liability()["outstanding"].tolist()
+        == wb.history(points).liability()["outstanding"].tolist()
+    )
     repeated = f"{len(points) - 50:,} rows occur more than once, as after concat; each counts once."
-    assert repeated in reports.outstanding(doubled).attrs["notes"]
+    assert repeated in wb.history(doubled).points().attrs["notes"]
     assert twice["disputes"].sum() == len(disputes)
     assert "3 disputes occur more than once, as after concat; each counts once." in twice.attrs["notes"]

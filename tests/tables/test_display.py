@@ -17,7 +17,7 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 def transactions() -> pd.DataFrame:
     with wb.connect(seed=7) as api:
         wb.sequences.run(api, wb.testing.traffic(seed=7, cards=2, days=20), progress=False)
-        return wb.reports.transactions(api)
+        return wb.history(api).transactions()
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_amounts_ids_and_missing_values_are_written_for_people(shell: Any, trans
 def test_decimals_have_no_needless_zeros(shell: Any) -> None:
     with wb.connect(seed=7) as api:
         rows = wb.rewards.fetch(api, api.sandbox.guide()["users"]["approved"][:1], progress=False).frame()
-    html, text = shown(shell, wb.reports.liability(rows))
+    html, text = shown(shell, wb.history(rows).liability())
 
     for written in (html, text):
         assert re.search(r"\d,\d{3}\b", written)

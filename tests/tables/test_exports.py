@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.tables import samples
-from workbench import bulk, reports
+from workbench import bulk
 from workbench.analysis.tables import frames
 from workbench.analysis.tables.frames import to_file, to_frame
 from workbench.analysis.tables.rows import decimal_series
@@ -212,9 +212,9 @@ def test_a_sheet_reads_like_a_report(tmp_path: Path) -> None:
     """Amounts are what their names say, times are those of the zone, dates are dates, columns are wide enough, notes have a sheet."""
     with wb.connect() as api:
         wb.sequences.run(api, wb.sequences.catalogue["a-cardholders-month"], progress=False)
-        frame = reports.transactions(api)
+        frame = wb.history(api).transactions()
     to_file(frame, tmp_path / "a.xlsx", tz="America/New_York")
-    to_file(reports.approvals(frame, "month"), tmp_path / "b.xlsx")
+    to_file(wb.history(frame).approvals(freq="month"), tmp_path / "b.xlsx")
     book = openpyxl.load_workbook(tmp_path / "a.xlsx")
     sheet = book["data"]
     heads = [cell.value for cell in sheet[1]]
@@ -225,7 +225,7 @@ def test_a_sheet_reads_like_a_report(tmp_path: Path) -> None:
     assert row["authorized_at"].value == frame["authorized_at"][0].tz_convert("America/New_York").replace(tzinfo=None)
     assert "America/New_York" in row["authorized_at"].number_format
     assert sheet.column_dimensions["A"].width >= 36
-    assert "Assumed" in book["notes"].cell(1, 1).value
+    assert "Shown: all times, UTC." in book["notes"].cell(1, 1).value
     assert openpyxl.load_workbook(tmp_path / "b.xlsx")["data"]["A2"].is_date
 
 
@@ -235,7 +235,7 @@ def test_libreoffice_opens_a_sheet(tmp_path: Path) -> None:
     """It reads amounts, times of the zone and leading zeros as they were written, and shows no value as too wide."""
     with wb.connect() as api:
         wb.sequences.run(api, wb.sequences.catalogue["a-cardholders-month"], progress=False)
-        frame = reports.transactions(api)
+        frame = wb.history(api).transactions()
     to_file(frame.assign(card_id="007"), tmp_path / "a.xlsx", tz="America/New_York")
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     shown = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true"  # the last: cells as they are shown

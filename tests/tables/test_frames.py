@@ -12,9 +12,9 @@ import attrs
 import pandas as pd
 import pytest
 
+import workbench as wb
 from tests.conftest import RECORDED
 from tests.tables import samples
-from workbench import reports
 from workbench.analysis.tables.columns import EXTRA, json_text, layout_of
 from workbench.analysis.tables.frames import to_frame
 from workbench.base.errors import UsageError
@@ -381,7 +381,7 @@ def test_other_objects_are_refused_in_words(x: Any) -> None:
 def test_a_frame_of_a_cluster_is_refused_with_what_to_do() -> None:
     """Frames and reports take what is in memory, and say how a frame of a cluster is reduced."""
     cluster = type("Lazy", (), {"compute": lambda self: None})()
-    for take in (to_frame, reports.spend, reports.outstanding):
+    for take in (to_frame, (lambda x: wb.history(x).spend()), (lambda x: wb.history(x).points())):
         with pytest.raises(ValueError, match=r"pass frame\.compute\(\), or reduce it first"):
             take(cluster)
 

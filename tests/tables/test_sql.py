@@ -26,7 +26,7 @@ def api() -> Any:
 
 def test_a_query_over_a_session(api: Any) -> None:
     """Transactions add up as their frame does, whole numbers stay whole."""
-    frame = wb.reports.transactions(api)
+    frame = wb.history(api).transactions()
     made = wb.sql(
         "select sum(net_cents) as net_cents, count(*) as n, min(authorized_at) as first from transactions", api
     )
@@ -52,10 +52,10 @@ def test_frames_and_reads_by_name(api: Any) -> None:
 
 def test_a_folder_is_a_set_of_tables(api: Any, tmp_path: Path) -> None:
     """Saved frames and folders of rewards are tables of their names."""
-    wb.to_file(wb.reports.transactions(api), tmp_path / "spent.parquet")
+    wb.to_file(wb.history(api).transactions(), tmp_path / "spent.parquet")
     read = wb.rewards.fetch(api, api.sandbox.guide()["rewards_users"][:1], progress=False, path=tmp_path / "points")
 
-    assert wb.sql("select count(*) as n from spent", tmp_path)["n"][0] == len(wb.reports.transactions(api))
+    assert wb.sql("select count(*) as n from spent", tmp_path)["n"][0] == len(wb.history(api).transactions())
     assert wb.sql("select count(*) as n from points", tmp_path)["n"][0] == read.rows
 
 
@@ -64,7 +64,7 @@ def test_a_folder_is_a_set_of_tables(api: Any, tmp_path: Path) -> None:
 )
 def test_what_cannot_be_run_says_so(api: Any, query: str) -> None:
     """The message lists the tables; files are out of reach."""
-    with pytest.raises(ValueError, match=r"the query cannot be run: .*tables: transactions, events"):
+    with pytest.raises(ValueError, match=r"the query cannot be run: .*tables: transactions, postings, events"):
         wb.sql(query, api)
 
 
@@ -186,5 +186,5 @@ def test_no_query_ends_the_process_or_leaves_it(count: int, tmp_path: Path) -> N
 
 def test_show_tables_lists_the_tables(api: Any) -> None:
     """It was an empty frame, since a table is made when a query names it."""
-    tables = ["contracts", "deliveries", "events", "journal", "rewards", "transactions"]
+    tables = ["contracts", "deliveries", "events", "journal", "postings", "rewards", "transactions"]
     assert wb.sql("SHOW TABLES;", api)["name"].tolist() == tables

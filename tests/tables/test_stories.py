@@ -6,13 +6,13 @@ from decimal import Decimal
 import pandas as pd
 import pytest
 
+import workbench as wb
 from tests.tables import samples
-from workbench import reports
 
 
 def test_values_and_advances_are_exact() -> None:
     """1250.50 tokens at 0.999 USD are 1249.2495 USD, of which half is advanced."""
-    made = reports.contract_values(samples.answer("list_contracts", samples.CONTRACT, samples.BARE_CONTRACT))
+    made = wb.history(samples.answer("list_contracts", samples.CONTRACT, samples.BARE_CONTRACT)).contracts()
 
     assert made["value_usd"].tolist() == [Decimal("1249.24950"), Decimal("0.1")]
     assert made["advance_usd"].tolist() == [Decimal("624.624750"), Decimal("0.1")]
@@ -23,8 +23,8 @@ def test_totals_in_all_and_by_chain() -> None:
     """Totals add up exactly, by chain and in all; the assumption goes along."""
     other = samples.CONTRACT.replace(b"11155111", b"43113")
     contracts = samples.answer("list_contracts", samples.CONTRACT, other)
-    everything = reports.contract_values(contracts, by=())
-    by_chain = reports.contract_values(reports.contract_values(contracts), by="chain_id")
+    everything = wb.history(contracts).contracts(())
+    by_chain = wb.history(contracts).contracts("chain_id")
 
     assert everything["value_usd"].tolist() == [Decimal("2498.699")]
     assert by_chain["chain_id"].tolist() == [43113, 11155111]
@@ -35,17 +35,15 @@ def test_totals_in_all_and_by_chain() -> None:
 
 def test_no_contracts_are_worth_nothing() -> None:
     """An empty list has the same columns, and a total of 0."""
-    made = reports.contract_values([])
+    made = wb.history([]).contracts()
 
     assert str(made["value_usd"].dtype) == "decimal128(18, 6)[pyarrow]"
-    assert reports.contract_values([], by=())["value_usd"].tolist() == [Decimal(0)]
+    assert wb.history([]).contracts(())["value_usd"].tolist() == [Decimal(0)]
 
 
 def test_a_token_without_a_rate_has_no_value() -> None:
     """It is counted in the notes, not taken for 0."""
-    made = reports.contract_values(
-        samples.answer("list_contracts", samples.CONTRACT.replace(b'"exchangeRate":1,', b""))
-    )
+    made = wb.history(samples.answer("list_contracts", samples.CONTRACT.replace(b'"exchangeRate":1,', b""))).contracts()
 
     assert made["value_usd"].isna().tolist() == [False, True]
     assert made.attrs["notes"][-1].startswith("1 tokens without a balance or a rate")
@@ -74,7 +72,7 @@ EVENTS = [
 
 def test_the_history_of_a_user() -> None:
     """Changes in the order of their time, each once, with what was before; a repeated status is not a change."""
-    made = reports.status_history(EVENTS)  # type: ignore[arg-type]
+    made = wb.history(EVENTS).status_history()  # type: ignore[arg-type]
 
     assert made["user_id"].tolist() == ["u1", "u1", "u1", "u2"]
     assert made["status"].tolist() == ["pending", "needsInformation", "approved", "pending"]
@@ -85,18 +83,17 @@ def test_the_history_of_a_user() -> None:
 
 def test_how_long_each_status_lasted() -> None:
     """Two days pending, three waiting; the last has no end unless `now` says what time it is."""
-    made = reports.time_in_status(EVENTS)
-    until = reports.time_in_status(EVENTS, now=datetime(2026, 1, 7, tzinfo=UTC))
+    made = wb.history(EVENTS).time_in_status()
+    until = wb.history(EVENTS).filter(at=datetime(2026, 1, 7, tzinfo=UTC)).time_in_status()
 
     assert made["days"].tolist()[:2] == [2.0, 3.0]
     assert made["days"].isna().tolist() == [False, False, True, True]
     assert until["days"].tolist() == [2.0, 3.0, 1.0, 5.0]
 
 
-@pytest.mark.parametrize("make", [reports.status_history, reports.time_in_status])
-def test_no_events_have_the_same_columns(make: object) -> None:
+@pytest.mark.parametrize("report", ["status_history", "time_in_status"])
+def test_no_events_have_the_same_columns(report: str) -> None:
     """Nothing to tell has the same columns and dtypes."""
-    assert callable(make)
-    empty, full = make([]), make(EVENTS)
+    empty, full = (getattr(wb.history(events), report)() for events in ([], EVENTS))
 
     pd.testing.assert_series_equal(empty.dtypes.astype(str), full.dtypes.astype(str))

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench import reports
 from workbench.analysis.tables.frames import to_frame
 from workbench.base.errors import ApiError
 from workbench.base.schema.rules import FULL
@@ -61,7 +60,7 @@ def test_every_card_adds_up_to_its_balance(behavior: Any, actions: list[tuple[st
         shuffled = [*api.inbox.events(), *api.inbox.events()]
         random.Random(seed).shuffle(shuffled)
 
-        for frame in (reports.transactions(api), reports.transactions(shuffled)):
+        for frame in (wb.history(api).transactions(), wb.history(shuffled).transactions()):
             sums = frame.groupby("card_id")[MONEY].sum()
             for card in cards:
                 now, made = api.sandbox.balance(card), sums.loc[card] if card in sums.index else dict.fromkeys(MONEY, 0)
@@ -85,7 +84,7 @@ def api() -> Any:
 
 def test_one_row_for_each_transaction(api: Any) -> None:
     """Amounts, status, reason and times of each, in the order they began; a refund is known by its delivery."""
-    frame = reports.transactions(api)
+    frame = wb.history(api.sandbox.events()).transactions()
 
     assert frame["status"].tolist() == ["settled", "reversed", "declined", "authorized", "refunded"]
     assert frame["authorized_cents"].tolist() == [10_000, 5_000, 700, 900, 800]
@@ -98,30 +97,30 @@ def test_one_row_for_each_transaction(api: Any) -> None:
 
 def test_events_alone_say_what_they_cannot_know(api: Any) -> None:
     """Without a delivery there is no time of a refund, and the notes count them."""
-    frame = reports.transactions(api.inbox.events())
+    frame = wb.history(api.inbox.events()).transactions()
 
     assert frame["refunded_at"].isna().all()
-    assert frame.attrs["notes"][-1].startswith("2 refunded transactions have no time of the refund")
+    assert "2 refunded transactions have no time of the refund." in frame.attrs["notes"]
 
 
 def test_inbox_frame_run_and_log_give_the_same(api: Any, tmp_path: Any) -> None:
     """Whatever holds the events, the money is the same."""
     log = tmp_path / "events.ndjson"
     log.write_bytes(b"\n".join(one.raw for one in api.inbox.stored()))
-    expected = reports.transactions(api.inbox.events()).drop(columns=["updated_at", "refunded_at"])
+    expected = wb.history(api.inbox.events()).transactions().drop(columns=["updated_at", "refunded_at"])
 
     for given_ in (api.inbox, to_frame(api.inbox), wb.events.read_log(log), api.sandbox.events()):
-        made = reports.transactions(given_).drop(columns=["updated_at", "refunded_at"])
+        made = wb.history(given_).transactions().drop(columns=["updated_at", "refunded_at"])
         pd.testing.assert_frame_equal(expected, made[made["card_id"].isin(expected["card_id"])].reset_index(drop=True))
     run = wb.sequences.run(api, wb.sequences.catalogue["refund-partial"])
-    made = reports.transactions(run)
+    made = wb.history(run).transactions()
 
     assert (len(made), made["refunded_cents"].sum()) == (1, run.ledger().entries[-1].amount)
 
 
 def test_no_events_have_the_same_columns(api: Any) -> None:
     """Nothing at all makes an empty table with every column and dtype."""
-    pd.testing.assert_series_equal(reports.transactions([]).dtypes, reports.transactions(api).dtypes)
+    pd.testing.assert_series_equal(wb.history([]).transactions().dtypes, wb.history(api).transactions().dtypes)
 
 
 def test_each_event_has_a_time_that_says_where_it_is_from(api: Any) -> None:
@@ -145,8 +144,8 @@ def test_patterns_of_kinds(api: Any) -> None:
 
 def test_the_books_of_a_sandbox_give_the_same(api: Any) -> None:
     """What the sandbox stores has the amounts of what its events say; its cards have them as balances."""
-    from_events = reports.transactions(api).set_index("transaction_id")
-    books = reports.transactions(api.sandbox.records("transaction"))
+    from_events = wb.history(api.sandbox.events()).transactions().set_index("transaction_id")
+    books = wb.history(api.sandbox.records("transaction")).transactions()
     same = books.set_index("transaction_id").loc[from_events.index]
 
     assert list(books.columns) == [from_events.index.name, *from_events.columns]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import workbench as wb
-from workbench import charts, reports
+from workbench import charts
 from workbench.analysis.tables.rows import UNKNOWN
 from workbench.service.rendering.text import money
 
@@ -17,7 +17,7 @@ from workbench.service.rendering.text import money
 def transactions() -> Any:
     with wb.connect() as api:
         wb.sequences.run(api, wb.sequences.catalogue["a-cardholders-month"], progress=False)
-        return reports.transactions(api)
+        return wb.history(api).transactions()
 
 
 def heads(path: Path) -> list[Any]:
@@ -30,12 +30,16 @@ def heads(path: Path) -> list[Any]:
 
 def test_amounts_have_their_unit_in_the_name(transactions: pd.DataFrame) -> None:
     """No column of whole numbers in a report of money lacks its unit."""
-    postings = reports.postings([])
-    made = [transactions, postings, reports.spend(transactions), reports.spend_funnel(transactions)]
-    made += [reports.declines(transactions), reports.cohorts(transactions), reports.monthly_changes(transactions)]
-    counts = {"transactions", "declined", "month", "users"}
+    postings = wb.history([]).postings()
+    made = [transactions, postings, wb.history(transactions).spend(), wb.history(transactions).funnel()]
+    made += [
+        wb.history(transactions).declines(),
+        wb.history(transactions).cohorts(),
+        wb.history(transactions).changes(),
+    ]
+    counts = {"transactions", "declined", "month", "users", "increases", "settlements", "refunds"}
 
-    for frame in [*made, reports.roll_forward(postings)]:
+    for frame in [*made, wb.history(postings).roll_forward()]:
         whole = {str(name) for name in frame if str(frame[name].dtype) == "Int64"} - counts
         assert whole == {name for name in frame if str(name).endswith("_cents")}, frame.attrs["kind"]
 
@@ -72,8 +76,8 @@ def test_a_merge_says_that_completeness_is_unknown(transactions: pd.DataFrame, t
     wb.to_file(merged, tmp_path / "a.csv")
 
     assert UNKNOWN in (tmp_path / "a.csv.notes.txt").read_text()
-    assert UNKNOWN in reports.spend(merged).attrs["notes"]
-    assert UNKNOWN in reports.monthly_changes(merged).attrs["notes"]
+    assert UNKNOWN in wb.history(merged).spend().attrs["notes"]
+    assert UNKNOWN in wb.history(merged).changes().attrs["notes"]
     assert "net_cents" in merged
     wb.to_file(pd.DataFrame({"a": [1]}), tmp_path / "b.csv")
     assert not (tmp_path / "b.csv.notes.txt").exists()  # a frame of somebody else
@@ -110,7 +114,7 @@ def test_a_chart_of_yen(transactions: pd.DataFrame) -> None:
     """Its labels and lengths are yen, not hundredths of them."""
     yen = transactions.assign(currency="jpy")
     yen.attrs = transactions.attrs
-    funnel = reports.spend_funnel(yen, currency="jpy")
+    funnel = wb.history(yen).filter(currency="jpy").funnel()
     axes = charts.spend_funnel_chart(funnel)
 
     assert axes.get_xlabel() == "JPY"

@@ -53,11 +53,6 @@ WORDINGS: Mapping[str, Mapping[str, str]] = {
         "terminal": "a profile with behavior {behavior}",
         "other": "behavior {behavior}",
     },
-    "drill": {
-        "python": "`run.{action}{arguments}`",
-        "terminal": "`workbench course {action} {drill}`",
-        "other": "{action} of the drill",
-    },
     "embedded": {
         "python": "connect() gives a session on an embedded sandbox.",
         "terminal": "Without --profile and --url, commands act on a sandbox of this machine.",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
 
 from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
 from workbench.base.errors import InvalidProfile, NotSent, Problem, UsageError, WrongEnvironment, not_allowed
+from workbench.base.keys import Key
 from workbench.base.remedies import Remedy
 from workbench.base.system.process import HOSTED, own_address, refusal
 from workbench.base.system.progress import ipython_shell
@@ -19,7 +20,8 @@ from workbench.client.calls.client import AsyncClient, Client
 from workbench.client.calls.exchange import IDEMPOTENCY_HEADER
 from workbench.client.calls.guards import Limits
 from workbench.client.calls.journal import Journal, recorder_of
-from workbench.client.calls.keys import Key, state_path
+from workbench.client.calls.key_sources import signing_keys
+from workbench.client.calls.keys import state_path
 from workbench.client.calls.options import client_problems
 from workbench.client.calls.pace import Clock
 from workbench.client.calls.profiles import client_settings, open_profile
@@ -56,7 +58,7 @@ class _Session(BaseClient):
         self,
         *,
         sandbox: Any = None,
-        keys: tuple[str, ...] = (),
+        keys: tuple[Key | str, ...] = (),
         inbox: Path | None = None,
         name: str = "",
         behaviors: Mapping[str, Any] | None = None,
@@ -78,7 +80,7 @@ class _Session(BaseClient):
         if getattr(sandbox, "_hosted", False):
             HOSTED.add(sandbox._url)
         self._context.is_sandbox = sandbox is not None
-        self._keys = tuple(Key(key) for key in keys)  # held so that no dump of a session shows one
+        self._keys = tuple(Key.of(key, "keys") for key in keys)  # held so that no dump of a session shows one
         self._inbox_path = inbox
         self._name = name
         self._inboxes: list[Inbox] = []  # one at most; views share the list
@@ -111,10 +113,10 @@ class _Session(BaseClient):
             from workbench.client.webhooks.async_inbox import AsyncInbox
             from workbench.client.webhooks.inbox import Inbox
 
-            keys = [key.header() for key in self._keys or (self._key,)]
+            keys = self._keys or (self._key,)
             source = None
             if self._sandbox is not None:  # the events of the key's tenant, signed with the key
-                source = partial(self._sandbox._drain, api_key=keys[0].decode())
+                source = partial(self._sandbox._drain, api_key=keys[0].header().decode())
             inbox_class = AsyncInbox if isinstance(self, AsyncClient) else Inbox
             self._inboxes.append(inbox_class(self._inbox_path, keys=keys, source=source))
         return self._inboxes[0]
@@ -141,6 +143,15 @@ class _Session(BaseClient):
             self._inboxes.pop().close()
         if hasattr(self._sandbox, "close"):  # a served one is not ours to close
             self._sandbox.close()
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            sandbox = self.__dict__.get("_sandbox")
+            if not name.startswith("_") and hasattr(type(sandbox), name):
+                text = f"{name} is a control of the sandbox: api.sandbox.{name}"
+            raise AttributeError(text, name=name, obj=self)
 
     def __repr__(self) -> str:
         text = super().__repr__()
@@ -416,13 +427,12 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     _refuse(embedded, f"profile {where!r}")
     settings = client_settings(profile, client.pop("api_key", None))
     settings["wire_names"] = {**settings["wire_names"], **client.pop("wire_names", {})}
-    signing = os.environ.get("WORKBENCH_WEBHOOK_KEY")
     return {
         **settings,
         **client,
         "name": profile.name,
         "behaviors": profile.sandbox,
-        "keys": (signing,) if signing else (),
+        "keys": signing_keys(profile),
         "inbox": state_path() / f"inbox-{profile.name}.db",
     }
 

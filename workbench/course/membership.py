@@ -53,7 +53,7 @@ def stored() -> dict[str, str]:
     if not isinstance(kept, dict) or not all(isinstance(kept.get(name), str) for name in ("url", "ca_file")):
         raise UnusableFile(
             f"{path}, which names the class that you joined, is damaged. Join again with the link of your sheet, or "
-            "leave the class with `workbench class leave`."
+            "leave the class with `workbench course leave`."
         )
     return kept
 
@@ -145,7 +145,7 @@ def _told(status: int, content: dict[str, Any]) -> dict[str, Any]:
 def _guard(*, effect: bool, production: bool) -> str:
     if not ((effect or production) and joined()):
         return ""
-    return "this is a class" + ("" if _variable() or not stored() else " (`workbench class leave` ends it)")
+    return "this is a class" + ("" if _variable() or not stored() else " (`workbench course leave` ends it)")
 
 
 def _resolve_root() -> Address | None:
@@ -165,6 +165,6 @@ def _resolve(production: bool) -> Address | None:
 
 
 _OVER = (
-    "You joined a class there. If it is over, `workbench class leave` returns to embedded sandboxes, and your progress "
-    "is kept; else ask the trainer whether the server runs."
+    "You joined a class there. If it is over, `workbench course leave` returns to embedded sandboxes, and your "
+    "progress is kept; else ask the trainer whether the server runs."
 )

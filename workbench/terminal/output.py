@@ -14,7 +14,18 @@ from cyclopts import Group, Parameter
 
 from workbench.base.errors import visible
 from workbench.base.schema import strict_json
-from workbench.base.schema.walk import Array, camel, get_path, is_record, leaves, members, record_of, records, snake
+from workbench.base.schema.walk import (
+    Array,
+    camel,
+    flat,
+    get_path,
+    is_record,
+    leaves,
+    members,
+    record_of,
+    records,
+    snake,
+)
 from workbench.service import rendering
 from workbench.service.rendering.data import json_values
 from workbench.service.rendering.show import mapping_grid, plural, present_columns, record_grid
@@ -209,24 +220,13 @@ def _python(data: object) -> Any:
 def _csv(rows: list[Any]) -> str:
     import csv
 
-    flat = [dict(_flat(row, "")) for row in rows]
-    columns = list(dict.fromkeys(name for row in flat for name in row))
+    cells = [{path or "value": value for path, value in flat(row, items=True)} for row in rows]
+    columns = list(dict.fromkeys(name for row in cells for name in row))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(map(_cell, columns))
-    writer.writerows([_cell(row.get(name)) for name in columns] for row in flat)
+    writer.writerows([_cell(row.get(name)) for name in columns] for row in cells)
     return out.getvalue()
-
-
-def _flat(value: object, path: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from _flat(inner, f"{path}.{name}" if path else str(name))
-    elif isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
-        for i, inner in enumerate(value):
-            yield from _flat(inner, f"{path}[{i}]")
-    else:
-        yield path or "value", value
 
 
 def _cell(value: object) -> str:

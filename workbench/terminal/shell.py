@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
@@ -296,9 +297,10 @@ def close(
     month: Annotated[str, Parameter(metavar="MONTH")],
     out: Path,
     tz: Name = "UTC",
-    currency: Name = "usd",
+    currency: Name | None = None,
     ledger: Path | None = None,
     signed_by: Name = "",
+    former: Path | None = None,
     rewards: Path | None = None,
     where: Where = Where(),
 ) -> None:
@@ -307,35 +309,26 @@ def close(
     The same events make the same bytes, and later events change nothing in the close of an earlier month.
 
     Args:
-        logs: Event logs, one JSON object per line; default: the events of the sandbox or the inbox.
+        logs: Event logs, or folders of them; default: the events of the sandbox or the inbox.
         month: Month to close, such as 2026-06; it must be over.
-        out: Folder for the files; existing files are not overwritten.
+        out: Folder for the files; it must be new or empty.
         tz: Time zone of the month, as America/New_York.
-        currency: Currency of the amounts.
-        ledger: CSV file with transaction_id, net_cents and at, to reconcile with the postings.
-        signed_by: Name of the person who signs off the reconciliation.
+        currency: Currency of the amounts; default: all, each in rows of its own.
+        ledger: File with transaction_id, net_cents and at, to reconcile with the postings.
+        signed_by: Name of the person who signs off; it stands in every file.
+        former: Folder of the close of the month before, to compare its closing balance with this opening.
         rewards: Parquet file of all rewards, to roll points forward.
     """
-    from workbench.analysis.reports.closing import closing_frames, write_close
-    from workbench.analysis.reports.event_logs import read_log
+    from workbench.analysis.reports.history import history
     from workbench.analysis.tables.read_table import read_table
 
     points = None if rewards is None else read_table(rewards)
-    options: dict[str, Any] = {
-        "tz": tz,
-        "currency": currency,
-        "ledger": ledger,
-        "signed_by": signed_by,
-        "rewards": points,
-    }
-    if logs:
-        frames = closing_frames(read_log([*map(str, logs)]), month, **options)
-    else:
-        with session(where) as api:
-            frames = closing_frames(api, month, **options)
-    for path in write_close(out, frames, month, tz=tz):
+    with nullcontext([*logs]) if logs else session(where) as source:
+        wanted = history(source).filter(tz=tz, currency=currency)
+        made = wanted.close(month, ledger=ledger, signed_by=signed_by, former=former, rewards=points)
+    for path in made.write(out):
         say(f"Wrote {visible(str(path), 200)}.")
-    for line in frames["Reconciliation"].attrs["statement"][:-1] if "Reconciliation" in frames else ():
+    for line in made.statement:
         say(line)
 
 

@@ -1,4 +1,4 @@
-"""`workbench class …` and `workbench course …`: a class on one server, its results, and tasks."""
+"""`workbench course …` and `workbench course …`: a class on one server, its results, and tasks."""
 
 import sys
 import webbrowser
@@ -55,7 +55,7 @@ def serve(
 
     def introduce(server: Any, url: str) -> Iterator[str]:
         yield f"Trainer's board: {url}/board   trainer key: {server.trainer_key}"
-        yield "Learners join by their link: workbench class join LINK, or wb.course.join('LINK') in a cell."
+        yield "Learners join by their link: workbench course join LINK, or wb.course.join('LINK') in a cell."
         rows = [{"learner": learner.name, "link": server.results.link(learner, url)} for learner in server.learners]
         show(rows, Output())
 

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from matplotlib import font_manager
 
-from workbench.analysis.reports.balances import REDEEMED
-from workbench.analysis.reports.scope import without_repeats
+from workbench.analysis.reports.facts import mask
+from workbench.analysis.reports.points import REDEEMED
 from workbench.analysis.rewards.read_result import HIDDEN
 from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.rows import EXACT, check_in_memory
@@ -180,10 +180,13 @@ def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
         return data.reindex(columns=list(columns))
     if "points" not in columns:
         return data
-    rows, repeated = without_repeats(data, "id")
-    if repeated:
-        note = f"{repeated:,} rows occur more than once, as after concat; each counts once."
-        rows.attrs = {**data.attrs, "notes": [note, *data.attrs.get("notes", ())]}
+    is_repeated = mask(data["id"].duplicated() & data["id"].notna()) if "id" in data else None
+    if is_repeated is None or not is_repeated.any():
+        return data
+    rows: pd.DataFrame = data[~is_repeated]
+    repeated = int(is_repeated.sum())
+    note = f"{repeated:,} rows occur more than once, as after concat; each counts once."
+    rows.attrs = {**data.attrs, "notes": [note, *data.attrs.get("notes", ())]}
     return rows
 
 

@@ -38,7 +38,7 @@ from workbench.analysis.charts.data import (
     top_of,
     total,
 )
-from workbench.analysis.reports.balances import contract_values, status_history, time_in_status
+from workbench.analysis.reports.history import history
 from workbench.analysis.tables.rows import decimals
 from workbench.base.errors import UsageError
 from workbench.base.schema.walk import get_path
@@ -192,14 +192,14 @@ def funnel_chart(
     """Draw the number of applications in each status, now and ever.
 
     Args:
-        applications: Events, the result of `reports.status_history`, or users and companies (their present status
+        applications: Events, the result of `history.status_history`, or users and companies (their present status
             only).
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
         title: Title in place of the default, which becomes the subtitle.
     """
     data = _history(applications)
-    if history := "application_status" not in data:
+    if has_past := "application_status" not in data:
         rows = data[data["status"].notna()]
         now = Counter(texts(rows.drop_duplicates("user_id", keep="last")["status"]))
         ever = Counter(texts(rows.drop_duplicates(["user_id", "status"])["status"]))
@@ -212,9 +212,9 @@ def funnel_chart(
             look(status),
             f"{now[status]:,} now ({percent(now[status], people)})" if now[status] else "none now",
         )
-        inner = Part(now[status], filled(style), height=THICKNESS * (0.62 if history else 1))
-        outer = [Part(ever[status], outlined(style.color))] if history else []
-        return Bar(_status(status), text + (f", {ever[status]:,} ever" if history else ""), [*outer, inner])
+        inner = Part(now[status], filled(style), height=THICKNESS * (0.62 if has_past else 1))
+        outer = [Part(ever[status], outlined(style.color))] if has_past else []
+        return Bar(_status(status), text + (f", {ever[status]:,} ever" if has_past else ""), [*outer, inner])
 
     past = "Earlier statuses are not in this frame; draw events to see them."
     ink = ink_of()
@@ -228,9 +228,9 @@ def funnel_chart(
         whole=True,
         least_rows=4,
         empty="no application has a status",
-        subject=f"{counted(people, 'application')}: present status" + (" and ever reached" if history else ""),
-        legend=[legend_key("now", ink), Patch(**outlined(ink), label="ever")] if history else None,
-        notes=("" if history else past, _more(statuses)),
+        subject=f"{counted(people, 'application')}: present status" + (" and ever reached" if has_past else ""),
+        legend=[legend_key("now", ink), Patch(**outlined(ink), label="ever")] if has_past else None,
+        notes=("" if has_past else past, _more(statuses)),
     )
 
 
@@ -239,7 +239,7 @@ def _history(applications: object) -> pd.DataFrame:
         return applications if "application_status" in applications else table(applications, "user_id", "status")
     listed = list(applications) if isinstance(applications, Iterable) else [applications]
     if not listed or isinstance(listed[0], Event):
-        return status_history(listed)
+        return history(listed).status_history()
     return table(listed, "application_status")
 
 
@@ -261,13 +261,13 @@ def status_time_chart(
     """Draw the time applications spent in each status: the median, and the range from shortest to longest.
 
     Args:
-        stays: The result of `reports.time_in_status` or `reports.status_history`, or events.
+        stays: The result of `history.time_in_status` or `history.status_history`, or events.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
         title: Title in place of the default, which becomes the subtitle.
     """
     known = isinstance(stays, pd.DataFrame) and "days" in stays
-    data = table(stays if known else time_in_status(stays), "status", "days")
+    data = table(stays if known else history(stays).time_in_status(), "status", "days")
     ended = data[data["days"].notna() & data["status"].notna()]
     groups = ended.groupby("status", observed=True)["days"]
     days = {str(status): np.sort(rows.to_numpy(dtype="float64")) for status, rows in groups}
@@ -308,7 +308,7 @@ def collateral_chart(
     """Draw the value of contracts in USD by chain and token, with the advance within it.
 
     Args:
-        contracts: Contracts, their frame, or the result of `reports.contract_values`.
+        contracts: Contracts, their frame, or the result of `history.contracts`.
         top: Number of chains and tokens drawn, those of highest value; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
@@ -316,7 +316,7 @@ def collateral_chart(
     """
     known = isinstance(contracts, pd.DataFrame) and contracts.attrs.get("kind") == "contract_values"
     data = table(
-        contracts if known else contract_values(contracts), "chain_id", "tokens.address", "value_usd", "advance_usd"
+        contracts if known else history(contracts).contracts(), "chain_id", "tokens.address", "value_usd", "advance_usd"
     )
     values = decimals(data["value_usd"])
     keys = list(zip(data["chain_id"].to_list(), data["tokens.address"].to_list(), strict=True))

@@ -39,9 +39,7 @@ from workbench.analysis.charts.data import (
     top_of,
     usd,
 )
-from workbench.analysis.reports import activity as analysis
-from workbench.analysis.reports import balances as reports
-from workbench.analysis.reports import record_counts
+from workbench.analysis.reports.history import history
 from workbench.analysis.tables.periods import PERIODS
 from workbench.analysis.tables.rows import decimals
 from workbench.base.errors import UsageError
@@ -55,7 +53,10 @@ _NAMES = {"merchant_name": "merchant", "merchant_category": "category", "merchan
 def _report(data: object, kind: str, make: Callable[[Any], pd.DataFrame], *columns: str) -> pd.DataFrame:
     """Return a report's frame unchanged; run the report on anything else."""
     known = isinstance(data, pd.DataFrame) and (data.attrs.get("kind") == kind or set(columns) <= set(data))
-    return table(data if known else make(data), *columns)
+    frame = table(data if known else make(data), *columns)
+    if "currency" in frame and frame["currency"].nunique(dropna=False) > 1:
+        raise UsageError("a chart has one currency: history.filter(currency=…)", of="charts")
+    return frame.drop(columns="currency", errors="ignore")
 
 
 def _group(data: pd.DataFrame, *others: str) -> str:
@@ -69,12 +70,12 @@ def approvals_chart(
     """Draw the approval rate over time.
 
     Args:
-        approvals: The result of `reports.approvals`, or transactions.
+        approvals: The result of `history.approvals`, or anything that `wb.history` takes.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
         title: Title in place of the default, which becomes the subtitle.
     """
-    data = _report(approvals, "approvals", analysis.approvals, "authorizations", "approved", "rate")
+    data = _report(approvals, "approvals", lambda x: history(x).approvals(), "authorizations", "approved", "rate")
     by = _group(data, "authorizations", "approved", "declined", "rate")
     authorizations, approved = int(data["authorizations"].sum()), int(data["approved"].sum())
     if by not in {*PERIODS, "authorizations"} or data[by].duplicated().any():
@@ -115,12 +116,12 @@ def spend_funnel_chart(
     """Draw the spend funnel (requested, approved, posted, refunded, net) with amounts and counts.
 
     Args:
-        funnel: The result of `reports.spend_funnel`, or transactions.
+        funnel: The result of `history.funnel`, or anything that `wb.history` takes.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
         title: Title in place of the default, which becomes the subtitle.
     """
-    data = _report(funnel, "spend_funnel", analysis.spend_funnel, "stage", "transactions", "amount_cents")
+    data = _report(funnel, "spend_funnel", lambda x: history(x).funnel(), "stage", "transactions", "amount_cents")
     colors, currency = {"requested": GRAY, "approved": BLUE, "refunded": RED}, _currency(data)
     bars = [
         Bar(
@@ -156,13 +157,13 @@ def spend_chart(
     """Draw net spend by category, merchant, card or user.
 
     Args:
-        spend: The result of `reports.spend`, or transactions.
+        spend: The result of `history.spend`, or anything that `wb.history` takes.
         top: Number of groups drawn; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
         title: Title in place of the default, which becomes the subtitle.
     """
-    data = _report(spend, "spend", analysis.spend, "transactions", "net_cents")
+    data = _report(spend, "spend", lambda x: history(x).spend(), "transactions", "net_cents")
     by, unit = _group(data, "transactions", "posted_cents", "refunded_cents", "net_cents"), _currency(data)
     shown, rest = data.iloc[: max(top, 1)], data.iloc[max(top, 1) :]
     bars = [
@@ -190,12 +191,14 @@ def posting_times_chart(
     """Draw the time from authorization to posting: median and 90th percentile.
 
     Args:
-        times: The result of `reports.posting_times`, or transactions.
+        times: The result of `history.posting_times`, or anything that `wb.history` takes.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
         title: Title in place of the default, which becomes the subtitle.
     """
-    data = _report(times, "posting_times", analysis.posting_times, "transactions", "median_hours", "p90_hours")
+    data = _report(
+        times, "posting_times", lambda x: history(x).posting_times(), "transactions", "median_hours", "p90_hours"
+    )
     by = _group(data.assign(**{"": "all"}), "transactions", "median_hours", "p90_hours", "longest_hours")
     return _times_chart(
         data,
@@ -240,12 +243,12 @@ def cohorts_chart(
     """Draw the share of each month's new users who were active in later months.
 
     Args:
-        cohorts: The result of `reports.cohorts`, or transactions.
+        cohorts: The result of `history.cohorts`, or anything that `wb.history` takes.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
         title: Title in place of the default, which becomes the subtitle.
     """
-    data = _report(cohorts, "cohorts", analysis.cohorts, "cohort", "month", "users", "share")
+    data = _report(cohorts, "cohorts", lambda x: history(x).cohorts(), "cohort", "month", "users", "share")
     grid = data.pivot(index="cohort", columns="month", values="share")
     sizes = data[data["month"] == 0].set_index("cohort")["users"]
     is_open = data["running"].fillna(False) if "running" in data else [False] * len(data)
@@ -285,13 +288,15 @@ def monthly_changes_chart(
     """Draw the largest changes of spend from one month to the next.
 
     Args:
-        changes: The result of `reports.monthly_changes`, or transactions.
+        changes: The result of `history.changes`, or anything that `wb.history` takes.
         top: Number of changes drawn.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
         title: Title in place of the default, which becomes the subtitle.
     """
-    data = _report(changes, "monthly_changes", analysis.monthly_changes, "before_cents", "now_cents", "change_cents")
+    data = _report(
+        changes, "monthly_changes", lambda x: history(x).changes(), "before_cents", "now_cents", "change_cents"
+    )
     by, unit = _group(data, "before_cents", "now_cents", "change_cents"), _currency(data)
     shown = data.iloc[: max(top, 1)]
     bars = [
@@ -325,12 +330,14 @@ def liability_chart(
     """Draw the points outstanding at the end of each month, with what was earned and redeemed in it.
 
     Args:
-        liability: The result of `rewards.liability`, or rewards.
+        liability: The result of `history.liability`, or rewards.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
         title: Title in place of the default, which becomes the subtitle.
     """
-    data = _report(liability, "points_liability", reports.liability, "month", "earned", "redeemed", "outstanding")
+    data = _report(
+        liability, "points_liability", lambda x: history(x).liability(), "month", "earned", "redeemed", "outstanding"
+    )
     lines = {name: [Decimal(value) for value in data[name]] for name in ("outstanding", "earned", "redeemed")}
     return _over_time(
         data,
@@ -351,12 +358,12 @@ def applications_chart(
     """Draw how many applications were in each status over time.
 
     Args:
-        applications: The result of `reports.applications`, or events.
+        applications: The result of `history.applications`, or anything that `wb.history` takes.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
         title: Title in place of the default, which becomes the subtitle.
     """
-    data = _report(applications, "applications", record_counts.applications, "status", "applications")
+    data = _report(applications, "applications", lambda x: history(x).applications(), "status", "applications")
     by = _group(data, "status", "applications")
     grid = data.pivot(index=by, columns="status", values="applications").fillna(0)
     lines = {word(str(name)): [Decimal(int(value)) for value in grid[name]] for name in grid.columns}
@@ -372,7 +379,7 @@ def balances_chart(
     """Draw the value of collateral by chain over the times it was recorded.
 
     Args:
-        balances: The result of `reports.record_balances`.
+        balances: The result of `history.record_balances`.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
         title: Title in place of the default, which becomes the subtitle.
@@ -426,7 +433,7 @@ def disputes_chart(
     """Draw disputes by status and age.
 
     Args:
-        disputes: The result of `reports.disputes`.
+        disputes: The result of `history.disputes`.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
         title: Title in place of the default, which becomes the subtitle.

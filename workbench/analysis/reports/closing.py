@@ -1,109 +1,158 @@
 """Monthly close: reports as known at the end of the month, in one workbook, one page and a ledger."""
 
+import json
+from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+import attrs
 import pandas as pd
 
-from workbench.analysis.reports import activity
-from workbench.analysis.reports.balances import liability
-from workbench.analysis.reports.data_checks import anomalies
-from workbench.analysis.reports.event_logs import Events
-from workbench.analysis.reports.posting_rows import postings, roll_forward
-from workbench.analysis.reports.reconciliation import reconcile
-from workbench.analysis.reports.record_counts import roll_forward_of_disputes
-from workbench.analysis.reports.transaction_rows import present, transactions, until_of
-from workbench.analysis.tables.event_frames import events_frame
+from workbench.analysis.reports.facts import mask
+from workbench.analysis.reports.points import liability
+from workbench.analysis.reports.record_reports import roll_forward_of_disputes
 from workbench.analysis.tables.frames import to_file
-from workbench.analysis.tables.periods import end_of, running, steps
 from workbench.base.errors import UsageError, visible
+from workbench.base.schema import strict_json
+from workbench.base.system.files import write_folder
 from workbench.client.session import sandbox_of
+from workbench.service.rendering.text import money
+
+_OF = "history.close"
 
 
-def closing_frames(
-    events: object,
-    month: str,
-    *,
-    tz: str = "UTC",
-    currency: str = "usd",
-    ledger: object = None,
-    signed_by: str = "",
-    rewards: pd.DataFrame | None = None,
-) -> dict[str, pd.DataFrame]:
-    """Return the reports of a month by sheet name, from what was known when it ended.
+@attrs.frozen
+class Close:
+    """The reports of a month by sheet name, and what its statement says."""
 
-    Args:
-        events: As for `postings`; with a sandbox its disputes are rolled forward too.
-        month: The month, such as "2026-06".
-        tz: Time zone of the month.
-        currency: Currency of the amounts.
-        ledger: A ledger to reconcile with the postings of the month, as for `reconcile`.
-        signed_by: Name of the person who signs off the reconciliation.
-        rewards: All rows of rewards, to roll points forward.
+    month: str
+    tz: str
+    frames: Mapping[str, pd.DataFrame]
+    statement: tuple[str, ...]
+    record: Mapping[str, Any]
+    """What the next close compares its opening with."""
 
-    Raises:
-        UsageError: The month is not over in the data, or not written as "2026-06".
-    """
-    first = activity.month_of(month, of="report close")
-    end = end_of(first, "month", tz)
-    source, until = _log(events), present(events)
-    until = until or until_of(postings(source), "at")
+    def write(self, folder: str | Path) -> list[Path]:
+        """Write a workbook, a page, the postings and the record of the close into a new folder; return the files.
+
+        All files appear at once: a close that is killed leaves none.
+
+        Raises:
+            FileExistsError: The folder exists.
+        """
+        folder = Path(folder)
+        names = [f"close-{self.month}.xlsx", f"close-{self.month}.html", f"postings-{self.month}.csv"]
+
+        def write(inside: Path) -> None:
+            for name in names[:2]:
+                to_file(self.frames, inside / name, tz=self.tz)
+            to_file(self.frames["Postings"], inside / names[2])
+            text = json.dumps(self.record, indent=1, sort_keys=True) + "\n"
+            (inside / f"close-{self.month}.json").write_text(text, encoding="utf-8")
+
+        write_folder(folder, write)
+        return [folder / name for name in (*names, f"close-{self.month}.json")]
+
+
+def close(
+    history: Any, month: str, *, ledger: object, signed_by: str, former: str | Path | None, rewards: object
+) -> Close:
+    """Return the close of a month of a history."""
+    wanted = history.filter(month)
+    since, end, until = wanted.scope.since, wanted.scope.until, history.until
+    if len(month) != 7 or end is None or since is None:
+        raise UsageError(f'month must be as "2026-03", not {visible(str(month), 40)}', of=_OF)
     if until is None or until < end:
         reach = "no event has a time" if until is None else f"the data end {until.isoformat(timespec='seconds')}"
-        raise UsageError(f"{month} is not over: {reach}", of="report close")
-    booked = postings(source, at=end)
-    known = transactions(source, at=end)
-    of_month = _only(booked, "at", first, tz)
-    asked = _only(known, "authorized_at", first, tz)
+        raise UsageError(f"{month} is not over: {reach}", of=_OF)
+    known = history.filter(at=end)
+    of_month = known.filter(month)
+    postings = of_month.postings()
+    if postings.empty:
+        raise UsageError(f"{month} has no data: the history has postings from {_begin(history)}", of=_OF)
+    prior, prior_lines = _prior(history, known, former, since)
+    roll_forward = known.roll_forward()
     frames = {
-        "Roll-forward": roll_forward(booked, tz=tz, currency=currency),
-        "Spend by category": activity.spend(of_month, tz=tz, currency=currency),
-        "Spend by merchant": activity.spend(of_month, "merchant_name", tz=tz, currency=currency),
-        "Approvals by day": activity.approvals(asked, tz=tz, currency=currency),
-        "Declines": activity.declines(asked, currency=currency),
-        "Changes": activity.monthly_changes(booked, month=month, tz=tz, currency=currency),
-        "Anomalies": anomalies(source, at=end),
-        "Postings": of_month,
+        "Roll-forward": roll_forward,
+        "Prior period": prior,
+        "Spend by category": of_month.spend(),
+        "Spend by merchant": of_month.spend("merchant_name"),
+        "Approvals by day": of_month.approvals(),
+        "Declines": of_month.declines(),
+        "Changes": of_month.changes(),
+        "Anomalies": known.anomalies(),
+        "Postings": postings,
     }
-    if (sandbox := sandbox_of(events)) is not None:
-        frames["Disputes"] = roll_forward_of_disputes(sandbox.records("dispute"), at=end, tz=tz)
+    if (sandbox := sandbox_of(history.source)) is not None:
+        disputes = sandbox.records("dispute")
+        frames["Disputes"] = roll_forward_of_disputes(disputes, at=end, tz=history.scope.tz)
     if rewards is not None:
-        known_rows = rewards[(rewards["created_at"] < pd.Timestamp(end)).fillna(False).to_numpy(dtype=bool)]
-        frames["Points"] = liability(known_rows, tz=tz)
-        frames["Points"].attrs["until"] = end.isoformat()
-        frames["Points"]["running"] = running(frames["Points"]["month"], "month", tz, end)
+        frames["Points"] = liability(rewards, known.scope)
     if ledger is not None:
-        frames["Reconciliation"] = reconcile(ledger, of_month[of_month["net_cents"] != 0], signed_by=signed_by)
-    return frames
+        frames["Reconciliation"] = of_month.reconcile(ledger, signed_by=signed_by)
+    sign = f"Signed off by {visible(signed_by, 100)}." if signed_by else "Not signed off."
+    statement = [f"Close of {month} ({history.scope.tz}), from what was known at its end.", *prior_lines]
+    statement += frames["Reconciliation"].attrs["statement"] if ledger is not None else [sign]
+    statement = [*dict.fromkeys(statement)]
+    for frame in frames.values():
+        frame.attrs["notes"] = [*statement, *(note for note in frame.attrs["notes"] if note not in statement)]
+        frame.attrs["signed_by"] = signed_by
+    return Close(month, history.scope.tz, frames, tuple(statement), _record(month, known, signed_by))
 
 
-def _log(events: object) -> pd.DataFrame:
-    """Return the events as a frame, so that a log is read only once."""
-    if isinstance(events, pd.DataFrame):
-        return events
-    if isinstance(events, Events):
-        return events.frame(of="transaction.*")
-    return events_frame(events, "transaction.*")
+def _begin(history: Any) -> str:
+    first, last = history.facts["at"].min(), history.facts["at"].max()
+    return "no known time" if pd.isna(first) else f"{first:%Y-%m-%d} to {last:%Y-%m-%d}"
 
 
-def _only(table: pd.DataFrame, time: str, first: pd.Timestamp, tz: str) -> pd.DataFrame:
-    rows = table[(steps(table[time], "month", tz) == first).fillna(False).to_numpy(dtype=bool)].reset_index(drop=True)
-    rows.attrs = table.attrs
-    return rows
+def _record(month: str, known: Any, signed_by: str) -> dict[str, Any]:
+    """Return what the next close compares its opening with: the closing balances of a month by currency."""
+    table = known.roll_forward()
+    until = table[mask(table["month"] <= pd.Timestamp(month))]
+    codes = until["currency"] if "currency" in until else pd.Series([until.attrs.get("currency")] * len(until))
+    groups = until.groupby(codes.to_numpy(), dropna=False)["closing_cents"]
+    return {
+        "month": month,
+        "signed_by": signed_by,
+        "closing_cents": {str(code): int(cents) for code, cents in groups.last().items()},
+    }
 
 
-def write_close(folder: str | Path, frames: dict[str, pd.DataFrame], month: str, *, tz: str) -> list[Path]:
-    """Write a close into a folder, as a workbook, a page and the postings as CSV; return the files.
+def _prior(history: Any, known: Any, former: str | Path | None, since: datetime) -> tuple[pd.DataFrame, list[str]]:
+    """Return the postings of earlier months that the close of their month did not know, and what they change."""
+    start, facts = pd.Timestamp(since), known.facts
+    late = mask((facts["known_at"] >= start) & (facts["at"] < start))
+    lines = ["No former close was given: the opening is not compared with a signed one."]
+    if former is not None:
+        record, signed_ids = _former(Path(former))
+        of_month, _ = history.scope.changed(record["month"], None, None, None).rows(facts, "at")
+        late = late | facts.index.isin(of_month.index[~of_month["event_id"].isin(signed_ids)])
+        signed, now = record["closing_cents"], _record(record["month"], known, "")["closing_cents"]
+        lines = []
+        for code in sorted({*signed, *now}):
+            cents = (signed.get(code, 0), now.get(code, 0), now.get(code, 0) - signed.get(code, 0))
+            before, opening, change = (money(amount, code) for amount in cents)
+            lines.append(
+                f"Opening: signed {before} by {record['signed_by'] or 'nobody'}, now {opening}: changed by {change}."
+            )
+    rows = facts[late & mask((facts["net_cents"] != 0) | (facts["held_cents"] != 0))].reset_index(drop=True)
+    for code, part in rows.groupby("currency", dropna=False):
+        net = money(int(part["net_cents"].sum()), str(code))
+        lines.append(f"Prior period: {len(part):,} postings of earlier months arrived in this one, {net} net.")
+    return known.marked(known.own(rows), "prior_period", notes=lines, noun="postings"), lines
 
-    Raises:
-        FileExistsError: One of the files exists.
-    """
-    folder = Path(folder)
-    paths = [folder / f"close-{month}{suffix}" for suffix in (".xlsx", ".html")] + [folder / f"postings-{month}.csv"]
-    for path in paths:
-        if path.exists():
-            raise FileExistsError(f"{visible(str(path), 200)} exists")
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in paths[:2]:
-        to_file(frames, path, tz=tz)
-    to_file(frames["Postings"], paths[2])
-    return paths
+
+def _former(folder: Path) -> tuple[dict[str, Any], set[str]]:
+    """Return the record of a former close, and the ids of the events in its postings."""
+    paths = sorted(folder.glob("close-*.json"))
+    if len(paths) != 1:
+        raise UsageError(f"{visible(str(folder), 200)} is not the folder of a close", of=_OF)
+    try:
+        record: Any = strict_json.loads(paths[0].read_bytes())
+    except strict_json.NotJson as error:
+        raise UsageError(f"{paths[0].name} is not the record of a close: {error}", of=_OF) from None
+    if not isinstance(record, dict) or {"month", "signed_by", "closing_cents"} - set(record):
+        raise UsageError(f"{paths[0].name} is not the record of a close", of=_OF)
+    postings = pd.read_csv(folder / f"postings-{record['month']}.csv", dtype="str", encoding="utf-8-sig")
+    return record, set(postings["event_id"].dropna())

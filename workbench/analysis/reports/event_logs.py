@@ -6,42 +6,60 @@ events in memory. The resulting frame is the same either way.
 
 import glob
 import os
-import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import datetime
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from workbench.analysis.reports.log_lines import BlockReader, Kinds, duckdb, log_blocks, log_engine, read_strictly
+from workbench.analysis.reports.log_lines import (
+    MAX_LINE,
+    BlockReader,
+    Kinds,
+    Lines,
+    log_blocks,
+    log_engine,
+    read_strictly,
+)
 from workbench.analysis.tables.columns import EXTRA, FrameLayout
 from workbench.analysis.tables.event_frames import events_layout, kinds_of
 from workbench.analysis.tables.rows import TEXT, WIDTHS, Table, arrow_table, mark_report, table_frame
-from workbench.base.errors import Problem, UsageError, visible
+from workbench.base.errors import Problem, UsageError, not_allowed, visible
 from workbench.base.system.files import write_file
-from workbench.base.system.progress import INTERVAL, Progress, ProgressCallback, progress_callback
-from workbench.service.interface.convert import Names, converter, read_time
+from workbench.base.system.progress import Progress, ProgressCallback, progress_callback
+from workbench.service.interface.convert import Names, converter
 from workbench.service.interface.events import EVENT_KINDS, Event
 
 WORKERS = 2
 """Threads that read blocks of lines."""
 _REPEATS = "An event that was delivered more than once counts each time."
 _NO_NAMES: Names = {}
+_LISTED = 20  # lines in an error
+_STATUSES = ("body.application_status", "body.status", "body.spend.status")
+
+
+class Reject(NamedTuple):
+    """A line of a log that is not an event."""
+
+    file: str
+    line: int
+    problem: str
 
 
 class Events:
     """Event logs on disk: count events (`summary()`), load them (`frame()`), or convert large logs (`to_parquet()`)."""
 
-    def __init__(self, paths: tuple[Path, ...], names: Names) -> None:
+    def __init__(self, paths: tuple[Path, ...], names: Names, *, reject: bool) -> None:
         self.paths = paths
+        self.rejects: list[Reject] = []
+        self._reject_lines = reject
         self._converter = converter(names)
         self._own_names = bool(names)  # then every line is read strictly
 
@@ -52,14 +70,37 @@ class Events:
             UsageError: A line is not an event; the message names file and line.
         """
         for path in self.paths:
-            for first, data, *_ in log_blocks(path):
-                for number, line in enumerate(data.split(b"\n"), first):
-                    problem, event = read_strictly(self._converter, line)
-                    if problem:
-                        del data, line  # a traceback that prints locals shows no private value
-                        raise UsageError(f"{path.name}, line {number}: {problem}", of="events.read_log")
+            for first, data, _, _, is_cut in log_blocks(path):
+                lines = data.split(b"\n")[:-1]
+                last = first + len(lines) - 1 if is_cut else 0
+                for number, line in enumerate(lines, first):
+                    problem, event, _ = read_strictly(self._converter, line)
+                    if problem and (number != last or len(line) > MAX_LINE):
+                        self._reject(path, [(number, problem)])
                     if event is not None:
                         yield event
+
+    def _reject(self, path: Path, problems: Lines) -> None:
+        """List lines that are not events, or raise an error for all of them."""
+        if problems and not self._reject_lines:
+            listed = "; ".join(f"line {number}: {problem}" for number, problem in problems[:_LISTED])
+            more = f"; and {len(problems) - _LISTED:,} more" if len(problems) > _LISTED else ""
+            way = '. Read the other lines with invalid="reject"'
+            raise UsageError(f"{path.name}, {listed}{more}{way}", of="events.read_log")
+        known = {(reject.file, reject.line) for reject in self.rejects} if problems else set()
+        self.rejects += [Reject(path.name, *line) for line in problems if (path.name, line[0]) not in known]
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """Number of lines that were left out, by reason."""
+        return {"line that is not an event": len(self.rejects)} if self.rejects else {}
+
+    def write_rejects(self, path: str | Path) -> Path:
+        """Write the lines that were left out to a CSV file (file, line, problem), and return it."""
+        path = Path(path)
+        table = pd.DataFrame([reject._asdict() for reject in self.rejects], columns=list(Reject._fields))
+        write_file(path, table.to_csv(index=False).encode())
+        return path
 
     def frame(
         self, of: str | None = None, *, reveal: Collection[str] = (), progress: bool | ProgressCallback = True
@@ -134,33 +175,36 @@ class Events:
             Columns day (datetime64, missing if an event has no time), kind, status, events (Int64), in this order.
 
         Raises:
-            UsageError: A line is not JSON; the message names file and line.
+            UsageError: A line is not an event; the message names file and line.
         """
-        counts: Counter[tuple[str, str, str]] = Counter()
-        with self._progress(progress) as advance, log_engine() as engine, ThreadPoolExecutor(1) as pool:
-            engine.execute(
-                "set threads to default; set enable_progress_bar = true; set enable_progress_bar_print = false"
-            )
-            for path in self.paths:
-                counting, size, read = pool.submit(_counts, engine, path), path.stat().st_size, 0.0
-                while wait([counting], timeout=INTERVAL).not_done:
-                    now = max(engine.query_progress() / 100 * size, read)
-                    advance(now - read)
-                    read = now
-                for at, kind, status, count in counting.result():
-                    counts[_day(at), kind or "", status or ""] += count
-                    advance(0, count)
-                advance(size - read)
-        rows = sorted(counts.items())
-        frame = pd.DataFrame(
-            {
-                "day": pd.Series([key[0] or None for key, _ in rows], dtype=object).astype("datetime64[s]"),
-                "kind": pd.array([key[1] or None for key, _ in rows], dtype=TEXT),
-                "status": pd.array([key[2] or None for key, _ in rows], dtype=TEXT),
-                "events": pd.array([count for _, count in rows], dtype="Int64"),
-            }
+        layout, parts = events_layout(EVENT_KINDS), []
+        for table in self._tables(layout, None, (), progress):
+            status = pc.coalesce(*(pc.cast(table.columns[name], pa.large_string()) for name in _STATUSES))
+            day = pc.cast(pc.floor_temporal(table.columns["at"], unit="day"), pa.timestamp("s"))
+            counted = pa.table({"day": day, "kind": table.columns["kind"], "status": status})
+            parts.append(counted.group_by(["day", "kind", "status"]).aggregate([([], "count_all")]))
+        keys = ["day", "kind", "status"]
+        empty = pa.schema(
+            [
+                ("day", pa.timestamp("s")),
+                ("kind", pa.large_string()),
+                ("status", pa.large_string()),
+                ("count_all", pa.int64()),
+            ]
         )
-        return mark_report(frame, "event_summary", [_REPEATS])
+        counts = pa.concat_tables(
+            [part.select([*keys, "count_all"]).cast(empty) for part in parts] or [empty.empty_table()]
+        )
+        frame = counts.group_by(keys).aggregate([("count_all", "sum")]).to_pandas()[[*keys, "count_all_sum"]]
+        frame = frame.rename(columns={"count_all_sum": "events"}).sort_values(
+            keys, na_position="first", ignore_index=True
+        )
+        frame = frame.astype({"day": "datetime64[s]", "kind": TEXT, "status": TEXT, "events": "Int64"})
+        return mark_report(frame, "event_summary", [_REPEATS, *self._notes()])
+
+    def _notes(self) -> list[str]:
+        count = len(self.rejects)
+        return [f"{count:,} lines are not events and are left out; see rejects."] * bool(count)
 
     def _tables(
         self, layout: FrameLayout, kinds: Kinds, shown: Collection[str], progress: bool | ProgressCallback
@@ -169,16 +213,13 @@ class Events:
         with self._progress(progress) as advance, log_engine() as engine, ThreadPoolExecutor(WORKERS) as pool:
             reader = BlockReader(engine, layout, kinds, shown, self._converter, exact=self._own_names)
             for path in self.paths:
-                ahead: deque[Future[tuple[int, str, Table | None]]] = (
-                    deque()
-                )  # of the caller, by as many as there are threads
+                ahead: deque[Future[tuple[int, Lines, Table]]] = deque()  # of the caller, as many as threads
                 for block in chain(log_blocks(path), repeat(None, WORKERS)):
                     if block is not None:
                         ahead.append(pool.submit(reader.read, block))
                     if ahead and (block is None or len(ahead) > WORKERS):
-                        size, problem, table = ahead.popleft().result()
-                        if table is None:
-                            raise UsageError(f"{path.name}, {problem}", of="events.read_log")
+                        size, problems, table = ahead.popleft().result()
+                        self._reject(path, problems)
                         advance(size, len(table.columns[EXTRA]))
                         yield table
 
@@ -204,12 +245,13 @@ class Events:
             report(state)
 
 
-def read_log(paths: Any, *, names: Names = _NO_NAMES) -> Events:
+def read_log(paths: Any, *, names: Names = _NO_NAMES, invalid: Literal["raise", "reject"] = "raise") -> Events:
     """Open event logs (one JSON object per line, plain or gzip); the events are read lazily.
 
     Args:
         paths: A file, a pattern such as "logs/*.ndjson.gz", or several of them.
         names: Wire names that differ from the documented ones, as in a profile.
+        invalid: Raise an error for lines that are not events, or leave them out and list them in `rejects`.
 
     Raises:
         UsageError: A file does not exist, or no file matches a pattern.
@@ -225,44 +267,6 @@ def read_log(paths: Any, *, names: Names = _NO_NAMES) -> Events:
         if not matches or not all(Path(match).is_file() for match in matches):
             raise UsageError([Problem("paths", "file", f"no event log at {visible(str(path), 200)}")], of="read_log")
         files += map(Path, matches)
-    return Events(tuple(files), names)
-
-
-_COUNTS = """
-    select case when ends_with(moment, 'Z') then substr(moment, 1, 10) else moment end,
-        resource || '.' || action, status, count(*)
-    from (
-        select resource, action, coalesce(eventReceivedAt, case when action = 'completed' then body.spend.postedAt end,
-                        body.spend.authorizedAt, body.receivedAt) as moment,
-               coalesce(body.applicationStatus, body.status, body.spend.status) as status
-        from read_json(?, format = 'newline_delimited', maximum_object_size = 4000000, columns = {
-            resource: 'VARCHAR', action: 'VARCHAR', eventReceivedAt: 'VARCHAR', body:
-            'STRUCT(applicationStatus VARCHAR, status VARCHAR, receivedAt VARCHAR,
-                spend STRUCT(status VARCHAR, authorizedAt VARCHAR, postedAt VARCHAR))'})
-    ) group by all
-"""
-_WHERE = re.compile(r"in line (\d+)")
-
-
-def _counts(engine: Any, path: Path) -> list[tuple[Any, ...]]:
-    try:
-        rows: list[tuple[Any, ...]] = engine.execute(_COUNTS, [glob.escape(str(path))]).fetchall()
-    except (duckdb().InvalidInputException, duckdb().ConversionException) as error:
-        line = _WHERE.search(str(error))
-        where = f"line {line[1]}: " if line else ""
-        problem = f"{path.name}, {where}not one JSON object a line ({type(error).__name__})"
-    except duckdb().IOException as error:
-        problem = f"{path.name}: the file is damaged or incomplete ({type(error).__name__})"
-    else:
-        return rows
-    raise UsageError(problem, of="events.read_log")  # outside the block: the engine's message quotes the line
-
-
-def _day(text: str | None) -> str:
-    """Return the UTC day of a time; empty if the time is invalid."""
-    if text is None:
-        return ""
-    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
-        text += "T00:00:00Z"
-    moment = read_time(text)[0]
-    return moment.date().isoformat() if isinstance(moment, datetime) else ""
+    if invalid not in ("raise", "reject"):
+        raise UsageError([not_allowed("invalid", invalid, ("raise", "reject"))], of="read_log")
+    return Events(tuple(files), names, reject=invalid == "reject")

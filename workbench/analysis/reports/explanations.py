@@ -1,117 +1,183 @@
-"""Explain a number of a report: its source rows with their events and requests, adding up exactly to it."""
+"""Explain numbers of reports: their source rows with events and requests, adding up exactly."""
 
+from collections.abc import Collection
 from decimal import Decimal, localcontext
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from workbench.analysis.reports.posting_rows import AMOUNTS, postings
-from workbench.analysis.reports.traces import Part, Trace, cells_of
+from workbench.analysis.reports.facts import POSTINGS
+from workbench.analysis.reports.measures import Part, Trace, cells_of, statistic_of
+from workbench.analysis.reports.sources import OWN
+from workbench.analysis.reports.view import View
 from workbench.analysis.tables.columns import AMOUNT
 from workbench.analysis.tables.rows import EXACT, TEXT, decimals, is_missing, mark_report
 from workbench.base.errors import Problem, UsageError, not_allowed
 from workbench.client.session import sandbox_of
 
+_OF = "history.explain"
 _MAX_EVENTS = 10_000  # rows whose events are listed
-_RECORDS = frozenset({"postings", "status_history", "time_in_status", "contract_values", "balances", "anomalies"})
+_RECORDS = frozenset(
+    {
+        "postings",
+        "transactions",
+        "status_history",
+        "time_in_status",
+        "contract_values",
+        "balances",
+        "anomalies",
+        "reconciliation",
+    }
+)
 """Kinds of reports whose rows come from one record each."""
 
 
-def explain(frame: pd.DataFrame, row: int, column: str) -> pd.DataFrame:
-    """Return the source rows of a number in a report (postings, transactions or records), which add up exactly to it.
+def explain(
+    history: View,
+    frame: pd.DataFrame,
+    column: str,
+    row: int | Collection[int] | None,
+    minus: tuple[Any, ...] | None,
+) -> pd.DataFrame:
+    """Return the source rows of a number in a report, of several, or of the difference between two."""
+    parts, number = _parts(frame, column, row)
+    table, formula = _added(parts)
+    unit = AMOUNT.search(column)
+    notes = list(frame.attrs.get("notes", ()))
+    if minus is not None:
+        other, other_number = _parts(minus[0], minus[1], *minus[2:])
+        table = _difference(table, _added(other)[0])
+        number = number - other_number
+        formula = f"the sum of {len(table):,} rows that differ"
+        if _sum(table["contribution"]) != Decimal(str(number)):
+            raise UsageError("the two numbers come from rows of different kinds", of=_OF)
+        notes += [f"Subtracted: {note}" for note in minus[0].attrs.get("notes", ()) if note not in notes]
+    if "transaction_id" in table and len(table) <= _MAX_EVENTS:
+        table = with_events(table, history.facts, history.source)
+    table = table.rename(columns={"contribution": f"contribution{unit[0] if unit else ''}"})
+    table = table.rename(columns={name: str(name).removeprefix(OWN) for name in table})
+    listed = [f"{column}: {number} = {formula}.", *notes]
+    if len(table) > _MAX_EVENTS:
+        listed.append(f"{len(table):,} rows were read; events and requests are listed for at most {_MAX_EVENTS:,}.")
+    left = frame.attrs.get("left_out", [])
+    return mark_report(table, "explanation", listed, number=str(number), formula=formula, left_out=left)
 
-    Args:
-        frame: A report of this process, such as `reports.spend(api)`; a file contains no source rows.
-        row: Position of the row, from 0.
-        column: The column.
 
-    Returns:
-        One row for each contribution. Columns: contribution (Int64, a decimal, or Float64 of hours and days; an amount
-        in cents is contribution_cents), the columns of the source, and for transactions `event_ids` and `requests`
-        (operation, status and answer), where known. `attrs["number"]` is the number, `attrs["formula"]` states how the
-        contributions make it, and the notes list what the report left out and why.
+def _parts(frame: pd.DataFrame, column: str, row: int | Collection[int] | None = None) -> tuple[list[Part], Any]:
+    """Return the parts of some cells of a column, and their number.
 
     Raises:
-        UsageError: The frame is not a report of this process, the cell does not exist, or it has changed since.
+        UsageError: The frame is not a report of this process, a cell does not exist, or it has changed since.
     """
-    if not 0 <= row < len(frame):
-        raise UsageError([Problem("row", "range", f"must be a position from 0 to {len(frame) - 1}")], of=_OF)
     if column not in frame:
         raise UsageError([not_allowed("column", column, frame.columns)], of=_OF)
-    cells = cells_of(frame, row)
-    trace, kind = frame.attrs.get("trace"), str(frame.attrs.get("kind"))
-    part: Part | None
+    rows = range(len(frame)) if row is None else [row] if isinstance(row, int | np.integer) else [*row]
+    if not all(0 <= place < len(frame) for place in rows):
+        raise UsageError([Problem("row", "range", f"must be a position from 0 to {len(frame) - 1}")], of=_OF)
+    parts = [_part(frame, column, int(place)) for place in rows]
+    if len(parts) == 1:
+        return parts, frame[column].iloc[rows[0]]
+    if any(part.statistic != "sum" or part.divisor is not None for part in parts):
+        raise UsageError(f"{column} has no total over rows: explain one row", of=_OF)
+    codes = frame["currency"].iloc[[*rows]].nunique(dropna=False) if "currency" in frame else 1
+    if codes > 1 and AMOUNT.search(column):
+        raise UsageError(f"{column} has no total over currencies: explain the rows of one", of=_OF)
+    return parts, sum((_sum(part.values) for part in parts), Decimal(0))
+
+
+def _part(frame: pd.DataFrame, column: str, row: int) -> Part:
+    cells, trace = cells_of(frame, row), frame.attrs.get("trace")
     if isinstance(trace, Trace):
         part = trace.part_of(cells, column)
-    elif kind in _RECORDS:
-        part = Part(frame.iloc[[row]], None if is_missing(cells[column]) else cells[column], "record")
+    elif frame.attrs.get("kind") in _RECORDS:
+        values = pd.Series([cells[column]], dtype=frame[column].dtype)
+        is_amount = AMOUNT.search(column)
+        part = Part(frame.iloc[[row]], values.fillna(0) if is_amount else values, "sum" if is_amount else "record")
     else:
         raise UsageError(
-            "the frame is not a report of this process: merge, concat and saving it remove its source rows",
-            of=_OF,
+            "the frame is not a report of this process: merge, concat and saving it remove its source rows", of=_OF
         )
     if part is None:
         raise UsageError(f"{column} is not a number computed from rows", of=_OF)
-    number, total, formula = cells[column], *_total(part)
-    if not (is_missing(number) and total is None) and not _is_same(number, total):
+    number, total = cells[column], _total(part)
+    if is_missing(number) and (is_missing(total) or part.statistic == "sum"):
+        return part
+    if not _is_same(number, total):
         raise UsageError(f"{column} is {number} here and {total} in the report: it has changed since", of=_OF)
-    unit = AMOUNT.search(column)
-    result = with_events(part, trace).rename(columns={"contribution": f"contribution{unit[0] if unit else ''}"})
-    notes = [f"{column}: {number} = {formula}.", *frame.attrs.get("notes", ())]
-    if len(part.rows) > _MAX_EVENTS:
-        notes.append(f"{len(part.rows):,} rows were read; events and requests are listed for at most {_MAX_EVENTS:,}.")
-    if "transaction_id" in result and "event_id" not in result and "event_ids" not in result:
-        notes.append("The events are not listed: they are no longer in memory, or too many.")
-    return mark_report(result, "explanation", notes, number=str(number), formula=formula)
+    return part
 
 
-_OF = "reports.explain"
-
-
-def _total(part: Part) -> tuple[Any, str]:
-    """Return the number computed from the contributions, and its formula."""
-    values = part.contributions()
-    count = f"{len(values):,} contributions"
-    if part.statistic == "record":
-        return part.values, "the value of one record"
-    if part.statistic == "median":
-        return values.median(), f"the median of {count}"
-    if part.statistic == "0.9 quantile":
-        return values.quantile(0.9), f"the 0.9 quantile of {count}"
-    if part.statistic == "max":
-        return values.max(), f"the largest of {count}"
+def _sum(values: "pd.Series[Any]") -> Decimal:
     with localcontext(EXACT):
-        known = decimals(values)
-        total = sum((value for value in known if value is not None), Decimal(0))
+        return sum((value for value in decimals(values) if value is not None), Decimal(0))
+
+
+def _total(part: Part) -> Any:
+    """Return the number computed from the contributions."""
+    if part.statistic == "record":
+        return part.values.iloc[0]
+    if part.statistic != "sum":
+        return statistic_of(part.values.astype("Float64"), part.statistic)
+    total = _sum(part.values)
     if part.divisor is None:
-        return total, f"the sum of {count}"
-    return int(total) / part.divisor if part.divisor else None, f"{total:,} divided by {part.divisor:,}"
+        return total
+    return int(total) / part.divisor if part.divisor else None
+
+
+def _added(parts: list[Part]) -> tuple[pd.DataFrame, str]:
+    """Return the contributions of parts in one table, and how they make the number."""
+    tables = [part.table() for part in parts]
+    table = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
+    part, count = parts[0], f"{len(table):,} contributions"
+    if part.statistic == "record":
+        return table, "the value of one record"
+    if part.statistic == "sum" and part.divisor is None:
+        return table, f"the sum of {count}"
+    if part.statistic == "sum":
+        return table, f"{_sum(part.values):,} divided by {part.divisor:,}"
+    return table, f"the {part.statistic.replace('max', 'largest')} of {count}"
 
 
 def _is_same(number: object, total: object) -> bool:
     if is_missing(number) or is_missing(total):
         return is_missing(number) and is_missing(total)
     if isinstance(total, float):
-        return float(str(number)) == total
+        return bool(np.isclose(float(str(number)), total, rtol=1e-12, atol=0))
     if isinstance(total, str | pd.Timestamp):
         return bool(number == total)
     return Decimal(str(number)) == Decimal(str(total))
 
 
-def with_events(part: Part, trace: object) -> pd.DataFrame:
-    """Return the contributions with their events; transactions become postings if those add up to the same number."""
-    table = part.table()
-    known = getattr(trace, "events", None)
-    if known is None or "transaction_id" not in table or len(table) > _MAX_EVENTS:
-        return table
-    events_of, source = known
-    own = events_of(table["transaction_id"].dropna().unique().tolist())
-    if own is None:
-        return table
-    if "event_id" not in table and part.statistic == "sum" and part.divisor is None:
-        table = _as_postings(table, own)
+def _difference(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows whose contributions to two numbers differ, with the difference."""
+    keys = [name for name in ("transaction_id", "event_id", "posting", "id") if name in table and name in other]
+    if "event_id" not in keys and "transaction_id" in keys:
+        keys = ["transaction_id"]
+    if not keys:
+        raise UsageError("the two numbers have no rows in common: neither has ids", of=_OF)
+    both = pd.concat([table, other.assign(contribution=-other["contribution"])], ignore_index=True)
+    groups = both.groupby(keys, dropna=False, observed=True, sort=False)
+    first = groups.head(1).set_index(keys)
+    first["contribution"] = groups["contribution"].sum()
+    return first[(first["contribution"] != 0).to_numpy(dtype=bool, na_value=False)].reset_index()[[*both.columns]]
+
+
+def with_events(table: pd.DataFrame, facts: pd.DataFrame, source: object) -> pd.DataFrame:
+    """Return contributions with the events behind them; transactions become postings if those add up to the same.
+
+    Args:
+        table: Rows with the column `contribution`.
+        facts: The facts of a history.
+        source: A session whose sandbox knows the requests behind events.
+    """
+    facts = facts[facts["transaction_id"].isin(table["transaction_id"]).to_numpy(dtype=bool)]
     if "event_id" not in table:
-        table["event_ids"] = table["transaction_id"].map(own.groupby("body.id")["id"].agg(", ".join)).astype(TEXT)
+        table = _as_postings(table, facts)
+    if "event_id" not in table:
+        known = facts[facts["event_id"].notna()].drop_duplicates("event_id")
+        joined = known.groupby("transaction_id")["event_id"].agg(", ".join)
+        table["event_ids"] = table["transaction_id"].map(joined).astype(TEXT)
     else:
         table["event_ids"] = table["event_id"]
     requests = _requests(source)
@@ -123,16 +189,14 @@ def with_events(part: Part, trace: object) -> pd.DataFrame:
     return table
 
 
-def _as_postings(table: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
+def _as_postings(table: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
     """Return the postings of transactions, if one of their amounts gives the same contributions."""
-    rows = postings(events)
     contributed = table.groupby("transaction_id")["contribution"].sum()
-    for amount in AMOUNTS:
-        changes = rows[rows[amount] != 0]
+    for amount in ("held_cents", "posted_cents", "refunded_cents", "net_cents"):
+        changes = facts[(facts[amount] != 0).to_numpy(dtype=bool, na_value=False)]
         sums = changes.groupby("transaction_id")[amount].sum()
         if len(sums) == len(contributed) and bool((sums == contributed.reindex(sums.index)).all()):
-            listed = changes.reset_index(drop=True)
-            listed.attrs = {}
+            listed = changes[changes["posting"].isin(POSTINGS[2:])].reset_index(drop=True)
             listed.insert(0, "contribution", listed[amount])
             return listed
     return table

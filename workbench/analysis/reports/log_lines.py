@@ -5,18 +5,19 @@ import json
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.rewards.pages import times
-from workbench.analysis.tables.columns import EXTRA, Column, FrameLayout, form
-from workbench.analysis.tables.event_frames import COMPUTED, events_layout, with_times
+from workbench.analysis.tables.columns import EXTRA, MOMENT_TYPE, Column, FrameLayout, form
+from workbench.analysis.tables.event_frames import COMPUTED, envelope_of, events_layout, time_of, with_times
 from workbench.analysis.tables.rows import WIDTHS, Notes, Table, arrow_table, merged
 from workbench.base.errors import UsageError
 from workbench.base.schema import strict_json
@@ -34,11 +35,30 @@ _SAMPLE = 2_000
 """Number of lines sampled for the usual members."""
 _MEMORY = "150MB"
 _CACHED = 500_000
+_DELIVERED = "delivered"
 Kinds = frozenset[str] | None  # None: all of them, unknown ones included
 
 
-Block = tuple[int, bytes, Any, int]
-"""Block of log lines: first line number, the lines, their offsets (with the end of the last), and bytes in the file."""
+class Block(NamedTuple):
+    """Lines of a log.
+
+    Args:
+        first: Number of the first line.
+        data: The lines.
+        starts: Their offsets, with the end of the last.
+        size: Bytes in the file.
+        is_cut: Whether the last line has no end, as while a log is being written.
+    """
+
+    first: int
+    data: bytes
+    starts: Any
+    size: int
+    is_cut: bool
+
+
+Lines = list[tuple[int, str]]
+"""Numbers of lines that are not events, each with the reason."""
 
 
 def duckdb() -> Any:
@@ -75,9 +95,10 @@ def log_blocks(path: Path) -> Iterator[Block]:
         try:
             while data := bytes(file.read(BLOCK) + file.readline(MAX_LINE)):
                 check_ratio(file.tell(), raw.tell())
-                data += b"" if data.endswith(b"\n") else b"\n"
+                is_cut = not data.endswith(b"\n")
+                data += b"\n" if is_cut else b""
                 starts = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1
-                yield first, data, np.concatenate([[0], starts]), raw.tell() - before
+                yield Block(first, data, np.concatenate([[0], starts]), raw.tell() - before, is_cut)
                 first, before = first + len(starts), raw.tell()
         except LimitExceeded as error:
             problem = f"{path.name}: {error}"
@@ -88,14 +109,19 @@ def log_blocks(path: Path) -> Iterator[Block]:
     raise UsageError(problem, of="events.read_log")
 
 
-def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None]:
-    """Parse a line strictly; return its error text or its event. Both are empty for a blank line."""
+def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None, datetime | None]:
+    """Parse a line strictly; return its error text, or its event and the time stated beside it.
+
+    All are empty for a blank line.
+    """
     if not line.strip():
-        return "", None
+        return "", None, None
     try:
-        return "", converter.structure(strict_json.loads(line, repair=True), Event)
+        raw = strict_json.loads(line, repair=True)
+        inner, at = envelope_of(raw) if isinstance(raw, Mapping) else (raw, None)
+        return "", converter.structure(inner, Event), time_of(at)
     except (strict_json.NotJson, Unreadable) as error:
-        return str(error), None
+        return str(error), None, None
 
 
 # -- lines to columns
@@ -141,12 +167,10 @@ class BlockReader:
             for path in _all_paths(events_layout({kind}).columns):
                 self._has.setdefault(path, np.zeros(len(self._names) + 1, bool))[place] = True
 
-    def read(self, block: Block) -> tuple[int, str, Table | None]:
-        """Return the size of a block, its error if any, and otherwise its columns."""
-        first, data, starts, size = block
+    def read(self, block: Block) -> tuple[int, Lines, Table]:
+        """Return the size of a block, the lines that are not events, and the columns of the others."""
+        first, data, starts, size, is_cut = block
         sizes = np.diff(starts)
-        if sizes.max() > MAX_LINE:
-            return size, f"line {first + int(sizes.argmax())}: longer than {MAX_LINE:,} bytes", None
         strict: Sequence[int] = range(len(sizes))
         tables: list[Table] = []
         texts = pa.LargeStringArray.from_buffers(len(sizes), pa.py_buffer(starts), pa.py_buffer(data))
@@ -166,17 +190,27 @@ class BlockReader:
                     break
         events: list[Event] = []
         places: list[int] = []
+        times: list[datetime | None] = []
+        problems: Lines = []
         for place in strict:
-            problem, event = read_strictly(self._converter, data[starts[place] : starts[place + 1]])
-            if problem:
-                return size, f"line {first + place}: {problem}", None
+            problem, event, at = f"longer than {MAX_LINE:,} bytes", None, None
+            if sizes[place] <= MAX_LINE:
+                problem, event, at = read_strictly(self._converter, data[starts[place] : starts[place + 1]])
+            if problem and not (is_cut and place == len(sizes) - 1 and sizes[place] <= MAX_LINE):
+                problems.append((first + int(place), problem))
             if event is not None and (self._kinds is None or event.kind in self._kinds):
                 events.append(event)
                 places.append(place)
+                times.append(at)
         if events or not tables:
             table = arrow_table(self._layout, events, self._shown)
-            tables.append(Table({**table.columns, "": pa.array(places, pa.int64())}, table.notes))
-        return size, "", with_times(_in_lines(tables))
+            more = {"": pa.array(places, pa.int64()), _DELIVERED: pa.array(times, MOMENT_TYPE)}
+            tables.append(Table({**table.columns, **more}, table.notes))
+        for table in tables:
+            if _DELIVERED not in table.columns:
+                table.columns[_DELIVERED] = pa.nulls(len(table.columns[""]), MOMENT_TYPE)
+        lines = _in_lines(tables)
+        return size, problems, with_times(lines, lines.columns.pop(_DELIVERED))
 
     def _usual_of(self, lines: Any) -> tuple[Column, ...]:
         """Return the columns of the members that occur in the first lines, which are few."""

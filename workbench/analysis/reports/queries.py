@@ -13,8 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from workbench.analysis.reports.history import history
 from workbench.analysis.reports.log_lines import duckdb
-from workbench.analysis.reports.transaction_rows import transactions as transactions_frame
 from workbench.analysis.rewards.folder import PART, read_folder
 from workbench.analysis.rewards.reading import fetch
 from workbench.analysis.tables.columns import AMOUNT
@@ -33,7 +33,8 @@ def _synchronous(api: object) -> Any:
 
 
 SESSION: dict[str, Callable[[Any], Any]] = {
-    "transactions": transactions_frame,
+    "transactions": lambda api: history(api).transactions(),
+    "postings": lambda api: history(api).postings(),
     "events": to_frame,
     "journal": lambda api: to_frame(api.journal),
     "contracts": lambda api: to_frame(_synchronous(api).list_contracts()),

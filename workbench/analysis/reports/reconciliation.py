@@ -1,170 +1,251 @@
-"""Compare a ledger with the service's postings: each difference with its kind, probable cause and next step."""
+"""Compare a ledger with the postings of a history: each difference with its kind, probable cause and next step.
 
+Rows match by id, currency and amount, then by the net of an id. What is left is in time on the other side, on one side
+only, or a pair of different amounts; the pairs are the unexplained rest, computed from the totals of both sides.
+"""
+
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from workbench.analysis.reports.posting_rows import postings
+from workbench.analysis.reports.facts import TIME, mask, whole
+from workbench.analysis.reports.view import View
 from workbench.analysis.tables.read_table import read_table
-from workbench.analysis.tables.rows import TEXT, mark_report
-from workbench.base.errors import UsageError, not_allowed
+from workbench.analysis.tables.rows import TEXT
+from workbench.base.errors import UsageError, not_allowed, visible
+from workbench.service.rendering.text import money
 
-BREAKS = {
+BREAKS: Mapping[str, tuple[str, str]] = {
     "missing here": ("the event was not received or not booked", "book it; look for its event in the inbox"),
     "missing there": ("booked without a settlement or refund", "look for a hold booked as a purchase; reverse it"),
     "doubled here": ("an event was booked twice", "reverse one; store the ids of handled events"),
-    "doubled there": ("settled or refunded twice", "ask the issuer; see reports.anomalies"),
+    "doubled there": (
+        "settled or refunded above what was authorized or posted",
+        "ask the issuer; see history.anomalies",
+    ),
     "sign reversed": ("a refund booked as a purchase, or the reverse", "book it with the other sign"),
     "hundredfold": ("dollars booked as cents, or the reverse", "multiply or divide by 100"),
     "amount differs": ("the hold was booked, not the settlement; or a part is missing", "book the difference"),
     "currency differs": ("another currency was booked", "book it in the currency of the settlement"),
-    "late": ("booked in another month than it was made", "accrue it in the month in which it was made"),
-    "orphan refund": ("a refund whose purchase is not on this side", "find the purchase in an earlier period"),
+    "late": ("booked in another period than it was made", "accrue it in the period in which it was made"),
+    "orphan refund": ("a refund whose purchase is on neither side", "find the purchase in an earlier period"),
+    "no id": ("the row names no transaction", "add the id; it is never matched"),
 }
 """Kinds of differences, each with its probable cause and the next step."""
+_PAIRED = ("sign reversed", "hundredfold", "amount differs")
+_GROUP = ["id", "currency"]
+_OF = "history.reconcile"
 _MAX_ROWS = 2_000_000
-_COLUMNS = ["break", "transaction_id", "mine_cents", "theirs_cents", "difference_cents", "mine_at", "theirs_at"]
 
 
-def reconcile(
-    mine: object, theirs: object, *, key: str = "transaction_id", amount: str = "net_cents", signed_by: str = ""
-) -> pd.DataFrame:
-    """Return the differences between a ledger and the postings of the service, each with its kind and probable cause.
-
-    A row of a ledger is one settlement (above 0) or refund (below 0). Rows with the same key and amount match
-    one-to-one; unmatched rows are differences. The differences add up to the difference of the totals.
-
-    Args:
-        mine: The ledger: a frame, such as from `wb.sql`, or the path of a CSV file, with the columns `key` and
-            `amount`,
-            and optionally `at` and `currency`.
-        theirs: A frame with these columns, or anything that `postings` takes: a session, an inbox, a log of events.
-        key: Column that identifies a transaction.
-        amount: Column of whole amounts in the minor unit of the currency.
-        signed_by: Name of the person who signs off, for the statement.
-
-    Returns:
-        Columns break (see below), `key`, mine_cents, theirs_cents, difference_cents (Int64, mine minus theirs),
-        mine_at, theirs_at, cause, next_step. Kinds of breaks: missing here, missing there, doubled here, doubled there,
-        sign reversed, hundredfold, amount differs, currency differs, late (another month, UTC), orphan refund.
-        `attrs["statement"]` is the statement as lines of text: rows, totals, breaks by kind, and a remainder of zero.
-
-    Raises:
-        UsageError: A column is missing, or an amount is not a whole number.
-    """
-    ours = _side(mine, key, amount)
-    table = (
-        theirs
-        if isinstance(theirs, str | Path | pd.DataFrame)
-        else _booked(theirs).rename(columns={"transaction_id": key})
+def reconcile(history: View, ledger: object, key: str, amount: str, signed_by: str) -> pd.DataFrame:
+    """Return the differences between a ledger and the postings of a history."""
+    theirs, unknown = _theirs(history)
+    mine, remark = _mine(history, ledger, key, amount, theirs)
+    usual, partial = _matched(mine, theirs)
+    parts = [_timing(pd.concat([usual, partial]), history), _unmatched(history, mine, theirs)]
+    breaks = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+    order = pd.Categorical(breaks["break"], categories=[*BREAKS])
+    breaks = (
+        breaks.assign(order=order).sort_values(["order", "currency", "key"], ignore_index=True).drop(columns="order")
     )
-    other = _side(table, key, amount)
-    pairs = _matched(ours, other)
-    parts = [_of_matched(pairs[pairs["_merge"] == "both"]), _of_unmatched(pairs, ours, other)]
-    breaks = pd.concat(parts, ignore_index=True)
-    breaks["difference_cents"] = breaks["mine_cents"].fillna(0) - breaks["theirs_cents"].fillna(0)
-    breaks["difference_cents"] = breaks["difference_cents"].where(breaks["break"] != "late", 0)
     for place, name in enumerate(("cause", "next_step")):
         breaks[name] = breaks["break"].map({kind: texts[place] for kind, texts in BREAKS.items()}).astype(TEXT)
-    order = pd.Categorical(breaks["break"], categories=list(BREAKS))
-    breaks = breaks.assign(order=order).sort_values(["order", "key"], ignore_index=True).drop(columns="order")
+    many = len(partial["id"].unique())
+    statement, rest = _statement(mine, theirs, breaks, unknown, many)
+    sign = f"Signed off by {visible(signed_by, 100)}." if signed_by else "Not signed off."
     breaks = breaks.rename(columns={"key": key})
-    statement = _statement(ours, other, breaks, signed_by)
-    source = table if isinstance(table, pd.DataFrame) else None
-    return mark_report(breaks, "reconciliation", statement[-1:], source, statement=statement)
+    lines = [*([remark] if remark else []), *statement, sign]
+    return history.marked(breaks, "reconciliation", notes=lines, noun="rows", statement=lines, unexplained=rest)
 
 
-def _booked(events: object) -> pd.DataFrame:
-    table = postings(events)
-    booked = table[table["net_cents"] != 0]
-    booked.attrs = table.attrs
-    return booked
+def _theirs(history: View) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the settlements and refunds of all periods, and those of which the period is not known."""
+    facts = history.facts
+    moved = facts[mask((facts["posted_cents"] != 0) | (facts["refunded_cents"] != 0))]
+    scope = history.scope
+    if scope.currency is not None:
+        moved = moved[mask(moved["currency"] == scope.currency)]
+    inside, left, _ = history.rows(moved, "at")
+    unknown = pd.concat([part.rows for part in left if part.reason == "period not known"] or [moved.iloc[:0]])
+    table = history.folded
+    above = mask((table["posted_cents"] > table["authorized_cents"]).fillna(True)) | mask(
+        (table["refunded_cents"] > table["posted_cents"]) & (table["posted_cents"] > 0)
+    )
+    side = pd.DataFrame(
+        {
+            "key": moved["transaction_id"],
+            "cents": moved["net_cents"].fillna(0).astype("int64"),
+            "at": moved["at"],
+            "currency": moved["currency"],
+            "inside": moved.index.isin(inside.index),
+            "above": moved["transaction_id"].isin(table["transaction_id"][above]),
+        }
+    )
+    return _numbered(side[~moved.index.isin(unknown.index)]), unknown
 
 
-def _side(given: object, key: str, amount: str) -> pd.DataFrame:
-    """Return one side as key, cents, at, currency and position, with a running number among equal rows."""
-    if isinstance(given, str | Path):
-        given = read_table(given, max_rows=_MAX_ROWS)
-    if not isinstance(given, pd.DataFrame):
-        raise UsageError("mine must be a frame or the path of a CSV file", of="reports.reconcile")
+def _mine(history: View, ledger: object, key: str, amount: str, theirs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return the rows of a ledger, and a remark on its currency.
+
+    Raises:
+        UsageError: A column is missing, or an amount or time cannot be read.
+    """
+    if isinstance(ledger, str | Path):
+        ledger = read_table(ledger, max_rows=_MAX_ROWS)
+    if not isinstance(ledger, pd.DataFrame):
+        raise UsageError("ledger must be a frame or the path of a file", of=_OF)
     for name in (key, amount):
-        if name not in given:
-            raise UsageError(
-                [not_allowed("key" if name == key else "amount", name, given.columns)], of="reports.reconcile"
-            )
-    cents = pd.to_numeric(given[amount], errors="coerce")
+        if name not in ledger:
+            raise UsageError([not_allowed("key" if name == key else "amount", name, ledger.columns)], of=_OF)
+    cents = pd.to_numeric(ledger[amount], errors="coerce")
     if cents.isna().any() or (cents % 1 != 0).any() or (cents.abs() > 2**53).any():
-        raise UsageError(f"{amount} must be a whole number of minor units in each row", of="reports.reconcile")
-    side = pd.DataFrame({"key": given[key].astype(TEXT).str.strip().array, "cents": cents.astype("int64").array})
-    times = pd.Series(pd.NaT, index=given.index, dtype="datetime64[us, UTC]")
-    if "at" in given:
-        times = pd.to_datetime(given["at"], utc=True, errors="coerce")
-        if (times.isna() & given["at"].notna()).any():
-            raise UsageError("at must be a time or empty in each row", of="reports.reconcile")
-    side["at"] = times.astype("datetime64[us, UTC]").array
-    side["currency"] = given["currency"].astype(TEXT).str.lower().array if "currency" in given else pd.NA
-    return side.assign(turn=side.groupby(["key", "cents"]).cumcount())
+        raise UsageError(f"{amount} must be a whole number of minor units in each row", of=_OF)
+    side = pd.DataFrame({"key": ledger[key].astype(TEXT).str.strip().array, "cents": cents.astype("int64").array})
+    side["at"] = _times(ledger, history.scope.tz).array
+    side["above"] = False
+    remark = ""
+    if "currency" in ledger:
+        side["currency"] = ledger["currency"].astype(TEXT).str.strip().str.lower().array
+    else:
+        codes = [history.scope.currency] if history.scope.currency else [*theirs["currency"].dropna().unique()]
+        if len(codes) > 1:
+            listed = ", ".join(sorted(map(str, codes)))
+            raise UsageError(f"the ledger has no column currency, and the history has {listed}: filter one", of=_OF)
+        side["currency"] = pd.Series([codes[0] if codes else None] * len(side), dtype=TEXT)
+        remark = f"The ledger states no currency; it is compared as {codes[0].upper()}." if codes else ""
+    scope = history.scope
+    if scope.currency is not None:
+        side = side[mask(side["currency"] == scope.currency)]
+    side["inside"] = True
+    if scope.since is not None:
+        since, until = scope.ends
+        inside = (side["at"] >= since) & (side["at"] < until)
+        side["inside"] = mask(inside | side["at"].isna())
+    side = side[side["cents"] != 0]
+    return _numbered(side), remark
 
 
-def _matched(ours: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of both sides joined by key, amount and running number among equal rows."""
-    return ours.merge(other, on=["key", "cents", "turn"], how="outer", suffixes=("_mine", "_theirs"), indicator=True)
+def _times(ledger: pd.DataFrame, tz: str) -> Any:
+    """Return the times of a ledger; those without a zone are in that of the filter."""
+    if "at" not in ledger:
+        return pd.Series(pd.NaT, index=ledger.index, dtype=TIME)
+    given: pd.Series[Any] = ledger["at"]
+    if given.dtype == object or isinstance(given.dtype, pd.StringDtype):
+        naive = ~given.astype(TEXT).str.contains(r"(?:Z|[+-]\d\d:?\d\d)$", regex=True, na=False)
+        times = pd.to_datetime(given.astype(object), utc=True, errors="coerce", format="ISO8601").astype(TIME)
+        local = times.dt.tz_localize(None).dt.tz_localize(tz, ambiguous=True, nonexistent="shift_forward")
+        times = times.where(~mask(naive), local.dt.tz_convert("UTC").astype(TIME))
+    else:
+        times = pd.to_datetime(given)
+        zoned = times.dt.tz_localize(tz, ambiguous=True, nonexistent="shift_forward") if times.dt.tz is None else times
+        times = zoned.dt.tz_convert("UTC").astype(TIME)
+    if (times.isna() & given.notna() & (given.astype(TEXT).str.strip() != "")).any():
+        raise UsageError("at must be a time or empty in each row", of=_OF)
+    return times
 
 
-def _rows(*columns: object) -> pd.DataFrame:
-    """Return breaks from their kinds, keys, amounts of both sides, and times of both sides."""
-    values = (*columns[:4], None, *columns[4:])
-    frame = pd.DataFrame(dict(zip(["break", "key", *_COLUMNS[2:]], values, strict=True)))
-    return frame.astype({"break": TEXT, "mine_cents": "Int64", "theirs_cents": "Int64", "difference_cents": "Int64"})
+def _numbered(side: pd.DataFrame) -> pd.DataFrame:
+    """Return a side with comparable ids, and a running number among equal rows."""
+    ids = side["key"].str.lower().str.replace(r"[-\s]", "", regex=True)
+    side = side.assign(id=ids.where(ids != "")).reset_index(drop=True)
+    side["matched"] = False
+    return side.assign(turn=side.groupby([*_GROUP, "cents"], dropna=False).cumcount())
 
 
-def _of_matched(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return pairs of equal amount that differ in currency or month."""
-    mine, theirs = pairs["currency_mine"], pairs["currency_theirs"]
-    currency = (mine.notna() & theirs.notna() & (mine != theirs)).fillna(False).to_numpy(dtype=bool)
-    months = [pairs[f"at_{side}"].dt.tz_localize(None).dt.to_period("M") for side in ("mine", "theirs")]
-    late = (months[0].notna() & months[1].notna() & (months[0] != months[1])).to_numpy(dtype=bool) & ~currency
-    rows = pairs[currency | late]
-    kind = np.where(currency[currency | late], "currency differs", "late")
-    return _rows(
-        kind,
-        rows["key"].array,
-        rows["cents"].array,
-        rows["cents"].array,
-        rows["at_mine"].array,
-        rows["at_theirs"].array,
+def _matched(mine: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Mark the rows that match, and return the pairs of equal amounts, and those matched by the net of an id."""
+    on = [*_GROUP, "cents", "turn"]
+    pairs = _pairs(mine, theirs, on)
+    for side, name in ((mine, "mine"), (theirs, "theirs")):
+        side.loc[pairs[f"row_{name}"].to_numpy(), "matched"] = True
+    sums = []
+    for side in (mine, theirs):
+        rest = side[~side["matched"] & side["id"].notna()]
+        sums.append(rest.groupby(_GROUP, dropna=False)["cents"].agg(["sum", "size"]))
+    both = sums[0].merge(sums[1], on=_GROUP, suffixes=("_mine", "_theirs"))
+    equal = both[both["sum_mine"] == both["sum_theirs"]].index
+    partial = []
+    for side in (mine, theirs):
+        chosen = pd.MultiIndex.from_frame(side[_GROUP]).isin(equal) & ~side["matched"].to_numpy()
+        partial.append(side[chosen])
+        side.loc[chosen, "matched"] = True
+    numbered = [part.assign(turn=part.groupby(_GROUP, dropna=False).cumcount()) for part in partial]
+    many = _pairs(numbered[0], numbered[1], [*_GROUP, "turn"], "outer")
+    return pairs, many
+
+
+def _pairs(mine: pd.DataFrame, theirs: pd.DataFrame, on: list[str], how: Any = "inner") -> pd.DataFrame:
+    sides = [side[side["id"].notna() & ~side["matched"]].assign(row=lambda s: s.index) for side in (mine, theirs)]
+    pairs = sides[0].merge(sides[1], on=on, how=how, suffixes=("_mine", "_theirs"))
+    for name in ("mine", "theirs"):
+        pairs[f"cents_{name}"] = pairs["cents"] if "cents" in on else pairs[f"cents_{name}"]
+    return pairs
+
+
+def _timing(pairs: pd.DataFrame, history: View) -> pd.DataFrame:
+    """Return the matched pairs of which one side is in another period."""
+    inside = [mask(pairs[f"inside_{name}"].astype("boolean")) for name in ("mine", "theirs")]
+    if history.scope.since is None:
+        months = [
+            pairs[f"at_{n}"].dt.tz_convert(history.scope.tz).dt.tz_localize(None).dt.to_period("M")
+            for n in ("mine", "theirs")
+        ]
+        late = mask(months[0].notna() & months[1].notna() & (months[0] != months[1]))
+    else:
+        late = inside[0] != inside[1]
+    rows = pairs[late]
+    sides = [rows[f"cents_{name}"].astype("Int64") for name in ("mine", "theirs")]
+    if history.scope.since is not None:
+        sides = [side.where(chosen[late]) for side, chosen in zip(sides, inside, strict=True)]
+    keys = rows["key_mine"].fillna(rows["key_theirs"])
+    return _rows("late", keys, rows["currency"], *sides, rows["at_mine"], rows["at_theirs"])
+
+
+def _rows(kind: object, keys: Any, currency: Any, *columns: Any) -> pd.DataFrame:
+    """Return breaks from their kinds, keys, currencies, amounts of both sides, and times of both sides."""
+    names = ("mine_cents", "theirs_cents", "mine_at", "theirs_at")
+    frame = pd.DataFrame({"break": kind, "key": keys, "currency": currency}, index=keys.index)
+    for name, values in zip(names, columns, strict=True):
+        frame[name] = values
+    frame = frame.astype({"break": TEXT, "mine_cents": "Int64", "theirs_cents": "Int64"})
+    for name in ("mine_at", "theirs_at"):
+        frame[name] = pd.to_datetime(frame[name], utc=True).astype(TIME)
+    frame.insert(5, "difference_cents", frame["mine_cents"].fillna(0) - frame["theirs_cents"].fillna(0))
+    return frame.reset_index(drop=True)
+
+
+def _unmatched(history: View, mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Return the unmatched rows of both sides, paired by id where each side has one left."""
+    rest = []
+    for side in (mine, theirs):
+        part = side[~side["matched"] & side["inside"]]
+        rest.append(part.assign(place=part.groupby("id", dropna=False).cumcount()))
+    named = [part[part["id"].notna()] for part in rest]
+    both = named[0].merge(named[1], on=["id", "place"], how="outer", suffixes=("_mine", "_theirs"), indicator="side")
+    cents = [both["cents_mine"].astype("Int64"), both["cents_theirs"].astype("Int64")]
+    alone, here = mask(both["side"] != "both"), mask(both["side"] == "left_only")
+    amount = whole(cents[0].where(here, cents[1]))
+    purchases = set(mine["id"][mine["cents"] > 0]) | set(theirs["id"][theirs["cents"] > 0])
+    orphan = alone & (amount < 0) & ~both["id"].isin(purchases).to_numpy()
+    doubled = alone & here & (both["turn_mine"].fillna(0) > 0).to_numpy()
+    above = (
+        alone & ~here & mask(both["above_theirs"].astype("boolean")) & (both["turn_theirs"].fillna(0) > 0).to_numpy()
     )
-
-
-def _of_unmatched(pairs: pd.DataFrame, ours: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """Return the unmatched rows of both sides, paired by key where each side has one left."""
-    sides = {}
-    for side, name in (("left_only", "mine"), ("right_only", "theirs")):
-        rest = pairs.loc[pairs["_merge"] == side, ["key", "cents", "turn", f"at_{name}"]].rename(
-            columns={f"at_{name}": "at"}
-        )
-        sides[name] = rest.assign(place=rest.groupby("key").cumcount())
-    both = sides["mine"].merge(
-        sides["theirs"], on=["key", "place"], how="outer", suffixes=("_mine", "_theirs"), indicator="_pair"
-    )
-    mine, theirs = both["cents_mine"], both["cents_theirs"]
-    alone, here = both["_pair"] != "both", both["_pair"] == "left_only"
-    cents = mine.where(here, theirs)
-    positive = {name: set(side.loc[side["cents"] > 0, "key"]) for name, side in (("mine", ours), ("theirs", other))}
-    turns = both["turn_mine"].where(here, both["turn_theirs"])
-    repeated = alone & (turns > 0)
-    purchase = np.where(here, both["key"].isin(positive["mine"]), both["key"].isin(positive["theirs"]))
-    orphan = alone & (cents < 0) & ~purchase
+    other = ~alone & mask(both["currency_mine"] != both["currency_theirs"])
     kind = np.select(
         [
-            repeated & here,
-            repeated,
+            doubled,
+            above,
             orphan,
             alone & here,
             alone,
-            mine == -theirs,
-            (mine == theirs * 100) | (mine * 100 == theirs),
+            other,
+            mask(cents[0] == -cents[1]),
+            mask((cents[0] == cents[1] * 100) | (cents[0] * 100 == cents[1])),
         ],
         [
             "doubled here",
@@ -172,29 +253,71 @@ def _of_unmatched(pairs: pd.DataFrame, ours: pd.DataFrame, other: pd.DataFrame) 
             "orphan refund",
             "missing there",
             "missing here",
-            "sign reversed",
-            "hundredfold",
+            "currency differs",
+            *_PAIRED[:2],
         ],
-        "amount differs",
+        _PAIRED[2],
     )
-    return _rows(kind, both["key"].array, mine.array, theirs.array, both["at_mine"].array, both["at_theirs"].array)
+    keys = both["key_mine"].fillna(both["key_theirs"])
+    code = both["currency_mine"].fillna(both["currency_theirs"])
+    one = _rows(kind, keys, code, cents[0], cents[1].mask(other), both["at_mine"], both["at_theirs"])
+    swapped = both[other]
+    two = _rows(
+        "currency differs",
+        keys[other],
+        swapped["currency_theirs"],
+        pd.NA,
+        cents[1][other],
+        swapped["at_mine"],
+        swapped["at_theirs"],
+    )
+    parts = [one, two]
+    for side, is_mine in zip(rest, (True, False), strict=True):
+        bare = side[side["id"].isna()]
+        amounts, times = (bare["cents"], pd.NA), (bare["at"], pd.NaT)
+        parts.append(
+            _rows(
+                "no id",
+                bare["key"],
+                bare["currency"],
+                *(amounts if is_mine else amounts[::-1]),
+                *(times if is_mine else times[::-1]),
+            )
+        )
+    return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 
 
-def _statement(ours: pd.DataFrame, other: pd.DataFrame, breaks: pd.DataFrame, signed_by: str) -> list[str]:
-    totals = [int(side["cents"].sum()) for side in (ours, other)]
-    explained = int(breaks["difference_cents"].sum())
-    rest = totals[0] - totals[1] - explained
-    counts = breaks.groupby("break", sort=False)["difference_cents"].agg(["size", "sum"])
-    difference = totals[0] - totals[1]
-    return [
-        f"Mine: {len(ours):,} rows, {totals[0]:,} cents",
-        f"Theirs: {len(other):,} rows, {totals[1]:,} cents",
-        f"Difference: {difference:,} cents",
-        *(
-            f"{kind}: {size:,} rows, {total:,} cents"
-            for kind, (size, total) in zip(counts.index, counts.to_numpy(), strict=True)
-        ),
-        f"Not explained: {rest:,} cents",
-        f"Signed off by {signed_by}" if signed_by else "Not signed off",
-        f"{len(breaks):,} breaks explain the difference of {difference:,} cents; {rest:,} are not explained.",
-    ]
+def _statement(
+    mine: pd.DataFrame, theirs: pd.DataFrame, breaks: pd.DataFrame, unknown: pd.DataFrame, many: int
+) -> tuple[list[str], dict[str, int | None]]:
+    """Return the statement as lines for each currency, and the unexplained rest (None if it cannot be known)."""
+    lines: list[str] = []
+    rest: dict[str, int | None] = {}
+    codes = pd.concat([mine["currency"], theirs["currency"], unknown["currency"]]).dropna().unique()
+    for code in sorted(codes):
+        sides = [side[mask(side["currency"] == code) & side["inside"]] for side in (mine, theirs)]
+        totals = [int(side["cents"].sum()) for side in sides]
+        own = breaks[mask(breaks["currency"] == code)]
+        explained = own[~own["break"].isin(_PAIRED)]
+        left = totals[0] - totals[1] - int(explained["difference_cents"].sum())
+        undated = unknown[mask(unknown["currency"] == code)]
+        lines += [
+            f"{name}: {len(side):,} rows, {money(total, code)}."
+            for name, side, total in zip(("Mine", "Theirs"), sides, totals, strict=True)
+        ]
+        lines.append(f"Difference: {money(totals[0] - totals[1], code)}.")
+        counts = explained.groupby("break", sort=False)["difference_cents"].agg(["size", "sum"])
+        lines += [
+            f"Explained, {kind}: {size:,} rows, {money(int(total), code)}." for kind, size, total in counts.itertuples()
+        ]
+        pairs = int(own["break"].isin(_PAIRED).sum())
+        rest[str(code)] = None if len(undated) else left
+        if len(undated):
+            total = money(int(undated["net_cents"].sum()), code)
+            lines.append(
+                f"Not explained: cannot be known, since {len(undated):,} postings ({total} net) have no period."
+            )
+        else:
+            lines.append(f"Not explained: {money(left, code)}, in {pairs:,} pairs of different amounts.")
+    lines += [f"Matched by the net of an id, not row by row: {many:,} ids."] * bool(many)
+    return lines, rest

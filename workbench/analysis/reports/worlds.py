@@ -13,8 +13,7 @@ import attrs
 import numpy as np
 import pandas as pd
 
-from workbench.analysis.reports.event_logs import read_log
-from workbench.analysis.reports.transaction_rows import transactions
+from workbench.analysis.reports.history import history
 from workbench.base.errors import UsageError
 from workbench.base.system import toml
 from workbench.base.system.files import write_file
@@ -66,7 +65,7 @@ def world_from(events: object, *, rewards: pd.DataFrame | None = None) -> Progra
     Groups with fewer than 20 users are left out; so are transactions in other currencies than the most common one.
 
     Args:
-        events: Paths of event logs, a frame of `reports.transactions`, or what that function takes.
+        events: Paths of event logs, or anything that `wb.history` takes.
         rewards: Frame of rewards activity, for the points per dollar; the usual ones if omitted.
 
     Raises:
@@ -116,10 +115,7 @@ def world_from(events: object, *, rewards: pd.DataFrame | None = None) -> Progra
 def _transactions(events: object) -> pd.DataFrame:
     if isinstance(events, pd.DataFrame) and "authorized_cents" in events:
         return events
-    paths = [events] if isinstance(events, str | os.PathLike) else events
-    if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
-        return transactions(read_log([str(path) for path in paths]))
-    return transactions(events)
+    return history(events).transactions()
 
 
 def _days(times: "pd.Series[Any]") -> Any:

@@ -1,6 +1,7 @@
 """Frames of webhook events with their times, and of card transactions built from their events."""
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 from workbench.analysis.tables.columns import MOMENT_TYPE, OPEN, Column, FrameLayout, layout_of
 from workbench.analysis.tables.rows import Table, arrow_table, table_frame
 from workbench.base.errors import UsageError, visible
+from workbench.base.schema import strict_json
 from workbench.base.schema.walk import DateTime, Text, snake
 from workbench.client.session import sandbox_times
 from workbench.client.webhooks.inbox import Inbox
@@ -23,6 +25,9 @@ from workbench.service.interface.events import EVENT_KINDS, Event
 
 DELIVERY = "delivery"
 """Source of a time that is not in the event: its delivery, or its time in the sandbox."""
+
+ARRIVAL = "arrival"
+"""Source of a time that is the arrival of a delivery by the clock of this machine."""
 
 COMPUTED = ("kind", "at", "at_source")
 """Columns of event frames that are not members of the event."""
@@ -43,16 +48,26 @@ def _is_session(x: object) -> bool:
 
 def _is_event(x: object) -> bool:
     return isinstance(x, Event | StoredEvent | SandboxEvent) or (
-        isinstance(x, Mapping) and _envelope(x).keys() >= {"resource", "action"}
+        isinstance(x, Mapping) and envelope_of(x)[0].keys() >= {"resource", "action"}
     )
 
 
-def _envelope(x: Mapping[str, Any]) -> Mapping[str, Any]:
-    return next((x[name] for name in ("event", "payload") if isinstance(x.get(name), Mapping)), x)
+def envelope_of(x: Mapping[str, Any]) -> tuple[Mapping[str, Any], object]:
+    """Return the event in a delivery or a line of a log, and the time that is stated beside it."""
+    if {"resource", "action"} <= x.keys():
+        return x, x.get("at")
+    for name in ("event", "payload", "body", "data"):
+        inner: Any = x.get(name)
+        if isinstance(inner, str) and inner.lstrip()[:1] == "{":
+            with suppress(strict_json.NotJson):
+                inner = strict_json.loads(inner.encode())
+        if isinstance(inner, Mapping) and inner.keys() >= {"resource", "action"}:
+            return inner, next((x[time] for time in ("at", "received_at", "receivedAt") if x.get(time)), None)
+    return x, x.get("at")
 
 
-def delivered_events(x: Any) -> tuple[list[Event], list[datetime | None]]:
-    """Return events, and the time of delivery or occurrence of each, where known.
+def delivered_events(x: Any) -> list[tuple[Event, datetime | None, str]]:
+    """Return events, each with the time of its delivery or occurrence, where known, and the clock of that time.
 
     Args:
         x: Events, an inbox, a run of a sequence, a list from one of these, or a session (with a sandbox, the sandbox's
@@ -65,21 +80,30 @@ def delivered_events(x: Any) -> tuple[list[Event], list[datetime | None]]:
         x = x.stored()
     elif callable(getattr(x, "events", None)):
         x = x.events()
-    events, times = [], []
+    events = []
     for item in [x] if _is_event(x) else x:
         event: Event = item
         at: Any = None
+        clock = DELIVERY
         if isinstance(item, StoredEvent):
-            event, at = item.event, item.arrived
+            event, at, clock = item.event, item.arrived, ARRIVAL
         elif isinstance(item, SandboxEvent):
             event, at = item.event, item.at
         elif isinstance(item, Mapping):
-            event, at = converter().structure(_envelope(item), Event), item.get("at")
+            inner, at = envelope_of(item)
+            event = converter().structure(inner, Event)
         elif not _is_event(item):
             raise UsageError(f"expected events, an inbox, a session or a run, not a {type(item).__name__}")
-        events.append(event)
-        times.append(happened.get(event.id) or (read_time(at)[0] if isinstance(at, str) else at))
-    return events, times
+        if event.id in happened:
+            at, clock = happened[event.id], DELIVERY
+        events.append((event, time_of(at), clock))
+    return events
+
+
+def time_of(at: object) -> datetime | None:
+    """Return a time that was stated beside an event; None if it is not one."""
+    read = read_time(at)[0] if isinstance(at, str) else at
+    return read if isinstance(read, datetime) and read.tzinfo else None
 
 
 def kinds_of(of: str | None) -> frozenset[str] | None:
@@ -109,24 +133,30 @@ def events_frame(x: object, of: str | None = None, reveal: Collection[str] = ())
         reveal: Names of masked columns to show.
     """
     kinds = kinds_of(of)
-    given = zip(*delivered_events(x), strict=True)
-    kept = [(event, at) for event, at in given if of is None or fnmatchcase(event.kind or "", of)]
-    columns = events_layout({event.kind for event, _ in kept} if kinds is None else kinds)
+    kept = [row for row in delivered_events(x) if of is None or fnmatchcase(row[0].kind or "", of)]
+    columns = events_layout({event.kind for event, *_ in kept} if kinds is None else kinds)
     shown = columns.shown(reveal)
-    table = arrow_table(columns, [event for event, _ in kept], shown)
+    table = arrow_table(columns, [event for event, *_ in kept], shown)
     inbox = getattr(x, "inbox", None) if _is_session(x) else x
     if isinstance(inbox, Inbox) and (unreadable := inbox.unreadable()):
         table.notes.notes.append(
             f"{len(unreadable):,} signed deliveries could not be read and are missing here; see inbox.unreadable()."
         )
-    return table_frame(columns, [with_times(table, pa.array([at for _, at in kept], MOMENT_TYPE))], shown)
+    delivered = pa.array([at for _, at, _ in kept], MOMENT_TYPE)
+    clocks = pa.array([clock for *_, clock in kept], pa.large_string())
+    return table_frame(columns, [with_times(table, delivered, clocks)], shown)
 
 
-def with_times(table: Table, delivered: object = None) -> Table:
+def with_times(table: Table, delivered: Any = None, clocks: Any = None) -> Table:
     """Add the time of each event, and the column or `delivery` it was taken from, to a table.
 
     The time is `event_received_at`, else the delivery, else a time in the body: posting for a completed transaction,
     authorization for any other transaction, arrival for a micro deposit.
+
+    Args:
+        table: The events.
+        delivered: The time of delivery of each.
+        clocks: Name of the clock of each delivery, by default `DELIVERY`.
     """
     columns = table.columns
     completed = pc.equal(columns["kind"], _COMPLETED)
@@ -137,7 +167,12 @@ def with_times(table: Table, delivered: object = None) -> Table:
         sources["body.spend.posted_at"] = pc.if_else(completed, sources["body.spend.posted_at"], None)
     known = {name: values for name, values in sources.items() if values is not None}
     names = [
-        pc.if_else(pc.is_valid(values), pa.scalar(name, pa.large_string()), None) for name, values in known.items()
+        pc.if_else(
+            pc.is_valid(values),
+            clocks if name == DELIVERY and clocks is not None else pa.scalar(name, pa.large_string()),
+            None,
+        )
+        for name, values in known.items()
     ]
     return Table({**columns, "at": pc.coalesce(*known.values()), "at_source": pc.coalesce(*names)}, table.notes)
 

@@ -8,7 +8,7 @@ become visible escapes and are counted.
 import json
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from functools import partial
@@ -36,7 +36,7 @@ from workbench.analysis.tables.rows import (
     without_unit,
 )
 from workbench.base.errors import Problem, UsageError, visible
-from workbench.base.schema.walk import is_record
+from workbench.base.schema.walk import flat, is_record
 from workbench.base.system.files import write_file
 from workbench.client.calls.journal import Entry, Journal
 from workbench.service.interface.events import Event
@@ -122,19 +122,15 @@ def _of_records(x: Any, of: object, reveal: Reveal) -> pd.DataFrame:
 
 def _of_mappings(items: list[Any]) -> pd.DataFrame:
     """Return mappings, from a guide or a sandbox, as rows with dotted columns and masked private members."""
-    rows = [dict(_flat(item.shown() if hasattr(item, "shown") else item)) for item in items]
+    shown = [item.shown() if hasattr(item, "shown") else item for item in items]
+    rows = [
+        {path: json_text(value) if isinstance(value, list | tuple) else value for path, value in flat(mapping)}
+        for mapping in shown
+    ]
     names = dict.fromkeys(name for row in rows for name in row)
     frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for name in names})
     frame = frame.convert_dtypes() if len(frame) else frame
     return mark_report(frame, "mapping", [])
-
-
-def _flat(mapping: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in mapping.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", json_text(value) if isinstance(value, list | tuple) else value
 
 
 def guide_rows(guide: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -243,7 +239,7 @@ def to_file(
         path: The file to write. Its extension selects the format.
         overwrite: Replace the file if it exists.
         tz: In XLSX files, the time zone of times.
-        audit: Add a sheet with the source rows of each number, as in `reports.explain` (XLSX only).
+        audit: Add a sheet with the source rows of each number, as in `history.explain` (XLSX only).
 
     Raises:
         FileExistsError: The file exists and `overwrite` is False.
@@ -289,7 +285,7 @@ def _audit(frame: "pd.DataFrame | pd.Series[Any]") -> pd.DataFrame:
     """Return the source rows of each number of a report."""
     audit = getattr(frame.attrs.get("trace"), "audit", None)
     if audit is None:
-        raise UsageError("audit=True takes a report of this process, such as reports.spend(api)", of="to_file")
+        raise UsageError("audit=True takes a report of this process, such as history.spend()", of="to_file")
     table: pd.DataFrame = audit(frame)
     return table
 

@@ -78,6 +78,74 @@ def moment(value: Any, name: str, tz: str | None = None) -> datetime | None:
     return value
 
 
+_MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+_PERIOD = re.compile(
+    r"(?P<day>\d{4}-\d\d-\d\d)|(?P<month>\d{4}-\d\d)|(?P<week>\d{4}-W\d\d)|(?P<quarter>\d{4}-Q[1-4])|(?P<year>\d{4})"
+    rf"|FY(?P<fiscal>\d{{4}})(-Q(?P<part>[1-4]))?(-(?P<end>{'|'.join(_MONTHS)}))?"
+)
+
+
+def bounds(period: str | tuple[Any, Any], tz: str) -> tuple[str, datetime, datetime]:
+    """Return a period as text, with its first moment and its end in UTC.
+
+    Args:
+        period: A day, "2026-03", "2026-W14" (ISO), "2026-Q1", "2026", a fiscal "FY2026-SEP" or "FY2026-Q1-SEP" (the
+            fiscal year 2026 ends in September), or the first and the last day.
+        tz: Time zone of the days.
+
+    Raises:
+        UsageError: It is none of these, or does not say when its fiscal year ends.
+    """
+    if isinstance(period, tuple | list):
+        if len(period) != 2:
+            raise UsageError([Problem("period", "format", "must be one period, or its first and last day")])
+        (first, start, _), (last, _, end) = (bounds(str(day), tz) for day in period)
+        if end <= start:
+            raise UsageError([Problem("period", "format", f"ends before it starts: {first} to {last}")])
+        return f"{first} to {last}", start, end
+    match = _PERIOD.fullmatch(str(period))
+    try:
+        found = _period_of(match) if match else None
+    except ValueError:  # no such day, month or week
+        found = None
+    if found is None:
+        example = "2026-03, 2026-W14, 2026-Q1, 2026, FY2026-Q1-SEP, a day, or a first and last day"
+        raise UsageError(
+            [Problem("period", "format", f"must be a period such as {example}, not {visible(str(period), 40)}")]
+        )
+    return str(period), _start_of(found.start_time, tz), _start_of((found + 1).start_time, tz)
+
+
+def period_before(period: str | tuple[Any, Any], tz: str) -> datetime:
+    """Return the first moment of the period before one, of as many days for a first and last day."""
+    if isinstance(period, tuple | list):
+        first, last = (pd.Timestamp(str(day)) for day in period)
+        return _start_of(first - (last - first) - pd.Timedelta(days=1), tz)
+    match = _PERIOD.fullmatch(str(period))
+    assert match is not None  # it has bounds
+    return _start_of((_period_of(match) - 1).start_time, tz)
+
+
+def _period_of(match: "re.Match[str]") -> pd.Period:
+    if match["week"]:
+        monday = date.fromisocalendar(int(match["week"][:4]), int(match["week"][6:]), 1)
+        return pd.Period(monday, freq="W-SUN")
+    if match["fiscal"]:
+        if match["end"] is None:
+            raise UsageError(
+                [Problem("period", "format", f"must say the month in which the fiscal year ends, as {match[0]}-SEP")]
+            )
+        if match["part"]:
+            return pd.Period(f"{match['fiscal']}Q{match['part']}", freq=f"Q-{match['end']}")
+        return pd.Period(match["fiscal"], freq=f"Y-{match['end']}")
+    kinds = {"day": "D", "month": "M", "quarter": "Q-DEC", "year": "Y-DEC"}
+    return pd.Period(match[0], freq=next(freq for name, freq in kinds.items() if match[name]))
+
+
+def _start_of(day: Any, tz: str) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=zone(tz)).astimezone(UTC)
+
+
 def steps(times: "pd.Series[Any]", freq: Every, tz: str) -> "pd.Series[Any]":
     """Return the first day of the period of each time, in a time zone; weeks begin on Monday.
 
@@ -100,8 +168,7 @@ def every_period(firsts: Any, freq: Every) -> pd.DatetimeIndex:
 def end_of(first: Any, freq: Every, tz: str) -> datetime:
     """Return the end, in UTC, of the period that begins on a day in a time zone."""
     after = pd.Timestamp(first).to_period(_code(freq)) + 1
-    day = after.start_time
-    return datetime(day.year, day.month, day.day, tzinfo=zone(tz)).astimezone(UTC)
+    return _start_of(after.start_time, tz)
 
 
 def running(firsts: "pd.Series[Any]", freq: Every, tz: str, until: datetime | None) -> "pd.Series[Any]":

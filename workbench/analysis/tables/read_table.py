@@ -28,7 +28,7 @@ from workbench.base.errors import Problem, UsageError, not_allowed, visible
 from workbench.base.system import toml
 from workbench.base.system.files import check_name, write_file
 from workbench.base.system.limits import FRAMES, LimitExceeded, Limits, limits
-from workbench.service.rendering.text import minor_digits
+from workbench.service.interface.formats import minor_digits
 
 _SHOWN = 20
 _TOTAL = re.compile(

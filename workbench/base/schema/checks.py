@@ -193,7 +193,7 @@ def _problems(seen: Survey, partial: bool) -> Iterator[Problem]:
 
 def _missing(kind: Kind) -> str:
     if isinstance(kind, walk.Integer) and kind.full:
-        return "is empty; write FULL for the full amount"
+        return "is empty; write FULL for the full amount, in code wb.FULL"
     return "is not given; it is true or false" if isinstance(kind, walk.Boolean) else "is missing"
 
 
@@ -410,7 +410,7 @@ def _is_routing_number(text: str) -> bool:
     return re.fullmatch("[0-9]{9}", text) is not None and sum(weighted) % 10 == 0
 
 
-_US_POSTAL_CODE = re.compile("[0-9]{5}(?:-[0-9]{4})?")
+_US_POSTAL_CODE = re.compile("[0-9]{5}(?:-[0-9]{4})?|.*[A-Za-z].*")  # letters are no damage of a spreadsheet
 _PLAUSIBLE = {
     "country_code": ("[A-Z]{2}", "is usually two capital letters, as US"),
     "merchant_category_code": ("[0-9]{4}", "is usually four digits, such as 0742"),

@@ -3,8 +3,10 @@
 import errno
 import os
 import re
+import secrets
+import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -98,6 +100,62 @@ def write_file(path: Path, write: Callable[[BinaryIO], Any] | bytes, *, private:
     sync_folder(path.parent)
 
 
+def write_files(files: Mapping[Path, Callable[[BinaryIO], Any] | bytes | None], *, private: bool = True) -> None:
+    """Write files that belong together: each is complete on disk before the first one gets its name.
+
+    Args:
+        files: The content of each file, as for `write_file`; None removes the file.
+        private: Whether only its owner may read them.
+
+    Raises:
+        OSError: One cannot be written; the previous files are unchanged.
+    """
+    temporary: dict[Path, Path] = {}
+    try:
+        for path, write in files.items():
+            if write is not None:
+                draft = path.resolve().with_name(f".{path.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}{path.suffix}")
+                temporary[draft] = path.resolve()
+                write_file(draft, write, private=private)
+        for draft, path in temporary.items():
+            draft.replace(path)
+        for path in (path for path, write in files.items() if write is None):
+            path.unlink(missing_ok=True)
+    finally:
+        for draft in temporary:
+            draft.unlink(missing_ok=True)
+    for folder in {path.resolve().parent for path in files}:
+        sync_folder(folder)
+
+
+def write_folder(folder: Path, write: Callable[[Path], Any]) -> None:
+    """Create a folder with its files at once: it appears when all of them are on disk.
+
+    Args:
+        folder: The folder; its parents are created.
+        write: Writes the files into the folder that it is called with.
+
+    Raises:
+        FileExistsError: The folder exists.
+        OSError: A file cannot be written; the folder does not appear.
+    """
+    folder = folder.absolute()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(f"{folder} exists")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    remove_temporary(folder.parent)
+    draft = folder.with_name(f".{folder.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}")
+    draft.mkdir()
+    try:
+        write(draft)
+        sync_folder(draft)
+        draft.replace(folder)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    sync_folder(folder.parent)
+
+
 _TEMPORARY = re.compile(r"\..+\.(\d+)-\w{8}(?:\.\w+)?")
 
 
@@ -108,7 +166,7 @@ def remove_temporary(folder: Path) -> bool:
         writer = _TEMPORARY.fullmatch(path.name)
         others = others or writer is None
         if writer is not None and not _is_running(int(writer[1])):
-            path.unlink(missing_ok=True)
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
     return others
 
 

@@ -13,12 +13,13 @@ from typing import Any, Literal, Self
 from workbench import __version__
 from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
 from workbench.base.errors import Problem, UsageError, advise
+from workbench.base.keys import Key
 from workbench.client.calls.base_url import base_url as read_base_url
 from workbench.client.calls.building import from_wire
 from workbench.client.calls.exchange import IDEMPOTENCY, RESPONSES
 from workbench.client.calls.guards import Arming, ClientContext, Limits
 from workbench.client.calls.journal import Journal, recorder_of
-from workbench.client.calls.keys import Key, state_path, warn_if_in_cell
+from workbench.client.calls.keys import state_path, warn_if_in_cell
 from workbench.client.calls.messages import Response
 from workbench.client.calls.options import HttpOptions, client_problems, unused_proxy
 from workbench.client.calls.pace import Clock, Pace

@@ -4,13 +4,16 @@ import getpass
 import os
 import re
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 
 from workbench.base.arguments import hide_arguments
 from workbench.base.errors import InvalidProfile, Problem
+from workbench.base.keys import Key, key_problem
 from workbench.base.system.progress import ipython_shell
-from workbench.client.calls.keys import APPLICATION, Key, key_problem
+from workbench.client.calls.keys import APPLICATION
 from workbench.client.calls.options import Profile
 
 _COMMAND_SECONDS = 30
@@ -47,6 +50,15 @@ def find_key(profile: Profile) -> Key:
         f"{APPLICATION} / {profile.name}"
     )
     raise InvalidProfile((Problem("api_key", "required", text),))
+
+
+def signing_keys(profile: Profile) -> tuple[Key, ...]:
+    """Return the key that signs deliveries, if it is not the API key: from a variable, or a command."""
+    if signing := os.environ.get("WORKBENCH_WEBHOOK_KEY"):
+        return (Key(signing, name="WORKBENCH_WEBHOOK_KEY"),)
+    if profile.webhook_key_command:
+        return (Key.of(partial(_from_command, profile.webhook_key_command), "webhook_key_command"),)
+    return ()
 
 
 def key_source(profile: Profile) -> str:
@@ -100,11 +112,19 @@ def _from_keyring(name: str) -> Key | None:
         import keyring
     except ImportError:
         return None
-    try:
-        value = keyring.get_password(APPLICATION, name)
-    except Exception:  # noqa: BLE001 - a machine without a usable keyring raises errors of many kinds, and has no key
-        return None
-    return Key(value) if value else None
+    found: list[str | None] = []
+
+    def look_up() -> None:
+        with suppress(Exception):  # a machine without a usable keyring raises errors of many kinds, and has no key
+            found.append(keyring.get_password(APPLICATION, name))
+
+    asking = threading.Thread(target=look_up, daemon=True)  # one that waits for a person or a bus is left behind
+    asking.start()
+    asking.join(_COMMAND_SECONDS)
+    if asking.is_alive():
+        problem = f"the keyring did not answer within {_COMMAND_SECONDS} seconds"
+        raise InvalidProfile((Problem("api_key", "keyring", problem),))
+    return Key(found[0]) if found and found[0] else None
 
 
 def can_prompt() -> bool:

@@ -105,6 +105,7 @@ class Profile:
     key_variable: Annotated[str | None, _TEXT] = None
     forget_key_variable: bool = False
     key_command: Annotated[Sequence[str] | None, _COMMAND] = None
+    webhook_key_command: Annotated[Sequence[str] | None, _COMMAND] = None
     idempotency_header: Annotated[str | None, _TEXT] = None
     wire_names: Annotated[Mapping[str, str], _TABLE] = attrs.field(factory=dict)
     sandbox: Annotated[Mapping[str, Any], _TABLE] = attrs.field(factory=dict)

@@ -14,7 +14,8 @@ table.
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,12 @@ import attrs
 
 from workbench.base.arguments import hide_arguments
 from workbench.base.errors import InvalidProfile, Problem, visible
+from workbench.base.keys import Key
 from workbench.client.calls.base_url import BaseUrl, base_url, base_url_or_problem
 from workbench.client.calls.guards import Limits
 from workbench.client.calls.journal import Journal
 from workbench.client.calls.key_sources import find_key, key_variable
-from workbench.client.calls.keys import APPLICATION, Key, state_path
+from workbench.client.calls.keys import or_nowhere, pin, state_path
 from workbench.client.calls.options import LIMITS, Profile, checked, client_problems, rules_of
 
 RATES = {"reads_per_second": 10.0, "writes_per_second": 5.0}
@@ -44,7 +46,7 @@ def config_path() -> Path:
         return Path(chosen)
     from platformdirs import user_config_path
 
-    return user_config_path(APPLICATION, appauthor=False) / "profiles.toml"
+    return or_nowhere(user_config_path) / "profiles.toml"
 
 
 def profile_names() -> tuple[str, ...]:
@@ -86,7 +88,7 @@ def _tables(path: Path, problems: list[Problem]) -> Mapping[str, Mapping[str, An
 
     try:
         whole = toml.load(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         problems.append(Problem("", "file", f"{path} cannot be read ({error.strerror})"))
@@ -113,6 +115,11 @@ def _read(name: str, table: dict[str, Any], path: Path, problems: list[Problem])
     for key in [key for key in table if key not in rules and _KEYLIKE.search(key)]:
         table.pop(key)
         problems.append(_key_in_file(where + visible(key, 60), name, path))
+    _place(table, _PATHS, path.parent)
+    for inner, names in (("http", _HTTP_PATHS), ("sandbox", ("path",))):
+        if isinstance(table.get(inner), dict):
+            table[inner] = dict(table[inner])
+            _place(table[inner], names, path.parent)
     table = checked(table, rules, where, problems)
     if (
         "base_url" not in table
@@ -132,6 +139,18 @@ def _read(name: str, table: dict[str, Any], path: Path, problems: list[Problem])
         limits["recipients"] = tuple(limits["recipients"])
     rates = RATES if isinstance(url, BaseUrl) and not url.local else {}
     return Profile(name=name, **{**table, "limits": Limits(**{**rates, **limits})})
+
+
+_PATHS = ("journal", "ca_file")
+_HTTP_PATHS = ("client_cert_file", "client_key_file")
+
+
+def _place(table: dict[str, Any], names: Iterable[str], folder: Path) -> None:
+    """Expand `~` in the paths of a table, and take relative ones from the folder of the profiles file."""
+    for name in names:
+        if isinstance(given := table.get(name), str) and given:
+            with suppress(RuntimeError):  # a user without a home
+                table[name] = str(folder / Path(given).expanduser())
 
 
 def _key_in_file(where: str, name: str, path: Path) -> Problem:
@@ -161,7 +180,7 @@ def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | N
     url = base_url(profile.base_url)
     key = find_key(profile) if api_key is None else Key.of(api_key)
     if not url.local:
-        key.pin(url.host, profile.environment)
+        key.checked_by(lambda fingerprint: pin(fingerprint, url.host, profile.environment))
     path = Path(profile.journal) if profile.journal else state_path() / f"journal-{profile.name}.db"
     return {
         "base_url": profile.base_url,

@@ -23,6 +23,7 @@ import attrs
 
 from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
 from workbench.base.errors import EventTimeout, InvalidWebhook, UnusableFile, UsageError, unknown_name, visible
+from workbench.base.keys import Key
 from workbench.base.system.messages import LOOPBACK
 from workbench.base.system.seconds import monotonic
 from workbench.client.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
@@ -34,7 +35,6 @@ from workbench.client.webhooks.verify import (
     SignatureRefused,
     TooLarge,
     Where,
-    as_key,
     check_kind,
     describe_mismatch,
     hmac_signature,
@@ -48,6 +48,7 @@ from workbench.service.interface.events import (
     CardKind,
     DepositEvent,
     DepositKind,
+    KindPattern,
     TransactionEvent,
     TransactionKind,
     UserEvent,
@@ -65,6 +66,8 @@ Source = Callable[[int], tuple[Iterable[tuple[int, Headers, bytes]], int]]
 """Returns the deliveries after a number, each with its number, and the number to pass next time."""
 
 _MIN_SECRET_PATH = 24  # characters of a path that cannot be guessed
+_RENEWAL_SECONDS = 30.0  # between fetches of keys for signatures that fit none
+SigningKey = str | bytes | Key | Callable[[], str]
 _PURGE_INTERVAL = 1000  # deliveries between purges of old events
 
 
@@ -130,7 +133,7 @@ class Inbox:
         self,
         path: str | os.PathLike[str] | None = None,
         *,
-        keys: Sequence[str | bytes] = (),
+        keys: Sequence[SigningKey] | SigningKey = (),
         scheme: Scheme = hmac_signature,
         accept_unsigned: bool = False,
         source: Source | None = None,
@@ -142,7 +145,8 @@ class Inbox:
 
         Args:
             path: File for the events, readable only by its owner; None stores them in memory.
-            keys: Keys that sign deliveries; two during a rotation. Required unless `accept_unsigned` is true.
+            keys: Keys that sign deliveries, or functions that fetch them; two during a rotation. Required unless
+                `accept_unsigned` is true.
             scheme: Function that verifies a signature.
             accept_unsigned: Accept unsigned deliveries and mark them unverified; the receiver accepts them only on
                 loopback.
@@ -153,19 +157,18 @@ class Inbox:
             now: Function that returns the current time.
 
         Raises:
-            UsageError: No keys were given, so anyone could send events, or a key is empty.
+            UsageError: No keys were given, so anyone could send events, or a key cannot be one.
             UnusableFile: The file is not an inbox, or cannot be used.
         """
-        if isinstance(keys, str | bytes):
-            keys = (keys,)
-        held = tuple(as_key(key) for key in keys)
-        if not held and not accept_unsigned:
+        listed = keys if isinstance(keys, Sequence) and not isinstance(keys, str | bytes) else (keys,)
+        self._keys = tuple(Key.of(key, "keys") for key in listed)  # no dump shows one
+        self._renewed = -_RENEWAL_SECONDS  # when they were last fetched for a signature that fits none
+        if not self._keys and not accept_unsigned:
             raise UsageError(
                 "An inbox needs the keys that deliveries are signed with: Inbox(keys=[…]). Without them anyone "
                 "could send "
                 "events; accept_unsigned=True accepts them, marked as unverified."
             )
-        self._keys: Callable[[], tuple[bytes, ...]] = lambda: held  # a function, so that no dump shows the keys
         self._scheme = scheme
         self._accept_unsigned = accept_unsigned
         self._source = source
@@ -229,8 +232,9 @@ class Inbox:
         try:
             if len(body) > self._max_body:
                 raise TooLarge(f"The body has {len(body):,} bytes; the limit is {self._max_body:,}.")
-            keys = self._keys()
-            signed = self._scheme(lower_headers(headers), body, keys) if keys else None
+            signed = self._is_signed(headers, body)
+            if signed is False and self._renew_keys():
+                signed = self._is_signed(headers, body)
             if signed is False or (signed is None and not self._accept_unsigned):
                 raise SignatureRefused
             event = read_delivery(body, self._max_body)
@@ -249,6 +253,18 @@ class Inbox:
                 repeated=True,
             )
         return receipt
+
+    def _is_signed(self, headers: Headers, body: bytes) -> bool | None:
+        keys = [key.header() for key in self._keys]
+        return self._scheme(lower_headers(headers), body, keys) if keys else None
+
+    def _renew_keys(self) -> bool:
+        """Fetch keys again that come from functions, and return whether one changed; not for each forged delivery."""
+        if monotonic() - self._renewed < _RENEWAL_SECONDS:
+            return False
+        self._renewed = monotonic()
+        changed = [key.renew(key.version) for key in self._keys]
+        return any(changed)
 
     def _note(self, reason: str, *, repeated: bool = False) -> None:
         self._refusals.append(Refusal(self._now(), reason, repeated))
@@ -312,7 +328,9 @@ class Inbox:
     @overload
     def events(self, kind: CardKind, where: Where | None = None, since: Since = None) -> list[CardEvent]: ...
     @overload
-    def events(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> list[AnyEvent]: ...
+    def events(
+        self, kind: KindPattern | None = None, where: Where | None = None, since: Since = None
+    ) -> list[AnyEvent]: ...
     def events(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> Any:
         """Return the events, in order of arrival; arguments as for `stored`."""
         return [stored.event for stored in self.stored(kind, where, since)]
@@ -337,7 +355,7 @@ class Inbox:
         timed = [event for event in events if isinstance(event.event_received_at, datetime)]
         return Latest(
             by_arrival=events[-1] if events else None,
-            by_event_time=max(timed, key=attrgetter("event_received_at"), default=None),
+            by_event_time=max(reversed(timed), key=attrgetter("event_received_at"), default=None),  # of equals the last
         )
 
     def unreadable(self) -> list[UnreadableDelivery]:
@@ -389,7 +407,7 @@ class Inbox:
     @overload
     def wait(
         self,
-        kind: str | None = None,
+        kind: KindPattern | None = None,
         where: Where | None = None,
         timeout: float = 10.0,
         **options: Unpack[WaitOptions],
@@ -461,7 +479,7 @@ class Inbox:
     @overload
     def on(
         self,
-        kind: str,
+        kind: KindPattern,
         **options: Unpack[HandlerOptions],
     ) -> Callable[[Handler], Handler]: ...
     def on(
@@ -531,7 +549,8 @@ class Inbox:
     ) -> Replayed:
         """Call a function with each stored event, in order of arrival; a failure does not stop the replay."""
         handled, failures = 0, []
-        for event in self.events(kind, where, since):
+        for stored in self.stored(kind, where, since):
+            event = stored.event
             try:
                 handler(event)
                 handled += 1
@@ -581,7 +600,7 @@ class Inbox:
     @property
     def _verifies(self) -> bool:
         """Whether only signed deliveries are accepted."""
-        return bool(self._keys()) and not self._accept_unsigned
+        return bool(self._keys) and not self._accept_unsigned
 
     # keeping
 
@@ -620,7 +639,6 @@ class Inbox:
 
     def __repr__(self) -> str:
         where = "in memory" if self._store.file.path is None else f"in {self._store.file.path.name}"
-        keys = self._keys()
-        checks = f"{len(keys)} keys" if keys else "no keys: everything is unverified"
+        checks = f"{len(self._keys)} keys" if self._keys else "no keys: everything is unverified"
         many = "closed" if self._closed else f"{self._store.count()} events"
         return f"<inbox {where}: {many}, {checks}>"

@@ -18,6 +18,7 @@ from uuid import uuid4
 import attrs
 
 from workbench.base.errors import InvalidWebhook, Problem, UsageError, not_allowed, unknown_name
+from workbench.base.keys import Key
 from workbench.base.schema import strict_json
 from workbench.base.schema.walk import build, change, get_path, given, is_record, members
 from workbench.base.system.messages import HeaderDict
@@ -26,8 +27,12 @@ from workbench.service.interface.events import (
     EVENT_KINDS,
     MINIMUM_DEPOSIT,
     AnyEvent,
+    CardKind,
+    DepositKind,
     Event,
     MicroDepositReceived,
+    TransactionKind,
+    UserKind,
     UserUpdated,
 )
 from workbench.service.interface.examples import TIME, event_body
@@ -50,9 +55,9 @@ class SignatureRefused(InvalidWebhook):
         super().__init__("Missing or wrong signature.")
 
 
-def sign(body: bytes, key: str | bytes) -> str:
+def sign(body: bytes, key: str | bytes | Key) -> str:
     """Return the signature of a raw body."""
-    return hmac.new(as_key(key), body, hashlib.sha256).hexdigest()
+    return hmac.new(Key.of(key, "keys").header(), body, hashlib.sha256).hexdigest()
 
 
 def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes]) -> bool | None:
@@ -66,20 +71,6 @@ def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes
     ]  # on bytes, so only ASCII letters change
     same = [hmac.compare_digest(right, signature) for right in expected for signature in read]
     return any(same)
-
-
-def as_key(key: str | bytes) -> bytes:
-    """Return a key as bytes.
-
-    Raises:
-        UsageError: The key is not text or bytes, or is empty; zero bytes only are equivalent to an empty key.
-    """
-    if not isinstance(key, str | bytes | bytearray):  # bytes(5) would be five zero bytes
-        raise UsageError(f"a webhook key must be text or bytes, not {type(key).__name__}")
-    raw = key.encode() if isinstance(key, str) else bytes(key)
-    if not raw.strip(b"\0 \t\r\n\v\f"):
-        raise UsageError("a webhook key cannot be empty")
-    return raw
 
 
 def lower_headers(headers: Headers) -> dict[str, str]:
@@ -190,7 +181,7 @@ class Sample:
 
 
 def sample(
-    kind: str,
+    kind: UserKind | DepositKind | TransactionKind | CardKind,
     key: str | bytes | None = None,
     *,
     event_id: str | None = None,

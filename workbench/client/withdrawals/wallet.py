@@ -157,7 +157,7 @@ class AdminMessage(dict[str, Any], ForWallet):
                 "account, or signed another message (another nonce or salt, for example)"
             )
             raise UsageError([Problem("signature", "signer", text)], of="withdrawal")
-        raw = chains.read_bytes(signature, 65, "signature")
+        raw = chains.read_bytes(getattr(signature, "signature", signature), 65, "signature")
         return AdminSignature(admin=self.admin, nonce=self.nonce, salt=self.salt, signature=raw)
 
     def sheet(self) -> Sheet:

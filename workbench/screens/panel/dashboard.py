@@ -14,9 +14,8 @@ import anywidget
 import attrs
 import ipywidgets
 
-from workbench.analysis import charts, reports
-from workbench.analysis.reports.activity import movements
-from workbench.analysis.reports.balances import liability
+from workbench.analysis import charts
+from workbench.analysis.reports.history import History, history
 from workbench.analysis.rewards.reading import fetch as fetch_rewards
 from workbench.analysis.tables.frames import to_frame
 from workbench.base.errors import UsageError, visible
@@ -118,15 +117,9 @@ class Books:
         self.stamp = things.stamp(api)
 
     @cached_property
-    def transactions(self) -> Any:
-        """All transactions, each with its category, or its code if the service states no category."""
-        table = reports.transactions(things.records(self.api, "transaction") or self.api)
-        return table.assign(merchant_category=table["merchant_category"].fillna(table["merchant_category_code"]))
-
-    @cached_property
-    def movements(self) -> Any:
-        """All settlements and refunds, each at its own time."""
-        return movements(self.transactions, self.api)
+    def history(self) -> History:
+        """All card transactions."""
+        return history(self.api)
 
     @cached_property
     def users(self) -> Mapping[str, Mapping[str, Any]]:
@@ -316,24 +309,32 @@ class Dashboard(Displayed):
         books, chosen = self.books, self.filters
         tile, card = partial(_tile, live=live), partial(_card, live=live)
         since, until = chosen.period(things.now(books.api))
-        table, moved = books.transactions, books.movements
+        whole = books.history
         if chosen.program:
             members = {key for key, user in books.users.items() if program_of(user) == chosen.program}
-            table, moved = (frame[frame["user_id"].isin(members)] for frame in (table, moved))
-        asked = _between(table, "authorized_at", since, until)
-        posted = _between(moved, "at", since, until)
+            postings = whole.postings()
+            whole = history(postings[postings["user_id"].isin(members)])
+        if len(codes := whole.facts["currency"].value_counts()) > 1:
+            whole = whole.filter(currency=str(codes.index[0]))
+        days_shown = (f"{since.astimezone(ZoneInfo(chosen.zone)):%Y-%m-%d}", _last_day(until, chosen.zone))
+        shown_history = whole.filter(days_shown, tz=chosen.zone)
         today = attrs.evolve(chosen, range="today").period(things.now(books.api))
+        of_today = whole.filter(_last_day(today[1], chosen.zone), tz=chosen.zone)
+        table, asked = whole.transactions(), shown_history.transactions()
+        currency = whole.scope.currency or str(next(iter(codes.index), "usd"))
         seen = f'authorized_at>="{since:%Y-%m-%d %H:%M}" authorized_at<"{until:%Y-%m-%d %H:%M}"'
         declined, paid = f"{seen} status:declined", seen.replace("authorized_at", "posted_at")
         note = f"{int((asked['status'] == 'declined').sum()):,} of {len(asked):,} declined"
-        note += f", today {_rate(_between(table, 'authorized_at', *today))}"
-        spent = [int(reports.spend(part)["net_cents"].sum()) for part in (posted, _between(moved, "at", *today))]
+        note += f", today {_rate(of_today)}"
+        spent = [money(int(part.spend()["net_cents"].sum()), currency) for part in (shown_history, of_today)]
         held = table["held_cents"][table["held_cents"] > 0]
         to = "transactions"
         tiles_html = [
-            tile("Approval rate", _rate(asked), note, to, declined),
-            tile("Net spend", money(spent[0]), f"today {money(spent[1])}; refunds when they were made", to, paid),
-            tile("Open holds", money(int(held.sum())), f"{len(held):,} authorized now", to, "status:authorized"),
+            tile("Approval rate", _rate(shown_history), note, to, declined),
+            tile("Net spend", spent[0], f"today {spent[1]}; refunds when they were made", to, paid),
+            tile(
+                "Open holds", money(int(held.sum()), currency), f"{len(held):,} authorized now", to, "status:authorized"
+            ),
             *(
                 tile(shown["label"], shown["figure"], f"now: {shown['note']}", shown["list"], shown["filter"])
                 for shown in tiles(books.panel)
@@ -343,13 +344,14 @@ class Dashboard(Displayed):
         yield "tiles", _tiles(tiles_html, tile("Points outstanding", "…", "being read", "rewards", ""))
         days = until - since
         by: Any = "day" if days <= timedelta(35) else "week" if days <= timedelta(190) else "month"
-        approved = reports.approvals(asked, by, tz=chosen.zone)
+        approved = shown_history.approvals(freq=by)
         yield "approvals", card("Approvals", charts.approvals_chart(approved, size="compact"), to, seen)
         reasons = charts.declines_chart(asked, top=_TOP, size="compact")
         count = asked.loc[asked["status"] == "declined", "declined_reason"].nunique(dropna=False)
         yield "declines", card(_top("Declines by reason", count), reasons, to, declined)
-        count = posted["merchant_category"].nunique(dropna=False)
-        spent_on = charts.spend_chart(posted, top=_TOP, size="compact")
+        spend = shown_history.spend()
+        count = len(spend)
+        spent_on = charts.spend_chart(spend, top=_TOP, size="compact")
         yield "spend", card(_top("Spend by category", count), spent_on, to, paid)
         users = [user for user in books.users.values() if not chosen.program or program_of(user) == chosen.program]
         statuses = to_frame([{"application_status": user.get("application_status")} for user in users])
@@ -369,7 +371,7 @@ class Dashboard(Displayed):
         rewards = books.rewards
         if chosen.program:
             rewards = rewards[rewards["user_id"].isin(members)]
-        owed = liability(rewards[rewards["created_at"] < until], tz=chosen.zone)
+        owed = history(rewards[rewards["created_at"] < until]).filter(tz=chosen.zone).liability()
         figure = f"{owed['outstanding'].iloc[-1]:,.0f}" if len(owed) else "0"
         note = f"of {len(books.members):,} users, at the end of the range"
         yield "tiles", _tiles(tiles_html, tile("Points outstanding", figure, note, "rewards", ""))
@@ -385,13 +387,14 @@ _ANSWERS: Mapping[str, Callable[[Dashboard, Mapping[str, Any]], None]] = {
 }
 
 
-def _between(table: Any, column: str, since: datetime, until: datetime) -> Any:
-    return table[(table[column] >= since) & (table[column] < until)]
+def _last_day(until: datetime, zone: str) -> str:
+    """Return the last day before a moment, in a time zone."""
+    return f"{(until - timedelta(seconds=1)).astimezone(ZoneInfo(zone)):%Y-%m-%d}"
 
 
-def _rate(table: Any) -> str:
-    totals = reports.approvals(table, "month")[["authorizations", "approved"]].sum()
-    return f"{totals['approved'] / totals['authorizations']:.1%}" if totals["authorizations"] else "–"
+def _rate(shown: History) -> str:
+    totals = shown.approvals(freq=None)
+    return f"{totals['rate'].iloc[0]:.1%}" if len(totals) else "–"
 
 
 def _top(title: str, count: int) -> str:

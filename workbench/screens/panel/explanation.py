@@ -84,26 +84,24 @@ def _table(
     import pandas as pd
 
     from workbench.analysis.reports.explanations import with_events
-    from workbench.analysis.reports.traces import Part, Trace
-    from workbench.analysis.reports.transaction_rows import transaction_events
+    from workbench.analysis.reports.history import history
+    from workbench.analysis.reports.measures import Part
 
     names = [column.name for column in listing.data.columns]
     if listing.name == "transactions":
         names[names.index("id")] = "transaction_id"
     cells = zip(names, listing.data.cells, strict=True)
     frame = pd.DataFrame({name: [column[number] for number in numbers] for name, column in cells})
-    series = values if isinstance(values, int) else pd.Series(list(values), dtype=dtype or "object")
-
-    def events_of(ids: list[str]) -> Any:
-        sandbox, wanted = sandbox_of(api), set(ids)
-        if sandbox is not None:
-            events = [event for event in sandbox.events() if event.payload["body"].get("id") in wanted]
-        else:
-            events = [event for event in things.received(api) if getattr(event.event.body, "id", None) in wanted]
-        return transaction_events(events)[0] if events else None
-
-    part = Part(frame, series, statistic="sum" if dtype else "count")  # a rate counts rows that contribute 0, too
-    return with_events(part, Trace(lambda *_: None, events=(events_of, api)))
+    series = pd.Series([values] * len(frame) if isinstance(values, int) else [*values], dtype=dtype or "object")
+    table = Part(frame, series, "sum" if dtype else "count").table()  # a rate counts rows that contribute 0, too
+    if "transaction_id" not in table:
+        return table
+    sandbox, wanted = sandbox_of(api), set(table["transaction_id"])
+    if sandbox is not None:
+        events: list[Any] = [event for event in sandbox.events() if event.payload["body"].get("id") in wanted]
+    else:
+        events = [event for event in things.received(api) if getattr(event.event.body, "id", None) in wanted]
+    return with_events(table, history(events).facts, api) if events else table
 
 
 def _as_rows(table: "pd.DataFrame", listing: Listing, first: str, note: Callable[[Listing], str]) -> Rows:

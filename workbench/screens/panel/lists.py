@@ -445,11 +445,11 @@ def transactions(api: object) -> Rows:
     columns: list[list[Any]] = [] if sandbox is None else sandbox._columns("transaction", " ".join(_STORED))
     if columns:
         return _of_books(api, dict(zip(_STORED.values(), columns, strict=True)))
-    from workbench.analysis.reports.transaction_rows import transactions as frame_of
+    from workbench.analysis.reports.history import history
 
     by_id = {getattr(event.event.body, "id", ""): event.event for event in received(api)}
     names_of = {"transaction_id": "id", "authorized_cents": "amount_cents"}
-    frame = frame_of(getattr(api, "inbox", None) or []).rename(columns=names_of)
+    frame = history(getattr(api, "inbox", None) or []).transactions().rename(columns=names_of)
     frame = frame.sort_values("authorized_at", kind="stable", na_position="first")
     rows = ((row["id"], row, by_id.get(row["id"])) for row in _of_frame(frame))
     return _rows(_TRANSACTION, rows, names=names(api))
@@ -465,7 +465,7 @@ _STORED = {
 
 
 def _of_books(api: object, cells: dict[str, Any]) -> Rows:
-    """Return stored transactions, newest first, with the values of `reports.transactions` but without a frame."""
+    """Return stored transactions, newest first, with the values of `history.transactions` but without a frame."""
     posted, refunded, statuses = cells["posted_cents"], cells["refunded_cents"], cells["status"]
     cells["net_cents"] = list(map(sub, posted, refunded))
     for number in compress(range(len(refunded)), refunded):

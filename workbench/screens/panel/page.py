@@ -55,7 +55,7 @@ def to_file(
         path: The file to write. Its extension selects the format.
         overwrite: Replace the file if it exists.
         tz: In XLSX files, the time zone of times.
-        audit: Add a sheet with the source rows of each number of a report, as in `reports.explain` (XLSX only).
+        audit: Add a sheet with the source rows of each number of a report, as in `history.explain` (XLSX only).
 
     Raises:
         FileExistsError: The file exists and `overwrite` is False.

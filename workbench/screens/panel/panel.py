@@ -129,10 +129,13 @@ class Rewards(Listing):
         frame = self.data.frame
         if frame is None or self.inputs["type"] or self.inputs["since"] or self.inputs["until"]:
             return "–", "read all rewards to see them"
-        from workbench.analysis.reports.balances import outstanding
+        from workbench.analysis.reports.history import history
 
         count = frame["user_id"].nunique()
-        return f"{outstanding(frame)['outstanding'][0]:,.0f}", f"of {count:,} user{'s' if count != 1 else ''} read"
+        return (
+            f"{history(frame).points()['outstanding'].sum():,.0f}",
+            f"of {count:,} user{'s' if count != 1 else ''} read",
+        )
 
     def show(self, user: str, **inputs: str) -> None:
         """Read the rewards of a user, limited by `type`, `since` and `until`."""

@@ -1,0 +1,260 @@
+"""Facts of card transactions: one row for each request, hold, release, settlement and refund, with its two times.
+
+A fact has the time when it happened (`at`), the time when it was known (`known_at`), and the clock of `at`: "event" for
+a time inside the event, "delivery" for the time of its delivery, "arrival" for the clock of this machine. An event
+without a time lies between its neighbors in the source (`earliest`, `latest`).
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from workbench.analysis.tables.event_frames import ARRIVAL, DELIVERY
+from workbench.analysis.tables.rows import TEXT
+
+POSTINGS = ("request", "decline", "hold", "increase", "release", "settlement", "refund")
+"""Kinds of facts, in the order of a transaction."""
+PARTIES = ("card_id", "user_id", "merchant_name", "merchant_category", "merchant_category_code", "currency")
+CENTS = ("requested_cents", "held_cents", "posted_cents", "refunded_cents", "net_cents")
+STATUSES = ("requested", "authorized", "reversed", "declined", "settled", "refunded")
+MONEY = ("authorized_cents", "held_cents", "posted_cents", "refunded_cents", "net_cents")
+"""Amounts of a transaction, in the minor unit of its currency."""
+TIME: Any = "datetime64[us, UTC]"
+_BOUNDS = ("at", "known_at", "earliest", "latest")
+_KEPT = ("declined_reason", "local_amount_cents", "local_currency", "authorized_at")
+DTYPES: Mapping[str, Any] = {
+    "transaction_id": TEXT, "event_id": TEXT, "posting": pd.CategoricalDtype([*POSTINGS]), "at": TIME, "known_at": TIME,
+    "clock": TEXT, "earliest": TIME, "latest": TIME, **dict.fromkeys(CENTS, "Int64"), **dict.fromkeys(PARTIES, TEXT),
+    "declined_reason": TEXT, "local_amount_cents": "Int64", "local_currency": TEXT, "authorized_at": TIME,
+}  # fmt: skip
+"""Columns of facts."""
+EVENTS: Mapping[str, Any] = {
+    "id": TEXT, "action": TEXT, "transaction_id": TEXT, "status": TEXT, "amount": "Int64", "authorized_amount": "Int64",
+    "change": "Int64", "clock": TEXT, **dict.fromkeys(_BOUNDS, TIME), **{name: DTYPES[name] for name in PARTIES},
+    **{name: DTYPES[name] for name in _KEPT}, "posted_at": TIME,
+}  # fmt: skip
+"""Columns of the events from which facts are made."""
+_CLOCKS = {"event_received_at": "event", DELIVERY: "delivery", ARRIVAL: "arrival"}
+_MOST_LAG, _LEAST_LAG = pd.Timedelta(days=1), -pd.Timedelta(minutes=5)
+_UNSORTED = 0.2  # share of steps back in time above which the order of a source says nothing
+
+
+def mask(values: "pd.Series[Any]") -> Any:
+    """Return a column of flags as an array; missing is False."""
+    return values.to_numpy(dtype=bool, na_value=False)
+
+
+def whole(values: "pd.Series[Any]") -> Any:
+    """Return a column of whole numbers as an array; missing is 0."""
+    return values.to_numpy(dtype="int64", na_value=0)
+
+
+def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame, list[str]]:
+    """Return events with times and clocks, and notes on the clocks that were not used.
+
+    Args:
+        events: The columns of `EVENTS`; `known_at` is the time that the source states for the event.
+        source: Where that time was taken from, as in `at_source` of a frame of events.
+    """
+    is_change, is_refund, is_settlement = _actions(events)
+    clock = source.map(_CLOCKS).astype(TEXT)
+    given = events["known_at"].where(clock.notna())
+    own = events["authorized_at"].where(~(is_change | is_refund))
+    own = own.where(~is_settlement, events["posted_at"])
+    notes = []
+    for name in ("delivery", "arrival"):
+        rows = mask(clock == name)
+        lag = (given - own)[rows].median()
+        if not pd.isna(lag) and not _LEAST_LAG <= lag <= _MOST_LAG:
+            given = given.mask(rows)
+            notes.append(
+                f"The times of {name} are by another clock than the events ({abs(lag).days:,} days apart): they date "
+                "nothing here."
+            )
+    own = own.fillna(given.where(mask(clock == "event")))
+    last_posted = events["posted_at"].where(is_settlement).groupby(events["transaction_id"].to_numpy()).transform("max")
+    alone = events["transaction_id"].isin(events["transaction_id"][mask(events["amount"] < 0) & ~is_refund])
+    differs = is_refund & (mask(last_posted.notna() & (events["posted_at"] != last_posted)) | mask(alone))
+    at = own.fillna(given)
+    at = at.where(~(differs & mask(at.isna())), events["posted_at"])
+    untimed = mask(at.isna())
+    clock = clock.where(mask(own.isna() & given.notna()), "event").mask(untimed)
+    frame = events.assign(at=at, known_at=given, clock=clock)
+    earliest, latest = _neighbors(own, untimed)
+    begun = last_posted.fillna(events["authorized_at"])[untimed].dt.tz_localize(None).to_numpy()
+    earliest = np.fmax(earliest, begun)
+    for name, values in (("earliest", earliest), ("latest", np.where(latest < earliest, np.datetime64("NaT"), latest))):
+        column = np.full(len(events), np.datetime64("NaT", "us"))
+        column[untimed] = values
+        frame[name] = pd.Series(column, index=events.index).dt.tz_localize("UTC")
+    return frame, notes
+
+
+def _actions(events: pd.DataFrame) -> tuple[Any, Any, Any]:
+    """Return masks of changes, refunds and settlements."""
+    completed = mask(events["action"] == "completed")
+    negative = mask(events["amount"] < 0)
+    return mask(events["action"] == "updated"), completed & negative, completed & ~negative
+
+
+def _neighbors(own: "pd.Series[Any]", rows: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the earliest and the latest time of some rows by their places between rows with times of their own."""
+    times = own.dt.tz_localize(None).to_numpy().astype("datetime64[us]").astype("int64")
+    known = times != _MISSING
+    steps = np.diff(times[known])
+    if not known.any() or not rows.any() or (steps < 0).mean() > _UNSORTED:
+        nothing = np.full(int(rows.sum()), np.datetime64("NaT", "us"))
+        return nothing, nothing
+    before = np.maximum.accumulate(times)[rows]  # missing is the lowest number
+    after = np.minimum.accumulate(np.where(known, times, _HIGHEST)[::-1])[::-1][rows]
+    ends = after == _HIGHEST
+    low, high = np.minimum(before, after), np.where(ends, _MISSING, np.maximum(before, after))
+    return low.astype("datetime64[us]"), high.astype("datetime64[us]")
+
+
+_HIGHEST = np.iinfo("int64").max
+_MISSING = np.iinfo("int64").min  # of a time
+
+
+def known_by(rows: pd.DataFrame, moment: datetime) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows that were known at a time, and those of which that cannot be said."""
+    at = pd.Timestamp(moment)
+    known_at = rows["known_at"].fillna(rows["at"])
+    known = mask(known_at < at) | mask(known_at.isna() & (rows["latest"] <= at))
+    open_rows = mask(known_at.isna()) & ~known & ~mask(rows["earliest"] >= at)
+    return rows[known].reset_index(drop=True), rows[open_rows]
+
+
+def facts_of(events: pd.DataFrame) -> pd.DataFrame:
+    """Return the facts of events, in the order of the events; columns of the caller stay."""
+    count = len(events)
+    codes, ids = pd.factorize(events["transaction_id"])
+    updated, is_refund, settled = _actions(events)
+    created, requested = (mask(events["action"] == name) for name in ("created", "requested"))
+    amount, change = whole(events["amount"]), whole(events["change"])
+
+    def each(how: str, values: object) -> Any:
+        """Return an aggregate of the rows of each transaction."""
+        return pd.Series(values).groupby(codes).agg(how).to_numpy()
+
+    def has(rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return np.bincount(codes[rows], minlength=len(ids)) > 0
+
+    place = np.arange(count)
+    first = each("min", place + np.select([created, requested], [0, count], 2 * count)) % max(count, 1)
+    declined = has(mask(events["status"] == "declined"))
+    begun, moved = has(created | requested), has(updated | settled | is_refund)
+    requested_amount = events["authorized_amount"].fillna(events["amount"])
+    base = np.maximum(whole(requested_amount)[first] - change[first], 0)
+    opens = begun & ~declined & ((created[first] & (amount[first] >= 0)) | (requested[first] & moved))
+    opened = np.where(created[first], amount[first], base)
+    change = np.where(declined[codes], 0, change)
+    total = np.where(opens, opened, 0) + each("sum", np.where(updated, change, 0))
+    settlements = np.flatnonzero(settled)
+    is_first = ~pd.Series(codes[settlements]).duplicated().to_numpy()
+    held = np.where(is_first, total[codes[settlements]], 0)
+    taken = np.minimum(amount[settlements], held)
+    counts = (amount[settlements] > 0) | mask(events["amount"].isna())[settlements]
+    rest = held > taken
+    changes, refunds = np.flatnonzero(updated), np.flatnonzero(is_refund)
+    rises = change[changes] > 0
+    begin = [first[chosen] for chosen in (begun & ~declined & ~opens, begun & declined, opens)]
+    nothing = np.zeros(0, "int64")
+    parts = (  # kind, positions, requested, held, posted, refunded
+        (0, begin[0], base[begun & ~declined & ~opens], nothing, nothing, nothing),
+        (1, begin[1], base[begun & declined], nothing, nothing, nothing),
+        (2, begin[2], base[opens], opened[opens], nothing, nothing),
+        (3, changes[rises], change[changes[rises]], change[changes[rises]], nothing, nothing),
+        (4, changes[~rises], nothing, change[changes[~rises]], nothing, nothing),
+        (5, settlements[counts], nothing, -taken[counts], amount[settlements[counts]], nothing),
+        (4, settlements[rest], nothing, taken[rest] - held[rest], nothing, nothing),
+        (6, refunds, nothing, nothing, nothing, -amount[refunds]),
+    )
+    kinds = np.concatenate([np.full(len(part[1]), part[0], "int8") for part in parts])
+    places = np.concatenate([part[1] for part in parts]).astype("int64")
+    order = np.lexsort((kinds, places))
+    columns = [np.concatenate([_padded(part[i], len(part[1])) for part in parts])[order] for i in range(2, 6)]
+    kinds, places = kinds[order], places[order]
+    facts = pd.DataFrame({"transaction_id": events["transaction_id"].array.take(places)})
+    facts["event_id"] = events["id"].array.take(places)
+    facts["posting"] = pd.Categorical.from_codes(kinds, dtype=DTYPES["posting"])
+    for name in ("at", "known_at", "clock", "earliest", "latest"):
+        facts[name] = events[name].array.take(places)
+    unknown = ~begun[codes[places]] & np.isin(kinds, [3, 4, 5])
+    no_amount = mask(events["amount"].isna())[places] & np.isin(kinds, [2, 5])
+    for name, values in zip(CENTS, [*columns, columns[2] - columns[3]], strict=True):
+        missing = no_amount if name == "posted_cents" else np.zeros(len(kinds), bool)
+        if name in ("requested_cents", "held_cents"):
+            missing = unknown | no_amount
+        facts[name] = pd.array(values, dtype="Int64")
+        facts[name] = facts[name].mask(missing) if missing.any() else facts[name]
+    for name in (*PARTIES, *_KEPT, *(str(name) for name in events if name not in EVENTS)):
+        facts[name] = events[name].array.take(places)
+    return facts
+
+
+def _padded(values: Any, count: int) -> NDArray[Any]:
+    return values if len(values) == count else np.zeros(count, "int64")
+
+
+def transactions_of(facts: pd.DataFrame) -> pd.DataFrame:
+    """Return transactions folded from their facts, in the order of their first facts."""
+    codes, ids = pd.factorize(facts["transaction_id"])
+    kinds, place = facts["posting"].cat.codes.to_numpy(), np.arange(len(facts))
+    keys = pd.Series(codes)
+
+    def each(how: str, values: object) -> Any:
+        return pd.Series(values).groupby(keys).agg(how)
+
+    def count(*names: str) -> NDArray[Any]:
+        rows = np.isin(kinds, [POSTINGS.index(name) for name in names])
+        return np.bincount(codes[rows], minlength=len(ids))
+
+    def last(name: str, rows: NDArray[np.bool_]) -> Any:
+        return each("max", facts[name].where(rows)).array
+
+    first = each("min", place + np.where(kinds > 2, len(facts), 0)).to_numpy() % max(len(facts), 1)
+    begun, settlements, refunds = count("request", "decline", "hold") > 0, count("settlement"), count("refund")
+    released, increases = count("release"), count("increase")
+    sums = {name: each("sum", whole(facts[name])).to_numpy() for name in CENTS}
+    is_open = (settlements == 0) & (count("decline") == 0)
+    held = np.where(is_open, np.maximum(sums["held_cents"], 0), 0)
+    posted, refunded = sums["posted_cents"], sums["refunded_cents"]
+    status = np.select(
+        [
+            count("decline") > 0,
+            (refunded >= posted) & (refunded > 0),
+            settlements + refunds > 0,
+            (released > 0) & (held <= 0) & begun,
+            (count("hold") > 0) | (increases + released > 0),
+        ],
+        [STATUSES.index(name) for name in ("declined", "refunded", "settled", "reversed", "authorized")],
+        0,
+    )
+    frame = pd.DataFrame({"transaction_id": pd.array(ids, dtype=TEXT)})
+    for name in PARTIES:
+        frame[name] = facts[name].array.take(first)
+    frame["status"] = pd.Categorical.from_codes(status.astype("int8"), dtype=pd.CategoricalDtype([*STATUSES]))
+    reasons = each("max", np.where(facts["declined_reason"].notna(), place, -1)).to_numpy()
+    frame["declined_reason"] = facts["declined_reason"].array.take(reasons, allow_fill=True)
+    amounts = (sums["requested_cents"], held, posted, refunded, posted - refunded)
+    for name, cents in zip(MONEY, amounts, strict=True):
+        frame[name] = pd.array(cents, dtype="Int64")
+    if not begun.all():
+        frame["authorized_cents"] = frame["authorized_cents"].mask(~begun)
+        frame["held_cents"] = frame["held_cents"].mask(~begun & (is_open & (refunds == 0)))
+    for name in ("local_amount_cents", "local_currency"):
+        frame[name] = facts[name].array.take(first)
+    for name, counted in (("increases", increases), ("settlements", settlements), ("refunds", refunds)):
+        frame[name] = pd.array(counted, dtype="Int64")
+    frame["authorized_at"] = each("min", facts["authorized_at"]).array
+    frame["updated_at"] = each("max", facts["known_at"].fillna(facts["at"])).array
+    frame["posted_at"] = last("at", kinds == POSTINGS.index("settlement"))
+    frame["refunded_at"] = last("at", kinds == POSTINGS.index("refund"))
+    for own in facts.columns.difference([*DTYPES], sort=False):
+        frame[own] = facts[own].array.take(first)
+    return frame

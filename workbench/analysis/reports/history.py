@@ -1,0 +1,560 @@
+"""A history of card transactions from any source, with one filter and a method for each report."""
+
+from collections.abc import Collection, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pandas as pd
+
+from workbench.analysis.reports import points, record_reports
+from workbench.analysis.reports.closing import Close, close
+from workbench.analysis.reports.data_checks import anomalies
+from workbench.analysis.reports.explanations import explain
+from workbench.analysis.reports.facts import DTYPES, MONEY, POSTINGS, mask, whole
+from workbench.analysis.reports.filters import Filter
+from workbench.analysis.reports.measures import Measure, Rows, Share
+from workbench.analysis.reports.reconciliation import reconcile
+from workbench.analysis.reports.sources import ASSUMED, Left, is_other
+from workbench.analysis.reports.view import Columns, View
+from workbench.analysis.tables.periods import Every, period_before, period_name, running, zone
+from workbench.analysis.tables.rows import TEXT
+
+_SPEND = (
+    Measure("transactions", "transaction_id", "distinct"),
+    *(Measure(name, name) for name in ("posted_cents", "refunded_cents", "net_cents")),
+)
+_APPROVALS = (
+    Measure("authorizations"),
+    Measure("approved", "is_approved"),
+    Measure("declined", "is_declined"),
+    Share("rate", "approved", "authorizations"),
+)
+_DECLINES = (
+    Measure("declined"),
+    Measure("amount_cents", "authorized_cents"),
+    Share("share", "declined", "declined", at=None),
+)
+_FUNNEL = (
+    Measure("transactions", "is_in"),
+    Measure("amount_cents", "amount_cents"),
+    Share("share", "amount_cents", "amount_cents", at={"stage": "requested"}),
+)
+_POSTING_TIMES = (
+    Measure("transactions"),
+    *(
+        Measure(name, "hours", how)
+        for name, how in (("median_hours", "median"), ("p90_hours", "p90"), ("longest_hours", "max"))
+    ),
+)
+_COHORTS = (
+    Measure("users", "user_id", "distinct"),
+    Share("share", "users", "users", at={"month": 0}),
+    Measure("net_cents", "net_cents"),
+)
+_CHANGES = tuple(Measure(name, name) for name in ("before_cents", "now_cents", "change_cents"))
+_ROLL_FORWARD = (
+    Measure("opening_cents", "held_cents", span="before"),
+    *(Measure(name, name) for name in ("authorized_cents", "released_cents", "settled_cents")),
+    Measure("closing_cents", "held_cents", span="through"),
+    *(Measure(name, name) for name in ("posted_cents", "refunded_cents", "net_cents")),
+)
+_STAGES = ("requested", "approved", "posted", "refunded", "net")
+
+
+def _is_refund(table: pd.DataFrame) -> Any:
+    """Return a mask of the transactions that are nothing but a refund."""
+    return mask((table["authorized_cents"] == 0) & (table["refunds"] > 0) & (table["settlements"] == 0))
+
+
+def history(source: object) -> "History":
+    """Return the history of card transactions in any source, with a method for each report.
+
+    Args:
+        source: A session, a sandbox, an inbox, a log (`events.read_log`, a file, or a folder of overlapping files),
+            events, payloads or deliveries in a list, stored records of a sandbox, or a frame of events, postings or
+            transactions, also after CSV, XLSX or Parquet. Rewards, contracts and disputes have reports too.
+
+    Raises:
+        UsageError: The source has no card transactions.
+    """
+    made = source if isinstance(source, History) else History(source)
+    if not is_other(made.source):
+        _ = made.reading  # an unusable source is an error here, not in the first report
+    return made
+
+
+class History(View):
+    """Card transactions from one source: what happened, when, by which clock, and how far the source reaches."""
+
+    # card transactions
+
+    def postings(self) -> pd.DataFrame:
+        """Return the facts: one row for each request, decline, hold, increase, release, settlement and refund.
+
+        A refund counts when it was made, so a later event never changes an earlier period. Duplicate events count once.
+
+        Returns:
+            Columns transaction_id, event_id, posting, at, known_at, clock ("event", "delivery" or "arrival"), earliest
+            and latest (bounds, if `at` is missing), requested_cents, held_cents, posted_cents, refunded_cents,
+            net_cents (Int64; changes made by the row, in the minor unit of `currency`), the parties, declined_reason,
+            local_amount_cents, local_currency, authorized_at, and your own columns. A settlement below its hold has a
+            second row for the difference. `held_cents` is missing if the hold is not in the source.
+        """
+        rows, left, _ = self.rows(self.facts, "at")
+        table = self.own(rows.sort_values(["at", "posting"], kind="stable", na_position="last", ignore_index=True))
+        begun = Left("a hold that began before the source", rows.loc[mask(rows["held_cents"].isna()), ["currency"]])
+        measures = [Measure(name, name) for name in DTYPES if name.endswith("_cents") and name != "local_amount_cents"]
+        return self.marked(table, "postings", [*left, begun], measures, "postings", [ASSUMED])
+
+    def transactions(self) -> pd.DataFrame:
+        """Return one row per card transaction with its amounts, parties, status and times.
+
+        Cents are the minor unit of the row's `currency`: yen have none, so an amount in JPY is in yen.
+
+        Returns:
+            Columns transaction_id, card_id, user_id, merchant_name, merchant_category, merchant_category_code,
+            currency, status (requested, authorized, reversed, declined, settled or refunded), declined_reason,
+            authorized_cents (requested), held_cents (open hold), posted_cents, refunded_cents, net_cents (Int64),
+            local_amount_cents
+            (in `local_currency`, the merchant's), increases, settlements, refunds (counts), authorized_at, updated_at,
+            posted_at, refunded_at, and your own columns. `authorized_cents` is missing if the request is not in the
+            source.
+        """
+        rows, left, _ = self.rows(self.folded, "authorized_at")
+        notes = []
+        untimed = int((mask(rows["refunded_cents"] > 0) & mask(rows["refunded_at"].isna())).sum())
+        notes += [f"{untimed:,} refunded transactions have no time of the refund."] * bool(untimed)
+        measures = [Measure(name, name) for name in MONEY]
+        return self.marked(
+            self.own(rows.reset_index(drop=True)), "transactions", left, measures, notes=[*notes, ASSUMED]
+        )
+
+    def spend(self, by: Columns | None = None, *, freq: Every | None = None) -> pd.DataFrame:
+        """Return posted, refunded and net amounts by merchant, category, card, user or period, largest net first.
+
+        Each settlement and refund counts at its own time.
+
+        Args:
+            by: One or more columns, also your own; by default merchant_category, or none with `freq`.
+            freq: Period such as "month", "quarter" or a fiscal "Q-JAN"; rows are then in order of time.
+
+        Returns:
+            Columns: the groups, currency (if there are several), transactions, posted_cents, refunded_cents, net_cents
+            (Int64), and running (boolean: the period was not over when the data end) with `freq`.
+        """
+        facts = self.facts
+        moved = facts[~mask((facts["posted_cents"] == 0) & (facts["refunded_cents"] == 0))]
+        moved, left, period = self.rows(moved, "at", freq)
+        unknown = mask(moved["posted_cents"].isna())
+        left += [Left("amount not known", moved[unknown])] * bool(unknown.any())
+        moved = moved[~unknown]
+        by = by if by is not None else () if freq else "merchant_category"
+        keys = self.keys(moved, by, None if period is None else period[~unknown], _SPEND, "history.spend")
+        rows = Rows(moved, keys, moved)
+        options = {} if freq else {"largest": "net_cents"}
+        return self.report("spend", rows, _SPEND, left, "postings", freq, by=by, **options)
+
+    def _begun(self, freq: Every | None = None, scope: Filter | None = None) -> tuple[pd.DataFrame, list[Left], Any]:
+        """Return the transactions whose request is in the source, since the others have no rate."""
+        rows, left, period = self.rows(self.folded, "authorized_at", freq, scope)
+        begun = mask(rows["authorized_cents"].notna())
+        left += [Left("their request is not in the source", rows[~begun])] * (not begun.all())
+        return rows[begun], left, None if period is None else period[begun]
+
+    def _asked(self, freq: Every | None = None) -> tuple[pd.DataFrame, list[Left], Any]:
+        """Return the authorizations: transactions whose request is in the source, without refunds of their own."""
+        rows, left, period = self._begun(freq)
+        asked = ~_is_refund(rows)
+        return rows[asked], left, None if period is None else period[asked]
+
+    def approvals(self, by: Columns = (), *, freq: Every | None = "day") -> pd.DataFrame:
+        """Return the number of authorizations approved and declined in each period, and by columns.
+
+        Args:
+            by: One or more columns to group by, such as "merchant_category_code".
+            freq: "day", "week", "month", "quarter", "year", a fiscal "Q-JAN" or "Y-JUN", or None for all times.
+
+        Returns:
+            Columns: the first day of the period (named after `freq`), those of `by`, authorizations, approved, declined
+            (Int64), rate (Float64, approved divided by all), and running (boolean: the period was not over when the
+            data end; only with `freq`).
+        """
+        table, left, period = self._asked(freq)
+        declined = (table["status"] == "declined").astype("Int64")
+        keys = self.keys(table, by, period, _APPROVALS, "history.approvals")
+        values = pd.DataFrame({"is_declined": declined, "is_approved": 1 - declined})
+        return self.report("approvals", Rows(values, keys, table), _APPROVALS, left, "authorizations", freq)
+
+    def declines(self, by: Columns = "declined_reason") -> pd.DataFrame:
+        """Return declined authorizations by reason, most frequent first, or by other columns.
+
+        Args:
+            by: One or more columns to group by; `approvals(by=…)` has the decline rate of each group.
+
+        Returns:
+            Columns: the groups (`reason` for "declined_reason"), currency (if there are several), declined,
+            amount_cents (Int64), share (Float64, of all declined).
+        """
+        table, left, _ = self._asked()
+        table = table[mask(table["status"] == "declined")]
+        keys = self.keys(table, by, None, _DECLINES, "history.declines")
+        keys = {"reason" if name == "declined_reason" else name: values for name, values in keys.items()}
+        rows = Rows(table, keys, table)
+        return self.report("declines", rows, _DECLINES, left, "authorizations", largest="declined")
+
+    def funnel(self) -> pd.DataFrame:
+        """Return the spend funnel of the requests: amounts requested, approved, posted, refunded and net.
+
+        Returns:
+            Columns stage, currency (if there are several), transactions, amount_cents (Int64), share (Float64, of the
+            requested amount).
+        """
+        table, left, _ = self._begun()
+        count, stages = len(table), len(_STAGES)
+        requested = whole(table["authorized_cents"])
+        asked = ~_is_refund(table)
+        approved = asked & mask(table["status"] != "declined")
+        amounts = [requested, np.where(approved, requested, 0)]
+        amounts += [whole(table[f"{name}_cents"]) for name in _STAGES[2:]]
+        places = np.tile(np.arange(count), stages)
+        values = pd.DataFrame({"currency": table["currency"].array.take(places)})
+        values["stage"] = pd.Categorical(np.repeat(np.array(_STAGES, dtype=object), count), categories=[*_STAGES])
+        values["amount_cents"] = np.concatenate(amounts)
+        values["is_in"] = np.concatenate([asked, approved, *(cents > 0 for cents in amounts[2:])]).astype("int64")
+        keys = {"stage": values["stage"], **self.keys(values, (), None, _FUNNEL, "history.funnel")}
+        rows = Rows(values, keys, table, places)
+        frame = self.report("spend_funnel", rows, _FUNNEL, left)
+        frame["stage"] = frame["stage"].astype(TEXT)
+        return frame
+
+    def posting_times(self, by: Columns = ()) -> pd.DataFrame:
+        """Return the time from authorization to posting, over all transactions or by one or more columns.
+
+        Returns:
+            Columns: the groups (if `by` is given), transactions (Int64), and median_hours, p90_hours, longest_hours
+            (Float64).
+        """
+        table, left, _ = self.rows(self.folded, "posted_at")
+        timed = mask(table["posted_at"].notna() & table["authorized_at"].notna())
+        settled = mask(table["settlements"] > 0)
+        left += [Left("without a time", table[~timed & settled])] * bool((~timed & settled).any())
+        table = table[timed]
+        hours = (table["posted_at"] - table["authorized_at"]).dt.total_seconds() / 3_600
+        keys = self.keys(table, by, None, _POSTING_TIMES, "history.posting_times")
+        rows = Rows(pd.DataFrame({"hours": hours}), keys, table.assign(hours=hours))
+        return self.report("posting_times", rows, _POSTING_TIMES, left)
+
+    def cohorts(self) -> pd.DataFrame:
+        """Return cohorts of users by month of first approved authorization, with the users active in each later month.
+
+        A filter with a period keeps the cohorts that begin in it.
+
+        Returns:
+            Columns cohort (first day of the month), month (0 for the first one, Int64), users (Int64: active in it),
+            share (Float64, of the cohort), net_cents (Int64, net amount of transactions authorized in the month), and
+            running (boolean: the month was not over when the data end).
+        """
+        table, left, period = self._begun("month", attrs.evolve(self.scope, since=None))
+        kept = mask(table["status"] != "declined")
+        table, number = table[kept], period[kept].to_numpy().astype("datetime64[M]").astype("int64")
+        asked = ~_is_refund(table)
+        first_month = pd.Series(number).where(asked).groupby(table["user_id"].array).transform("min")
+        without = mask(table["user_id"].isna()) | mask(first_month.isna())
+        cohort = first_month.fillna(0).to_numpy("int64")
+        left += [Left("without an authorization of a known user", table[without])] * bool(without.any())
+        active = table.assign(user_id=table["user_id"].where(asked))
+        first = pd.Series(cohort.astype("datetime64[M]").astype("datetime64[s]"), index=table.index)
+        month = pd.Series(pd.array(number - cohort, dtype="Int64"), index=table.index)
+        chosen = ~without
+        if self.scope.since is not None:
+            chosen = chosen & self.scope.has(first)
+        table, active = table[chosen], active[chosen]
+        keys = {"cohort": first[chosen], "month": month[chosen]}
+        keys |= self.keys(table, (), None, _COHORTS, "history.cohorts")
+        frame = self.report("cohorts", Rows(active, keys, active), _COHORTS, left)
+        later = (frame["cohort"].to_numpy().astype("datetime64[M]") + frame["month"].to_numpy("int64")).astype(
+            "datetime64[s]"
+        )
+        frame["running"] = running(pd.Series(later), "month", self.scope.tz, self.until)
+        return frame
+
+    def changes(self, by: Columns = "merchant_name") -> pd.DataFrame:
+        """Return the change of net spend from one period to the next by merchant, card or other columns.
+
+        The period is that of the filter, by default the last month of the data; it is compared with the one before. A
+        period that was not over when the data end is compared with the same part of the one before.
+
+        Args:
+            by: One or more columns to group by.
+
+        Returns:
+            Columns: the groups, currency (if there are several), before_cents, now_cents, change_cents (Int64, posted
+            minus refunded).
+        """
+        scope = self.scope
+        if scope.since is None:
+            last = self.facts["at"].max()
+            local = pd.Timestamp.now("UTC") if pd.isna(last) else last.tz_convert(zone(scope.tz))
+            scope = scope.changed(f"{local:%Y-%m}", None, None, None)
+        since, end = scope.ends
+        start = pd.Timestamp(period_before(scope.given, scope.tz))
+        moved = self.facts[mask(self.facts["net_cents"] != 0)]
+        table, left, _ = self.rows(moved, "at", scope=attrs.evolve(scope, since=start.to_pydatetime()))
+        first, last = table["at"].fillna(table["earliest"]), table["at"].fillna(table["latest"])
+        is_now, is_before = mask(first >= since), mask(last < since)
+        left += [Left("period not known", table[~is_now & ~is_before])] * bool((~is_now & ~is_before).any())
+        notes: list[str] = []
+        until = None if self.until is None else pd.Timestamp(self.until)
+        is_running = until is not None and until < end
+        if until is not None and is_running:
+            local_zone = zone(scope.tz)
+            naive = [moment.tz_convert(local_zone).tz_localize(None) for moment in (until, since, start)]
+            same_part = naive[2] + max(naive[0] - naive[1], pd.Timedelta(0))
+            same = same_part.tz_localize(local_zone, ambiguous=True, nonexistent="shift_forward")
+            is_before = is_before & mask(last <= same)
+            notes.append(
+                f"{scope.period} is running: compared with the same part of the period before, to {same:%d %B %H:%M}."
+            )
+        chosen = is_now | is_before
+        table = table[chosen]
+        net, now = table["net_cents"], pd.Series(is_now[chosen], index=table.index)
+        values = pd.DataFrame({"now_cents": net.where(now, 0), "before_cents": net.where(~now, 0)})
+        values["change_cents"] = values["now_cents"] - values["before_cents"]
+        keys = self.keys(table, by, None, _CHANGES, "history.changes")
+        values["currency"] = table["currency"]
+        frame = self.report("monthly_changes", Rows(values, keys, table), _CHANGES, left, "postings", notes=notes)
+        order = (-frame["change_cents"].abs()).argsort(kind="stable")
+        about = frame.attrs
+        frame = frame.iloc[order].reset_index(drop=True)
+        frame.attrs = about | {"month": scope.period, "running": is_running, "by": by}
+        return frame
+
+    def roll_forward(self, freq: Every = "month") -> pd.DataFrame:
+        """Return open holds and posted amounts rolled forward: opening, changes and closing of each period.
+
+        Opening + authorized - released - settled = closing, to the cent, and each opening is the previous closing.
+        Holds that expire are released. Later events never change an earlier row.
+
+        Args:
+            freq: "day", "week", "month", "quarter", "year", or a fiscal "Q-JAN", "Y-JUN".
+
+        Returns:
+            Columns: the first day of the period (named after `freq`), currency (if there are several), opening_cents,
+            authorized_cents, released_cents, settled_cents, closing_cents (of holds), posted_cents, refunded_cents,
+            net_cents (in the period; Int64), and running (boolean: the period was not over when the data end).
+        """
+        facts, left, period = self.rows(self._money, "at", freq, attrs.evolve(self.scope, since=None))
+        begun = mask(facts["held_cents"].isna())
+        left += [Left("a hold that began before the source", facts.loc[begun, ["currency"]])] * bool(begun.any())
+        held = facts["held_cents"].fillna(0)
+        is_settlement = mask(facts["posting"] == "settlement")
+        values = facts.assign(
+            held_cents=held,
+            authorized_cents=held.where(held > 0, 0),
+            released_cents=-held.where(~is_settlement & mask(held < 0), 0),
+            settled_cents=-held.where(is_settlement, 0),
+        )
+        keys = self.keys(facts, (), period, _ROLL_FORWARD, "history.roll_forward")
+        rows = Rows(values, keys, values)
+        frame = self.report("roll_forward", rows, _ROLL_FORWARD, left, "postings", freq, every=True)
+        if self.scope.since is None or frame.empty:
+            return frame
+        shown: pd.DataFrame = frame[self.scope.has(frame[period_name(freq)])].reset_index(drop=True)
+        shown.attrs = frame.attrs
+        return shown
+
+    @property
+    def _money(self) -> pd.DataFrame:
+        """The facts that move money or a hold."""
+        moved = ~mask(self.facts["posting"].isin(POSTINGS[:2]))
+        return self.facts.loc[moved]
+
+    def anomalies(self) -> pd.DataFrame:
+        """Return implausible transactions and events, one row each.
+
+        Returns:
+            Columns anomaly ("settled twice", "posted above authorized", "refunded above posted", "amount missing",
+            "duplicate id, other content", "began before the first event", "unknown kind", "no event for days"),
+            transaction_id, event_id, at, amount_cents (Int64: the amount, or the excess), currency.
+        """
+        return anomalies(self)
+
+    def reconcile(
+        self, ledger: object, *, key: str = "transaction_id", amount: str = "net_cents", signed_by: str = ""
+    ) -> pd.DataFrame:
+        """Return the differences between a ledger and the postings of this history, each with its kind and cause.
+
+        Both sides are those of the filter: its period, time zone and currency.
+
+        Args:
+            ledger: A frame, or the path of a file, with the columns `key` and `amount`, and optionally `at` and
+                `currency`. A row is one settlement (above 0) or refund (below 0), or the net of a transaction.
+            key: Column that identifies a transaction; case and hyphens do not matter.
+            amount: Column of whole amounts in the minor unit of the currency.
+            signed_by: Name of the person who signs off, for the statement.
+
+        Returns:
+            Columns break, `key`, currency, mine_cents, theirs_cents, difference_cents (Int64, mine minus theirs),
+            mine_at, theirs_at, cause, next_step. `attrs["statement"]` has the statement as lines of text, and
+            `attrs["unexplained"]` the rest by currency that no break explains.
+
+        Raises:
+            UsageError: A column is missing, or an amount is not a whole number.
+        """
+        return reconcile(self, ledger, key, amount, signed_by)
+
+    def close(
+        self,
+        month: str,
+        *,
+        ledger: object = None,
+        signed_by: str = "",
+        former: str | Path | None = None,
+        rewards: object = None,
+    ) -> Close:
+        """Return the close of a month, from what was known when it ended; its `write` makes the files.
+
+        Args:
+            month: The month, such as "2026-06"; it must be over.
+            ledger: A ledger to reconcile with the postings of the month.
+            signed_by: Name of the person who signs off; it stands in every file.
+            former: Folder of the close of the month before, whose closing balance is compared with this opening.
+            rewards: All rows of rewards, to roll points forward.
+
+        Raises:
+            UsageError: The month is not over, or has no data.
+        """
+        return close(self, month, ledger=ledger, signed_by=signed_by, former=former, rewards=rewards)
+
+    def explain(
+        self,
+        frame: pd.DataFrame,
+        column: str,
+        row: int | Collection[int] | None = None,
+        *,
+        minus: tuple[Any, ...] | None = None,
+    ) -> pd.DataFrame:
+        """Return the source rows of a number in a report, which add up exactly to it, with their events and requests.
+
+        Args:
+            frame: A report of this process.
+            column: The column.
+            row: Position of the row, or several; by default all, for the total of the column.
+            minus: Another number as (frame, column, row), to list the rows that make the difference.
+
+        Returns:
+            One row for each contribution. Columns: contribution (with the unit of the column), the columns of the
+            source, and for transactions `event_ids` and `requests` (operation, status and answer), where known.
+            `attrs["formula"]` states how the contributions make `attrs["number"]`; the notes list what was left out.
+
+        Raises:
+            UsageError: The frame is not a report of this process, the cell does not exist, or it has changed since.
+        """
+        return explain(self, frame, column, row, minus)
+
+    # other records
+
+    def applications(self, freq: Every = "day") -> pd.DataFrame:
+        """Return the number of applications in each status at the end of each day, week or month.
+
+        Returns:
+            Columns: the first day of the period (named after `freq`), status, applications (Int64), and running
+            (boolean: the period was not over when the data end).
+        """
+        return record_reports.applications(self, freq)
+
+    def status_history(self) -> pd.DataFrame:
+        """Return one row per change of a user's application status, oldest first within a user.
+
+        Returns:
+            Columns user_id, at, status, previous, reason, change_reason.
+        """
+        return record_reports.status_history(self)
+
+    def time_in_status(self) -> pd.DataFrame:
+        """Return the time each user spent in each status, one row per stay, until `at` of the filter.
+
+        Returns:
+            Columns user_id, status, since, until, days (Float64).
+        """
+        return record_reports.time_in_status(self)
+
+    def disputes(self) -> pd.DataFrame:
+        """Return the disputes that existed at the time of the filter, by status and age.
+
+        A dispute records only its current status. If it was resolved later, its status at that time is "unknown".
+
+        Returns:
+            Columns status, age ("0 to 6 days", … "90 days or more"), disputes (Int64), oldest_days (Float64).
+        """
+        return record_reports.disputes(self)
+
+    def deliveries(self) -> pd.DataFrame:
+        """Return delivery counts and latencies of webhooks at each endpoint of a sandbox.
+
+        Returns:
+            Columns endpoint, deliveries, delivered, waiting, failed, attempts (Int64), and median_seconds, p95_seconds,
+            slowest_seconds (Float64): from the event to its delivery, by the sandbox's clock.
+        """
+        return record_reports.deliveries(self)
+
+    def contracts(self, by: Columns | None = None) -> pd.DataFrame:
+        """Return one row per token: balance, rates, `value_usd` (balance × exchange rate) and `advance_usd` (× rate).
+
+        Args:
+            by: Columns such as "chain_id", for the sums of each group; an empty list for the total.
+        """
+        return record_reports.contracts(self, by)
+
+    def record_balances(self, path: str | Path, *, symbols: Mapping[str, str] | None = None) -> pd.DataFrame:
+        """Append the value of the tokens in the contracts to a Parquet file, and return all its rows.
+
+        Args:
+            path: The file; the first call creates it.
+            symbols: Further token symbols by address.
+
+        Returns:
+            Columns at, id (of the contract), chain_id, chain, tokens.address, symbol (missing if unknown),
+            tokens.balance, tokens.exchange_rate, tokens.advance_rate, value_usd and advance_usd (decimals).
+        """
+        return record_reports.record_balances(self, path, symbols)
+
+    def points(self, by: str | None = None, *, on: str = "created_at", opening: Decimal | None = None) -> pd.DataFrame:
+        """Return the points outstanding at the time of the filter: earned minus clawed back and redeemed until then.
+
+        Args:
+            by: A column to group by, or "cohort": the month of a user's first row.
+            on: The time from which points count: "created_at", "posted_at" (of the purchase), or "minted_at".
+            opening: Points outstanding before the first row; required if earlier rows were not read.
+
+        Returns:
+            Columns: the group (named after `by`), earned, clawed_back, redeemed, outstanding (decimals), rows (Int64).
+            `clawed_back` sums the earned rows below 0. The service reports no expiry.
+
+        Raises:
+            UsageError: Only a part of the rows was read and `opening` is not given, or a value is not allowed.
+        """
+        return points.outstanding(points.rewards_of(self.source), self.scope, by, on, opening)
+
+    def liability(
+        self, *, on: str = "created_at", usd_per_point: Decimal | None = None, opening: Decimal | None = None
+    ) -> pd.DataFrame:
+        """Return the points outstanding at the end of each month, from the first row to the last.
+
+        Args:
+            on: The time from which points count; see `points`.
+            usd_per_point: Value of a point in USD, for a column `value_usd`; the service does not state it.
+            opening: Points outstanding before the first row; required if only rows from a time on were read.
+
+        Returns:
+            Columns month (its first day), end (when it ends), opening, earned, clawed_back, redeemed (in the month),
+            outstanding (at its end, and the opening of the next), and value_usd if `usd_per_point` is given; decimals;
+            and running (boolean: the month was not over when the data end).
+
+        Raises:
+            UsageError: Only a part of the rows was read, and `opening` is not given.
+        """
+        return points.liability(points.rewards_of(self.source), self.scope, on, usd_per_point, opening)

@@ -1,0 +1,343 @@
+"""Reports as declared measures: one engine groups rows, sums them, marks running periods and counts what is left out.
+
+A report keeps the ids of the rows behind each number, in memory only, so that `history.explain` can list them.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from workbench.analysis.reports.sources import Left
+from workbench.analysis.tables.periods import Every, every_period, period_name, running
+from workbench.analysis.tables.rows import cumsum, decimal_series, decimals, is_missing, mark_report
+from workbench.base.errors import UsageError
+from workbench.service.rendering.text import money
+
+STATISTICS = {"median": "median", "p90": "0.9 quantile", "p95": "0.95 quantile", "max": "max"}
+"""Statistic by `how` of a measure that is not a sum."""
+
+
+@attrs.frozen
+class Measure:
+    """A column of a report: a count of rows, or a statistic of one of their columns.
+
+    Args:
+        name: Name of the column.
+        column: Column of the rows; empty to count them.
+        how: "sum", "distinct" (count of distinct values), "median", "p90", "p95" or "max".
+        span: Rows of the period ("in"), of all earlier periods ("before"), or of both ("through").
+    """
+
+    name: str
+    column: str = ""
+    how: str = "sum"
+    span: str = "in"
+
+    @property
+    def adds(self) -> bool:
+        """Whether the numbers of several rows of the report add up."""
+        return self.how == "sum" and self.span == "in"
+
+
+@attrs.frozen
+class Share:
+    """A measure divided by another one of the same row, of another row, or of all rows.
+
+    Args:
+        name: Name of the column.
+        part: The measure to divide.
+        of: The measure to divide by.
+        at: Cells of the row of the divisor that differ; None for the sum over all rows.
+    """
+
+    name: str
+    part: str
+    of: str
+    at: Mapping[str, Any] | None = {}
+
+
+Measures = Sequence[Measure | Share]
+
+
+@attrs.frozen
+class Part:
+    """The rows behind a number, what each contributes, and how the contributions make the number."""
+
+    rows: pd.DataFrame
+    values: "pd.Series[Any]"
+    statistic: str = "sum"
+    divisor: int | None = None
+
+    def table(self) -> pd.DataFrame:
+        """Return the rows with the column `contribution`; for a sum without rows that contribute nothing."""
+        values = self.values.reset_index(drop=True)
+        table = self.rows.drop(columns="contribution", errors="ignore").reset_index(drop=True)
+        table.attrs = {}
+        table.insert(0, "contribution", values)
+        kept = (values != 0).to_numpy(dtype=bool, na_value=False)
+        return table[kept].reset_index(drop=True) if self.statistic == "sum" else table
+
+
+@attrs.frozen(eq=False)
+class Rows:
+    """The rows of a report.
+
+    Args:
+        values: The columns that measures use.
+        keys: The columns that group the rows, by their names in the report.
+        source: The table whose rows explain a number.
+        places: Position in `source` of each row; None if they are the same rows.
+    """
+
+    values: pd.DataFrame
+    keys: Mapping[str, Any]
+    source: pd.DataFrame
+    places: NDArray[np.int64] | None = None
+
+    @cached_property
+    def groups(self) -> tuple[NDArray[np.int64], pd.DataFrame]:
+        """Number of the group of each row, and the keys of each group."""
+        codes = np.zeros(len(self.values), "int64")
+        if not self.keys:
+            return codes, pd.DataFrame(index=range(1))
+        for values in self.keys.values():
+            own, different = pd.factorize(values, use_na_sentinel=False)
+            codes = codes * max(len(different), 1) + own
+        codes, different = pd.factorize(codes)
+        first = np.zeros(len(different), "int64")
+        first[codes[::-1]] = np.arange(len(codes))[::-1]
+        groups = pd.DataFrame({name: pd.Series(values).array.take(first) for name, values in self.keys.items()})
+        return codes, groups
+
+    def contributions(self, measure: Measure) -> "pd.Series[Any]":
+        """Return what each row contributes to a measure."""
+        if not measure.column or measure.how == "distinct":
+            return pd.Series(1, index=self.values.index, dtype="Int64")
+        return self.values[measure.column]
+
+    def measured(self, measure: Measure) -> Any:
+        """Return a measure of each group."""
+        codes, groups = self.groups
+        values = self.contributions(measure)
+        if measure.how == "distinct":
+            pairs = pd.DataFrame({"group": codes, "value": pd.factorize(self.values[measure.column])[0]})
+            pairs = pairs[pairs["value"] >= 0].drop_duplicates()
+            return pd.array(np.bincount(pairs["group"], minlength=len(groups)), dtype="Int64")
+        if measure.how != "sum":
+            by_group = values.astype("Float64").groupby(codes)
+            result = statistic_of(by_group, STATISTICS[measure.how])
+            return result.reindex(range(len(groups))).astype("Float64").array
+        if pd.api.types.is_numeric_dtype(values.dtype) and "decimal" not in str(values.dtype):
+            whole = pd.Series(values.to_numpy(dtype="int64", na_value=0))
+            sums = whole.groupby(codes).sum().reindex(range(len(groups)), fill_value=0)
+            return pd.array(sums.to_numpy(), dtype="Int64")
+        known = decimals(values.reset_index(drop=True).groupby(codes).sum())
+        return decimal_series(known or [Decimal(0)] * len(groups)).array
+
+    def part(self, measure: Measure, cells: Mapping[str, Any], period: str) -> Part:
+        """Return the rows behind a measure in the row of a report that has some cells."""
+        chosen = np.ones(len(self.values), bool)
+        for name, values in self.keys.items():
+            if name not in cells:
+                raise UsageError(f"the column {name}, which identifies a row, is missing", of="history.explain")
+            column, key = pd.Series(values), cells[name]
+            if name == period and measure.span != "in":
+                same = column < key if measure.span == "before" else column <= key
+            else:
+                same = column.isna() if is_missing(key) else column == key
+            chosen &= same.to_numpy(dtype=bool, na_value=False)
+        values = self.contributions(measure)[chosen]
+        places = np.flatnonzero(chosen) if self.places is None else self.places[chosen]
+        rows = self.source.iloc[places]
+        if measure.how == "distinct":
+            once = ~rows[measure.column].duplicated().to_numpy() & rows[measure.column].notna().to_numpy()
+            rows, values = rows[once], values[once]
+        return Part(rows, values, STATISTICS.get(measure.how, "sum"))
+
+
+def statistic_of(values: Any, statistic: str) -> Any:
+    """Return "median", "max" or a quantile such as "0.9 quantile" of values or of groups of them."""
+    share, _, quantile = statistic.partition(" ")
+    return values.quantile(float(share)) if quantile else values.agg(statistic)
+
+
+class Trace(str):
+    """The rows behind the numbers of a report, in `frame.attrs["trace"]`; in a file it is empty text."""
+
+    __slots__ = ("history", "measures", "period", "rows")
+    rows: Rows
+    measures: dict[str, Measure | Share]
+    period: str
+    history: Any
+
+    @classmethod
+    def of(cls, rows: Rows, measures: Measures, period: str, history: Any) -> Self:
+        """Return the trace of a report."""
+        trace = cls()
+        trace.rows, trace.period, trace.history = rows, period, history
+        trace.measures = {measure.name: measure for measure in measures}
+        return trace
+
+    def part_of(self, cells: Mapping[str, Any], column: str) -> Part | None:
+        """Return the rows behind a cell of a report; None if the column is not a measure."""
+        measure = self.measures.get(column)
+        if isinstance(measure, Share):
+            part = self.part_of(cells, measure.part)
+            other = dict.fromkeys(self.rows.keys, _ALL) if measure.at is None else {**cells, **measure.at}
+            divisor = self._total(measure.of, other)
+            return part and attrs.evolve(part, divisor=divisor)
+        return None if measure is None else self.rows.part(measure, cells, self.period)
+
+    def _total(self, name: str, cells: Mapping[str, Any]) -> int:
+        measure: Any = self.measures[name]
+        if _ALL in cells.values():
+            return int(self.rows.contributions(measure).sum())
+        return int(self.rows.part(measure, cells, self.period).values.sum())
+
+    def audit(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the source rows of each number of a report, with its row (the first is 1) and column."""
+        named = [
+            part.table().assign(row=row + 1, column=str(column))
+            for row in range(len(frame))
+            for column in frame
+            if (part := self.part_of(cells_of(frame, row), str(column))) is not None
+        ]
+        nothing = pd.DataFrame(columns=["row", "column", "contribution"])
+        table = pd.concat(named, ignore_index=True) if named else nothing
+        first = ["row", "column", "contribution"]
+        return mark_report(table[[*first, *(name for name in table if name not in first)]], "audit", [])
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self  # pandas copies attrs for each frame that it makes
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, ("",)
+
+
+_ALL = object()
+
+
+def cells_of(frame: pd.DataFrame, row: int) -> dict[str, Any]:
+    """Return the values of a row by column."""
+    return {str(name): frame[name].iloc[row] for name in frame}
+
+
+def report(
+    rows: Rows,
+    measures: Measures,
+    *,
+    largest: str = "",
+    freq: Every | None = None,
+    tz: str = "UTC",
+    until: datetime | None = None,
+    every: bool = False,
+    history: Any = None,
+) -> pd.DataFrame:
+    """Return a report: one row for each group, with its measures.
+
+    Args:
+        rows: The rows.
+        measures: The columns.
+        largest: Measure by which rows are in descending order; by default they are in the order of the groups.
+        freq: Period of the first group; adds `running`.
+        tz: Time zone of periods.
+        until: Time up to which the data reach.
+        every: Fill gaps between periods.
+        history: The history, for explanations.
+    """
+    period = period_name(freq) if freq else ""
+    frame = rows.groups[1].copy()
+    keys = [str(name) for name in frame]
+    own = [measure for measure in measures if isinstance(measure, Measure)]
+    for measure in own:
+        frame[measure.name] = rows.measured(measure)
+    if every and len(frame):
+        frame = _filled(frame, period, [key for key in keys if key != period], freq or "month")
+    frame = frame.sort_values(keys, ignore_index=True) if keys else frame
+    for measure in own:
+        if measure.span != "in":
+            frame[measure.name] = _cumulated(frame, measure, [key for key in keys if key != period])
+    for share in measures:
+        if isinstance(share, Share):
+            frame[share.name] = _shares(frame, share, keys)
+    frame = frame[[*keys, *(measure.name for measure in measures)]]
+    if largest:
+        frame = frame.sort_values([largest, *keys], ascending=[False, *(True for _ in keys)], ignore_index=True)
+    if freq:
+        frame["running"] = running(frame[period], freq, tz, until)
+    frame.attrs["trace"] = Trace.of(rows, measures, period, history)
+    return frame
+
+
+def _filled(frame: pd.DataFrame, period: str, others: list[str], freq: Every) -> pd.DataFrame:
+    """Return a report with a row for each period between the first and the last, for each other group."""
+    periods = pd.DataFrame({period: every_period(frame[period], freq)})
+    grid = periods.merge(frame[others].drop_duplicates(), how="cross") if others else periods
+    filled = grid.merge(frame, on=[period, *others], how="left")
+    for name in filled:
+        if name not in {period, *others}:
+            zero: Any = Decimal(0) if "decimal" in str(filled[name].dtype) else 0
+            filled[name] = filled[name].fillna(zero)
+    return filled
+
+
+def _cumulated(frame: pd.DataFrame, measure: Measure, others: list[str]) -> Any:
+    values = frame[measure.name]
+    if "decimal" in str(values.dtype):
+        sums = cumsum(values)
+    else:
+        sums = values.groupby([frame[name] for name in others], dropna=False).cumsum() if others else values.cumsum()
+    return sums - values if measure.span == "before" else sums
+
+
+def _shares(frame: pd.DataFrame, share: Share, keys: list[str]) -> Any:
+    of: Any = frame[share.of].astype("Float64")
+    if share.at is None:
+        of = of.sum()
+    elif share.at:
+        chosen = frame
+        for name, value in share.at.items():
+            chosen = chosen[chosen[name] == value]
+        same = [key for key in keys if key not in share.at]
+        values = frame[same].merge(chosen[[*same, share.of]], on=same, how="left") if same else chosen
+        of = values[share.of].astype("Float64").to_numpy(na_value=np.nan) if same else float(chosen[share.of].sum())
+    result = frame[share.part].astype("Float64") / of
+    return result.where(np.isfinite(result.to_numpy(dtype="float64", na_value=np.nan))).astype("Float64")
+
+
+def left_out(left: Iterable[Left], measures: Measures, noun: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return what a report leaves out, by reason and currency: as entries with amounts, and as sentences."""
+    entries: list[dict[str, Any]] = []
+    sums = [m for m in measures if isinstance(m, Measure) and m.adds and m.column]
+    for part in left:
+        if "currency" not in part.rows:
+            entries += [{"reason": part.reason, "currency": None, "rows": len(part.rows)}] * bool(len(part.rows))
+            continue
+        for code, rows in part.rows.groupby("currency", dropna=False, observed=True):
+            known = {m.name: int(rows[m.column].sum()) for m in sums if m.column in rows}
+            entries.append(
+                {"reason": part.reason, "currency": code if isinstance(code, str) else None, "rows": len(rows), **known}
+            )
+    return entries, [_sentence(entry, noun) for entry in entries]
+
+
+def _sentence(entry: Mapping[str, Any], noun: str) -> str:
+    amounts = [
+        f"{name.removesuffix('_cents')} {money(cents, entry['currency'])}" if entry["currency"] else f"{name} {cents:,}"
+        for name, cents in entry.items()
+        if name.endswith("_cents") and cents
+    ]
+    amount = f" ({', '.join(amounts)})" if amounts else ""
+    return f"Left out, {entry['reason']}: {entry['rows']:,} {noun}{amount}."
+
+
+def columns_of(by: str | Collection[str] | None) -> list[str]:
+    """Return `by`, a name or a list of names, as a list."""
+    return [by] if isinstance(by, str) else list(by or ())

@@ -1,0 +1,182 @@
+"""Points outstanding: earned minus clawed back and redeemed, at a time and at the end of each month."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import pandas as pd
+
+from workbench.analysis.reports.facts import mask
+from workbench.analysis.reports.filters import Filter
+from workbench.analysis.reports.measures import Measure, Rows, report
+from workbench.analysis.rewards.reading import fetch
+from workbench.analysis.tables.frames import to_frame
+from workbench.analysis.tables.periods import end_of, steps
+from workbench.analysis.tables.rows import EXACT, decimal_series, mark_report
+from workbench.base.errors import UsageError, not_allowed
+from workbench.client.session import sandbox_of
+
+FLOWS = ("earned", "clawed_back", "redeemed")
+REDEEMED = (
+    "Redemptions count from created_at: they have no other time. Pending and failed travel redemptions are not listed."
+)
+_TIMES = ("created_at", "posted_at", "minted_at")
+_IN = tuple(Measure(name, name) for name in FLOWS)
+
+
+def outstanding(rewards: object, scope: Filter, by: str | None, on: str, opening: Decimal | None) -> pd.DataFrame:
+    """Return the points outstanding at the time of the filter."""
+    at, tz = scope.at, scope.tz
+    data, notes = _activity(rewards, on, by, tz)
+    before = _opening(rewards, opening, at)
+    if by and before:
+        raise UsageError("opening applies to all points; do not combine it with by", of="history.points")
+    data = data if at is None else data[mask(data["at"] < pd.Timestamp(at))]
+    data = _with_opening(data, before)
+    measures = (*_IN, Measure("outstanding", "change"), Measure("rows", "counted"))
+    frame = report(Rows(data, {by: data[by]} if by else {}, data), measures, tz=tz)
+    about = {"at": at and at.isoformat(), "on": on, "tz": tz, "trace": frame.attrs.get("trace", "")}
+    return mark_report(frame, "points_outstanding", notes, rewards, **about)
+
+
+def liability(
+    rewards: object,
+    scope: Filter,
+    on: str = "created_at",
+    usd_per_point: Decimal | None = None,
+    opening: Decimal | None = None,
+) -> pd.DataFrame:
+    """Return the points outstanding at the end of each month."""
+    data, notes = _activity(rewards, on, None, scope.tz)
+    before = _opening(rewards, opening, None)
+    until = _end_of_read(rewards, data)
+    if scope.at is not None:
+        data, until = data[mask(data["at"] < pd.Timestamp(scope.at))], scope.at
+    month = steps(data["at"], "month", scope.tz)
+    if before and len(data):  # a row before the first month
+        data = _with_opening(data, before)
+        month = pd.concat([pd.Series([month.min() - pd.DateOffset(months=1)]), month], ignore_index=True)
+        month = month.astype("datetime64[s]")
+    measures = (Measure("opening", "change", span="before"), *_IN, Measure("outstanding", "change", span="through"))
+    rows = Rows(data, {"month": month.rename("month")}, data)
+    frame = report(rows, measures, freq="month", tz=scope.tz, until=until, every=True)
+    trace = frame.attrs["trace"]
+    if before and len(data):
+        frame = frame.iloc[1:].reset_index(drop=True)
+    ends = [end_of(first, "month", scope.tz) for first in frame["month"]]
+    frame.insert(1, "end", pd.Series(pd.to_datetime(ends, utc=True)).astype("datetime64[us, UTC]"))
+    if usd_per_point is not None:
+        values = [EXACT.multiply(Decimal(str(points)), usd_per_point) for points in frame["outstanding"]]
+        frame.insert(len(frame.columns) - 1, "value_usd", decimal_series(values))
+    if scope.since is not None:
+        frame = frame[scope.has(frame["month"])].reset_index(drop=True)
+    return mark_report(frame, "points_liability", notes, rewards, trace=trace, on=on, tz=scope.tz)
+
+
+def rewards_of(source: Any) -> Any:
+    """Return the rewards activity in a source: a frame, a read, items, or a session with a sandbox."""
+    if (sandbox := sandbox_of(source)) is not None:
+        return fetch(source, sandbox.guide()["rewards_users"], progress=False)
+    return source
+
+
+def _with_opening(data: pd.DataFrame, before: Decimal) -> pd.DataFrame:
+    """Return the rows after a row with the points outstanding before them."""
+    if not before:
+        return data
+    row = pd.DataFrame({"reason": ["opening balance"]}).reindex(columns=data.columns)
+    row = row.assign(
+        change=decimal_series([before]), counted=0, **{name: decimal_series([Decimal(0)]) for name in FLOWS}
+    )
+    return pd.concat([row.astype(dict(data.dtypes)), data], ignore_index=True)
+
+
+def _end_of_read(rewards: object, data: pd.DataFrame) -> datetime | None:
+    """Return the time up to which rows were read: the filter of the read, or the time of the last row."""
+    if end := _filters(rewards).get("until"):
+        return datetime.fromisoformat(str(end))
+    last = data["created_at"].max()
+    return None if pd.isna(last) else last.to_pydatetime()
+
+
+def _filters(rewards: object) -> dict[str, Any]:
+    filters: dict[str, Any] = (
+        rewards.attrs.get("filters", {}) if isinstance(rewards, pd.DataFrame) else getattr(rewards, "filters", {})
+    )
+    return filters
+
+
+def _opening(rewards: object, opening: Decimal | None, until: datetime | None) -> Decimal:
+    """Return the balance before the first row; raise UsageError if a partial read has none."""
+    filters = _filters(rewards)
+    if filters.get("type") is not None:
+        raise UsageError(f"a read of {filters['type']} rows alone has no balance; read both types", of="history")
+    end = filters.get("until")
+    if end is not None and until is not None and until > datetime.fromisoformat(end):
+        raise UsageError(
+            f"only rows until {end} were read, so the balance at {until.isoformat()} is not known", of="history"
+        )
+    if filters.get("since") is not None and opening is None:
+        raise UsageError(
+            f"rows were read from {filters['since']} on, so the balance before is not known: give opening=, the points "
+            "outstanding then, or read all rows",
+            of="history",
+        )
+    return Decimal(0) if opening is None else opening
+
+
+def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows that count, with their time as `at` and their flows, and the notes."""
+    frame = rewards if isinstance(rewards, pd.DataFrame) else to_frame(rewards, of="list_rewards_activity")
+    if on not in _TIMES:
+        raise UsageError([not_allowed("on", on, _TIMES)])
+    needed = {"type", "points", "created_at", on, *({"user_id"} if by == "cohort" else {by} if by else ())}
+    if missing := needed - set(frame):
+        raise UsageError(f"the frame has no column {', '.join(sorted(missing))}")
+    about = frame.attrs
+    frame, repeated = _once(frame)
+    redeemed = (frame["type"] == "redeemed").to_numpy(dtype=bool, na_value=False)
+    data = frame.assign(at=frame[on].where(~redeemed, frame["created_at"]), redeemed=redeemed)
+    notes = []
+    if (read := getattr(about.get("read"), "missing", None)) is not None and (missing_rows := read(frame)) > 0:
+        notes.append(f"{missing_rows:,} earlier rows of these users were read and are not here: balances lack them.")
+    notes += [f"{repeated:,} rows occur more than once, as after concat; each counts once."] * bool(repeated)
+    if by == "cohort":
+        first = data["created_at"].groupby(data["user_id"]).transform("min")
+        data["cohort"] = steps(first, "month", tz)
+    for name, column in ((on, "at"), ("points", "points")):
+        known = data[data[column].notna()]
+        notes += [f"{len(data) - len(known):,} rows without {name} are left out."] * (len(known) < len(data))
+        data = known
+    if negative := int((data["redeemed"] & (data["points"] < 0)).sum()):
+        notes.append(f"{negative:,} redeemed rows have negative points; they are taken as redeemed too.")
+    return _flows(data).reset_index(drop=True), [*notes, *about.get("notes", ()), REDEEMED]
+
+
+def _once(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Return rows once each, and how many were repeated.
+
+    Raises:
+        UsageError: Two rows with one id have different points.
+    """
+    if "id" not in frame:
+        return frame, 0
+    repeated = mask(frame["id"].duplicated() & frame["id"].notna())
+    if repeated.any():
+        rows = frame[mask(frame["id"].duplicated(keep=False) & frame["id"].notna())][["id", "points"]].drop_duplicates()
+        if differing := int(rows["id"].duplicated().sum()):
+            raise UsageError(f"{differing:,} rows have one id and different points; keep one of them", of="history")
+    return (frame[~repeated] if repeated.any() else frame), int(repeated.sum())
+
+
+def _flows(data: pd.DataFrame) -> pd.DataFrame:
+    """Add what each row adds to the earned, clawed back and redeemed points, and to the balance."""
+    points, redeemed = data["points"], data["redeemed"].astype(bool)
+    earned, none = (points > 0).fillna(False).astype(bool), Decimal(0)
+    return data.assign(
+        earned=points.where(~redeemed & earned, none),
+        clawed_back=(-points).where(~redeemed & ~earned, none),
+        redeemed=points.abs().where(redeemed, none),
+        change=points.where(~redeemed, -points.abs()),
+        counted=pd.array([1] * len(data), dtype="Int64"),
+    )

@@ -1,0 +1,297 @@
+"""Reports on records that are not card transactions: applications, disputes, deliveries, contracts and their tokens."""
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal, localcontext
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workbench.analysis.reports.event_logs import Events
+from workbench.analysis.reports.facts import mask
+from workbench.analysis.reports.measures import Measure, Rows, columns_of, report
+from workbench.analysis.reports.view import View
+from workbench.analysis.tables.event_frames import events_frame
+from workbench.analysis.tables.frames import to_file, to_frame
+from workbench.analysis.tables.periods import Every, every_period, period_name, steps
+from workbench.analysis.tables.read_table import read_table
+from workbench.analysis.tables.rows import EXACT, TEXT, decimal_series, decimals, mark_report
+from workbench.base.errors import Problem, UsageError, not_allowed
+from workbench.base.schema.walk import build
+from workbench.base.system.files import check_name
+from workbench.client.calls.client import refuse_async
+from workbench.client.session import sandbox_of
+from workbench.service.chains.addresses import chain_of
+from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.interface.transactions import Dispute
+from workbench.service.interface.vocabulary import DisputeStatus
+
+AGES = (0, 7, 30, 60, 90)
+"""Lower bound of each age group of disputes, in days."""
+UNITS = "Assumed: balances are whole tokens, exchange rates USD a token, advance rates percentages."
+ORDER = "Order: by time; events without one keep their place. Whether events arrive in order is not documented."
+SYMBOLS = {
+    "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48": "USDC",  # Ethereum
+    "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913": "USDC",  # Base
+    "0xaf88d065e77c8cc2239327c5edb3a432268e5831": "USDC",  # Arbitrum
+    "0x0b2c639c533813f4aa9d7837caf62653d097ff85": "USDC",  # Optimism
+    "0x3c499c542cef5e3811e1192ce70d8cc03d5c3359": "USDC",  # Polygon
+    "0xb97ef9ef8734c71904d8002f8b6bc66dd9c48a6e": "USDC",  # Avalanche
+    "0xdac17f958d2ee523a2206206994597c13d831ec7": "USDT",  # Ethereum
+    "epjfwdd5aufqssqem2qn1xzybapc8g4wegggkzwytdt1v": "USDC",  # Solana
+}
+"""Token symbols by lower-case address, on main networks."""
+_DECIMALS = ("tokens.balance", "tokens.exchange_rate", "tokens.advance_rate", "value_usd", "advance_usd")
+_TOKEN = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchange_rate", "tokens.advance_rate")
+
+
+# -- applications
+
+
+def status_history(history: View) -> pd.DataFrame:
+    """Return one row per change of a user's application status."""
+    source: Any = history.source
+    if isinstance(source, pd.DataFrame) and {"status", "previous"} <= set(source):
+        return source
+    kind = EVENT_KINDS["user.updated"].name
+    if isinstance(source, pd.DataFrame):
+        updates = source[mask(source["kind"] == kind)]
+    else:
+        updates = source.frame(of=kind, progress=False) if isinstance(source, Events) else events_frame(source, kind)
+    table = pd.DataFrame({"user_id": updates["body.id"], "at": updates["at"]})
+    table["status"] = updates["body.application_status"].astype(TEXT)
+    table["previous"] = pd.Series(dtype=TEXT)
+    table["reason"] = updates["body.application_reason"].where(updates["body.application_reason"] != "")
+    table["change_reason"] = updates["body.status_change_reason"].astype(TEXT)
+    in_order = table["at"].ffill().sort_values(kind="stable", na_position="first").index
+    table = table[~updates["id"].duplicated() & table["status"].notna()]
+    table = table.loc[in_order.intersection(table.index, sort=False)]
+    if history.scope.at is not None:
+        table = table[mask(table["at"] < pd.Timestamp(history.scope.at))]
+    table = table[table["status"] != table.groupby("user_id")["status"].shift()]
+    table["previous"] = table.groupby("user_id")["status"].shift()
+    return mark_report(table.sort_values("user_id", kind="stable", ignore_index=True), "status_history", [ORDER])
+
+
+def _timed(history: View) -> tuple[pd.DataFrame, list[str]]:
+    """Return the changes of status with a time, and the notes."""
+    changes = status_history(history)
+    timed = changes[changes["at"].notna()]
+    notes = list(changes.attrs.get("notes", ()))
+    notes += [f"{len(changes) - len(timed):,} changes without a time are left out."] * (len(timed) < len(changes))
+    return timed, notes
+
+
+def time_in_status(history: View) -> pd.DataFrame:
+    """Return the time each user spent in each status."""
+    timed, notes = _timed(history)
+    until = timed.groupby("user_id")["at"].shift(-1)
+    if history.scope.at is not None:
+        until = until.fillna(pd.Timestamp(history.scope.at))
+    frame = pd.DataFrame({"user_id": timed["user_id"], "status": timed["status"], "since": timed["at"], "until": until})
+    frame["days"] = ((frame["until"] - frame["since"]).dt.total_seconds() / 86_400).astype("Float64")
+    return mark_report(frame.reset_index(drop=True), "time_in_status", notes)
+
+
+def applications(history: View, freq: Every) -> pd.DataFrame:
+    """Return the number of applications in each status at the end of each period."""
+    timed, notes = _timed(history)
+    scope, name = history.scope, period_name(freq)
+    period = steps(timed["at"], freq, scope.tz)
+    data = timed.assign(period=period)
+    last = data.drop_duplicates(["period", "user_id"], keep="last")
+    grid = last.pivot(index="period", columns="user_id", values="status")
+    ids = pd.Series(last.index, index=pd.MultiIndex.from_frame(last[["period", "user_id"]])).unstack()
+    every = every_period(grid.index, freq)
+    held = pd.DataFrame({"status": grid.reindex(every).ffill().stack(), "place": ids.reindex(every).ffill().stack()})
+    held = held.rename_axis([name, "user"]).reset_index()
+    held = held.astype({name: "datetime64[s]", "status": TEXT, "place": "int64"})
+    held = held[scope.has(held[name])]
+    places = pd.Series(range(len(timed)), index=timed.index)[held["place"]].to_numpy(dtype="int64")
+    rows = Rows(held, {name: held[name], "status": held["status"]}, timed, places)
+    end = timed["at"].max()
+    until = scope.at or (None if pd.isna(end) else end.to_pydatetime())
+    frame = report(rows, [Measure("applications")], freq=freq, tz=scope.tz, until=until)
+    return mark_report(frame, "applications", notes, freq=freq, tz=scope.tz, trace=frame.attrs["trace"])
+
+
+# -- disputes
+
+
+def disputes(history: View) -> pd.DataFrame:
+    """Return the disputes that existed at the time of the filter, by status and age."""
+    table, notes = disputes_of(history.source)
+    if history.scope.at is None:
+        raise UsageError("the age of disputes needs a time: history.filter(at=…).disputes()", of="history.disputes")
+    now = pd.Timestamp(history.scope.at)
+    known = table[table["created_at"].notna()]
+    data = known[mask(known["created_at"] <= now)]
+    resolved = mask(data["resolved_at"] <= now)
+    is_open = data["status"].isin([str(DisputeStatus.PENDING), str(DisputeStatus.IN_REVIEW)])
+    status = data["status"].astype(TEXT).where(resolved | is_open, "unknown")
+    days = (data["resolved_at"].where(resolved, now) - data["created_at"]).dt.total_seconds() / 86_400
+    names = [f"{low} to {high - 1} days" for low, high in pairwise(AGES)] + [f"{AGES[-1]} days or more"]
+    age = pd.cut(days, [*AGES, np.inf], right=False, labels=names)
+    for count, reason in ((len(table) - len(known), "without a time"), (len(known) - len(data), "opened later")):
+        notes += [f"{count:,} disputes {reason} are left out."] * bool(count)
+    if unknown := int((status == "unknown").sum()):
+        notes.append(
+            f"{unknown:,} disputes were resolved later, or have no time of it: their status then is not known."
+        )
+    if in_review := int((status == str(DisputeStatus.IN_REVIEW)).sum()):
+        notes.append(f"{in_review:,} disputes that are in review may have been pending at that moment.")
+    shown = data.assign(status=status, age=age.astype(TEXT), days=days)
+    measures = [Measure("disputes"), Measure("oldest_days", "days", "max")]
+    frame = report(Rows(shown, {"status": status, "age": age}, shown), measures)
+    return mark_report(frame, "disputes", notes, at=now.isoformat(), trace=frame.attrs["trace"])
+
+
+def roll_forward_of_disputes(source: Any, *, at: datetime, tz: str) -> pd.DataFrame:
+    """Return open disputes rolled forward by month until a time; later changes of a dispute do not alter it."""
+    table, notes = disputes_of(source)
+    table = table[mask(table["created_at"] < pd.Timestamp(at))]
+    resolved = table[mask(table["resolved_at"] < pd.Timestamp(at))]
+    counts = {name: pd.Series(1, table.index) for name in ("opened", "change")}
+    opened = table.assign(**counts, resolved=0, month=steps(table["created_at"], "month", tz))
+    closed = resolved.assign(opened=0, change=-1, resolved=1, month=steps(resolved["resolved_at"], "month", tz))
+    data = pd.concat([opened, closed], ignore_index=True)
+    measures = [
+        Measure("opening", "change", span="before"), Measure("opened", "opened"), Measure("resolved", "resolved"),
+        Measure("closing", "change", span="through"),
+    ]  # fmt: skip
+    frame = report(Rows(data, {"month": data["month"]}, data), measures, freq="month", tz=tz, until=at, every=True)
+    trace = frame.attrs["trace"]
+    return mark_report(frame, "disputes_roll_forward", notes, tz=tz, until=at.isoformat(), trace=trace)
+
+
+def disputes_of(source: Any) -> tuple[pd.DataFrame, list[str]]:
+    """Return the disputes in a source, each once, and the notes."""
+    sandbox = sandbox_of(source) or (source if hasattr(source, "records") else None)
+    if sandbox is not None:
+        source = sandbox.records("dispute")
+    if not isinstance(source, pd.DataFrame):
+        source = to_frame([_dispute(dispute) for dispute in source], of=Dispute)
+    repeated = mask(source["id"].duplicated() & source["id"].notna())
+    notes = list(source.attrs.get("notes", ()))
+    count = int(repeated.sum())
+    notes += [f"{count:,} disputes occur more than once, as after concat; each counts once."] * bool(count)
+    return source[~repeated], notes
+
+
+def _dispute(dispute: Any) -> Any:
+    """Convert a dispute from the sandbox's store to an interface record."""
+    if not isinstance(dispute, Mapping) or "transaction" not in dispute:
+        return dispute
+    times = {
+        name: dispute[name] and datetime.fromtimestamp(dispute[name] / 1000, tz=UTC)
+        for name in ("created_at", "resolved_at")
+    }
+    members = {"id": dispute["id"], "transaction_id": dispute["transaction"], "status": dispute["status"]}
+    return build(Dispute, {**members, **times})
+
+
+# -- deliveries
+
+
+def deliveries(history: View) -> pd.DataFrame:
+    """Return delivery counts and latencies of webhooks at each endpoint of a sandbox."""
+    source: Any = history.source
+    sandbox = sandbox_of(source) or source
+    happened = {event.payload["id"]: event.at for event in sandbox.events()}
+    rows = [
+        (
+            delivery.endpoint,
+            len(delivery.attempts),
+            *(int(delivery.state == state) for state in ("delivered", "waiting", "failed")),
+            (delivery.attempts[-1].at - happened[delivery.event_id]).total_seconds()
+            if delivery.state == "delivered"
+            else None,
+        )
+        for delivery in sandbox.deliveries()
+    ]
+    names = ["endpoint", "attempts", "delivered", "waiting", "failed", "seconds"]
+    data = pd.DataFrame(rows, columns=names).astype({"endpoint": TEXT, "seconds": "Float64"})
+    measures = [
+        Measure("deliveries"),
+        *(Measure(name, name) for name in ("delivered", "waiting", "failed", "attempts")),
+        *(
+            Measure(f"{name}_seconds", "seconds", how)
+            for name, how in (("median", "median"), ("p95", "p95"), ("slowest", "max"))
+        ),
+    ]
+    frame = report(Rows(data, {"endpoint": data["endpoint"]}, data), measures)
+    return mark_report(frame, "deliveries", [], trace=frame.attrs["trace"])
+
+
+# -- contracts
+
+
+def contracts(history: View, by: str | Collection[str] | None) -> pd.DataFrame:
+    """Return one row per token with its value, or the sums of groups."""
+    source: Any = history.source
+    if callable(getattr(source, "list_contracts", None)):
+        refuse_async(source, "history.contracts")
+        source = source.list_contracts()
+    is_report = isinstance(source, pd.DataFrame) and "value_usd" in source
+    values = source if is_report else _token_values(source)
+    if by is None:
+        return values
+    keys = columns_of(by)
+    if missing := [key for key in keys if key not in values]:
+        raise UsageError([not_allowed("by", missing[0], values.columns)], of="history.contracts")
+    exact = {
+        name: decimal_series([value or Decimal(0) for value in decimals(values[name])])
+        for name in ("value_usd", "advance_usd")
+    }
+    data = values.assign(**exact).reset_index(drop=True)
+    measures = [Measure(name, name) for name in exact]
+    frame = report(Rows(data, {key: data[key] for key in keys}, data), measures)
+    return mark_report(frame, "contract_totals", values.attrs.get("notes", ()), trace=frame.attrs["trace"])
+
+
+def _token_values(contracts: object) -> pd.DataFrame:
+    tokens = to_frame(contracts, of=None if isinstance(contracts, pd.DataFrame) else "list_contracts")
+    table = tokens.loc[tokens["tokens.address"].notna(), list(_TOKEN)].reset_index(drop=True)
+    with localcontext(EXACT):
+        values = _products(decimals(table["tokens.balance"]), decimals(table["tokens.exchange_rate"]))
+        advances = _products(values, decimals(table["tokens.advance_rate"]))
+        table["value_usd"] = decimal_series(values)
+        table["advance_usd"] = decimal_series([None if a is None else a / 100 for a in advances])
+    notes = [UNITS, *tokens.attrs.get("notes", ())]
+    if bare := int(tokens["tokens.address"].isna().sum()):
+        notes.append(
+            f"{bare:,} contracts have no token here: their list is empty or missing, and adds nothing to totals."
+        )
+    if missing := int(table["value_usd"].isna().sum()):
+        notes.append(f"{missing:,} tokens without a balance or a rate have no value here.")
+    return mark_report(table, "contract_values", notes)
+
+
+def _products(left: list[Decimal | None], right: list[Decimal | None]) -> list[Decimal | None]:
+    return [None if a is None or b is None else a * b for a, b in zip(left, right, strict=True)]
+
+
+def record_balances(history: View, path: str | Path, symbols: Mapping[str, str] | None) -> pd.DataFrame:
+    """Append the value of the tokens in the contracts to a Parquet file, and return all its rows."""
+    if not all(isinstance(text, str) for pair in (symbols or {}).items() for text in pair):
+        raise UsageError([Problem("symbols", "type", "must map addresses to symbols")], of="history.record_balances")
+    check_name(path)
+    path, sandbox = Path(path), sandbox_of(history.source)
+    recorded = contracts(history, None)
+    now = datetime.now(UTC) if sandbox is None else sandbox.clock.now()
+    known = {**SYMBOLS, **{address.lower(): symbol for address, symbol in (symbols or {}).items()}}
+    chains = {chain: chain_of(chain).name for chain in recorded["chain_id"].dropna().unique()}
+    recorded.insert(0, "at", pd.Series([pd.Timestamp(now)] * len(recorded), dtype="datetime64[us, UTC]"))
+    recorded.insert(3, "chain", recorded["chain_id"].map(chains).astype(TEXT))
+    recorded.insert(5, "symbol", recorded["tokens.address"].str.lower().map(known).astype(TEXT))
+    notes = recorded.attrs["notes"]
+    if path.exists():
+        recorded = pd.concat([read_table(path), recorded], ignore_index=True)
+    for name in _DECIMALS:
+        recorded[name] = decimal_series(decimals(recorded[name]))
+    recorded = mark_report(recorded, "balances", notes)
+    to_file(recorded, path, overwrite=True)
+    return recorded

@@ -1,0 +1,445 @@
+"""Read card transactions from any source: events, logs, records or frames, with what the source says of itself."""
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pandas as pd
+
+from workbench.analysis.reports.event_logs import Events, read_log
+from workbench.analysis.reports.facts import DTYPES, EVENTS, PARTIES, TIME, facts_of, known_by, mask, timed
+from workbench.analysis.tables.event_frames import events_frame
+from workbench.analysis.tables.read_table import read_table
+from workbench.analysis.tables.rows import TEXT, UNKNOWN, check_in_memory
+from workbench.base.errors import UsageError, visible
+from workbench.base.schema.fields import Answer
+from workbench.base.system.files import check_name
+from workbench.client.calls.base import BaseClient
+from workbench.client.session import sandbox_of
+from workbench.sandbox.rewards import CATEGORIES, OTHER
+from workbench.service.interface.events import Event
+
+SUMMED = (
+    "Made from transactions: several changes or refunds of one are summed, and lie between its first and last time."
+)
+PATTERN = "transaction.*"
+OWN = "own:"
+"""Prefix of the caller's columns in facts, so that no column of ours can have the name of one of them."""
+ASSUMED = "Assumed: the kinds and members of transaction events are not documented."
+_ACTIONS = ("requested", "created", "updated", "completed")
+_SPEND = {
+    "status": "status", "amount": "amount", "authorized_amount": "authorized_amount",
+    "change": "authorization_update_amount", **{name: name for name in PARTIES}, "declined_reason": "declined_reason",
+    "local_amount_cents": "local_amount", "local_currency": "local_currency", "authorized_at": "authorized_at",
+    "posted_at": "posted_at",
+}  # fmt: skip
+"""Member of the spend in an event by column."""
+_TRANSACTION = frozenset({"authorized_cents", "posted_cents", "refunded_cents"})
+_CATEGORIES = {code: category.description for code, category in CATEGORIES.items()}
+
+_OTHER = (
+    {"type", "points"},
+    {"tokens.address"},
+    {"id", "resolved_at"},
+    {"status", "previous"},
+    {"body.application_status"},
+)
+"""Columns of frames that hold no card transactions."""
+
+
+@attrs.frozen
+class Left:
+    """Rows that a report leaves out, and why."""
+
+    reason: str
+    rows: pd.DataFrame
+
+
+@attrs.frozen(eq=False)
+class Reading:
+    """The facts of a source, and what it says of itself.
+
+    Args:
+        kind: What the source is, such as "log of events".
+        rows: Events with times, or facts.
+        until: The time up to which the source reaches; None if it does not say.
+        notes: Caveats that change the meaning of numbers.
+        unread: Events that were not read, by reason.
+    """
+
+    kind: str
+    rows: pd.DataFrame
+    until: datetime | None = None
+    notes: tuple[str, ...] = ()
+    unread: Mapping[str, int] = {}
+    complete: bool | None = None
+    odd: pd.DataFrame = attrs.field(factory=pd.DataFrame)
+    """Events that `anomalies` lists."""
+
+    def facts(self, at: datetime | None) -> tuple[pd.DataFrame, Left]:
+        """Return the facts known at a time, and the rows of which that cannot be said."""
+        rows, rest = self.rows, self.rows.iloc[:0]
+        if at is not None:
+            rows, rest = known_by(rows, at)
+        facts, left = (table if "posting" in table else facts_of(table) for table in (rows, rest))
+        return facts, Left("not known whether it was known then", left)
+
+
+def read(source: Any) -> Reading:
+    """Return the facts of a source.
+
+    Raises:
+        UsageError: The source has no card transactions.
+    """
+    check_in_memory(source)
+    if isinstance(source, str | os.PathLike) or _are_paths(source):
+        source = _opened(source)
+    sandbox = sandbox_of(source) if isinstance(source, BaseClient) else _sandbox(source)
+    if sandbox is not None:
+        return _of_sandbox(sandbox, "session" if isinstance(source, BaseClient) else "sandbox")
+    if isinstance(source, pd.DataFrame):
+        return _of_frame(source)
+    if isinstance(source, Events):
+        return _of_events(source.frame(of=PATTERN, progress=False), "log of events", unread=source.rejected)
+    if isinstance(source, list) and source and isinstance(source[0], Mapping) and source[0].get("kind"):
+        return _of_records(source, None)
+    inbox: Any = getattr(source, "inbox", source)
+    unreadable = getattr(inbox, "unreadable", None)
+    unread = {"delivery that cannot be read": len(unreadable())} if callable(unreadable) else {}
+    kind = "inbox" if inbox is not source or unread else "events"
+    return _of_events(events_frame(inbox, PATTERN), kind, unread=unread)
+
+
+def is_other(source: Any) -> bool:
+    """Return whether a source has records for other reports than those on card transactions."""
+    if isinstance(source, pd.DataFrame):
+        return any(columns <= set(source) for columns in _OTHER) and "body.spend.amount" not in source
+    if hasattr(source, "filters"):  # a read of rewards
+        return True
+    first = source[0] if isinstance(source, list | tuple) and source else source
+    if isinstance(first, Mapping) and "kind" in first and "tenant" in first:
+        return bool(first["kind"] != "transaction")
+    return isinstance(first, Answer) and not isinstance(first, Event)
+
+
+def _are_paths(source: object) -> bool:
+    is_list = isinstance(source, list | tuple) and bool(source)
+    return is_list and all(isinstance(path, str | os.PathLike) for path in source)  # type: ignore[attr-defined]
+
+
+def _sandbox(source: object) -> Any:
+    """Return a sandbox, or None for any other source."""
+    return (
+        source if all(callable(getattr(source, name, None)) for name in ("records", "events", "deliveries")) else None
+    )
+
+
+_TABLES = frozenset({".csv", ".parquet", ".xlsx"})
+_MAX_ROWS = 2_000_000
+
+
+def _opened(paths: Any) -> Any:
+    """Return the log or the table in files or folders."""
+    given = [paths] if isinstance(paths, str | os.PathLike) else [*paths]
+    files: list[Path] = []
+    for path in map(Path, given):
+        check_name(path)
+        files += sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else [path]
+    tables = [read_table(file, max_rows=_MAX_ROWS) for file in files if file.suffix.lower() in _TABLES]
+    if tables and len(tables) < len(files):
+        raise UsageError("logs and tables cannot be read together", of="history")
+    return pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0] if tables else read_log(files)
+
+
+def _of_sandbox(sandbox: Any, kind: str) -> Reading:
+    """Return the events of a sandbox, and the records of transactions that began without an event."""
+    reading = _of_events(events_frame(sandbox.events(), PATTERN), kind, now=sandbox.clock.now())
+    events = reading.rows
+    begun = set(events["transaction_id"][mask(events["action"].isin(["requested", "created"]))])
+    records = [record for record in sandbox.records("transaction") if record["id"] not in begun]
+    if not records:
+        return reading
+    later = ~mask(events["transaction_id"].isin(begun))
+    facts = facts_of(events[~(later & mask(events["action"] == "updated"))].reset_index(drop=True))
+    refunds = _refunded(sandbox) if any(record["refunded"] for record in records) else {}
+    purchases = facts["event_id"].map(refunds).astype(TEXT).fillna(facts["transaction_id"])
+    moved = facts.groupby(purchases.to_numpy())[["posted_cents", "refunded_cents"]].sum()
+    old = _of_records(records, sandbox.clock.now(), moved)
+    rows = pd.concat([facts_of(old.rows), facts], ignore_index=True)
+    return attrs.evolve(reading, rows=rows, notes=(*reading.notes, *old.notes))
+
+
+def _refunded(sandbox: Any) -> dict[str, str]:
+    """Return the id of the purchase of each refund that has a transaction of its own, by event."""
+    of_request = {
+        entry.request_id: entry.path.split("/")[-2]
+        for entry in sandbox.requests()
+        if entry.operation == "simulate_refund"
+    }
+    events = ((event.payload["id"], of_request.get(event.request_id)) for event in sandbox.events())
+    return {event: purchase for event, purchase in events if purchase is not None}
+
+
+def _of_frame(frame: pd.DataFrame) -> Reading:
+    about: Any = frame.attrs
+    notes = [] if "kind" in about else [UNKNOWN]
+    more: dict[str, Any] = {"complete": about.get("complete")}
+    until = about.get("until") and datetime.fromisoformat(about["until"])
+    if "posting" in frame and "transaction_id" in frame:
+        table = _typed(frame, DTYPES)
+        keys = table[["event_id", "posting", "transaction_id"]]
+        repeated = mask(keys.duplicated() & table["event_id"].notna())
+        notes += [f"{int(repeated.sum()):,} postings occur more than once; each counts once."] * bool(repeated.any())
+        table = table[~repeated].reset_index(drop=True)
+        return Reading("frame of postings", table, until or _last(table), tuple(notes), **more)
+    if "net_cents" in frame and "transaction_id" in frame and not _TRANSACTION <= set(frame):
+        return attrs.evolve(_of_frame(_of_ledger(frame)), kind="ledger")
+    if _TRANSACTION <= set(frame):
+        table, repeated_rows = _newest(frame)
+        notes += [f"{repeated_rows:,} transactions occur more than once; the newest counts."] * bool(repeated_rows)
+        rows = _events_of_transactions(table, until)
+        notes.append(SUMMED)
+        return Reading("frame of transactions", rows, until or _last(rows), tuple(notes), **more)
+    if "body.id" in frame or {"kind", "id"} <= set(frame):
+        return _of_events(frame, "frame of events", notes=notes, until=until)
+    raise UsageError(
+        "the frame has no events, postings or transactions (expected the columns body.id, posting or authorized_cents)",
+        of="history",
+    )
+
+
+def _of_ledger(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a ledger as settlements and refunds."""
+    net = pd.to_numeric(frame["net_cents"], errors="coerce")
+    if net.isna().any() or (net % 1 != 0).any() or (net.abs() > 2**53).any():
+        raise UsageError("net_cents must be a whole number of minor units in each row", of="history")
+    net = net.astype("Int64")
+    kinds = np.where(mask(net < 0), "refund", "settlement")
+    amounts = {"posted_cents": net.clip(lower=0), "refunded_cents": -net.clip(upper=0), "net_cents": net}
+    return frame.assign(posting=kinds, requested_cents=0, held_cents=0, **amounts)
+
+
+def _last(rows: pd.DataFrame) -> datetime | None:
+    last = rows[["at", "known_at"]].max().max()
+    return None if pd.isna(last) else last.to_pydatetime()
+
+
+def _typed(frame: pd.DataFrame, dtypes: Mapping[str, Any]) -> pd.DataFrame:
+    """Return a frame with columns of known types, whatever file or library it went through."""
+    columns: dict[Any, Any] = {}
+    for name, dtype in dtypes.items():
+        values = frame[name] if name in frame else pd.Series(index=frame.index, dtype=dtype)
+        columns[name] = values if values.dtype == dtype else _converted(values, dtype)
+        if name == "merchant_category_code" and values.dtype != dtype:
+            columns[name] = columns[name].str.replace(r"\.0$", "", regex=True).str.zfill(4)
+        if name in ("currency", "local_currency"):
+            columns[name] = columns[name].str.strip().str.lower()
+        if name == "merchant_name":
+            columns[name] = columns[name].str.strip()
+    columns |= {f"{OWN}{str(name).removeprefix(OWN)}": frame[name] for name in frame if name not in dtypes}
+    return pd.DataFrame(columns, copy=False).reset_index(drop=True)
+
+
+def _converted(values: "pd.Series[Any]", dtype: Any) -> "pd.Series[Any]":
+    if dtype == TIME:
+        return pd.to_datetime(values.astype(object), utc=True, errors="coerce", format="ISO8601").astype(TIME)
+    if dtype == "Int64":
+        numbers = pd.to_numeric(values.astype(object), errors="coerce").astype("Float64")
+        exact = values.map(_whole_number, na_action="ignore")
+        return exact.astype("Int64") if numbers.notna().any() else pd.Series(pd.NA, values.index, dtype="Int64")
+    return values.astype(object).where(values.notna(), None).map(str, na_action="ignore").astype(dtype)
+
+
+def _whole_number(value: Any) -> Any:
+    """Return a whole number written in any way; missing if it is none."""
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        try:
+            number = int(float(value))
+        except (TypeError, ValueError, OverflowError):
+            return pd.NA
+    return number if not isinstance(value, float) or value == number else pd.NA
+
+
+def _of_events(
+    frame: pd.DataFrame,
+    kind: str,
+    *,
+    now: datetime | None = None,
+    unread: Mapping[str, int] | None = None,
+    notes: Iterable[str] = (),
+    until: datetime | None = None,
+) -> Reading:
+    """Return the transaction events of a frame of events, each once."""
+    own = [name for name in frame if not str(name).startswith(("body.", "extra")) and name not in _ENVELOPE]
+    names = {"id": "id", "transaction_id": "body.id", "known_at": "at"}
+    names |= {name: f"body.spend.{member}" for name, member in _SPEND.items()}
+    repeated = pd.Series(pd.factorize(frame["id"])[0]).duplicated().to_numpy() & mask(frame["id"].notna())
+    action = frame["kind"].astype(TEXT).str.removeprefix("transaction.")
+    is_known = mask(action.isin(_ACTIONS))
+    has_id = mask(frame["body.id"].notna()) if "body.id" in frame else np.zeros(len(frame), bool)
+    kept = is_known & has_id & ~repeated
+    chosen = frame if kept.all() else frame[kept]
+    columns = {name: chosen[member] for name, member in names.items() if member in chosen}
+    columns |= {"action": action if kept.all() else action[kept], **{str(name): chosen[name] for name in own}}
+    events = _typed(pd.DataFrame(columns, copy=False, index=chosen.index), EVENTS)
+    source = chosen["at_source"] if "at_source" in chosen else pd.Series("delivery", chosen.index)
+    events, clocks = timed(events, source.astype(TEXT).reset_index(drop=True))
+    odd = _odd(frame, is_known)
+    others = mask(frame["kind"].astype(TEXT).str.startswith("transaction.")) & ~is_known
+    unread = {
+        **(unread or {}),
+        "event of an unknown kind": int(others.sum()),
+        "event without a transaction": int((is_known & ~has_id & ~repeated).sum()),
+    }
+    complete = frame.attrs.get("complete")
+    return Reading(
+        kind,
+        events,
+        now or until or _last(events),
+        (*notes, *clocks),
+        {name: count for name, count in unread.items() if count},
+        complete,
+        odd,
+    )
+
+
+def _odd(frame: pd.DataFrame, is_known: Any) -> pd.DataFrame:
+    """Return events that contradict others, or that no report reads."""
+    names = {"id": "event_id", "body.id": "transaction_id", "at": "at", "body.spend.amount": "amount_cents"}
+    names["body.spend.currency"] = "currency"
+    given = frame.reindex(columns=["kind", *names])
+    own = mask(given["kind"].astype(TEXT).str.startswith("transaction."))
+    ids = given["id"][own]
+    doubled = given[own & given["id"].isin(ids[ids.duplicated()]).to_numpy()].drop_duplicates()
+    listed = {
+        "duplicate id, other content": doubled[mask(doubled["id"].duplicated())],
+        "unknown kind": given[own & ~is_known],
+    }
+    parts = [rows[[*names]].rename(columns=names).assign(anomaly=name) for name, rows in listed.items() if len(rows)]
+    return pd.concat(parts) if parts else pd.DataFrame()
+
+
+_ENVELOPE = frozenset({"id", "kind", "resource", "action", "version", "event_received_at", "at", "at_source"})
+
+
+def _newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Return transactions once each, in the newest read, and how many rows were older.
+
+    Raises:
+        UsageError: Two rows of a transaction differ, and nothing says which is newer.
+    """
+    frame = frame.drop(columns="net_cents", errors="ignore")  # posted minus refunded
+    table = _typed(frame, {**_COLUMNS, **{name: DTYPES[name] for name in (*PARTIES, *_TEXTS)}})
+    newest = table.sort_values("updated_at", kind="stable", na_position="first")
+    repeated = mask(newest["transaction_id"].duplicated(keep="last") & newest["transaction_id"].notna())
+    if repeated.any():
+        rows = newest[mask(newest["transaction_id"].duplicated(keep=False))]
+        amounts = ["transaction_id", "updated_at", *_AMOUNTS]
+        differing = rows[amounts].drop_duplicates()
+        same_time = differing[differing.duplicated(["transaction_id", "updated_at"])]
+        if len(same_time):
+            first = visible(str(same_time["transaction_id"].iloc[0]), 80)
+            raise UsageError(
+                f"two rows of {len(same_time):,} transactions differ and have the same updated_at (first: {first}); "
+                "keep one of them",
+                of="history",
+            )
+    return newest[~repeated].sort_index().reset_index(drop=True), int(repeated.sum())
+
+
+_AMOUNTS = ("authorized_cents", "held_cents", "posted_cents", "refunded_cents")
+_COUNTS = ("increases", "settlements", "refunds")
+_TIMES = ("authorized_at", "updated_at", "posted_at", "refunded_at")
+_TEXTS = ("declined_reason", "local_currency", "local_amount_cents")
+_COLUMNS: Mapping[str, Any] = {
+    "transaction_id": TEXT,
+    "status": TEXT,
+    **dict.fromkeys((*_AMOUNTS, *_COUNTS), "Int64"),
+    **dict.fromkeys(_TIMES, TIME),
+}
+
+
+def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.DataFrame:
+    """Return the events that make transactions; where several were summed up, their times are bounds."""
+    authorized, held, posted, refunded = (table[name] for name in _AMOUNTS)
+    begun, declined = mask(authorized.notna()), mask(table["status"] == "declined")
+    only_requested = mask(table["status"] == "requested")
+    settled = mask(posted > 0) | mask(table["settlements"] > 0)
+    kept = posted.where(settled, held).fillna(0)
+    change = (kept - authorized).clip(upper=0).where(begun & ~declined & ~only_requested, 0)
+    change = change.mask(~settled & mask(refunded > 0), 0)
+    end = table["updated_at"] if now is None else table["updated_at"].fillna(pd.Timestamp(now))
+    several = {name: mask(table[name] > 1) for name in ("settlements", "refunds")}
+    refund_known = mask(table["refunds"].fillna(2) <= 1)
+    raised = mask(table["increases"].fillna(0) > 0)
+    parts = (  # action, rows, amount, change, time, earliest, latest
+        ("requested", begun & only_requested, authorized, 0, table["authorized_at"], None, None),
+        ("created", begun & ~only_requested, authorized, 0, table["authorized_at"].mask(raised),
+         table["authorized_at"], end),
+        ("updated", mask(change < 0) | (~begun & ~settled & ~mask(refunded > 0)), 0, change, None,
+         table["authorized_at"], table["posted_at"].fillna(end)),
+        ("completed", settled, posted, 0, table["posted_at"].mask(several["settlements"]), table["authorized_at"],
+         table["posted_at"]),
+        ("completed", mask(refunded > 0), -refunded, 0, table["refunded_at"].where(refund_known),
+         table["posted_at"].fillna(table["authorized_at"]), table["refunded_at"].fillna(end)),
+    )  # fmt: skip
+    own = [name for name in table if str(name).startswith(OWN)]
+    tables = []
+    for action, rows, amount, change_of, at, earliest, latest in parts:
+        nothing, no_amount = pd.Series(pd.NaT, table.index, dtype=TIME), pd.Series(pd.NA, table.index, dtype="Int64")
+        at = nothing if at is None else at
+        untimed = at.isna()
+        part = table.assign(
+            action=action, amount=amount, change=change_of, at=at, known_at=at, clock="event", id=None,
+            authorized_amount=no_amount, earliest=nothing if earliest is None else earliest.where(untimed),
+            latest=nothing if latest is None else latest.where(untimed),
+        )  # fmt: skip
+        part["status"] = np.where(declined, "declined", "")
+        tables.append(part.loc[rows, [*EVENTS, *own]].assign(place=np.flatnonzero(rows)))
+    events = pd.concat(tables).sort_values("place", kind="stable", ignore_index=True).drop(columns="place")
+    return events.astype(dict(EVENTS))
+
+
+def _of_records(records: Iterable[Any], now: datetime | None, moved: pd.DataFrame | None = None) -> Reading:
+    """Return the events of transactions stored in a sandbox, without amounts that other events have moved."""
+    books = pd.DataFrame([dict(record) for record in records])
+    if moved is not None:
+        known = moved.reindex(books["id"]).fillna(0).astype("int64").reset_index(drop=True)
+        books = books.assign(
+            settled=books["settled"] - known["posted_cents"], refunded=books["refunded"] - known["refunded_cents"]
+        )
+    times = {name: pd.to_datetime(books[name], unit="ms", utc=True).astype(TIME) for name in _TIMES[::2]}
+    codes = books["merchant_category_code"]
+    is_one = (books["authorized"] == books["settled"]) | (books["authorized"] == books["held"])
+    table = pd.DataFrame(
+        {
+            "transaction_id": books["id"],
+            "card_id": books["card"],
+            "user_id": books["user"],
+            "merchant_name": books["merchant_name"],
+            "merchant_category": codes.map(_CATEGORIES).fillna(OTHER.description),
+            "merchant_category_code": codes,
+            "currency": books["currency"],
+            "status": books["status"],
+            "declined_reason": books["declined_reason"].str.replace("_", " "),
+            "authorized_cents": books["authorized"],
+            "held_cents": books["held"],
+            "posted_cents": books["settled"],
+            "refunded_cents": books["refunded"],
+            "increases": (~is_one).astype("int64"),
+            "settlements": (books["settled"] > 0).astype("int64"),
+            **times,
+        }
+    )
+    moment = now or datetime.now(UTC)
+    table["updated_at"] = pd.Timestamp(moment)
+    rows = _events_of_transactions(_newest(table)[0], moment)
+    count = int((books["refunded"] > 0).sum())
+    notes = [f"{count:,} transactions are records without events: their refunds have no time."] if count else []
+    return Reading("records of a sandbox", rows, now or _last(rows), tuple(notes))

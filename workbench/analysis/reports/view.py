@@ -1,0 +1,195 @@
+"""What a filter shows of a source: its facts, its transactions, and reports grouped from them."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Self
+
+import pandas as pd
+
+from workbench.analysis.reports.facts import mask, transactions_of
+from workbench.analysis.reports.filters import Filter
+from workbench.analysis.reports.measures import Measures, Rows, Trace, columns_of, left_out
+from workbench.analysis.reports.measures import report as grouped
+from workbench.analysis.reports.sources import OWN, Left, Reading, is_other, read
+from workbench.analysis.tables.periods import Every, is_period, steps
+from workbench.analysis.tables.rows import mark_report
+from workbench.base.errors import UsageError, not_allowed, visible
+
+Columns = str | Collection[str]
+_AS_KNOWN = {"facts", "_known", "_transactions", "_begun_earlier"}
+"""What a filter without another `at` does not change."""
+
+
+class View:
+    """The rows of a source that a filter shows."""
+
+    def __init__(self, source: object, scope: Filter | None = None, known: Mapping[str, Any] | None = None) -> None:
+        """Create a history. Call `wb.history(source)` instead."""
+        self.source, self.scope = source, scope or Filter()
+        self.__dict__.update(known or {})  # what a filter does not change
+
+    @cached_property
+    def reading(self) -> Reading:
+        """The source as it was read: its kind, end, notes and unread events."""
+        return read(self.source)
+
+    @cached_property
+    def facts(self) -> pd.DataFrame:
+        """The facts known at the time of the filter; `postings` shows them."""
+        return self._known[0]
+
+    @cached_property
+    def _known(self) -> tuple[pd.DataFrame, Left]:
+        return self.reading.facts(self.scope.at)
+
+    @cached_property
+    def folded(self) -> pd.DataFrame:
+        """The transactions folded from the facts."""
+        return transactions_of(self.facts)
+
+    @cached_property
+    def begun_earlier(self) -> int:
+        """Number of transactions whose request is not in the source."""
+        return int(self.folded["authorized_cents"].isna().sum())
+
+    @property
+    def until(self) -> datetime | None:
+        """The time up to which the history is complete, as far as its source says."""
+        end = self.reading.until
+        return end if self.scope.at is None else self.scope.at if end is None else min(end, self.scope.at)
+
+    def __repr__(self) -> str:
+        reach = self.until.isoformat(sep=" ", timespec="seconds") if self.until else "an unknown time"
+        return f"<history of a {self.reading.kind}: {len(self.facts):,} postings until {reach}; {self.scope}>"
+
+    def filter(
+        self,
+        period: str | tuple[Any, Any] | None = None,
+        *,
+        tz: str | None = None,
+        currency: str | None = None,
+        at: object = None,
+    ) -> Self:
+        """Return the history of a period, a currency, or as it was known at a time. Each report then shows the filter.
+
+        Args:
+            period: "2026-03", "2026-W14" (ISO), "2026-Q1", "2026", a day, a fiscal "FY2026-Q1-SEP" (whose year ends in
+                September), or the first and the last day.
+            tz: Time zone of periods, such as "America/New_York"; default UTC.
+            currency: Code such as "usd"; default all, each in rows of its own.
+            at: Day or time; later events are as if they had not happened.
+
+        Raises:
+            UsageError: A value is none of these, or the history has no such currency.
+        """
+        scope = self.scope.changed(period, tz, currency, at)
+        same = {"reading"} | (_AS_KNOWN if scope.at == self.scope.at else set())
+        known = {name: value for name, value in self.__dict__.items() if name in same}
+        made = type(self)(self.source, scope, known)
+        if currency is not None and not is_other(self.source):
+            codes = sorted(made.facts["currency"].dropna().unique())
+            if codes and scope.currency not in codes:
+                raise UsageError([not_allowed("currency", scope.currency, codes)], of="history.filter")
+        return made
+
+    def rows(
+        self, table: pd.DataFrame, time: str, freq: Every | None = None, scope: Filter | None = None
+    ) -> tuple[pd.DataFrame, list[Left], Any]:
+        """Return the rows of the filter, what is left out, and the first day of the period of each row."""
+        scope = scope or self.scope
+        rows, left = scope.rows(table, time)
+        if freq is None:
+            return rows, left, None
+        periods = steps(rows[time], freq, scope.tz)
+        if time == "at" and (untimed := mask(rows["at"].isna())).any():
+            first, last = (steps(rows.loc[untimed, name], freq, scope.tz) for name in ("earliest", "latest"))
+            periods[untimed] = first.where(mask(first == last))
+        unknown = mask(periods.isna())
+        left += [Left("period not known", rows[unknown])] * bool(unknown.any())
+        return rows[~unknown], left, periods[~unknown]
+
+    def keys(self, rows: pd.DataFrame, by: Columns | None, period: Any, measures: Measures, of: str) -> dict[str, Any]:
+        """Return the columns that group rows: the period, those of `by`, and the currency if there are several."""
+        keys: dict[str, Any] = {} if period is None else {str(period.name): period}
+        names = columns_of(by)
+        for name in names:
+            column = OWN + name if OWN + name in rows else name
+            if name in keys or name in {measure.name for measure in measures} | {"running"}:
+                raise UsageError(
+                    f"by={visible(name, 40)!r} and a column of the report have one name: rename your column, or group "
+                    "without it",
+                    of=of,
+                )
+            if column not in rows:
+                if is_period(name):
+                    raise UsageError(f"{name} is a period, not a column: use freq={name!r}", of=of)
+                known = [str(column).removeprefix(OWN) for column in rows]
+                raise UsageError([not_allowed("by", name, known)], of=of)
+            keys[name] = rows[column]
+        is_money = any(measure.name.endswith("_cents") for measure in measures)
+        if is_money and "currency" not in keys and rows["currency"].nunique(dropna=False) > 1:
+            keys["currency"] = rows["currency"]
+        return keys
+
+    def report(
+        self,
+        kind: str,
+        rows: Rows,
+        measures: Measures,
+        left: Collection[Left],
+        noun: str = "transactions",
+        freq: Every | None = None,
+        notes: Collection[str] = (),
+        by: Columns | None = (),
+        **options: Any,
+    ) -> pd.DataFrame:
+        tz = self.scope.tz
+        frame = grouped(rows, measures, freq=freq, tz=tz, until=self.until, history=self, **options)
+        more = {"tz": tz, "by": columns_of(by)} | ({"freq": freq} if freq else {})
+        return self.marked(frame, kind, left, measures, noun, notes, currency=self._currency(rows.values), **more)
+
+    def _currency(self, rows: pd.DataFrame) -> str | None:
+        if self.scope.currency or "currency" not in rows:
+            return self.scope.currency
+        codes = rows["currency"].dropna().unique()
+        return codes[0] if len(codes) == 1 else None
+
+    def marked(
+        self,
+        frame: pd.DataFrame,
+        kind: str,
+        left: Collection[Left] = (),
+        measures: Measures = (),
+        noun: str = "transactions",
+        notes: Collection[str] = (),
+        **more: Any,
+    ) -> pd.DataFrame:
+        """Return a frame with the filter, the notes, and what it leaves out."""
+        undecided = self._known[1]
+        entries, sentences = left_out([*left, *([undecided] if len(undecided.rows) else [])], measures, noun)
+        for reason, count in self.reading.unread.items():
+            entries.append({"reason": reason, "currency": None, "rows": count})
+            sentences.append(f"Left out, {reason}: {count:,}.")
+        begun = self.begun_earlier
+        known = [f"{begun:,} transactions began before the source: what they requested is not known."] * bool(begun)
+        notes = [f"Shown: {self.scope}.", *sentences, *notes, *known, *self.reading.notes]
+        trace = frame.attrs.get("trace")
+        more |= {"trace": trace} if isinstance(trace, Trace) else {}
+        more |= {} if self.reading.complete is None else {"complete": self.reading.complete}
+        until = self.until and self.until.isoformat()
+        return mark_report(frame, kind, notes, until=until, filter=str(self.scope), left_out=entries, **more)
+
+    def own(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return a table in which the caller's columns have their names.
+
+        Raises:
+            UsageError: A column of the caller has the name of one of the table.
+        """
+        names = {name: str(name).removeprefix(OWN) for name in table if str(name).startswith(OWN)}
+        if both := sorted(set(names.values()) & set(table)):
+            raise UsageError(
+                f"your column {visible(both[0], 40)} and a column of the table have one name: rename yours, or drop it",
+                of="history",
+            )
+        return table.rename(columns=names) if names else table
