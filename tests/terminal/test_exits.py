@@ -125,7 +125,7 @@ def test_a_file_without_traffic_is_wrong_input(wb, tmp_path, data: bytes | str |
     assert "traffic.har" in ended.err
 
 
-@pytest.mark.parametrize("name", ["missing.ndjson", "folder", "*.missing"])
+@pytest.mark.parametrize("name", ["missing.ndjson", "*.missing"])
 def test_a_world_is_not_made_without_a_log(wb, tmp_path, name: str) -> None:
     """The message names the path, not the class of Python's error."""
     (tmp_path / "folder").mkdir()

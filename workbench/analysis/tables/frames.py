@@ -33,6 +33,7 @@ from workbench.analysis.tables.rows import (
     is_missing,
     mark_report,
     records_frame,
+    with_checked_marks,
     without_unit,
 )
 from workbench.base.errors import Problem, UsageError, visible
@@ -256,12 +257,16 @@ def to_file(
     if audit and path.suffix.lower() != ".xlsx":
         raise UsageError("audit=True adds a sheet, so the file must be .xlsx", of="to_file")
     if isinstance(frame, Mapping):
+        if any(not isinstance(table, pd.DataFrame) for table in frame.values()):
+            raise UsageError([Problem("frame", "type", "must be frames by name")], of="to_file")
+        frame = {name: with_checked_marks(table) for name, table in frame.items()}
         sheets = {f"Audit {name}": _audit(frame[name]) for name in frame if audit and "trace" in frame[name].attrs}
         return _write_pack({**frame, **sheets}, path, tz)
     write = partial(_xlsx, audit=_audit(frame)) if audit else _WRITERS[path.suffix.lower()]
     if isinstance(frame, pd.Series) or any(name is not None for name in frame.index.names):
         frame = frame.reset_index()  # the keys of groups become columns
     check_columns(frame)
+    frame = with_checked_marks(frame)
     revealed = tuple(frame.attrs.get("revealed", ()))
     frame, cleaned = _cleaned(_with_units(frame))
     write_file(path, lambda file: write(frame, file, tz), private=bool(revealed))
@@ -291,7 +296,7 @@ def _audit(frame: "pd.DataFrame | pd.Series[Any]") -> pd.DataFrame:
 
 
 def _write_pack(frames: Mapping[str, pd.DataFrame], path: Path, tz: str) -> Saved:
-    if not frames or not all(isinstance(frame, pd.DataFrame) for frame in frames.values()):
+    if not frames:
         raise UsageError([Problem("frame", "type", "must be frames by name, at least one")], of="to_file")
     revealed = tuple(dict.fromkeys(name for frame in frames.values() for name in frame.attrs.get("revealed", ())))
     write = _PACKS[path.suffix.lower()]
