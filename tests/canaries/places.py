@@ -273,7 +273,7 @@ def _terminal(_: Life, folder: Path) -> Iterator[str]:
         yield command("payment-accounts", "create", *options({"user_id": user, **ACCOUNT}))
         yield command("users", "create", *options({**PERSON, "national_id": "000771293x"}))
         yield command("sandbox", "deposit", "1.77", "--description", "ZQMEMO", "--originator-name", "Zqoriginator")
-        for output in ("table", "json", "ndjson", "csv", "python"):
+        for output in ("table", "json", "ndjson", "csv"):
             yield command("events", "list", "-o", output)
             yield command("journal", "list", "-o", output)
             yield command("sandbox", "state", user, "-o", output)

@@ -73,7 +73,7 @@ def completed(script, *words: str) -> set[str]:
         (["transactions", "authorize", "--dec"], {"--decline-reason"}),
         (["transactions", "authorize", "--decline-reason", ""], set(DeclineReason)),
         (["withdrawals", "sign", "--is-amount-native", ""], {"false", "true"}),
-        (["contracts", "list", "--output", ""], {"csv", "json", "ndjson", "python", "table"}),
+        (["contracts", "list", "--output", ""], {"csv", "json", "ndjson", "table"}),
         (["docs", "update-u"], {"update-ubo", "update-user"}),
         (["transactions", "authorize", "--card-id", ""], set()),
     ],

@@ -19,7 +19,7 @@ from workbench.service.interface.table import OPERATIONS
 from workbench.terminal.about import ENVIRONMENT
 
 BODY = "tests/terminal/application.json"
-FORMS = ("table", "json", "ndjson", "csv", "python")
+FORMS = ("table", "json", "ndjson", "csv")
 
 
 def authorize(wb):

@@ -5,13 +5,16 @@ In a class no call with an effect is sent to a real service, and `connect()` ope
 each notebook and drill a sandbox of its own there.
 """
 
-import json
-import os
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations  # `import workbench` loads this, and not the library of types
 
+import os
+
+from workbench.base.lazy import TYPE_CHECKING
 from workbench.base.system.process import GUARDS, HOSTED, RESOLVERS, Address, at_start
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from workbench.course.desk import Act
     from workbench.sandbox.remote import RemoteSandbox
 
@@ -40,6 +43,8 @@ def stored() -> dict[str, str]:
     Raises:
         UnusableFile: The file is damaged, so that nobody can tell which class was joined.
     """
+    import json
+
     from workbench.base.errors import UnusableFile
     from workbench.client.calls.keys import state_path  # a session has loaded it, `import workbench` does not
 
@@ -75,7 +80,7 @@ def begin(place: str) -> None:
         _places[:] = [_told(*exchange(address.url, address.ca_file, {"kind": "begin", "place": place}))["place"]]
 
 
-def status(sandbox: "RemoteSandbox | None" = None) -> dict[str, Any] | None:
+def status(sandbox: RemoteSandbox | None = None) -> dict[str, Any] | None:
     """Return the learner's name, results, locked lessons and the trainer's notes; None outside a class."""
     if sandbox is not None:
         return _told(*_read(sandbox._http, "GET"))
@@ -83,7 +88,7 @@ def status(sandbox: "RemoteSandbox | None" = None) -> dict[str, Any] | None:
     return None if address is None else _told(*exchange(address.url, address.ca_file))
 
 
-def report(sandbox: "RemoteSandbox", act: "Act") -> dict[str, Any]:
+def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
     """Send what the learner does with a task to the class, and return what the learner is told.
 
     Raises:
@@ -161,7 +166,7 @@ def _resolve(production: bool) -> Address | None:
     if root is None:
         return None
     place = f"/{_places[0]}" if _places else ""
-    return root._replace(url=f"{root.url}{place}{'/production' if production else ''}")
+    return Address(f"{root.url}{place}{'/production' if production else ''}", root.ca_file, root.advice)
 
 
 _OVER = (

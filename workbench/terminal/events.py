@@ -4,24 +4,21 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
-from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from workbench.base.errors import visible
-from workbench.base.schema.masks import DOTS
 from workbench.base.schema.readers import value_of
-from workbench.base.schema.walk import is_record, leaves
+from workbench.base.schema.walk import leaves
 from workbench.base.system.http_post import ANYWHERE, ForbiddenUrl, Target, check_url, post
 from workbench.base.system.seconds import monotonic
 from workbench.client.calls.keys import state_folder
 from workbench.client.webhooks.inbox import Inbox
 from workbench.client.webhooks.verify import sign
-from workbench.service import rendering
 from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.rendering.show import event_row
 from workbench.service.rendering.text import screen_of
 from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, flush_line, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import nested
@@ -82,29 +79,13 @@ def _table(events: list[Any], how: Output) -> list[dict[str, Any]]:
     """Return events as rows, without columns that do not fit a narrow screen."""
     width = screen_of(sys.stdout).width
     hidden = {name for name, columns in _COLUMNS.items() if width < columns}
-    rows = [{name: text for name, text in _row(event, how).items() if name not in hidden} for event in events]
+    rows = [
+        {name: text for name, text in event_row(event, reveal=how.reveal).items() if name not in hidden}
+        for event in events
+    ]
     if "amount" in hidden:
         rows = [{**row, "time": row["time"][-5:]} for row in rows]
     return rows
-
-
-def _row(event: Any, how: Output) -> dict[str, Any]:
-    body = event.body
-    reported = getattr(body, "spend", None) or body
-    status = getattr(body, "application_status", None) or getattr(reported, "status", None)
-    amount, currency = getattr(reported, "amount", None), getattr(reported, "currency", None)
-    if isinstance(amount, Decimal):  # of a micro deposit, in dollars; it can prove who owns an account
-        amount = f"{amount} {str(currency).upper()}" if how.reveal else DOTS
-    times = (getattr(reported, name, None) for name in ("posted_at", "received_at", "authorized_at"))
-    when = event.event_received_at or next((moment for moment in times if isinstance(moment, datetime)), None)
-    return {
-        "time": f"{when:%m-%d %H:%M}" if isinstance(when, datetime) else "",
-        "event": event.kind,
-        "status": str(status or ""),
-        "amount": rendering.money(amount, currency) if isinstance(amount, int) else amount or "",
-        "about": str(getattr(body, "id", "") if is_record(body) else ""),
-        "event id": event.id,
-    }
 
 
 def resend(event: str, /, *, forward_to: Url | None = None, where: Where = Where()) -> int:
@@ -274,7 +255,7 @@ def _show_received(received: Any, how: Output) -> None:
     else:
         screen = screen_of(sys.stdout)
         mark, status = ("✓ verified", "done") if received.verified else ("? unverified", "partly")
-        row = _row(received.event, how)
+        row = event_row(received.event, reveal=how.reveal)
         cells = [visible(row[name], 100) for name in ("event", "status", "amount", "about") if row[name]]
         at = f"{received.arrived.astimezone():%H:%M:%S}"
         print(f"{screen.paint(mark, f'status:{status}')}  {at}  {' '.join(cells)}")

@@ -1,4 +1,4 @@
-"""Output of commands: a table for people; JSON, NDJSON, CSV or Python for programs. Masked unless revealed."""
+"""Output of commands: a table for people; JSON, NDJSON or CSV for programs. Masked unless revealed."""
 
 import io
 import os
@@ -32,7 +32,7 @@ from workbench.service.rendering.show import mapping_grid, plural, present_colum
 from workbench.service.rendering.text import LIKENESS, Grid, guarded, screen_of, write
 from workbench.terminal.exits import say, usage_error
 
-Format = Literal["table", "json", "ndjson", "csv", "python"]
+Format = Literal["table", "json", "ndjson", "csv"]
 _LONG_COLUMN = 26  # characters; an id or an address is longer
 
 
@@ -83,10 +83,6 @@ def show(x: Any, how: Output) -> None:
                 print(strict_json.printable(row))
         case "csv":
             sys.stdout.write(_csv(rows))
-        case "python":
-            import pprint
-
-            print(pprint.pformat(_python(rows if many else rows[0]), sort_dicts=False, width=100))
 
 
 def page(text: str) -> None:
@@ -207,14 +203,6 @@ def _pick(x: object, way: list[str]) -> Any:
     if isinstance(x, list) and not way[0].isdecimal():
         return [_pick(item, way) for item in x]
     return _pick(get_path(x, way[0]), way[1:])
-
-
-def _python(data: object) -> Any:
-    if isinstance(data, dict):
-        return {name: _python(value) for name, value in data.items()}
-    if isinstance(data, list):
-        return [_python(item) for item in data]
-    return format(data, "f") if isinstance(data, Decimal) else data
 
 
 def _csv(rows: list[Any]) -> str:
