@@ -49,7 +49,7 @@ def test_a_bug_is_found_with_its_shortest_story(application: type[Shop]) -> None
 
     assert result.failure is not None
     assert result.failure.breach.invariant in PLANTED[application]
-    assert len(result.failure.decisions) <= 3
+    assert len(result.failure.decisions) <= 4
     assert len(result.failure.story) <= 30
 
 
