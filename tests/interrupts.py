@@ -318,7 +318,7 @@ def class_serve(folder: Path) -> Served:
         with contextlib.closing(server), server.serve() as url, wb.connect(f"{url}/{server.learners[0].code}") as api:
             return purchases(api)
 
-    words = ["class", "serve", "--folder", str(folder / "class"), "--learners", "1"]
+    words = ["course", "serve", "--folder", str(folder / "class"), "--learners", "1"]
     return words, r"(?s)(http://127\S+:\d+)\n.*(?=\n.*/([a-z]+-\w{4}-\w{4}))", buyer, kept
 
 

@@ -10,6 +10,7 @@ import site
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -568,3 +569,37 @@ def test_the_command_serves_over_standard_input_and_output(tmp_path: Path) -> No
             assert (await call(client, "control", "guide"))["cards"]
 
     asyncio.run(main())
+
+
+@pytest.mark.slow
+def test_events_go_to_the_url_of_the_person_while_it_serves(tmp_path: Path) -> None:
+    """`--forward-to` registers an endpoint in the own sandbox, and removes it when the input is closed."""
+    received: list[str] = []
+
+    class Receiver(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(self.path)
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    async def main(url: str) -> None:
+        environ = {**os.environ, "WORKBENCH_STATE": str(tmp_path)}
+        words = ["-m", "workbench", "sandbox", "agent", "--forward-to", url]
+        async with mcp.Client(mcp.StdioServerParameters(command=sys.executable, args=words, env=environ)) as client:
+            card = (await call(client, "control", "guide"))["cards"]["active"][0]
+            await call(client, "call", "simulate_authorization", cardId=card, **PURCHASE)
+            assert (await call(client, "control", "flush"))["ok"]
+            assert len(await call(client, "control", "endpoints")) == 1
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Receiver) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        asyncio.run(main(f"http://127.0.0.1:{server.server_port}/hook"))
+        server.shutdown()
+
+    assert received
+    assert set(received) == {"/hook"}
+    with closing(wb.Sandbox(path=tmp_path / "sandbox.db")) as sandbox:
+        assert sandbox.endpoints() == []

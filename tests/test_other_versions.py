@@ -38,7 +38,7 @@ OPENERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "journal": ("calls", open_journal),
     "inbox": ("events", lambda path: wb.Inbox(path, accept_unsigned=True).close()),
     "sequence": ("step", lambda path: wb.sequences.run(wb.connect(), wb.sequences.catalogue["refund-full"], path=path)),
-    "sandbox": ("log", lambda path: wb.Sandbox(path=path).close()),
+    "sandbox": ("value", lambda path: wb.Sandbox(path=path).close()),
     "class": ("setting", lambda path: Results(path).close()),
 }
 """A table of each kind of file, and what makes or opens it."""

@@ -6,7 +6,7 @@ Each `type: ignore` below has to be needed: mypy says so where one is not (`warn
 
 import asyncio
 import sqlite3
-from typing import assert_type
+from typing import Literal, assert_type
 
 import workbench as wb
 from workbench.analysis.rewards import Rewards
@@ -187,7 +187,7 @@ def kinds(event: AnyEvent, inbox: wb.Inbox, deliver: tuple[dict[str, str], bytes
     if event.kind == "transaction.completed" and event.body.spend is not None:
         assert_type(event.body.spend.amount, int | None)
     receipt = inbox.receive(*deliver)
-    if receipt.event.kind == "user.updated":
+    if receipt.event is not None and receipt.event.kind == "user.updated":
         assert_type(receipt.event.body.application_status, EventApplicationStatus | str | None)
     assert_type(inbox.wait("user.updated", timeout=30).body, UserUpdated)
     assert_type(inbox.events("transaction.created")[0].body, TransactionChanged)
@@ -221,3 +221,23 @@ def bodies(event: Event, inbox: wb.Inbox) -> None:
         return len(event.id)
 
     assert_type(handle(event), int)
+
+
+async def together(api: wb.AsyncSession) -> None:
+    """Several operations at the same time keep their types."""
+    contracts, user = await asyncio.gather(api.list_contracts(), api.update_user(user_id="", first_name="Ada"))
+    assert_type(contracts, list[IssuingContract])
+    assert_type(user, User)
+
+
+def misspelled(api: wb.Session) -> None:
+    """Names of kinds, faults and outcomes that do not exist are found before a program runs."""
+    api.inbox.wait("transaction.complete")  # type: ignore[call-overload]
+    api.inbox.on("transactions.*")  # type: ignore[call-overload]
+    api.sandbox.add_fault("losst")  # type: ignore[arg-type]
+    api.sandbox.add_fault("lost", of="simulate_refunds")  # type: ignore[arg-type]
+    api.sandbox.add_fault("lost", of="simulate_refund")
+    api.journal.list(outcome="doen")  # type: ignore[arg-type]
+    wb.events.sample("user.update")  # type: ignore[arg-type]
+    evidence = api.journal.evidence("")
+    assert_type(evidence.outcome, Literal["done", "not_sent"] | None)

@@ -8,10 +8,8 @@
 `docs/reference.md` lists all public names. Each is imported on first use.
 """
 
-from typing import TYPE_CHECKING
-
 from workbench.base.extras import install_finder
-from workbench.base.lazy import public_names
+from workbench.base.lazy import TYPE_CHECKING, public_names
 from workbench.course import membership
 
 __version__ = "0.3.0"

@@ -170,7 +170,7 @@ class Server:
     """The class server as a process, on one port and one folder."""
 
     def __init__(self, folder: Path, learners: int) -> None:
-        self._command = [sys.executable, "-m", "workbench", "class", "serve", "--folder", str(folder)]
+        self._command = [sys.executable, "-m", "workbench", "course", "serve", "--folder", str(folder)]
         self._learners = learners
         self.codes: list[str] = []
         self.url = self.key = ""

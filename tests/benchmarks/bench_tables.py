@@ -64,7 +64,7 @@ def bodies(rows: int) -> list[bytes]:
 
 def fast(size: int) -> Figures:
     """Page bodies to the full typed frame."""
-    from workbench.analysis.rewards.pages import rewards_from_pages
+    from tests.tables.pages import rewards_from_pages
 
     given = bodies(size)
     rewards_from_pages(given[:64])
@@ -137,7 +137,7 @@ def sdk(size: int) -> Figures:
 
 def odd(size: int) -> Figures:
     """The same with one irregular page, and with a new member on every row."""
-    from workbench.analysis.rewards.pages import rewards_from_pages
+    from tests.tables.pages import rewards_from_pages
 
     usual = bodies(size)
     odd_ones = {}
@@ -297,9 +297,13 @@ def cluster(size: int) -> Figures:
                 distributed.LocalCluster(workers, threads_per_worker=1, dashboard_address=None) as local,
                 distributed.Client(local) as machines,
             ):
-                fetch(bench_tables.cluster_client, users[:64], progress=False, cluster=machines)
+                fetch(
+                    bench_tables.cluster_client, users[:64], progress=False, cluster=machines, path=tempfile.mkdtemp()
+                )
                 with clocked() as made:
-                    rewards = fetch(bench_tables.cluster_client, users, progress=False, cluster=machines)
+                    rewards = fetch(
+                        bench_tables.cluster_client, users, progress=False, cluster=machines, path=tempfile.mkdtemp()
+                    )
                 assert rewards.complete
                 found[str(workers)] = made["wall"]
     return found | {"possible": 3 * size * 0.02 / 64}

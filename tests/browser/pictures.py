@@ -141,7 +141,7 @@ def specimen() -> str:
         "Addresses, whole where money moves": plan._repr_html_(), "Call in the journal": rendering.html(journal[-1]),
         "States": charts.state_diagram("dispute", "inReview"),
         "Chart": charts.points_chart(samples.rewards(), freq="month")._repr_html_(),
-        "Compact chart": charts.categories_chart(samples.rewards(), size="compact")._repr_html_(),
+        "Compact chart": charts.rewards_chart(samples.rewards(), size="compact")._repr_html_(),
     }  # fmt: skip
     css = (Path(wb.__file__).parent / "screens" / "panel" / "dashboard.css").read_text(encoding="utf-8")
     own = (

@@ -273,7 +273,7 @@ def _terminal(_: Life, folder: Path) -> Iterator[str]:
         yield command("payment-accounts", "create", *options({"user_id": user, **ACCOUNT}))
         yield command("users", "create", *options({**PERSON, "national_id": "000771293x"}))
         yield command("sandbox", "deposit", "1.77", "--description", "ZQMEMO", "--originator-name", "Zqoriginator")
-        for output in ("table", "json", "ndjson", "csv", "python"):
+        for output in ("table", "json", "ndjson", "csv"):
             yield command("events", "list", "-o", output)
             yield command("journal", "list", "-o", output)
             yield command("sandbox", "state", user, "-o", output)
@@ -282,7 +282,7 @@ def _terminal(_: Life, folder: Path) -> Iterator[str]:
         yield from (
             command("journal", "list", "-o", "ndjson"),
             command("journal", "unknown"),
-            command("setup", "check"),
+            command("profiles", "check"),
             command("profiles", "list"),
         )
         yield command("events", "trigger", "user.updated", "--url", "http://127.0.0.1:9/")
@@ -299,7 +299,7 @@ def _reports(life: Life, _: Path) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WORKBENCH_API_KEY", "zq-api-key-7731")
         patch.setattr(sys, "argv", ["workbench"])
-        yield command("setup", "check")
+        yield command("profiles", "check")
 
 
 # notebooks

@@ -99,7 +99,7 @@ def test_a_revealed_signature_is_a_view_that_passes() -> None:
         with pytest.raises(TypeError):
             shown.__reduce_ex__(4)
         assert ["revealed"] == [note.kind for note in api.journal.notes]
-        clock.ms = SHOWN_FOR + 1
+        clock.at = SHOWN_FOR + 1
         with pytest.raises(UsageError, match="which are over"):
             _ = shown.data
         assert found(pretty_repr(shown) + repr([getattr(shown, name) for name in shown.__slots__]), (data, salt)) == []

@@ -3,6 +3,7 @@
 import hashlib
 import importlib.resources
 import json
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -34,6 +35,7 @@ R, LOW_S, V = int.from_bytes(GOOD[:32]), int.from_bytes(GOOD[32:64]), GOOD[64]
         pytest.param("0x" + GOOD.hex().upper(), id="0x hex"),
         pytest.param(whole(R, LOW_S, V - 27), id="v 0 or 1"),
         pytest.param(list(GOOD), id="numbers"),
+        pytest.param(SimpleNamespace(signature=GOOD), id="a SignedMessage"),
     ],
 )
 def test_a_signature_in_all_its_forms(signature):

@@ -247,3 +247,12 @@ def test_private_values_stay_out_of_messages():
 
     assert caught.value.problems[0].path == "message.it"
     assert "987654321" not in str(caught.value)
+
+
+def test_problems_name_the_members_of_the_json():
+    """As they stand in the JSON, not as arguments of Python."""
+    types = {"Payment": [{"name": "someAmount", "type": "uint8"}]}
+    with pytest.raises(UsageError, match=r"^message\.someAmount does not fit"):
+        digest({"types": types, "primaryType": "Payment", "domain": {}, "message": {"someAmount": 300}})
+    with pytest.raises(UsageError, match=r"^primaryType is not among"):
+        digest({"types": types, "primaryType": "Other", "domain": {}, "message": {}})

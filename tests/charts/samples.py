@@ -74,20 +74,21 @@ def history() -> pd.DataFrame:
     return made
 
 
-@cache
-def _book() -> pd.DataFrame:
-    with wb.connect() as api:
-        return wb.to_frame(wb.sequences.run(api, wb.sequences.catalogue["refund-partial"]).ledger())
+def stays() -> pd.DataFrame:
+    """Stays of the three people in a status, those without an end among them."""
+    rows = [("pending", 2.0), ("pending", 1.0), ("needsInformation", 5.0), ("pending", 4.0), ("approved", None)]
+    made = pd.DataFrame(rows, columns=["status", "days"]).astype({"days": "Float64"})
+    made.attrs.update(kind="time_in_status", notes=[])
+    return made
 
 
-def ledger() -> pd.DataFrame:
-    """A hold, its settlement and a refund."""
-    return _book().copy()
-
-
-def no_ledger() -> pd.DataFrame:
-    """A ledger without entries."""
-    return _book().iloc[:0]
+def statuses() -> pd.DataFrame:
+    """Applications in two statuses on two days."""
+    rows = [("2026-01-01", "pending", 3), ("2026-01-02", "pending", 1), ("2026-01-02", "approved", 2)]
+    made = pd.DataFrame(rows, columns=["day", "status", "applications"])
+    made["day"] = pd.to_datetime(made["day"]).astype("datetime64[s]")
+    made.attrs.update(kind="applications", notes=[])
+    return made
 
 
 @cache

@@ -85,7 +85,7 @@ def test_hostile_merchants_are_drawn_as_they_are_called(names: list[str]) -> Non
     frame = samples.rewards_of(
         [{"merchant_name": name, "spend_category": name, "points": Decimal(1)} for name in names]
     )
-    axes = charts.merchants_chart(frame)
+    axes = charts.rewards_chart(frame, by="merchant_name")
     words = rendered(axes)
 
     assert sum(patch.get_width() for patch in axes.patches) == len(names)  # type: ignore[attr-defined]
@@ -102,7 +102,6 @@ def test_hostile_words_stay_words_everywhere(name: str) -> None:
     rewards = samples.rewards()
     rewards.attrs["notes"] = [name]
     safe = name.encode("utf-8", "replace").decode()
-    ledger = samples.ledger().assign(step=safe, transaction_id=safe)
     history = samples.history().assign(status=safe)
     users = pd.DataFrame({"application_status": [safe]})
     declined = pd.DataFrame({"transaction_id": [safe], "status": ["declined"], "declined_reason": [safe]})
@@ -112,12 +111,10 @@ def test_hostile_words_stay_words_everywhere(name: str) -> None:
     values.attrs["kind"] = "contract_values"
     made = [
         charts.points_chart(rewards),
-        charts.merchants_chart(rewards.assign(merchant_name=safe, spend_category=safe)),
-        charts.waterfall_chart(ledger),
-        charts.money_timeline_chart(ledger),
+        charts.rewards_chart(rewards.assign(merchant_name=safe, spend_category=safe), by="merchant_name"),
         charts.funnel_chart(history),
         charts.funnel_chart(users),
-        charts.status_time_chart(history),
+        charts.times_chart(samples.stays().assign(status=safe)),
         charts.declines_chart(declined),
         charts.collateral_chart(values),
         charts.deliveries_chart([{"kind": name, "state": name, "attempts": []}]),
@@ -143,7 +140,7 @@ def test_balances_beyond_a_float_are_drawn() -> None:
     huge = Decimal(10**69 + 1)
     frame = samples.rewards_of([{"points": huge, "created_at": samples.JANUARY}] * 3)
     axes = charts.points_chart(frame)
-    ranked = charts.categories_chart(frame)
+    ranked = charts.rewards_chart(frame)
     rendered(axes)
 
     assert axes.get_ylabel() == "points (×10⁶⁹)"
@@ -161,7 +158,7 @@ def test_times_at_the_ends_of_the_calendar(years: tuple[int, int]) -> None:
     )
     axes = charts.points_chart(frame)
     rendered(axes)
-    rendered(charts.points_chart(frame, cumulative=True, freq="day"))
+    rendered(charts.points_chart(frame, freq="day"))
 
     assert sum(patch.get_height() for patch in axes.patches) == 2  # type: ignore[attr-defined]
 
@@ -171,8 +168,7 @@ def test_what_is_missing_everywhere() -> None:
     frame = samples.rewards_of([{"type": None}, {}])
 
     for draw in (
-        charts.points_chart, charts.categories_chart, charts.merchants_chart, charts.points_per_dollar_chart,
-        charts.posting_chart,
+        charts.points_chart, charts.rewards_chart, charts.times_chart,
     ):  # fmt: skip
         assert any(word.startswith("Nothing to show") for word in rendered(draw(frame)))
 
@@ -199,27 +195,10 @@ def many_rewards() -> pd.DataFrame:
     )  # fmt: skip
 
 
-@functools.cache
-def many_movements() -> pd.DataFrame:
-    """A ledger of 50,000 transactions."""
-    halves = MANY // 2
-    return pd.DataFrame(
-        {
-            "step": "step", "transaction_id": [f"t{n // 2}" for n in range(MANY)],
-            "source": ["available", "held"] * halves, "target": ["held", "posted"] * halves,
-            "amount": pd.array(np.full(MANY, 250), dtype="Int64"), "kind": ["hold", "settlement"] * halves,
-        }
-    )  # fmt: skip
-
-
 DRAWN: dict[str, tuple[Callable[..., Axes], Callable[[], Any]]] = {
     "points": (charts.points_chart, many_rewards),
-    "categories": (charts.categories_chart, many_rewards),
-    "merchants": (charts.merchants_chart, many_rewards),
-    "points_per_dollar": (charts.points_per_dollar_chart, many_rewards),
-    "posting": (charts.posting_chart, many_rewards),
-    "waterfall": (charts.waterfall_chart, many_movements),
-    "money_timeline": (charts.money_timeline_chart, many_movements),
+    "rewards": (charts.rewards_chart, many_rewards),
+    "times": (charts.times_chart, many_rewards),
 }
 
 

@@ -46,7 +46,7 @@ NAMES = ["Zoë O'Neil", *(f"Learner {number}" for number in range(2, 21))]
 
 
 class School:
-    """A class of twenty, served by `workbench class serve` from a folder."""
+    """A class of twenty, served by `workbench course serve` from a folder."""
 
     def __init__(self, folder: Path, page: Page, *, write: bool) -> None:
         self.folder, self.page, self.write = folder / "my-class", page, write
@@ -57,7 +57,7 @@ class School:
         self.links = self.read_links()
 
     def start(self, *options: str) -> None:
-        served = [*PROGRAM, "class", "serve", "--folder", str(self.folder), *options]
+        served = [*PROGRAM, "course", "serve", "--folder", str(self.folder), *options]
         self.process = subprocess.Popen(
             served, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environ("trainer"), cwd=self.own
         )
@@ -86,7 +86,7 @@ class School:
         self.process.communicate(timeout=30)
 
     def read_links(self) -> dict[str, str]:
-        sheets = Links(self.command("trainer", "class", "print", "sheets", "--folder", str(self.folder)))
+        sheets = Links(self.command("trainer", "course", "print", "sheets", "--folder", str(self.folder)))
         assert len(sheets.links) == len(set(sheets.links))
         return dict(zip(sheets.names, sheets.links, strict=True))
 
@@ -126,7 +126,7 @@ class School:
 
     def join(self, name: str) -> None:
         self.environ(name)
-        assert f"CLASS: {name}" in self.command(name, "class", "join", self.links[name], "--no-lab")
+        assert f"CLASS: {name}" in self.command(name, "course", "join", self.links[name], "--no-lab")
 
     def act(self, learners: str | list[str], action: str, **arguments: Any) -> dict[str, Any]:
         content = {"learners": learners, "action": action, "arguments": arguments}
@@ -169,7 +169,7 @@ class Links(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._tag == "h1" and data.strip():
             self.names.append(data.strip())
-        self.links += re.findall(r"workbench class join (\S+)", data)
+        self.links += re.findall(r"workbench course join (\S+)", data)
 
 
 Job = Callable[[School], str]
@@ -203,7 +203,7 @@ def _(school: School) -> str:
 
 @job("Hand out sheets")
 def _(school: School) -> str:
-    sheets = Links(school.command("trainer", "class", "print", "sheets", "--folder", str(school.folder)))
+    sheets = Links(school.command("trainer", "course", "print", "sheets", "--folder", str(school.folder)))
     assert sheets.names[: len(NAMES)].count(NAMES[0]) == 1
     assert sheets.codes == len(sheets.links) == len(school.links)
     return f"{sheets.codes} sheets, each with its link and the link as a QR code"
@@ -220,7 +220,7 @@ def _(school: School) -> str:
 
 @job("Someone is late")
 def _(school: School) -> str:
-    printed = school.command("trainer", "class", "add", "Late", "--folder", str(school.folder))
+    printed = school.command("trainer", "course", "add", "Late", "--folder", str(school.folder))
     school.links["Late"] = re.search(r"https?://\S+", printed)[0]  # type: ignore[index]
     school.join("Late")
     assert school.row("Late")["seen"] is not None
@@ -231,9 +231,9 @@ def _(school: School) -> str:
 def _(school: School) -> str:
     right = school.links["Learner 2"]
     wrong = right[:-1] + ("2" if right[-1] != "2" else "3")
-    assert "no learner has the code" in school.command("wrong", "class", "join", wrong, "--no-lab", code=2)
+    assert "no learner has the code" in school.command("wrong", "course", "join", wrong, "--no-lab", code=2)
     down = re.sub(r":\d+/", ":9/", right)
-    assert "no class is served" in school.command("wrong", "class", "join", down, "--no-lab", code=6)
+    assert "no class is served" in school.command("wrong", "course", "join", down, "--no-lab", code=6)
     return "each has its own message; nothing is stored"
 
 
@@ -243,12 +243,12 @@ def _(school: School) -> str:
     options = ["serve", "--folder", str(folder), "--learners", "2", "--self-signed", "--host-name", "localhost"]
     with school.serving(options, "tls", school.own) as url:
         assert url.startswith("https://")
-        printed = school.command("tls", "class", "print", "sheets", "--folder", str(folder))
+        printed = school.command("tls", "course", "print", "sheets", "--folder", str(folder))
         link = Links(printed).links[0]
-        assert "CLASS: Learner 1" in school.command("tls-1", "class", "join", link, "--no-lab")
+        assert "CLASS: Learner 1" in school.command("tls-1", "course", "join", link, "--no-lab")
         assert school.cells("tls-1", "print(type(api.sandbox).__name__)").strip() == "RemoteSandbox"
         before, _, digits = link.partition("#")
-        refused = school.command("tls-2", "class", "join", f"{before}#{'0' * len(digits)}", "--no-lab", code=2)
+        refused = school.command("tls-2", "course", "join", f"{before}#{'0' * len(digits)}", "--no-lab", code=2)
         assert "certificate" in refused
     return "the link has the fingerprint, and is all a learner needs; another certificate is not trusted"
 
@@ -427,7 +427,7 @@ def _(school: School) -> str:
 
 @job("Results for other programs")
 def _(school: School) -> str:
-    given = ("class", "results", "--folder", str(school.folder), "--form")
+    given = ("course", "results", "--folder", str(school.folder), "--form")
     done = {
         row["learner"]
         for row in csv.DictReader(school.command("trainer", *given, "csv").splitlines())
@@ -441,7 +441,7 @@ def _(school: School) -> str:
 
 @job("Certificates and the summary")
 def _(school: School) -> str:
-    given = ("class", "results", "--folder", str(school.folder), "--form")
+    given = ("course", "results", "--folder", str(school.folder), "--form")
     certificates = school.command("trainer", *given, "certificates")
     assert "Zoë O&#x27;Neil" in certificates
     assert certificates.count("class='certificate'") + certificates.count('class="certificate"') == len(school.links)
@@ -451,14 +451,14 @@ def _(school: School) -> str:
 
 @job("Half a day by role")
 def _(school: School) -> str:
-    pages = {role: school.command("trainer", "class", "print", role) for role in ("product", "support", "developer")}
+    pages = {role: school.command("trainer", "course", "print", role) for role in ("product", "support", "developer")}
     assert all("☐" in page for page in pages.values())
     return "a handout for product, support and developers, with times, questions and exercises"
 
 
 @job("Laptops without internet")
 def _(school: School) -> str:
-    assert "workbench class prepare" in httpx.get(f"{school.url}/setup").text
+    assert "workbench course prepare" in httpx.get(f"{school.url}/setup").text
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "", "tests/classroom/test_setup.py"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=school.environ("setup"))
     passed = re.search(r"(\d+) passed", ran.stdout)
@@ -470,12 +470,12 @@ def _(school: School) -> str:
 @job("The next day at home")
 def _(school: School) -> str:
     school.stop()
-    assert "workbench class leave" in school.cells("Learner 7", "", ends=1)
-    school.command("Learner 7", "class", "leave")
+    assert "workbench course leave" in school.cells("Learner 7", "", ends=1)
+    school.command("Learner 7", "course", "leave")
     assert school.cells("Learner 7", "print(type(api.sandbox).__name__)").strip() == "Sandbox"
     assert "1 of" in school.cells("Learner 7", "print(wb.course.progress())")
     school.start()
-    return "the message says how to go on; after `workbench class leave` the embedded sandbox opens, and the progress is there"
+    return "the message says how to go on; after `workbench course leave` the embedded sandbox opens, and the progress is there"
 
 
 def main(arguments: list[str]) -> int:

@@ -58,7 +58,7 @@ def trial(folder: Path) -> None:
         print(f"{time.monotonic() - begun:.0f} s from the line to the end of its check", flush=True)
         programs = Path(own, "card-course", ".venv", "bin")
         for command in (
-            [programs / "workbench", "class", "join", server.results.link(server.learners[0]), "--no-lab"],
+            [programs / "workbench", "course", "join", server.results.link(server.learners[0]), "--no-lab"],
             [programs / "python", "-c", CALLED],
         ):
             print(

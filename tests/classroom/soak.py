@@ -122,7 +122,7 @@ def run(hours: float, learners: int, rate: float, seed: int, out: Path) -> None:
     with tempfile.TemporaryDirectory() as name, out.open("w", encoding="utf-8") as lines:
         folder = Path(name) / "class"
         served = subprocess.Popen(
-            [sys.executable, "-m", "workbench", "class", "serve", "--folder", str(folder), "--learners", str(learners)],
+            [sys.executable, "-m", "workbench", "course", "serve", "--folder", str(folder), "--learners", str(learners)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert served.stdout is not None

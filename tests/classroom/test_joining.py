@@ -102,7 +102,7 @@ def test_a_class_that_is_over_says_how_to_go_on_and_progress_comes_along(server:
             api.sandbox.settle(coffee.transaction_id)
             assert wb.course.check("start-1", api).ok
             assert server.learners[0].code not in repr(api.sandbox)
-    with pytest.raises(wb.errors.NotSent, match="If it is over, `workbench class leave`") as refused:
+    with pytest.raises(wb.errors.NotSent, match="If it is over, `workbench course leave`") as refused:
         wb.connect(seed=7)
     assert server.learners[0].code not in str(refused.value)
 
@@ -120,7 +120,7 @@ def test_effects_on_real_services_are_refused_until_the_class_is_left(server: Cl
     settings = {"base_url": "https://api.example.com/v1", "api_key": "k" * 20, "journal": tmp_path / "journal.db"}
     with (
         wb.Client(**settings, environment="production") as real,
-        pytest.raises(wb.errors.NotArmed, match=r"this is a class .`workbench class leave` ends it"),
+        pytest.raises(wb.errors.NotArmed, match=r"this is a class .`workbench course leave` ends it"),
     ):
         real.update_user(user_id="00000000-0000-4000-8000-000000000000", is_active=True)
 

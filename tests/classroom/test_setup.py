@@ -108,7 +108,7 @@ def test_an_unprepared_class_says_so(tmp_path: Path) -> None:
         page = httpx.get(f"{url}/setup")
         code = server.learners[0].code
 
-        assert "workbench class prepare" in page.text
+        assert "workbench course prepare" in page.text
         assert httpx.get(f"{url}/{code}").text.count(f"class join {url}/{code}") == 1
         assert "Ann" not in page.text
         assert httpx.get(f"{url}/setup/setup.json").status_code == 404

@@ -96,7 +96,7 @@ class Server:
             self.codes += re.findall(r"[a-z]+-\w{4}-\w{4}", self._process.stdout.readline())
 
     def _start(self, *options: str) -> None:
-        command = [sys.executable, "-m", "workbench", "class", "serve", "--folder", str(self._folder), *options]
+        command = [sys.executable, "-m", "workbench", "course", "serve", "--folder", str(self._folder), *options]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         assert self._process.stderr is not None

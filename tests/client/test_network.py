@@ -11,11 +11,13 @@ import socket
 import ssl
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import trustme
 
@@ -34,6 +36,7 @@ from workbench.base.errors import (
 from workbench.client.calls import transports
 from workbench.client.calls.client import AsyncClient, Client
 from workbench.client.calls.effects import Outcome
+from workbench.client.calls.messages import Request
 
 Script = Callable[[socket.socket, bytes], bool]
 """Answers one request on a connection; gives whether the connection stays open."""
@@ -333,17 +336,44 @@ def test_bombs_are_not_unpacked(call: Caller, size: int) -> None:
     assert grown < 50_000  # kB
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "x-gzip", "GZIP"])
-def test_packed_answers_are_read(call: Caller, encoding: str) -> None:
-    """An answer may be packed."""
-    import zlib
+def packings(content: bytes) -> dict[str, tuple[str, bytes]]:
+    """Return a content as servers pack it: the encoding that they name, and the bytes."""
+    half = len(content) // 2
+    members = gzip.compress(content[:half]) + gzip.compress(content[half:])
+    raw = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return {
+        "gzip": ("gzip", gzip.compress(content)),
+        "another name": ("X-GZIP", gzip.compress(content)),
+        "two members": ("gzip", members),
+        "filled up": ("gzip", gzip.compress(content) + bytes(20)),
+        "deflate": ("deflate", zlib.compress(content)),
+        "raw deflate": ("deflate", raw.compress(content) + raw.flush()),
+        "gzip as deflate": ("deflate", gzip.compress(content)),
+    }
 
-    content = json.dumps([]).encode()
-    packed = zlib.compress(content) if encoding == "deflate" else gzip.compress(content)
+
+@pytest.mark.parametrize("packing", packings(b""))
+def test_packed_answers_are_read(call: Caller, packing: str) -> None:
+    """An answer may be packed."""
+    encoding, packed = packings(b"[ ]")[packing]
     with RawServer(answering(packed, "200 OK", f"Content-Encoding: {encoding}")) as server:
         result, _ = call(server.url, "list_contracts")
 
     assert result == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("packing", packings(b""))
+def test_packed_answers_are_read_in_any_pieces(packing: str, size: int) -> None:
+    """However the bytes are cut on their way."""
+    content = json.dumps([number * 7919 % 1000 for number in range(300)]).encode()
+    encoding, packed = packings(content)[packing]
+    incoming = transports._Incoming(Request(None, "", [], None))
+    incoming.head(httpx.Response(200, headers={"content-encoding": encoding}))
+    for start in range(0, len(packed), size):
+        incoming.feed(packed[start : start + size])
+
+    assert content == incoming.result().body
 
 
 def test_wrongly_packed_answers_are_unreadable(call: Caller) -> None:

@@ -2,7 +2,7 @@
 
 import inspect
 import pydoc
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -10,10 +10,12 @@ import workbench as wb
 from workbench import errors
 from workbench.base.schema.fields import Answer, Confidence
 from workbench.base.schema.walk import Choice, cross_rules, described, is_record, leaves, members, records
+from workbench.sandbox.extensions import ROWS as SANDBOX_ROWS
+from workbench.sandbox.faults import OF_ANSWERS, OF_DELIVERIES, FaultKind, FaultTarget
 from workbench.service.interface import table
 from workbench.service.interface.assumptions import BEHAVIORS, assumptions, settings
 from workbench.service.interface.convert import placeholders
-from workbench.service.interface.events import EVENT_KINDS, Event
+from workbench.service.interface.events import EVENT_KINDS, CardKind, DepositKind, Event, TransactionKind, UserKind
 
 ROWS = list(table.OPERATIONS.values())
 RECORDS = list(
@@ -30,7 +32,7 @@ RECORDS = list(
 
 def test_names_and_paths_are_unique() -> None:
     """No two operations have the same name, nor the same method and path."""
-    assert 12 == len(ROWS) == len({row.name for row in ROWS}) == len({(row.method, row.path) for row in ROWS})
+    assert len(ROWS) == len({row.name for row in ROWS}) == len({(row.method, row.path) for row in ROWS})
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -40,7 +42,8 @@ def test_placeholders_are_fields(row: Any) -> None:
 
     for name in placeholders(row.path):
         assert by_wire[name].required
-        assert (by_wire[name].about.rule.format == "uuid") == (name != "disputeId")
+        rule = by_wire[name].about.rule
+        assert rule.format == "uuid" or (row.name, name, rule.min_length) == ("update_dispute", "disputeId", 1)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -186,3 +189,13 @@ def test_answers_and_events_are_exported_from_one_place() -> None:
     statuses = {cls for cls in choices if cls.__name__.endswith("Status")}
 
     assert {cls.__name__ for cls in (*exported, *statuses)} <= set(dir(wb.records))
+
+
+def test_the_names_for_type_checkers_are_those_of_the_tables() -> None:
+    """Operations, kinds of events and faults have one spelling each."""
+    kinds = {*get_args(UserKind), *get_args(DepositKind), *get_args(TransactionKind), *get_args(CardKind)}
+
+    assert get_args(table.OperationName) == tuple(table.OPERATIONS)
+    assert kinds == set(EVENT_KINDS)
+    assert get_args(FaultKind) == (*OF_ANSWERS, *OF_DELIVERIES)
+    assert set(get_args(FaultTarget)) == {*table.OPERATIONS, *SANDBOX_ROWS, *EVENT_KINDS}

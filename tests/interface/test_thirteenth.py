@@ -36,6 +36,12 @@ ROW = """
         path="/issuing/disputes/{disputeId}/reopen",
         takes=ReopenDispute,
         returns=ReopenedDispute,
+        effect=Effect(
+            label=lambda r: f"POST reopening of dispute {r.dispute_id} for user {r.notify_user_id}",
+            confirm=effects.reversible,
+            next_step="Look at the dispute.",
+            evidence=None,
+        ),
         failures=(_bad(), UNAUTHORIZED, _unknown("Dispute")),
         source="Endpoints 13",
     )
@@ -112,7 +118,7 @@ assert "Dispute to reopen" in printed("disputes", "reopen", "--help")
 assert dispute in printed("disputes", "reopen", dispute, "--reason", reason, "--fresh", "-o", "json")
 assert "reopen" in printed("disputes", "--help") and "Reopen" in printed("--help")
 assert "reopen_dispute" in printed("docs", "reopen-dispute").replace("-", "_")
-assert "reopen" in printed("setup", "completion", "bash")
+assert "reopen" in printed("docs", "completion", "bash")
 
 with wb.connect() as api:
     # a form, and an entry in the panel for the list and for each row

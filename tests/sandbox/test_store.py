@@ -101,7 +101,7 @@ def _run(store: Store, step: Any) -> Any:
 def test_a_file_is_the_same_as_memory(steps: list[Any]) -> None:
     """Two stores on a file and one in memory agree after each step, at any depth, also where transactions fail."""
     with tempfile.TemporaryDirectory() as folder:
-        files = [FileStore(Path(folder) / "s.db", recent=3, unplaced=4) for _ in range(2)]
+        files = [FileStore(Path(folder) / "s.db", recent=3) for _ in range(2)]
         memory = Store()
         for step, number in steps:
             before, counted = _values(memory), (memory.changes, files[number].changes)

@@ -2,8 +2,13 @@
 
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import orjson
+import pandas as pd
+
+from workbench.analysis.rewards.pages import PageReader, with_users
+from workbench.analysis.tables.rows import Table, arrow_table, table_frame
 
 GOOD = (
     b'{"items":[{"type":"earned","id":"e1","points":"12.50","reason":"CARD_SPEND","status":"COMPLETED",'
@@ -218,3 +223,22 @@ def mutated(seed: int) -> Iterator[bytes]:
             if body:
                 body = chance.choice(ways)(body)
         yield body
+
+
+BATCH = 32
+
+
+def rewards_from_pages(bodies: Any, *, users: Any = None, names: Any = None, reveal: Any = ()) -> pd.DataFrame:
+    """Return the frame of pages from their bodies; `attrs["routes"]` counts the pages that took each route."""
+    reader = PageReader(names or {}, reveal)
+    routes = {"fast": 0, "exact": 0}
+    tables: list[Table] = []
+    done = 0
+    while batch := list(bodies[done : done + BATCH]):
+        for part in reader.read(batch, done):
+            routes["fast" if part.fast else "exact"] += len(part.rows)
+            owners = None if users is None else users[done : done + len(part.rows)]
+            tables.append(part.table if owners is None else with_users(part.table, owners, part.rows))
+            done += len(part.rows)
+    tables = tables or [arrow_table(reader.layout, [], reader.shown)]
+    return table_frame(reader.layout, tables, reader.shown, routes=routes)

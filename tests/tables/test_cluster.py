@@ -44,13 +44,13 @@ def users(url: str) -> list[str]:
 def test_a_cluster_reads_the_same_rows(
     machines: Any, url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Two workers with clients of their own read what one reads here, to a Dask DataFrame and to a folder."""
+    """Two workers with clients of their own read what one reads here, to a Dask DataFrame over folders."""
     monkeypatch.setattr(rewards, "TASK_PAGES", 4)
     wanted = users(url)
     with connect(url) as api:
         here = fetch(api, wanted, progress=False)
-    there = fetch(url, wanted, progress=False, cluster=machines)
-    frame = there.frame().compute().reset_index(drop=True)
+    there = fetch(url, wanted, progress=False, cluster=machines, path=tmp_path)
+    frame: Any = there.frame().compute().reset_index(drop=True)
 
     assert there.frame().npartitions > 1
     assert there.complete == here.complete
@@ -64,11 +64,13 @@ def test_a_cluster_reads_the_same_rows(
     assert round(points.mean().compute(), 6) == here.frame()["points"].mean()
     assert by_user.sum().compute().sum() == here.frame()["points"].sum()
 
-    on_disk = fetch(url, wanted, progress=False, cluster=machines, path=tmp_path)
-    assert sorted(on_disk.frame().compute()["id"]) == sorted(frame["id"])
+    again = fetch(url, wanted, progress=False, cluster=machines, path=tmp_path)
+    assert sorted(again.frame().compute()["id"]) == sorted(frame["id"])
+    with pytest.raises(UsageError, match="cluster requires path"):
+        fetch(url, wanted, progress=False, cluster=machines)
 
 
-def test_no_key_is_in_the_graph(machines: Any, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_is_in_the_graph(machines: Any, url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What is submitted names a profile or a URL; a client is refused, since it holds a key."""
     with connect(url) as api:
         key = api._key.header().decode()
@@ -82,22 +84,22 @@ def test_no_key_is_in_the_graph(machines: Any, url: str, monkeypatch: pytest.Mon
         return submit(function, *args, **more)
 
     monkeypatch.setattr(machines, "submit", spy)
-    fetch(url, users(url)[:1], progress=False, cluster=machines)
+    fetch(url, users(url)[:1], progress=False, cluster=machines, path=tmp_path)
 
     assert sent
     assert not any(key.encode() in one for one in sent)
     with connect(seed=1) as own, pytest.raises(UsageError, match="so that no key travels"):
-        fetch(own, users(url), progress=False, cluster=machines)
+        fetch(own, users(url), progress=False, cluster=machines, path=tmp_path)
 
 
-def test_every_worker_has_a_task(machines: Any, url: str) -> None:
+def test_every_worker_has_a_task(machines: Any, url: str, tmp_path: Path) -> None:
     """A read of few users uses all workers, not one."""
-    there = fetch(url, users(url)[:4], progress=False, cluster=machines)
+    there: Any = fetch(url, users(url)[:4], progress=False, cluster=machines, path=tmp_path)
 
     assert there.frame().npartitions == 2
 
 
-def test_tasks_have_a_thousand_pages(machines: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_have_a_thousand_pages(machines: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Users are dealt out so that each task asks for at least a thousand pages, and the rate is shared."""
     seen: list[tuple[Any, ...]] = []
 
@@ -113,7 +115,7 @@ def test_tasks_have_a_thousand_pages(machines: Any, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(machines, "submit", spy)
     many = [f"00000000-0000-4000-8000-{n:012}" for n in range(1_700)]
     with pytest.raises(Stop), Sandbox(seed=1).serve() as url:
-        fetch(url, many, progress=False, cluster=machines)
+        fetch(url, many, progress=False, cluster=machines, path=tmp_path)
 
     assert [len(args[1]) * rewards.MIN_USER_PAGES >= 1_000 for args in seen] == [True] * 3
     assert seen[0][4] == 64 // 2

@@ -60,6 +60,17 @@ def test_a_small_parquet_file_with_a_large_table_is_refused(bomb: str, tmp_path:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_500_000  # kB
 
 
+def test_decoded_bytes_have_a_limit(tmp_path: Path) -> None:
+    """A few kilobytes do not become hundreds of megabytes, even where rows and cells are few and short enough."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": pa.array(["x" * 20_000] * 5_000)}), path, compression="zstd")
+    assert path.stat().st_size < 100_000
+    with pytest.raises(UsageError, match="times its packed size"):
+        wb.read_table(path)
+    with pytest.raises(UsageError, match="times its packed size"):
+        wb.sql("select count(*) from a", tmp_path)
+
+
 def test_limits_are_settable(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": [1, 2, 3]}), path)

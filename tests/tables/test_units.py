@@ -115,7 +115,7 @@ def test_a_chart_of_yen(transactions: pd.DataFrame) -> None:
     yen = transactions.assign(currency="jpy")
     yen.attrs = transactions.attrs
     funnel = wb.history(yen).filter(currency="jpy").funnel()
-    axes = charts.spend_funnel_chart(funnel)
+    axes = charts.spend_chart(funnel)
 
     assert axes.get_xlabel() == "JPY"
     assert max(patch.get_width() for patch in axes.patches) == funnel["amount_cents"].max()

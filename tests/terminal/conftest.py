@@ -61,7 +61,7 @@ def wb(capsys) -> Callable[..., Ended]:
     return run
 
 
-_OF_PYTHON = (("course",), ("setup",), ("test",), ("docs",), ("class",))
+_OF_PYTHON = (("course",), ("test",), ("docs",))
 """Commands that show Python because it is what they are about."""
 CALL = re.compile(r"(?<![\w.-])(?:(?:api|wb|sandbox|run|plan|journal)\.)?(?:[a-z_]\w*\.)*[a-z_]+\((?:\w+=|\)|[\"{]|…)")
 

@@ -27,7 +27,7 @@ def test_every_assumption_is_listed(wb):
 
 def test_doctor(wb, own_state):
     """`doctor` names what is there and where the state is, and changes nothing."""
-    ended = wb("setup", "check")
+    ended = wb("profiles", "check")
 
     assert str(own_state) in ended.out
     assert "httpx" in ended.out
@@ -37,7 +37,7 @@ def test_doctor(wb, own_state):
 def test_doctor_names_a_damaged_sandbox(wb, own_state):
     """A sandbox file that cannot be used is named, and left as it is."""
     (own_state / "sandbox.db").write_bytes(b"not a database" * 100)
-    ended = wb("setup", "check")
+    ended = wb("profiles", "check")
 
     assert ended.code == 5
     assert "sandbox.db" in ended.out
@@ -73,7 +73,7 @@ def completed(script, *words: str) -> set[str]:
         (["transactions", "authorize", "--dec"], {"--decline-reason"}),
         (["transactions", "authorize", "--decline-reason", ""], set(DeclineReason)),
         (["withdrawals", "sign", "--is-amount-native", ""], {"false", "true"}),
-        (["contracts", "list", "--output", ""], {"csv", "json", "ndjson", "python", "table"}),
+        (["contracts", "list", "--output", ""], {"csv", "json", "ndjson", "table"}),
         (["docs", "update-u"], {"update-ubo", "update-user"}),
         (["transactions", "authorize", "--card-id", ""], set()),
     ],

@@ -154,7 +154,7 @@ def test_the_variable_of_an_unknown_profile_is_named(wb, monkeypatch) -> None:
 
     assert ended.code == 2
     assert "WORKBENCH_PROFILE: no profile 'nope'" in ended.err
-    assert "✗ WORKBENCH_PROFILE names the profile 'nope'" in wb("setup", "check").out
+    assert "✗ WORKBENCH_PROFILE names the profile 'nope'" in wb("profiles", "check").out
 
 
 def test_what_is_not_there_is_not_ticked(wb, monkeypatch) -> None:
@@ -162,7 +162,7 @@ def test_what_is_not_there_is_not_ticked(wb, monkeypatch) -> None:
     monkeypatch.setattr(
         "workbench.terminal.about.find_spec", lambda name: name if name in ("httpx", "cattrs") else None
     )
-    ended = wb("setup", "check")
+    ended = wb("profiles", "check")
 
     assert ended.code == 0
     assert all(f"– {name} " in ended.out for name in ("pandas", "matplotlib", "uvicorn", "jupyterlab", "ipywidgets"))

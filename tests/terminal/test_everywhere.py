@@ -22,7 +22,7 @@ ENDLESS = {
     ("course", "lab"),
     ("events", "tail"),
     ("sandbox", "serve"),
-    ("class", "serve"),
+    ("course", "serve"),
 }  # they run until stopped; see their own tests
 APP = make_app()
 COMMANDS = [

@@ -92,13 +92,13 @@ threading.Thread(target=linger).start()
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "tokens", [("events", "listen"), ("sandbox", "serve"), ("class", "serve", "--learners", "1")], ids=" ".join
+    "tokens", [("events", "listen"), ("sandbox", "serve"), ("course", "serve", "--learners", "1")], ids=" ".join
 )
 def test_a_server_that_ends_slowly_ends_with_130(tokens: tuple[str, ...], tmp_path) -> None:
     """On a busy machine taking the process apart takes longer than the time for blocked operations."""
     (tmp_path / "sitecustomize.py").write_text(SLOW_END)
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    folder = ("--folder", str(tmp_path / "class")) if tokens[0] == "class" else ()
+    folder = ("--folder", str(tmp_path / "class")) if tokens[0] == "course" else ()
     command = [sys.executable, "-m", "workbench", *tokens, *folder]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environ) as child:
         assert child.stdout is not None
@@ -125,7 +125,7 @@ def test_a_file_without_traffic_is_wrong_input(wb, tmp_path, data: bytes | str |
     assert "traffic.har" in ended.err
 
 
-@pytest.mark.parametrize("name", ["missing.ndjson", "folder", "*.missing"])
+@pytest.mark.parametrize("name", ["missing.ndjson", "*.missing"])
 def test_a_world_is_not_made_without_a_log(wb, tmp_path, name: str) -> None:
     """The message names the path, not the class of Python's error."""
     (tmp_path / "folder").mkdir()

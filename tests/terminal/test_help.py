@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,8 @@ from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS
 from workbench.terminal import commands, make_app
 from workbench.terminal.operations import option_members
+
+ROOT = Path(__file__).parents[2]
 
 
 def cpu_seconds(*words: str) -> float:
@@ -61,12 +64,12 @@ def test_help_lists_every_command(wb):
 
 
 def test_each_operation_has_a_noun_and_a_verb(wb):
-    """An operation is a command by noun and verb, and has no other name; at most 19 commands are at the top."""
+    """An operation is a command by noun and verb, and has no other name; at most 18 commands are at the top."""
     assert sorted(commands.OPERATIONS.values()) == sorted(OPERATIONS)
     for noun, verb in commands.OPERATIONS:
         assert wb(noun, verb, "--help").code == 0
     assert wb("list-contracts").code == wb("simulate_refund").code == 2
-    assert len([name for name in make_app() if not name.startswith("-")]) <= 19
+    assert len([name for name in make_app() if not name.startswith("-")]) <= 18
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -103,7 +106,7 @@ OF_THE_PANEL = ("columns", "changes", "savepoint", "undo")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in CONTROLS if name not in ("reset", *OF_THE_PANEL)])
+@pytest.mark.parametrize("name", [name for name in CONTROLS if name not in ("reset", "advance", *OF_THE_PANEL)])
 def test_a_control_has_an_option_for_each_argument(wb, name):
     """Each control of a person is a command that says what each argument is; keys come from the environment."""
     ended = wb("sandbox", name.replace("_", "-"), "--help")
@@ -138,6 +141,17 @@ def test_a_group_lists_its_commands(wb, group):
     assert ended.code == 2
     assert f"workbench {group} COMMAND" in ended.out
     assert wb(group, "--help").code == 0
+
+
+def test_the_page_lists_each_command():
+    """docs/terminal.md has a row for each noun, with its verbs."""
+    page = (ROOT / "docs/terminal.md").read_text(encoding="utf-8")
+    rows = {row[1]: re.findall(r"`([\w-]+)`", row[2].partition(", and the other")[0]) for row in
+            re.finditer(r"^\| `([\w-]+)` \| (.*) \|$", page, re.MULTILINE)}  # fmt: skip
+
+    assert {noun: {verb for verb in verbs if verb} for noun, verbs in commands.COMMANDS.items()} == {
+        noun: set(verbs) for noun, verbs in rows.items() if noun in commands.COMMANDS
+    }
 
 
 @pytest.mark.parametrize("group", commands.COMMANDS)

@@ -305,7 +305,7 @@ def test_curl_quotes_what_it_shows(wb, guide):
 # -- output -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["json", "ndjson", "csv", "python"])
+@pytest.mark.parametrize("form", ["json", "ndjson", "csv"])
 def test_forms_for_programs(wb, form):
     """Each form is what it says, on stdout alone."""
     ended = wb("contracts", "list", "-o", form)
@@ -340,7 +340,7 @@ def test_fields(wb):
 
 def test_masked_unless_revealed(wb):
     """Private values are masked in every form, and shown where asked for."""
-    for form in ("table", "json", "ndjson", "csv", "python"):
+    for form in ("table", "json", "ndjson", "csv"):
         assert "noor.vandenberg" not in wb("users", "create", "--from", BODY, "--fresh", "-o", form).out
         assert "noor.vandenberg" in wb("users", "create", "--from", BODY, "--fresh", "--reveal", "-o", form).out
 
@@ -367,7 +367,7 @@ def test_rewards_say_exact_sums(wb, guide):
 HOSTILE = "\x1b]52;c;aGk=\x07\x9b31m\u202e[/bold]=cmd|' /C calc'!A"
 
 
-@pytest.mark.parametrize("form", ["table", "json", "ndjson", "csv", "python"])
+@pytest.mark.parametrize("form", ["table", "json", "ndjson", "csv"])
 def test_hostile_text_reaches_no_terminal(capsys, form):
     """Control and direction characters of data are escaped in every form."""
     show([build(User, {"id": NOBODY, "external_id": HOSTILE, "application_status": HOSTILE})], Output(output=form))

@@ -67,7 +67,7 @@ def test_a_class_is_served_stopped_and_continued(wb, tmp_path: Path, stop: signa
     roster = tmp_path / "roster.csv"
     roster.write_text("Ann\nBob\n", encoding="utf-8")
     folder = tmp_path / "class"
-    served = [sys.executable, "-m", "workbench", "class", "serve", "--folder", str(folder)]
+    served = [sys.executable, "-m", "workbench", "course", "serve", "--folder", str(folder)]
     codes = []
     for more in (["--learners", str(roster)], []):
         buffered = os.environ | {"PYTHONUNBUFFERED": ""}
@@ -97,7 +97,7 @@ def test_a_class_is_served_stopped_and_continued(wb, tmp_path: Path, stop: signa
 def test_a_class_server_ends_within_two_seconds(tmp_path: Path):
     took = []
     for number in range(40):
-        served = [sys.executable, "-m", "workbench", "class", "serve", "--folder", str(tmp_path), "--learners", "30"]
+        served = [sys.executable, "-m", "workbench", "course", "serve", "--folder", str(tmp_path), "--learners", "30"]
         ignored = number % 4 == 3  # SIGINT, as under nohup
         with subprocess.Popen(
             served, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -127,9 +127,9 @@ def test_results_are_exported(wb, tmp_path: Path):
     server.close()
     given = ("--folder", str(tmp_path / "class"))
 
-    assert "Ann <b>,start-1,True,1" in wb("class", "results", *given).out
-    assert "Ann &lt;b&gt;" in wb("class", "results", *given, "--form", "certificates").out
-    assert wb("class", "results", *given, "--form", "nbgrader").out.startswith("assignment,timestamp,student_id")
+    assert "Ann <b>,start-1,True,1" in wb("course", "results", *given).out
+    assert "Ann &lt;b&gt;" in wb("course", "results", *given, "--form", "certificates").out
+    assert wb("course", "results", *given, "--form", "nbgrader").out.startswith("assignment,timestamp,student_id")
 
 
 def test_sheets_and_the_answer_key_are_printed(wb, tmp_path: Path):
@@ -137,27 +137,27 @@ def test_sheets_and_the_answer_key_are_printed(wb, tmp_path: Path):
 
     server = ClassServer(["Ann <b>"], tmp_path / "class")
     server.close()
-    sheets = wb("class", "print", "sheets", "--folder", str(tmp_path / "class"), "--url", "https://class.example").out
-    key = wb("class", "print", "answers").out
+    sheets = wb("course", "print", "sheets", "--folder", str(tmp_path / "class"), "--url", "https://class.example").out
+    key = wb("course", "print", "answers").out
 
-    assert f"workbench class join https://class.example/{server.learners[0].code}<" in sheets
+    assert f"workbench course join https://class.example/{server.learners[0].code}<" in sheets
     assert "Ann &lt;b&gt;" in sheets
     assert all(name in key for name in DRILLS)
-    assert "☐ disputes-1" in wb("class", "print", "support").out
-    assert "available" in wb("class", "print", "handout").out
+    assert "☐ disputes-1" in wb("course", "print", "support").out
+    assert "available" in wb("course", "print", "handout").out
     assert "api.sandbox.settle(coffee.transaction_id)" in key
-    assert wb("class", "print", "sheets").code == 2
+    assert wb("course", "print", "sheets").code == 2
 
 
 def test_a_folder_without_a_class_is_refused(wb, tmp_path: Path):
-    assert wb("class", "results", "--folder", str(tmp_path)).code == 2
-    assert wb("class", "serve", "--folder", str(tmp_path / "new")).code == 2
+    assert wb("course", "results", "--folder", str(tmp_path)).code == 2
+    assert wb("course", "serve", "--folder", str(tmp_path / "new")).code == 2
 
 
 def test_a_class_is_not_served_from_a_file(wb, tmp_path: Path):
     (tmp_path / "class.csv").write_text("Ann\n", encoding="utf-8")
 
-    ended = wb("class", "serve", "--folder", str(tmp_path / "class.csv"), "--learners", "2")
+    ended = wb("course", "serve", "--folder", str(tmp_path / "class.csv"), "--learners", "2")
 
     assert ended.code == 2
     assert "class.csv is not a folder" in ended.err
@@ -191,9 +191,9 @@ def test_a_class_is_joined_and_left(wb, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
     with closing(ClassServer(["Ann"], tmp_path / "class")) as server, server.serve():
         link = server.results.link(server.learners[0])
-        assert "CLASS: Ann" in wb("class", "join", link, "--no-lab").out
-        wrong = wb("class", "join", f"{link}x", "--no-lab")
-    left = wb("class", "leave")
+        assert "CLASS: Ann" in wb("course", "join", link, "--no-lab").out
+        wrong = wb("course", "join", f"{link}x", "--no-lab")
+    left = wb("course", "leave")
 
     assert (wrong.code, "letter by letter" in wrong.err) == (2, True)
     assert "not in a class" in left.out

@@ -16,7 +16,7 @@ def test_an_answer_with_unix_seconds(contract):
     """Seconds as text are read as the end; parameters of another form are noted and do no harm."""
     raw = json.loads((SAMPLES / "sign_withdrawal.200.unix.json").read_bytes())
     service = Service(contract, raw)
-    service.clock.ms -= timedelta(hours=2)
+    service.clock.at -= timedelta(hours=2)
     withdrawal = service.plan().sign()
 
     assert withdrawal.ready
@@ -44,7 +44,7 @@ def test_an_answer_met_on_stellar(api):
         bare, proxy_address=proxy, deposit_address=None, tokens=tokens, admin_addresses=(recipient,)
     )
     service = Service(contract, raw)
-    service.clock.ms = wb.connect().sandbox.clock.now()
+    service.clock.at = wb.connect().sandbox.clock.now()
     withdrawal = service.plan(3, contract=contract, to=recipient, amount=wb.withdrawals.native_units(int(units))).sign()
 
     assert ((), ()) == (withdrawal.problems, tuple(note for note in withdrawal.notes if "unusually long" not in note))

@@ -29,9 +29,9 @@ def test_the_time_left(contract):
     withdrawal, clock = signed(contract)
 
     assert (timedelta(minutes=10), "10 min 0 s left") == (withdrawal.remaining(), withdrawal.countdown())
-    clock.ms += timedelta(seconds=558)
+    clock.at += timedelta(seconds=558)
     assert "42 s left" == withdrawal.countdown()
-    clock.ms += timedelta(seconds=84)
+    clock.at += timedelta(seconds=84)
     assert (True, "this signature expired 42 s ago") == (withdrawal.expired, withdrawal.countdown())
 
 
@@ -51,7 +51,7 @@ def test_the_service_s_clock_counts(contract, skew, left, said):
     withdrawal, clock = signed(contract, skew)
 
     assert timedelta(seconds=left) == withdrawal.remaining()
-    clock.ms += timedelta(seconds=left + 42)
+    clock.at += timedelta(seconds=left + 42)
     assert said == withdrawal.countdown()
 
 
@@ -205,10 +205,10 @@ def test_revealing(contract):
     assert shown.salt.startswith("Wlpa")
     assert "11" not in repr(shown)
     assert "11" not in str(shown)
-    clock.ms += timedelta(seconds=SHOWN_FOR)
+    clock.at += timedelta(seconds=SHOWN_FOR)
     with pytest.raises(UsageError, match="revealed for 60 s, which are over"):
         _ = shown.data
-    clock.ms -= timedelta(seconds=SHOWN_FOR)
+    clock.at -= timedelta(seconds=SHOWN_FOR)
     with pytest.raises(UsageError, match="are over"):
         _ = shown.data
 
@@ -251,7 +251,7 @@ def test_an_expired_signature_is_deleted(contract):
         return [one for one in (*parts, *gc.get_referents(*parts)) if isinstance(one, Secret)]
 
     assert held()
-    clock.ms += timedelta(minutes=11)
+    clock.at += timedelta(minutes=11)
     assert not withdrawal.ready
     assert not held()
 
@@ -342,5 +342,5 @@ def test_the_status_on_the_sheet(contract):
     withdrawal = service.plan().sign()
     assert "".join(withdrawal.sheet().status.lines) == "✓ ready"
 
-    service.clock.ms += timedelta(days=1)
+    service.clock.at += timedelta(days=1)
     assert "".join(withdrawal.sheet().status.lines) == "• expired"

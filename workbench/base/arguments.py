@@ -8,6 +8,7 @@ import errno
 import inspect
 import os
 import re
+import sys
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -43,8 +44,14 @@ class Fits:
 
 
 def limits_of(hint: object) -> tuple[Any, Any]:
-    """Return the type of an annotation and the limits of its values."""
-    return typing.get_args(hint)[:2] if typing.get_origin(hint) is Annotated else (hint, None)
+    """Return the type of an annotation and the limits of its values; literal texts are limits of a text."""
+    if typing.get_origin(hint) is Annotated:
+        return typing.get_args(hint)[:2]
+    kinds = kinds_of(hint)
+    texts = next((typing.get_args(kind) for kind in kinds if typing.get_origin(kind) is typing.Literal), ())
+    if not texts or not all(isinstance(text, str) for text in texts):
+        return hint, None
+    return (str | None if NoneType in kinds else str), texts
 
 
 def kinds_of(declared: object) -> tuple[Any, ...]:
@@ -201,12 +208,15 @@ def _stripped(
     if isinstance(error, _OF_ARGUMENTS):
         problems = argument_problems(function, args, given) or _unusable(error, function, args, given)
         if problems:
-            return UsageError(problems, of=_public_name(function))
+            return UsageError(problems, of=_public_name(function, args))
     while frames is not None and frames.tb_next is not None:
         frames = frames.tb_next
     if frames is not None and frames.tb_frame.f_code.co_filename != __file__ and not hasattr(error, "__notes__"):
         error.add_note(f"raised in {frames.tb_frame.f_code.co_filename}, line {frames.tb_lineno}")
     return error
+
+
+UTF_8 = "set LC_ALL=C.UTF-8, or PYTHONUTF8=1"
 
 
 def unusable_name(error: Exception) -> str:
@@ -215,6 +225,8 @@ def unusable_name(error: Exception) -> str:
         return "the name of a file or folder is too long"
     if isinstance(error, UnicodeEncodeError) and error.reason.startswith("surrogates"):
         return "a name or text contains half of a surrogate pair"
+    if isinstance(error, UnicodeEncodeError) and sys.getfilesystemencoding() != "utf-8":
+        return f"this locale ({error.encoding}) cannot write a character of the name of a file; {UTF_8}"
     is_null = isinstance(error, ValueError) and str(error).startswith("embedded null")
     return "the name of a file contains a NUL character" if is_null else ""
 
@@ -232,10 +244,12 @@ _NO_SUCH_FILE = frozenset({errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ELOO
 """Errors of the system for a path that names no readable file."""
 
 
-def _public_name(function: Callable[..., Any]) -> str:
-    """Return the name a caller uses for a function; for a constructor, the name of its class."""
+def _public_name(function: Callable[..., Any], args: tuple[Any, ...] = ()) -> str:
+    """Return the name a caller uses for a function; for a constructor, the name of the class that is made."""
     *_, name = parts = getattr(function, "__qualname__", "").split(".")
-    return parts[-2] if name == "__init__" and len(parts) > 1 else name
+    if name != "__init__" or len(parts) == 1:
+        return name
+    return type(args[0]).__name__.lstrip("_") if args else parts[-2]
 
 
 _OF_ARGUMENTS = (TypeError, AttributeError, LookupError, ValueError)
@@ -264,7 +278,7 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
             and name not in given
             and list(parameters).index(name) >= len(args)
         ]
-        known = f"; {_public_name(function)} takes {', '.join(names)}" if "positional" in str(error) else ""
+        known = f"; {_public_name(function, args)} takes {', '.join(names)}" if "positional" in str(error) else ""
         return lacking or [Problem("", "arguments", f"{visible(str(error), 200)}{known}")]
     with suppress(NameError, TypeError):  # what it is annotated with is loaded for type checkers alone
         hints = typing.get_type_hints(inspect.unwrap(function), include_extras=True)

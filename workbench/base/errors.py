@@ -192,10 +192,11 @@ class InvalidRequest(WorkbenchError, ValueError):
 class UsageError(WorkbenchError, ValueError):
     """An argument of a local function is missing, unknown or not allowed. `problems` lists all of them."""
 
-    def __init__(self, problems: Iterable[Problem] | str, *, of: str = "") -> None:
+    def __init__(self, problems: Iterable[Problem] | str, *, of: str = "", as_given: bool = False) -> None:
+        """`as_given`: the paths are those of a value from outside, such as JSON, and not of arguments of Python."""
         self.problems = _as_problems(problems)
         self.function = of
-        named = tuple(_in_python(problem) for problem in self.problems)
+        named = self.problems if as_given else tuple(_in_python(problem) for problem in self.problems)
         super().__init__(f"{of + ': ' if of else ''}{_listed(named)}")
 
 

@@ -1,9 +1,15 @@
 """Optional libraries: importing a missing one raises `MissingExtra` with the command that installs it."""
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Iterator, Sequence
-from importlib.machinery import ModuleSpec
-from types import FrameType
+
+from workbench.base.lazy import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import FrameType
 
 DISTRIBUTION = "card-issuing-workbench"
 
@@ -43,7 +49,7 @@ def install_finder() -> None:
         sys.meta_path.append(MissingExtraFinder)
 
 
-def _requirements() -> "Iterator[tuple[str, str]]":
+def _requirements() -> Iterator[tuple[str, str]]:
     """Yield extra and requirement pairs from the package metadata, including extras that include others."""
     from importlib.metadata import PackageNotFoundError, requires
 

@@ -11,11 +11,18 @@
 Type checkers and editors read the imports, Python reads the dictionary; `tests/test_packages.py` compares them.
 """
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Callable, Mapping
+
+TYPE_CHECKING = __name__ == "typing"
+"""As `typing.TYPE_CHECKING`, for modules that `import workbench` loads: `typing` takes longer than all of them."""
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 
-def public_names(package: str, names: Mapping[str, str]) -> "tuple[Callable[[str], object], Callable[[], list[str]]]":
+def public_names(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return the `__getattr__` and `__dir__` of a namespace.
 
     Args:

@@ -8,9 +8,7 @@ wb.course.quiz("start-who", "b")   # feedback to an answer
 wb.course.progress()
 """
 
-from typing import TYPE_CHECKING
-
-from workbench.base.lazy import public_names
+from workbench.base.lazy import TYPE_CHECKING, public_names
 
 if TYPE_CHECKING:
     from workbench.course.joining import join as join

@@ -32,7 +32,7 @@ _FORM = "is 'https://HOST:PORT/CODE#FINGERPRINT', or 'http://127.0.0.1:PORT/CODE
 def join(link: str) -> Display:
     """Join a class: store the link, so that `wb.connect()` in all your kernels and commands opens your sandbox there.
 
-    `workbench class leave` ends the membership; your progress is not lost.
+    `workbench course leave` ends the membership; your progress is not lost.
 
     Args:
         link: The link of your sheet, with your code.
@@ -71,7 +71,7 @@ def join(link: str) -> Display:
     return Display(Sheet(title=f"CLASS: {visible(name, 60)}", status=status, words=(text,), notes=(_LEAVE,)))
 
 
-_LEAVE = "`workbench class leave` ends it; your progress is kept."
+_LEAVE = "`workbench course leave` ends it; your progress is kept."
 
 
 def _certificate(parts: SplitResult, fingerprint: str) -> str:

@@ -5,13 +5,16 @@ In a class no call with an effect is sent to a real service, and `connect()` ope
 each notebook and drill a sandbox of its own there.
 """
 
-import json
-import os
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations  # `import workbench` loads this, and not the library of types
 
+import os
+
+from workbench.base.lazy import TYPE_CHECKING
 from workbench.base.system.process import GUARDS, HOSTED, RESOLVERS, Address, at_start
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from workbench.course.desk import Act
     from workbench.sandbox.remote import RemoteSandbox
 
@@ -40,6 +43,8 @@ def stored() -> dict[str, str]:
     Raises:
         UnusableFile: The file is damaged, so that nobody can tell which class was joined.
     """
+    import json
+
     from workbench.base.errors import UnusableFile
     from workbench.client.calls.keys import state_path  # a session has loaded it, `import workbench` does not
 
@@ -53,7 +58,7 @@ def stored() -> dict[str, str]:
     if not isinstance(kept, dict) or not all(isinstance(kept.get(name), str) for name in ("url", "ca_file")):
         raise UnusableFile(
             f"{path}, which names the class that you joined, is damaged. Join again with the link of your sheet, or "
-            "leave the class with `workbench class leave`."
+            "leave the class with `workbench course leave`."
         )
     return kept
 
@@ -75,7 +80,7 @@ def begin(place: str) -> None:
         _places[:] = [_told(*exchange(address.url, address.ca_file, {"kind": "begin", "place": place}))["place"]]
 
 
-def status(sandbox: "RemoteSandbox | None" = None) -> dict[str, Any] | None:
+def status(sandbox: RemoteSandbox | None = None) -> dict[str, Any] | None:
     """Return the learner's name, results, locked lessons and the trainer's notes; None outside a class."""
     if sandbox is not None:
         return _told(*_read(sandbox._http, "GET"))
@@ -83,7 +88,7 @@ def status(sandbox: "RemoteSandbox | None" = None) -> dict[str, Any] | None:
     return None if address is None else _told(*exchange(address.url, address.ca_file))
 
 
-def report(sandbox: "RemoteSandbox", act: "Act") -> dict[str, Any]:
+def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
     """Send what the learner does with a task to the class, and return what the learner is told.
 
     Raises:
@@ -145,7 +150,7 @@ def _told(status: int, content: dict[str, Any]) -> dict[str, Any]:
 def _guard(*, effect: bool, production: bool) -> str:
     if not ((effect or production) and joined()):
         return ""
-    return "this is a class" + ("" if _variable() or not stored() else " (`workbench class leave` ends it)")
+    return "this is a class" + ("" if _variable() or not stored() else " (`workbench course leave` ends it)")
 
 
 def _resolve_root() -> Address | None:
@@ -161,10 +166,10 @@ def _resolve(production: bool) -> Address | None:
     if root is None:
         return None
     place = f"/{_places[0]}" if _places else ""
-    return root._replace(url=f"{root.url}{place}{'/production' if production else ''}")
+    return Address(f"{root.url}{place}{'/production' if production else ''}", root.ca_file, root.advice)
 
 
 _OVER = (
-    "You joined a class there. If it is over, `workbench class leave` returns to embedded sandboxes, and your progress "
-    "is kept; else ask the trainer whether the server runs."
+    "You joined a class there. If it is over, `workbench course leave` returns to embedded sandboxes, and your "
+    "progress is kept; else ask the trainer whether the server runs."
 )

@@ -27,6 +27,7 @@ from workbench.sandbox.extensions import SettleTransaction
 from workbench.sandbox.faults import FaultRules
 from workbench.sandbox.service import Service
 from workbench.sandbox.store import FileStore, Store
+from workbench.service.interface import table
 from workbench.service.interface.convert import Names, converter
 
 Record = dict[str, Any]
@@ -236,6 +237,11 @@ class RequestLog:
         """Return a request in its stored form, without its key."""
         context = response.context
         number = context.cause[0] if context is not None else 0
+        answer = response.body
+        operation = self._service.operation_of(request)
+        if self._file is not None and operation is table.Operations.sign_withdrawal and response.status < 400:
+            # No file contains a signature.
+            answer = strict_json.dumps(to_json(masked(_loaded(answer.decode("latin-1")), of=operation.answer)))
         return {
             "request_id": context.seeds.uuid(f"request:{number}") if context is not None and number else None,
             "method": request.method,
@@ -249,7 +255,7 @@ class RequestLog:
             "tenant": self._service.tenant_of(request),
             "headers": {name: value if name in _OPEN_HEADERS else DOTS for name, value in request.headers.items()},
             "body": request.body.decode("latin-1"),
-            "answer": response.body.decode("latin-1"),
+            "answer": answer.decode("latin-1"),
         }
 
     def _shown(self, row: dict[str, Any], reveal: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ While any rule exists, every response has a `Workbench-Fault` header.
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -18,6 +18,8 @@ from workbench.sandbox.control_records import FaultRule
 from workbench.sandbox.service import Service
 from workbench.sandbox.store import Store
 from workbench.service.interface import table
+from workbench.service.interface.events import CardKind, DepositKind, TransactionKind, UserKind
+from workbench.service.interface.table import OperationName
 
 HEADER = "workbench-fault"
 
@@ -42,6 +44,16 @@ OF_DELIVERIES: Mapping[str, str] = {
 }
 """Kinds of faults of deliveries."""
 
+FaultKind = Literal[
+    "latency", "status", "refused", "reset", "closed", "lost", "cut", "malformed", "slow_body",
+    "duplicate", "swap", "delay", "bad_signature",
+]  # fmt: skip
+FaultTarget = Literal[
+    OperationName,
+    "settle", "list_payment_routes", "list_automations",
+    UserKind, DepositKind, TransactionKind, CardKind,
+]  # fmt: skip
+"""Kinds of faults, and the operations and kinds of events that a rule may be limited to, for type checkers."""
 _EXECUTED = frozenset({"latency", "lost", "cut", "malformed", "slow_body"})
 _WHOLE = frozenset({"latency", "status", "malformed"})
 

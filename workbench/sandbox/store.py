@@ -3,15 +3,14 @@
 Stored values are immutable: a changed record is stored as a new value, so copying a store copies only its outer
 dictionaries.
 
-A file has a log of the last transactions and a compressed table of all other values, both with checksums. Changes move
-from the log to the table in batches of some hundred transactions. Values are read on demand, and a cache holds the most
+A file is a SQLite table of all values, each with a checksum. Values are read on demand, and a cache holds the most
 recently used, so neither memory nor restart time grows with the history. Several processes may share the file. A commit
 survives a killed process, but is not synced to disk, because the data of a sandbox is fictitious.
 """
 
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from operator import itemgetter
 from threading import RLock
@@ -26,39 +25,17 @@ from workbench.base.system.interrupts import uninterrupted
 from workbench.base.system.seconds import monotonic
 
 APPLICATION = 0x57425358  # "WBSX"
-SCHEMA = """CREATE TABLE log(n INTEGER PRIMARY KEY, data BLOB NOT NULL);
-CREATE TABLE kind(number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE value(kind INTEGER NOT NULL, o INTEGER NOT NULL, id TEXT NOT NULL, data BLOB NOT NULL,
-PRIMARY KEY(kind, o), UNIQUE(kind, id)) WITHOUT ROWID;
-CREATE TABLE request(n INTEGER PRIMARY KEY, data BLOB NOT NULL);
-CREATE TABLE head(placed INTEGER NOT NULL);
-INSERT INTO head VALUES (0)"""
+SCHEMA = """CREATE TABLE value(o INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL, data BLOB NOT NULL,
+UNIQUE(kind, id));
+CREATE INDEX value_of ON value(kind);
+CREATE TABLE request(n INTEGER PRIMARY KEY, data BLOB NOT NULL)"""
 APART = frozenset({"snapshot", "endpoint", "delivery", "waiting", "held", "fault", "changes"})
 """Kinds that are not part of the world and survive a reset."""
 COUNTERS_APART = ("event", "request", "endpoint", "fault")
 """Counters that survive a reset, so that their numbers are never reused."""
-_WHOLE = frozenset({"meta", "counter", "key", "tenant", "endpoint", "fault", "changes"})
-"""Kinds with few values, all held in memory."""
-_PUT = "INSERT INTO value VALUES (?, ?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SET data = excluded.data"
-_DELETE = "DELETE FROM value WHERE kind = ? AND id = ?"
+_PUT = "INSERT INTO value(kind, id, data) VALUES (?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SET data = excluded.data"
 _ABSENT = object()
-_MAX_LOGGED = 300  # transactions that are only in the log
-_TYPICAL = (
-    b'"declined","posted_at":"reversed","cleared":"settled","type":"redeemed","status":"COMPLETED","points'
-    b'":{"id":"rwd_","type":"earned","at":17684892,"points":,"posted":17684892,"minted":17684892,"merchant'
-    b'_name":"","transaction_amount_cents":,"spend_category":"groceries"}{"id":"","tenant":"","user":"","s'
-    b'tatus":"active","last4":"0001","limit":2500000,"available":24,"held":0,"posted":0,"refunded":0,"expi'
-    b'ration_month":"12","expiration_year":"2029"}{"id":"-4-a","tenant":"","card":"","user":"","authorized'
-    b'_at":1768489200000,"settled":0,"refunded":0,"held":1,"currency":"USD","declined_reason":null,"posted'
-    b'_at":null,"status":"authorized","authorized":1,"merchant_name":"Corner Grocery","merchant_category_c'
-    b'ode":"5411"}{"sequence":1,"kind":"transaction.completed","request":"cause":"settle""kind":"transacti'
-    b'on.requested","kind":"transaction.created","tenant":"","at":1768489200000,"request":1,"cause":"simul'
-    b'ate_authorization","transaction":"","state":{"status":"authorized","held":1,"settled":0,"posted_at":'
-    b"null}}"
-)
-"""Preset dictionary for the compression of values: part of the file format."""
-_WINDOW = -11  # 2 kB: enough for a value, and fast to set up
-_COMPRESSION = zlib.compressobj(1, zlib.DEFLATED, _WINDOW, 4, zlib.Z_DEFAULT_STRATEGY, _TYPICAL)
+_RECENT = 8_192  # cached values
 
 
 def open_store(path: str | os.PathLike[str] | None) -> "Store":
@@ -93,8 +70,8 @@ class Store:
             tuple[str, str | None, Any]
         ] = []  # kind, id and previous value; without an id, all values of the kind
         self._lock = RLock()
-        self._replaced = False  # whether the transaction changed the world in a way that is not in the undo list
         self._begun: list[int] = []  # for each open transaction, the length of the undo list at its start
+        self._changed: list[bool] = []  # for each open transaction, whether it changed the world
 
     def lease(self, work: str) -> bool:
         """Acquire the lease for a task and return whether this process holds it; only one process on a file can."""
@@ -118,6 +95,7 @@ class Store:
             locked = self._lock.acquire(blocking=wait)
             if locked:
                 self._begin(wait, asked)
+                self._changed.append(False)
                 entered = True
         except FileBusy:
             if wait:
@@ -131,18 +109,20 @@ class Store:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         try:
-            if kind is None and len(self._begun) == 1 and (self._replaced or self._in_world()):
+            if kind is None and self._changed == [True]:
                 self.put("changes", "world", self.changes + 1)
+            changed = self._changed.pop()
+            if changed and kind is None and self._changed:
+                self._changed[-1] = True
             self._end(keep=kind is None)
         finally:
-            self._replaced = self._replaced and bool(self._begun)
             self._lock.release()
             uninterrupted.__exit__()
 
-    def _in_world(self) -> bool:
-        """Whether the transaction changed the world, as far as it can be undone."""
-        changed = ((kind, key) for kind, key, _ in self._undo if in_world(kind))
-        return any(kind != "counter" or key not in COUNTERS_APART for kind, key in changed)
+    def _note(self, kind: str, key: str | None = None) -> None:
+        """Note a change, if it is one of the world."""
+        if self._changed and in_world(kind) and (kind != "counter" or key not in COUNTERS_APART):
+            self._changed[-1] = True
 
     @property
     def changes(self) -> int:
@@ -211,6 +191,7 @@ class Store:
 
     def put(self, kind: str, key: str, value: object) -> None:
         """Store a value; it must not be changed afterwards."""
+        self._note(kind, key)
         values = self._kinds.get(kind)
         if values is None:
             values = self._kinds[kind] = {}
@@ -225,10 +206,12 @@ class Store:
 
     def delete(self, kind: str, key: str) -> None:
         """Delete a value."""
+        self._note(kind, key)
         self._undo.append((kind, key, self._kinds[kind].pop(key)))
 
     def fill(self, kind: str, values: Mapping[str, Any]) -> None:
         """Replace all values of a kind."""
+        self._note(kind)
         self._undo.append((kind, None, self._kinds.pop(kind, _ABSENT)))
         self._kinds[kind] = dict(values)
 
@@ -257,21 +240,16 @@ class FileStore(Store):
 
     Args:
         recent: Maximum number of cached values.
-        unplaced: Approximate number of values that are only in the log; they are read again on open.
     """
 
     shared = True
 
-    def __init__(self, path: str | os.PathLike[str], *, recent: int = 8_192, unplaced: int = 1_000) -> None:
-        super().__init__()  # also the values in the log (None: deleted), and all values of some kinds
-        self._max_recent, self._max_unplaced = recent, unplaced
-        self._file = Database(path, application=APPLICATION, schema=SCHEMA, version=3, survives_power_loss=False)
+    def __init__(self, path: str | os.PathLike[str], *, recent: int = _RECENT) -> None:
+        super().__init__()
+        self._max_recent = recent
+        self._recent: dict[tuple[str, str], Any] = {}  # None for an id without a value
+        self._file = Database(path, application=APPLICATION, schema=SCHEMA, version=4, survives_power_loss=False)
         self._run = self._file.run
-        self._wrote = False  # whether the transaction wrote to the file
-        self._last = self._placed = -1  # last transaction and last move to the table known to this process
-        self._unplaced: dict[tuple[str, str], Any] = {}
-        self._recent: dict[tuple[str, str], Any] = {}
-        self._numbers: dict[str, int] = {}  # of kinds
 
     def lease(self, work: str) -> bool:
         """Acquire the lease for a task and return whether this process holds it; only one process on a file can."""
@@ -281,107 +259,36 @@ class FileStore(Store):
         """Close the file."""
         self._file.close()
 
-    # transactions
+    # transactions: those within another are savepoints of SQLite
 
     def _begin(self, wait: bool, asked: float) -> None:
-        if not self._begun:
+        if self._begun:
+            self._run("SAVEPOINT inner")
+        else:
             with ExitStack() as stack:
                 stack.enter_context(self._file.write(wait=wait, asked=asked))
                 ((version,),) = self._run("PRAGMA data_version")
-                if version != self.version:
-                    self._follow()
-                    self.version = version
+                if version != self.version:  # another process has written
+                    self._recent, self.version = {}, version
                 self._transaction = stack.pop_all()
         super()._begin(wait, asked)
 
     def _end(self, *, keep: bool) -> None:
-        if len(self._begun) > 1:
-            super()._end(keep=keep)
+        self._begun.pop()
+        if not keep:
+            self._recent = {}
+        if self._begun:
+            if not keep:
+                self._run("ROLLBACK TO inner")
+            self._run("RELEASE inner")
             return
         try:
             with suppress(_Undone), self._transaction:
                 if not keep:
                     raise _Undone
-                self._save()
         except BaseException:
-            keep = False
+            self._recent = {}
             raise
-        finally:
-            super()._end(keep=keep)
-            lost, self._wrote = self._wrote and not keep, False
-            if lost:  # memory and file may differ
-                self._placed, self.version, self._numbers = -1, 0, {}
-                with suppress(UnusableFile):  # the next transaction tries again
-                    self._follow()
-
-    def _save(self) -> None:
-        """Write the changes of the transaction."""
-        many = len(self._unplaced) + len(self._undo) > self._max_unplaced
-        if many or self._last - self._placed >= _MAX_LOGGED:
-            self._place()
-        elif changed := self._changed():
-            self._wrote = True
-            self._last += 1
-            row = orjson.dumps([(*at, value) for at, value in changed.items()])
-            self._run("INSERT INTO log VALUES (?, ?)", (self._last, _summed(row)))
-            self._unplaced |= changed
-
-    def _changed(self) -> dict[tuple[str, str], Any]:
-        """Return the values that the transaction stored; None for deleted ones."""
-        return {(kind, key): self._kinds[kind].get(key) for kind, key, _ in self._undo if key is not None}
-
-    def _follow(self) -> None:
-        """Apply the changes of other processes; reload the cached values if changes moved to the table."""
-        ((placed,),) = self._run("SELECT placed FROM head")
-        if placed != self._placed:
-            self._last = self._placed = placed
-            self._unplaced, self._recent, self._kinds = {}, {}, {}
-            self._kinds = {kind: dict(self._scan(kind)) for kind in _WHOLE}
-        for n, data in self._run("SELECT n, data FROM log WHERE n > ? ORDER BY n", (self._last,)):
-            self._last = n
-            for kind, key, value in self._read(data, orjson.loads) or ():
-                self._unplaced[kind, key] = self._kinds.setdefault(kind, {})[key] = value
-                if value is None and kind in _WHOLE:
-                    del self._kinds[kind][key]
-
-    def _place(self) -> None:
-        """Move the changes of this transaction and of those in the log to the table."""
-        self._wrote = True
-        values = self._unplaced | self._changed()
-        self._last += 1
-        self._placed = self._last
-        put, delete = [], []
-        for o, (at, value) in enumerate(
-            values.items(), self._last << 32
-        ):  # in the order in which they were first stored
-            number = self._number(at[0])
-            if value is None:
-                delete.append((number, at[1]))
-            else:
-                put.append((number, o, at[1], _packed(value)))
-            self._remember(at, value)
-        self._file.run_many(_PUT, put)
-        self._file.run_many(_DELETE, delete)
-        self._run("DELETE FROM log")
-        self._run("UPDATE head SET placed = ?", (self._placed,))
-        self._unplaced = {}
-        self._replaced = self._replaced or self._in_world()
-        self._undo.clear()  # if the transaction fails, everything is read again
-        self._kinds = {kind: held for kind, held in self._kinds.items() if kind in _WHOLE}
-
-    def _number(self, kind: str) -> int:
-        """Return the number of a kind; a transaction that writes assigns one."""
-        number = self._numbers.get(kind)
-        if number is None:
-            if self._wrote:
-                self._run("INSERT OR IGNORE INTO kind(name) VALUES (?)", (kind,))
-            row = self._run("SELECT number FROM kind WHERE name = ?", (kind,))
-            if not row:
-                return -1
-            if len(self._numbers) > self._max_recent:
-                self._numbers = {}
-            number = self._numbers[kind] = row[0][0]
-        return number
 
     # values
 
@@ -390,10 +297,10 @@ class FileStore(Store):
             self._recent = {}
         self._recent[at] = value
 
-    def _read(self, data: bytes, load: Callable[[bytes], Any]) -> Any:
+    def _read(self, data: bytes) -> Any:
         """Return the value of a row; None, with a warning, if it is damaged."""
         if data == _summed(data[4:]):
-            return load(data[4:])
+            return orjson.loads(data[4:])
         advise(f"{self._file.path}: a damaged record is set aside; the others can be read")
         return None
 
@@ -403,17 +310,11 @@ class FileStore(Store):
         Raises:
             UnusableFile: The value is damaged.
         """
-        values = self._kinds.get(kind)
-        if values is not None and key in values:
-            return values[key]
-        if kind in _WHOLE:
-            return None
         at = kind, key
         with self._lock:  # so that the cache gets no newer value meanwhile
             if at not in self._recent:
-                query = "SELECT data FROM value WHERE kind = ? AND id = ?"
-                rows = self._run(query, (self._number(kind), key))
-                value = self._read(rows[0][0], _unpacked) if rows else None
+                rows = self._run("SELECT data FROM value WHERE kind = ? AND id = ?", at)
+                value = self._read(rows[0][0]) if rows else None
                 if rows and value is None:
                     raise UnusableFile(f"{self._file.path}: {kind} {key} is damaged")
                 self._remember(at, value)
@@ -424,125 +325,77 @@ class FileStore(Store):
 
         A damaged value is skipped with a warning.
         """
-        return super().items(kind, newest=newest) if kind in _WHOLE else self._scan(kind, newest=newest)
-
-    def _scan(self, kind: str, *, newest: bool = False) -> Iterator[tuple[str, Any]]:
-        with self._lock:
-            held = dict(self._kinds.get(kind, {}))
-            placed = self._placed_of(kind, held)
-        added = [(key, value) for key, value in held.items() if key not in placed and value is not None]
-        if newest:
-            yield from reversed(added)
         end, order, sign = (2**63 - 1, "DESC", "<") if newest else (0, "ASC", ">")
         query = f"SELECT o, id, data FROM value WHERE kind = ? AND o {sign} ? ORDER BY o {order} LIMIT ?"
         limit = 50
         while True:  # in batches, so that no statement stays open
-            rows = self._run(query, (self._number(kind), end, limit))
+            rows = self._run(query, (kind, end, limit))
             for _, key, data in rows:
-                if key not in held:
-                    value = self._read(data, _unpacked)
-                else:
-                    value = held[key] if key in placed else None
+                value = self._read(data)
                 if value is not None:
                     yield key, value
             if len(rows) < limit:
-                break
+                return
             end, limit = rows[-1][0], min(2 * limit, 1_000)
-        if not newest:
-            yield from added
-
-    def _placed_of(self, kind: str, ids: Iterable[str]) -> set[str]:
-        """Return the ids stored in the value table."""
-        query = "SELECT id FROM value WHERE kind = ? AND id IN (SELECT value FROM json_each(?))"
-        values = self._number(kind), orjson.dumps(list(ids)).decode()
-        return {key for (key,) in self._run(query, values)} if ids else set()
 
     def until(self, kind: str, key: str, limit: int = 1_000) -> list[tuple[str, Any]]:
         """Return the first ids and values of a kind with ids up to `key`, in order."""
-        with self._lock:
-            held = dict(self._kinds.get(kind, {}))
         query = "SELECT id FROM value WHERE kind = ? AND id <= ? ORDER BY id LIMIT ?"
-        keys = {row_key for (row_key,) in self._run(query, (self._number(kind), key, limit + len(held)))} - held.keys()
-        keys |= {held_key for held_key, value in held.items() if held_key <= key and value is not None}
-        return [(found_key, self.get(kind, found_key)) for found_key in sorted(keys)[:limit]]
+        return [(found, self.get(kind, found)) for (found,) in self._run(query, (kind, key, limit))]
 
     def count(self, kind: str) -> int:
         """Return the number of values of a kind."""
-        if kind in _WHOLE:
-            return super().count(kind)
-        with self._lock:
-            held = dict(self._kinds.get(kind, {}))
-            placed = self._placed_of(kind, held)
-        total = self._run("SELECT count(*) FROM value WHERE kind = ?", (self._number(kind),))[0][0]
-        return int(total) - len(placed) + sum(value is not None for value in held.values())
+        return int(self._run("SELECT count(*) FROM value WHERE kind = ?", (kind,))[0][0])
 
     def kinds(self) -> tuple[str, ...]:
-        """Return the kinds that have or had values."""
-        return tuple(
-            dict.fromkeys([*(kind for (kind,) in self._run("SELECT name FROM kind ORDER BY number")), *self._kinds])
-        )
+        """Return the kinds that have values."""
+        return tuple(kind for (kind,) in self._run("SELECT kind FROM value GROUP BY kind ORDER BY min(o)"))
+
+    def put(self, kind: str, key: str, value: object) -> None:
+        """Store a value; it must not be changed afterwards."""
+        self._note(kind, key)
+        self._run(_PUT, (kind, key, _summed(orjson.dumps(value))))
+        self._remember((kind, key), value)
 
     def delete(self, kind: str, key: str) -> None:
         """Delete a value."""
-        super().delete(kind, key) if kind in _WHOLE else self.put(kind, key, None)
+        self._note(kind, key)
+        self._run("DELETE FROM value WHERE kind = ? AND id = ?", (kind, key))
+        self._remember((kind, key), None)
 
     def fill(self, kind: str, values: Mapping[str, Any]) -> None:
         """Replace all values of a kind."""
         self._clear(kind)
-        for key, value in values.items():
-            self.put(kind, key, value)
-            if len(self._undo) > self._max_unplaced and len(self._begun) == 1:
-                self._place()
+        rows = ((kind, key, _summed(orjson.dumps(value))) for key, value in values.items())
+        self._file.run_many(_PUT, rows)
 
     def copy_kind(self, kind: str, to: str) -> None:
         """Replace all values of a kind with those of another kind."""
         self._clear(to)
-        if len(self._begun) > 1:  # which may fail alone
-            for key, value in self.items(kind):
-                self.put(to, key, value)
-            return
-        query = "INSERT INTO value SELECT ?, o, id, data FROM value WHERE kind = ?"
-        self._run(query, (self._number(to), self._number(kind)))
-        if to in _WHOLE:
-            self._kinds[to] = dict(self._scan(to))
+        copied = "INSERT INTO value(kind, id, data) SELECT ?, id, data FROM value WHERE kind = ? ORDER BY o"
+        self._run(copied, (to, kind))
 
     def _clear(self, kind: str) -> None:
-        """Delete all values of a kind."""
-        if len(self._begun) > 1:
-            for key, _ in tuple(self.items(kind)):
-                self.delete(kind, key)
-            return
-        self._place()
-        self._replaced = self._replaced or in_world(kind)
-        self._run("DELETE FROM value WHERE kind = ?", (self._number(kind),))
-        self._kinds.pop(kind, None)
+        self._note(kind)
+        self._run("DELETE FROM value WHERE kind = ?", (kind,))
         self._recent = {}
+
+    # the log of requests
 
     def keep_requests(self, entries: Iterable[Any], most: int) -> None:
         """Store requests in the log, and delete the oldest beyond a maximum number."""
         with self:
-            self._wrote = True
             self._file.run_many("INSERT INTO request(data) VALUES (?)", [(orjson.dumps(entry),) for entry in entries])
             self._run("DELETE FROM request WHERE n <= (SELECT max(n) FROM request) - ?", (most,))
 
     def remove_requests(self) -> None:
         """Delete the log of requests."""
         with self:
-            self._wrote = True
             self._run("DELETE FROM request")
 
     def requests(self) -> list[Any]:
         """Return the logged requests, oldest first."""
         return [orjson.loads(data) for (data,) in self._run("SELECT data FROM request ORDER BY n")]
-
-
-def _packed(value: object) -> bytes:
-    compress = _COMPRESSION.copy()
-    return _summed(compress.compress(orjson.dumps(value)) + compress.flush())
-
-
-def _unpacked(data: bytes) -> Any:
-    return orjson.loads(zlib.decompressobj(_WINDOW, _TYPICAL).decompress(data))
 
 
 def _summed(data: bytes) -> bytes:

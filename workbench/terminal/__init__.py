@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from pkgutil import resolve_name
 from typing import Any
 
 from workbench import __version__
@@ -49,6 +48,8 @@ def make_app(noun: str = "", *, described: bool = False) -> Any:
         noun: Noun whose commands are needed; without it those of all nouns, as for completion.
         described: Whether the commands are imported now, for their help lines.
     """
+    from pkgutil import resolve_name
+
     from cyclopts import App, Parameter
 
     app = App(

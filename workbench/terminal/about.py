@@ -186,8 +186,7 @@ def config() -> Any:
 _EXTRAS = {"pandas": "tables", "matplotlib": "tables", "uvicorn": "server", "jupyterlab": "lab", "ipywidgets": "lab"}
 
 
-@command
-def check() -> int:
+def check_installation() -> int:
     """Check this installation. Nothing is sent and nothing is changed."""
     paint = screen_of(sys.stdout).paint
     marks = {True: paint("✓", "status:done"), False: paint("✗", "status:refused"), None: paint("–", "muted")}

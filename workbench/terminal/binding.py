@@ -1,11 +1,12 @@
 """Functions as commands: a session for `api`, options for target and output, and a code from what is returned."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import wraps
 from typing import Any
 
+from workbench.base.schema.walk import is_record
 from workbench.terminal.exits import DONE, PARTLY, say
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
@@ -58,10 +59,11 @@ def present(result: Any, how: Output) -> int:
     as_rows = hasattr(result, "rows") and (how.output != "table" or bool(how.fields))
     if result is None:
         return DONE
-    if isinstance(result, str) or (hasattr(result, "rows") and not as_rows and not hasattr(result, "sheet")):
-        print(result)
-    else:
+    described = isinstance(result, Mapping | list) or is_record(result) or hasattr(result, "sheet")
+    if as_rows or described or how.output != "table":
         show(result.rows() if as_rows else result, how)
+    else:
+        print(result)
     if verdict := getattr(result, "verdict", ""):
         say(verdict)
     return DONE if getattr(result, "ok", True) else PARTLY

@@ -262,18 +262,21 @@ def _rewards(api: Any, users: tuple[str, ...]) -> Any:
     return fetch(api, users, progress=False)
 
 
-_DATA: dict[str, tuple[str, Callable[[Any, tuple[str, ...]], Any]]] = {
-    **{
-        kind: (f"{kind.replace('-', '_')}_chart", _rewards)
-        for kind in ("points", "categories", "merchants", "points-per-dollar", "posting")
-    },
-    "collateral": ("collateral_chart", lambda api, _: api.list_contracts()),
+_Read = Callable[[Any, tuple[str, ...]], Any]
+_DATA: dict[str, tuple[str, dict[str, Any], _Read]] = {
+    "points": ("points_chart", {}, _rewards),
+    "categories": ("rewards_chart", {}, _rewards),
+    "merchants": ("rewards_chart", {"by": "merchant_name", "top": 10}, _rewards),
+    "points-per-dollar": ("rewards_chart", {"value": "points_per_dollar"}, _rewards),
+    "posting": ("times_chart", {}, lambda api, users: _rewards(api, users).frame()),
+    "collateral": ("collateral_chart", {}, lambda api, _: api.list_contracts()),
     "declines": (
         "declines_chart",
+        {},
         lambda api, _: [event for event in api.inbox.events() if event.resource == "transaction"],
     ),
-    "applications": ("funnel_chart", lambda api, _: api.inbox.events("user.updated")),
-    "deliveries": ("deliveries_chart", lambda api, _: api.sandbox.deliveries()),
+    "applications": ("funnel_chart", {}, lambda api, _: api.inbox.events("user.updated")),
+    "deliveries": ("deliveries_chart", {}, lambda api, _: api.sandbox.deliveries()),
 }
 _Kind: Any = Literal[tuple(_DATA)]
 
@@ -290,9 +293,9 @@ def chart(kind: _Kind, *users: str, out: Path | None = None, where: Where = Wher
         raise usage_error(
             f"--out: unsupported file extension {visible(out.suffix, 20)!r} (supported: {', '.join(_ENDINGS)})."
         )
-    name, read = _DATA[kind]
+    name, options, read = _DATA[kind]
     with session(where) as api:
-        axes = getattr(charts, name)(read(api, users))
+        axes = getattr(charts, name)(read(api, users), **options)
     if out is None:
         screen = screen_of(sys.stdout)
         print("\n".join(_drawn(axes, screen.width)))

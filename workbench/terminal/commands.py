@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import shutil
 import sys
 import textwrap
@@ -56,14 +55,12 @@ COMMANDS: dict[str, dict[str, str]] = {
         "run": "sequences:run",
         "compare": "sequences:compare",
     },
-    "class": {
-        "print": "training:print_",
-        **{name: f"training:{name}" for name in ("serve", "join", "leave", "board", "results", "add", "prepare")},
-    },
     "course": {
         "lab": "shell:lab",
         "tasks": "training:list_tasks",
         **{name: f"training:{name}" for name in ("start", "check", "answer", "hint", "debrief")},
+        **{name: f"training:{name}" for name in ("serve", "join", "leave", "board", "results", "add", "prepare")},
+        "print": "training:print_",
     },
     "report": {"chart": "bulk:chart", "close": "shell:close", "dashboard": "shell:dashboard"},
     "journal": {
@@ -77,11 +74,12 @@ COMMANDS: dict[str, dict[str, str]] = {
         "show": "journal:show_profile",
         "check": "journal:check",
         "arm": "journal:arm",
-    },
-    "docs": {"": "about:docs", "assumptions": "about:list_assumptions", "skeleton": "about:skeleton"},
-    "setup": {
-        "check": "about:check",
         "config": "about:config",
+    },
+    "docs": {
+        "": "about:docs",
+        "assumptions": "about:list_assumptions",
+        "skeleton": "about:skeleton",
         "completion": "where:completion",
         "agent": "about:agent",
     },
@@ -107,18 +105,15 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Events": {"events": "List, receive and send events."},
     "Tests": {"test": "Explore your application in simulated universes, also behind HTTP; compare two versions."},
     "Sequences": {"sequences": "List, show, check, run and compare sequences of calls."},
-    "Training": {
-        "class": "Serve a class, and export its results.",
-        "course": "Open the course; do its exercises and drills in the sandbox.",
-    },
+    "Training": {"course": "Open the course, solve its tasks; serve or join a class, and export its results."},
     "Reports": {"report": "Close a month; draw a chart, or write a dashboard, into a file."},
     "Journal and profiles": {
         "journal": "List calls with an effect, and resolve unknown outcomes.",
-        "profiles": "List, show, check and arm connection profiles; learn behaviors from recorded traffic.",
+        "profiles": "List, show, check and arm connection profiles; check this installation; show its variables.",
     },
     "Help": {
-        "docs": "Show the rules of an operation or a kind of event, example bodies, and assumptions.",
-        "setup": "Check this installation; show variables; print a completion script, or a guide for coding agents.",
+        "docs": "Print the rules of an operation or a kind of event, example bodies, assumptions, a completion script, "
+        "or a guide for coding agents.",
     },
 }
 """Commands by section, with their help line."""
@@ -173,10 +168,10 @@ _EXAMPLES = {
     "report chart": "workbench report chart collateral --out collateral.svg",
     "test http": "workbench test http --deliveries http://127.0.0.1:8000/webhooks --books http://127.0.0.1:8000/books",
     "test regress": "workbench test regress --log events.ndjson --old shop_1:Application --new shop:Application",
-    "class results": "workbench class results --folder class",
+    "course results": "workbench course results --folder class",
     "sequences compare": "workbench sequences compare documented observed --sequence refund-full",
-    "setup completion": "workbench setup completion zsh > ~/.zfunc/_workbench",
-    "setup config": "workbench setup config",
+    "docs completion": "workbench docs completion zsh > ~/.zfunc/_workbench",
+    "profiles config": "workbench profiles config",
     "report close": "workbench report close --month 2026-06 --out june",
     "report dashboard": "workbench report dashboard --fresh --out june.html",
     "docs": "workbench docs user.updated",
@@ -184,10 +179,9 @@ _EXAMPLES = {
     "events list": "workbench events list --kind transaction.created --last 5",
     "sandbox agent": "workbench sandbox agent --fresh",
     "profiles check": "workbench profiles check test",
-    "setup check": "workbench setup check",
     "users create": "workbench users create --from body.json",
     "test explore": "workbench test explore shop:Application --universes 500",
-    "class serve": "workbench class serve --folder class --learners names.csv",
+    "course serve": "workbench course serve --folder class --learners names.csv",
     "sequences show": "workbench sequences show refund-full",
     "journal list": "workbench journal list --outcome unknown -n 5",
     "events resend": "workbench events resend EVENT-ID --forward-to http://127.0.0.1:8000/webhooks",
@@ -197,6 +191,17 @@ _EXAMPLES = {
     "events listen": "workbench events listen --forward-to http://127.0.0.1:8000/webhooks",
     "profiles show": "workbench profiles show test",
     "sequences run": "workbench sequences run refund-full --set amount=2500",
+    "sandbox balance": "workbench sandbox balance CARD-ID",
+    "sandbox records": "workbench sandbox records card",
+    "sandbox create-tenant": "workbench sandbox create-tenant before-refunds",
+    "sandbox create-card": "workbench sandbox create-card USER-ID",
+    "sandbox cancel-card": "workbench sandbox cancel-card CARD-ID",
+    "sandbox wallet-address": "workbench sandbox wallet-address ADMIN-ADDRESS",
+    "sandbox snapshot": "workbench sandbox snapshot before-refunds",
+    "sandbox restore": "workbench sandbox restore before-refunds",
+    "sandbox update-endpoint": "workbench sandbox update-endpoint ENDPOINT-ID",
+    "sandbox remove-endpoint": "workbench sandbox remove-endpoint ENDPOINT-ID",
+    "sandbox resend": "workbench sandbox resend EVENT-ID",
     "sandbox advance": "workbench sandbox advance 2h30m",
     "sandbox add-fault": (
         "workbench sandbox add-fault latency --of list_contracts --seconds 2 --url http://127.0.0.1:8080"
@@ -240,9 +245,9 @@ _EXAMPLES = {
     "payment-accounts create": "workbench payment-accounts create --from account.json --user-id USER-ID",
     **{f"course {verb}": f"workbench course {verb} unknown-refunds" for verb in ("start", "check", "hint", "debrief")},
     "course answer": "workbench course answer cut-rewards --set earned=120",
-    "class join": "workbench class join https://class.example.com:8700/olive-4f7m-qjxa",
-    "class prepare": "workbench class prepare --folder class --system windows --system linux",
-    "class print": "workbench class print sheets --folder class",
+    "course join": "workbench course join https://class.example.com:8700/olive-4f7m-qjxa",
+    "course prepare": "workbench course prepare --folder class --system windows --system linux",
+    "course print": "workbench course print sheets --folder class",
     "sandbox create-key": "workbench sandbox create-key reporting",
     "sandbox create-payment-route": "workbench sandbox create-payment-route --user-id USER-ID",
     "sandbox redeem": "workbench sandbox redeem USER-ID 100",
@@ -278,56 +283,5 @@ def _example(arguments: list[str]) -> str:
     command = " ".join(arguments[:2])
     if example := _EXAMPLES.get(command):
         return example
-    if name := OPERATIONS.get((*arguments[:2],)):
-        return _operation(name, command)
-    if arguments[:1] == ["sandbox"] and arguments[1:]:
-        return _control(arguments[1])
     verbs = [verb for verb in COMMANDS.get(command, ()) if f"{command} {verb}" in _EXAMPLES]
     return _example([command, verbs[0]]) if verbs else f"workbench {command}"
-
-
-def _operation(name: str, command: str) -> str:
-    """Return a call with every required argument; a nested body is read from a file."""
-    from workbench.base.schema.readers import text_of
-    from workbench.base.schema.rules import FULL
-    from workbench.base.schema.walk import Nested, members
-    from workbench.service.interface.examples import example_of as example
-
-    cls = TABLE[name].request
-    needed = [member for member in members(cls) if member.required]
-    in_path = [needed_name for needed_name in needed if f"{{{needed_name.wire}}}" in TABLE[name].path]
-    if any(isinstance(name.kind, Nested) for name in needed) or len(needed) > 8:
-        return " ".join(
-            ["workbench", command, *(f"{kebab(field.name).upper()}" for field in in_path), "--from body.json"]
-        )
-    arguments = ["workbench", command]
-    for path_name in needed:
-        value = FULL if getattr(path_name.kind, "full", False) else example(cls, path_name)
-        arguments += (
-            [text_of(path_name, value)]
-            if path_name in in_path
-            else [f"--{kebab(path_name.name)}", shlex.quote(text_of(path_name, value))]
-        )
-    return " ".join(arguments)
-
-
-def _control(verb: str) -> str:
-    from workbench.sandbox.controls import CONTROLS
-
-    row = CONTROLS.get(verb.replace("-", "_"))
-    taken = (
-        []
-        if row is None
-        else [parameter for parameter in row.signature.parameters.values() if parameter.name != "self"]
-    )
-    needed = [
-        _value(parameter.name)
-        for parameter in taken
-        if parameter.default is parameter.empty and parameter.name not in {"api_key", "signing_key"}
-    ]
-    return " ".join(["workbench sandbox", verb, *needed])
-
-
-def _value(name: str) -> str:
-    known = {"name": "before-refunds", "seconds": "60", "admin": "ADMIN-ADDRESS", "kind": "card"}
-    return known.get(name, kebab(name).upper())

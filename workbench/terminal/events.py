@@ -4,24 +4,21 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
-from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from workbench.base.errors import visible
-from workbench.base.schema.masks import DOTS
 from workbench.base.schema.readers import value_of
-from workbench.base.schema.walk import is_record, leaves
+from workbench.base.schema.walk import leaves
 from workbench.base.system.http_post import ANYWHERE, ForbiddenUrl, Target, check_url, post
 from workbench.base.system.seconds import monotonic
 from workbench.client.calls.keys import state_folder
 from workbench.client.webhooks.inbox import Inbox
 from workbench.client.webhooks.verify import sign
-from workbench.service import rendering
 from workbench.service.interface.events import EVENT_KINDS
+from workbench.service.rendering.show import event_row
 from workbench.service.rendering.text import screen_of
 from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, flush_line, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import nested
@@ -64,7 +61,10 @@ def list_events(
         rows = stored(0)
         events = [row.event for row in rows][-last if last else 0 :]
         for delivery in inbox.unreadable():
-            say(f"{delivery.arrived:%m-%d %H:%M}  stored, but could not be read: {delivery.reason}", error=True)
+            say(
+                f"{delivery.arrived:%m-%d %H:%M}  stored, but could not be read: {visible(delivery.reason, 300)}",
+                error=True,
+            )
         show(_table(events, how) if how.output == "table" and not how.fields else events, how)
         while wait is not None:
             flush_line()
@@ -79,29 +79,13 @@ def _table(events: list[Any], how: Output) -> list[dict[str, Any]]:
     """Return events as rows, without columns that do not fit a narrow screen."""
     width = screen_of(sys.stdout).width
     hidden = {name for name, columns in _COLUMNS.items() if width < columns}
-    rows = [{name: text for name, text in _row(event, how).items() if name not in hidden} for event in events]
+    rows = [
+        {name: text for name, text in event_row(event, reveal=how.reveal).items() if name not in hidden}
+        for event in events
+    ]
     if "amount" in hidden:
         rows = [{**row, "time": row["time"][-5:]} for row in rows]
     return rows
-
-
-def _row(event: Any, how: Output) -> dict[str, Any]:
-    body = event.body
-    reported = getattr(body, "spend", None) or body
-    status = getattr(body, "application_status", None) or getattr(reported, "status", None)
-    amount, currency = getattr(reported, "amount", None), getattr(reported, "currency", None)
-    if isinstance(amount, Decimal):  # of a micro deposit, in dollars; it can prove who owns an account
-        amount = f"{amount} {str(currency).upper()}" if how.reveal else DOTS
-    times = (getattr(reported, name, None) for name in ("posted_at", "received_at", "authorized_at"))
-    when = event.event_received_at or next((moment for moment in times if isinstance(moment, datetime)), None)
-    return {
-        "time": f"{when:%m-%d %H:%M}" if isinstance(when, datetime) else "",
-        "event": event.kind,
-        "status": str(status or ""),
-        "amount": rendering.money(amount, currency) if isinstance(amount, int) else amount or "",
-        "about": str(getattr(body, "id", "") if is_record(body) else ""),
-        "event id": event.id,
-    }
 
 
 def resend(event: str, /, *, forward_to: Url | None = None, where: Where = Where()) -> int:
@@ -253,7 +237,7 @@ def _say_refused(refusals: tuple[Any, ...], last: object) -> Any:
     """Report the deliveries that were not stored since the last one reported; return the last."""
     known = [i for i, refusal in enumerate(refusals) if refusal is last]
     for latest in refusals[known[0] + 1 if known else 0 :]:
-        say(f"{latest.at.astimezone():%H:%M:%S}  not stored: {latest.reason}")
+        say(f"{latest.at.astimezone():%H:%M:%S}  not stored: {visible(latest.reason, 300)}")
     return refusals[-1] if refusals else last
 
 
@@ -261,7 +245,7 @@ def _say_unreadable(inbox: Any, known: int) -> int:
     """Report the signed deliveries that could not be read, after the first ones; return their number."""
     deliveries = inbox.unreadable()
     for delivery in deliveries[known:]:
-        say(f"{delivery.arrived.astimezone():%H:%M:%S}  stored, but could not be read: {delivery.reason}")
+        say(f"{delivery.arrived.astimezone():%H:%M:%S}  stored, but could not be read: {visible(delivery.reason, 300)}")
     return len(deliveries)
 
 
@@ -271,7 +255,7 @@ def _show_received(received: Any, how: Output) -> None:
     else:
         screen = screen_of(sys.stdout)
         mark, status = ("✓ verified", "done") if received.verified else ("? unverified", "partly")
-        row = _row(received.event, how)
+        row = event_row(received.event, reveal=how.reveal)
         cells = [visible(row[name], 100) for name in ("event", "status", "amount", "about") if row[name]]
         at = f"{received.arrived.astimezone():%H:%M:%S}"
         print(f"{screen.paint(mark, f'status:{status}')}  {at}  {' '.join(cells)}")

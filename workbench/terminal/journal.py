@@ -1,7 +1,6 @@
 """`workbench journal …`, `profiles …` and `arm`: outcomes of calls, connections, and effects in production."""
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -23,7 +22,7 @@ from workbench.client.calls.profiles import config_path, open_profile, profile_n
 from workbench.service.interface.naming import operation_named
 from workbench.service.interface.table import Operation
 from workbench.terminal.binding import command, show_or_say
-from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
+from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output
 from workbench.terminal.where import (
     MAX_ARMED_MINUTES,
@@ -195,18 +194,20 @@ def check(
     out: Path | None = None,
     how: Output = Output(),
 ) -> int:
-    """Validate profiles and, by reads only, the assumptions they rely on. The report is that of `learn`.
+    """Check this installation and its profiles; with a profile, by reads only, the assumptions that it relies on.
 
-    Exit code 5 if the reads refute an assumption.
+    The report of the reads is that of `learn`. Exit code 5 if something is wrong, or the reads refute an assumption.
 
     Args:
-        name: Profile to test with reads; without it only the file is checked.
+        name: Profile to test with reads; without it nothing is sent and nothing is changed.
         user_id: Id of a user with rewards, to verify assumptions about rewards.
         live: Confirm the use of a production profile.
         out: Write the behavior file, for --behavior.
     """
     if name is None:
-        return _check_file()
+        from workbench.terminal.about import check_installation
+
+        return check_installation()
     from workbench.terminal.learning import report
     from workbench.testing.exports import record
     from workbench.testing.learning import learn
@@ -220,20 +221,6 @@ def check(
     unseen = sum(finding.status == "not seen" for finding in learned.findings)
     say(f"{unseen} assumptions were not seen in these reads.")
     return PARTLY if any(finding.status == "refuted" for finding in learned.findings) else DONE
-
-
-def _check_file() -> int:
-    code = DONE
-    for name in profile_names():
-        try:
-            open_profile(name)
-            say(f"✓ {name}")
-        except InvalidProfile as invalid:
-            code = WRONG_INPUT
-            say("\n    ".join([f"✗ {name}", *map(str, invalid.problems)]))
-    if not profile_names():
-        open_profile("default") if os.environ.get("WORKBENCH_BASE_URL") else say(f"No profiles in {config_path()}.")
-    return code
 
 
 @command

@@ -1,4 +1,4 @@
-"""Output of commands: a table for people; JSON, NDJSON, CSV or Python for programs. Masked unless revealed."""
+"""Output of commands: a table for people; JSON, NDJSON or CSV for programs. Masked unless revealed."""
 
 import io
 import os
@@ -14,14 +14,25 @@ from cyclopts import Group, Parameter
 
 from workbench.base.errors import visible
 from workbench.base.schema import strict_json
-from workbench.base.schema.walk import Array, camel, get_path, is_record, leaves, members, record_of, records, snake
+from workbench.base.schema.walk import (
+    Array,
+    camel,
+    flat,
+    get_path,
+    is_record,
+    leaves,
+    members,
+    record_of,
+    records,
+    snake,
+)
 from workbench.service import rendering
 from workbench.service.rendering.data import json_values
 from workbench.service.rendering.show import mapping_grid, plural, present_columns, record_grid
 from workbench.service.rendering.text import LIKENESS, Grid, guarded, screen_of, write
 from workbench.terminal.exits import say, usage_error
 
-Format = Literal["table", "json", "ndjson", "csv", "python"]
+Format = Literal["table", "json", "ndjson", "csv"]
 _LONG_COLUMN = 26  # characters; an id or an address is longer
 
 
@@ -72,10 +83,6 @@ def show(x: Any, how: Output) -> None:
                 print(strict_json.printable(row))
         case "csv":
             sys.stdout.write(_csv(rows))
-        case "python":
-            import pprint
-
-            print(pprint.pformat(_python(rows if many else rows[0]), sort_dicts=False, width=100))
 
 
 def page(text: str) -> None:
@@ -198,35 +205,16 @@ def _pick(x: object, way: list[str]) -> Any:
     return _pick(get_path(x, way[0]), way[1:])
 
 
-def _python(data: object) -> Any:
-    if isinstance(data, dict):
-        return {name: _python(value) for name, value in data.items()}
-    if isinstance(data, list):
-        return [_python(item) for item in data]
-    return format(data, "f") if isinstance(data, Decimal) else data
-
-
 def _csv(rows: list[Any]) -> str:
     import csv
 
-    flat = [dict(_flat(row, "")) for row in rows]
-    columns = list(dict.fromkeys(name for row in flat for name in row))
+    cells = [{path or "value": value for path, value in flat(row, items=True)} for row in rows]
+    columns = list(dict.fromkeys(name for row in cells for name in row))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(map(_cell, columns))
-    writer.writerows([_cell(row.get(name)) for name in columns] for row in flat)
+    writer.writerows([_cell(row.get(name)) for name in columns] for row in cells)
     return out.getvalue()
-
-
-def _flat(value: object, path: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from _flat(inner, f"{path}.{name}" if path else str(name))
-    elif isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
-        for i, inner in enumerate(value):
-            yield from _flat(inner, f"{path}[{i}]")
-    else:
-        yield path or "value", value
 
 
 def _cell(value: object) -> str:

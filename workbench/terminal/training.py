@@ -1,11 +1,11 @@
-"""`workbench class …` and `workbench course …`: a class on one server, its results, and tasks."""
+"""`workbench course …`: tasks, and a class on one server with its results."""
 
 import sys
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from cyclopts import Parameter
@@ -14,13 +14,13 @@ from workbench import course
 from workbench.base.errors import visible
 from workbench.course import classroom
 from workbench.course.task_files import TASKS
+from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.sandbox import Listening, serve_until_stopped
 from workbench.terminal.sequences import read_parameters
-from workbench.terminal.where import Setting, Text, Url, Where, Whole, session
+from workbench.terminal.where import Setting, Text, Url, Whole
 
-T = TypeVar("T")
 _Folder = Annotated[Path, Parameter(help="Folder of the class: sandboxes, codes and results.")]
 
 
@@ -55,7 +55,7 @@ def serve(
 
     def introduce(server: Any, url: str) -> Iterator[str]:
         yield f"Trainer's board: {url}/board   trainer key: {server.trainer_key}"
-        yield "Learners join by their link: workbench class join LINK, or wb.course.join('LINK') in a cell."
+        yield "Learners join by their link: workbench course join LINK, or wb.course.join('LINK') in a cell."
         rows = [{"learner": learner.name, "link": server.results.link(learner, url)} for learner in server.learners]
         show(rows, Output())
 
@@ -191,49 +191,47 @@ def _names(_: object) -> list[str]:
 _Task = Annotated[str, Parameter(help="Name of the task.", completer=_names)]
 
 
-def list_tasks(*, how: Output = Output()) -> None:
+@command
+def list_tasks() -> Any:
     """List the exercises and drills."""
-    rows = [
-        {"task": each.name, "where": each.notebook or "drill", "minutes": each.minutes or None, "title": each.title}
-        for each in TASKS.values()
+    return [
+        {"task": task.name, "where": task.notebook or "drill", "minutes": task.minutes or None, "title": task.title}
+        for task in TASKS.values()
     ]
-    show(rows, how)
 
 
-def _in_session(where: Where, do: Callable[[Any], T]) -> T:
-    with session(where) as api:
-        shown = do(api)
-    print(str(shown))
-    return shown
-
-
-def start(name: _Task, /, *, where: Where = Where()) -> None:
+@command
+def start(api: Any, name: _Task, /) -> Any:
     """Show a task and begin it in the sandbox. An active drill is shown again."""
-    _in_session(where, lambda api: course.task(name, api))
+    return course.task(name, api)
 
 
-def check(name: _Task, /, *, where: Where = Where()) -> int:
+@command
+def check(api: Any, name: _Task, /) -> Any:
     """Show what is missing in a task. Exit code 5 while it is not done."""
-    return DONE if _in_session(where, lambda api: course.check(name, api)).ok else PARTLY
+    return course.check(name, api)
 
 
+@command
 def answer(
+    api: Any,
     name: _Task,
     /,
     *,
     set_: Annotated[list[Setting], Parameter(name="--set", help="Answer, such as earned=120.")],
-    where: Where = Where(),
-) -> None:
+) -> Any:
     """Answer a question of a task."""
-    values = {name: str(value) for name, value in read_parameters(set_).items()}
-    _in_session(where, lambda api: course.answer(name, api, **values))
+    values = {key: str(value) for key, value in read_parameters(set_).items()}
+    return course.answer(name, api, **values)
 
 
-def hint(name: _Task, /, *, where: Where = Where()) -> None:
+@command
+def hint(api: Any, name: _Task, /) -> Any:
     """Show the next hint of a task; the last one contains the code."""
-    _in_session(where, lambda api: course.hint(name, api=api))
+    return course.hint(name, api=api)
 
 
-def debrief(name: _Task, /, *, where: Where = Where()) -> None:
+@command
+def debrief(api: Any, name: _Task, /) -> Any:
     """Show what was done since a task began, and a good answer."""
-    _in_session(where, lambda api: course.debrief(name, api))
+    return course.debrief(name, api)

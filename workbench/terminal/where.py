@@ -179,11 +179,11 @@ _BRANCHES = {
 def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
     """Print the completion script of a shell.
 
-    bash: workbench setup completion bash > ~/.local/share/bash-completion/completions/workbench
+    bash: workbench docs completion bash > ~/.local/share/bash-completion/completions/workbench
 
-    zsh: workbench setup completion zsh > _workbench, in a folder of $fpath
+    zsh: workbench docs completion zsh > _workbench, in a folder of $fpath
 
-    fish: workbench setup completion fish > ~/.config/fish/completions/workbench.fish
+    fish: workbench docs completion fish > ~/.config/fish/completions/workbench.fish
 
     Args:
         shell: The shell.

@@ -164,7 +164,7 @@ class HttpUniverse(Universe):
             if self._http.api_port is not None:
                 port = self._http.api_port
                 stack.enter_context(http_server.serving(self._serve, port=port, max_body=MAX_BODY, refusal=refused))
-                kind = tuple(_CALLS)[self._decide("call of the application", len(_CALLS), 0.5)]
+                kind: Any = tuple(_CALLS)[self._decide("call of the application", len(_CALLS), 0.5)]
                 if kind:
                     self.sandbox.add_fault(kind=kind, of="simulate_refund", times=1)
                     self.add_line("call", f"the first refund of the application will be {_CALLS[kind]}")

@@ -21,6 +21,6 @@ assert "chainId" in run("contracts", "list", "--fresh", "-o", "json") or "chain_
     "contracts", "list", "--fresh", "-o", "json"
 )
 run("contracts", "list", "--nothing", status=2)
-assert "workbench" in run("setup", "completion", "bash")
+assert "workbench" in run("docs", "completion", "bash")
 closed = subprocess.run(f"{workbench} --help | head -1", shell=True, capture_output=True, text=True)
 assert "Traceback" not in closed.stderr

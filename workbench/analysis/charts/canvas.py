@@ -6,8 +6,9 @@ are white. Colors of a style that you set are preserved. The label of the Axes i
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from decimal import Decimal
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from html import escape
 from io import StringIO
 from typing import Any, Literal
@@ -17,23 +18,12 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from workbench.analysis.charts.data import (
-    Number,
-    Scale,
-    Steps,
-    is_general,
-    is_running,
-    number,
-    plain,
-    scale_of,
-    wrapped,
-)
+from workbench.analysis.charts.data import Steps, is_general, plain, wrapped
 from workbench.analysis.tables.rows import UNKNOWN
 from workbench.base.errors import Problem, UsageError
-from workbench.service.rendering.design import Drawing, Look
+from workbench.service.rendering.design import Drawing
 
 INK = "#6f7681"
 """Color of text in a file: contrast 4.6 on white, 4.1 on #111. In a notebook it is the color of the page's text."""
@@ -41,14 +31,27 @@ Size = Literal["notebook", "slide", "compact"] | tuple[float, float]
 _SIZES = {"notebook": (7.2, 4.2), "slide": (13.3, 7.5), "compact": (4.6, 2.3)}
 _LEAST = 10.0  # points of the smallest text
 _MAX_NOTES = 5
-_LETTER = 0.58  # width of a letter, of the font size
-_MARKERS = 12  # along a line
+LETTER = 0.58  # width of a letter, of the font size
 _SHORT = 21  # letters of a name in a compact chart
 _SCALE = re.compile(r"(?<=\()(?:\w+ions|×.*)(?=\))")
 _REST = re.compile(r", | \([\d,]+\xa0")  # the part of a label that a compact chart leaves out
-THICKNESS = 0.66
 INCOMPLETE = "Not complete: rows are missing."
 _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": None, "path.effects": []}
+
+
+class Page(Figure):
+    """A figure with names in any script: text in SVG, where the browser has the fonts; elsewhere boxes of the font."""
+
+    def savefig(self, fname: Any, **how: Any) -> None:
+        """Write the figure to a file."""
+        with mpl.rc_context({"svg.fonttype": "none"}):
+            super().savefig(fname, **how)
+
+    def draw(self, renderer: Any) -> None:
+        """Draw the figure."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
+            super().draw(renderer)
 
 
 class Chart(Axes):
@@ -63,33 +66,25 @@ class Chart(Axes):
         file, width = StringIO(), figure.get_figwidth() * 96
         face = "none" if mpl.colors.same_color(figure.get_facecolor(), "white") else "auto"  # that of the page
         with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "workbench"}):
-            figure.savefig(
-                file, format="svg", facecolor=face, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"))
-            )
-        drawn = file.getvalue()
-        for pattern, text in _SVG:
-            drawn = pattern.sub(text, drawn)
-        return Drawing(
-            f'<svg class="wb-chart" role="img" aria-label="{escape(self.get_label())}" '  # type: ignore[arg-type]
-            f'style="width:{width:.0f}px;max-width:100%;height:auto;stroke-linejoin:round;stroke-linecap:butt" {drawn}'
-        )
+            nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+            figure.savefig(file, format="svg", facecolor=face, metadata=nothing)
+        look = f"width:{width:.0f}px;max-width:100%;height:auto;stroke-linejoin:round;stroke-linecap:butt"
+        head = f'class="wb-chart" role="img" aria-label="{escape(str(self.get_label()))}" style="{look}"'
+        return Drawing(f"<svg {head} {_inline(file.getvalue())}")
 
 
-_SVG = tuple(
-    (re.compile(pattern, re.DOTALL), text)
-    for pattern, text in (
-        (r'^.*?<svg [^>]*?(viewBox="[^"]*")[^>]*>', r"\1>"),
-        (r"\s*<metadata>.*?</metadata>|\s*<style.*?</style>|\s*<defs>\s*</defs>|<!--.*?-->", ""),
-        (r"<g id=\"[^\"]*\"", "<g"),
-        (r"(\.\d\d)\d+", r"\1"),
-        (r"'[^'\n]*'(?:, '[^'\n]*')*(?:, [-\w]+)*(?=[;\"])", "system-ui, sans-serif"),
-        (INK, "currentColor"),
-        ("xlink:href", "href"),
-        (r"\s*\n\s*", " "),
-    )
-)
-"""Replacements in matplotlib's SVG for inline use: no global styles, no ids, the font and text color of the page.
-"""
+def _inline(svg: str) -> str:
+    """Return a drawing of matplotlib from its view box on, for a page: no global styles or ids, its font and color."""
+    view, body = re.search(r'viewBox="[^"]*"', svg), svg[svg.index(">", svg.index("<svg")) + 1 :]
+    assert view is not None
+    for opening, closing in (("<!--", "-->"), ("<metadata>", "</metadata>"), ("<style", "</style>")):
+        while (start := body.find(opening)) >= 0:
+            body = body[:start] + body[body.index(closing, start) + len(closing) :]
+    body = body.replace(INK, "currentColor").replace("xlink:href", "href")
+    body = re.sub(r'<g id="[^"]*"', "<g", body)
+    body = re.sub(r"(\.\d\d)\d+", r"\1", body)
+    body = re.sub(r"'[^'\n]*'(?:, '[^'\n]*')*(?:, [-\w]+)*(?=[;\"])", "system-ui, sans-serif", body)
+    return f"{view[0]}>{' '.join(map(str.strip, body.splitlines()))}"
 
 
 @attrs.frozen(kw_only=True)
@@ -125,7 +120,11 @@ class Canvas:
 
     def letters(self, inches: float, size: float) -> int:
         """Return the number of characters of a font size that fit into a width."""
-        return int(inches * 72 / (_LETTER * size))
+        return int(inches * 72 / (LETTER * size))
+
+    def short(self, text: str) -> str:
+        """Return a name or label as a compact chart shows it."""
+        return _REST.split(text)[0][:_SHORT] if self.compact else text
 
     def title(self, subject: str, title: str | None, *, labels: Iterable[str] = (), legend: bool = False) -> None:
         """Write the title, with the subject as its subtitle, or the subject as title, above a legend if there is one.
@@ -138,7 +137,7 @@ class Canvas:
         self.findings[:] = self.findings[-count:] + self.findings[:-count]
         if self.compact:
             return
-        taken = max((len(label) for label in labels), default=8) * _LETTER * self.base * 0.92 / 72 + 0.35
+        taken = max((len(label) for label in labels), default=8) * LETTER * self.base * 0.92 / 72 + 0.35
         width = self.width - taken
         pad = self.base * (2.3 if legend else 0.9)
         look: dict[str, Any] = {"ha": "left", "color": self.ink, "linespacing": 1.25}
@@ -205,24 +204,16 @@ class Canvas:
         self.axes.set_xticks(*steps.ticks(self.width))
         self.axes.set_xlim(-0.7, max(len(steps.starts) - 0.3, 0.7))
 
-    def over_time(self, steps: Steps, lines: Sequence["LineSpec"], unit: str) -> None:
-        """Draw lines over steps of time with one value per step; the last segment is dashed if its period is
-        running.
-        """
-        scale = self.lines(steps.places.tolist(), lines, open_end=is_running(self.data))
-        self.time_axis(steps)
-        self.labels(steps.unit, scale.unit(unit))
-
     def annotate(self, x: float, y: float, text: str, **look: Any) -> None:
         """Write a label at a data point, offset by `dx`, `dy` points (at notebook size)."""
         move = (look.pop("dx", 0) * self.base / 9, look.pop("dy", 0) * self.base / 9)
         look = {"fontsize": self.small, "color": self.ink, "annotation_clip": False, "gid": "value", **look}
         self.axes.annotate(text, (x, y), move, textcoords="offset points", **look)
 
-    def legend(self, handles: list[Any] | None = None) -> None:
+    def legend(self, handles: Sequence[Any]) -> None:
         """Show the legend between title and plot."""
         self.axes.legend(
-            handles=handles,
+            handles=list(handles),
             loc="lower left",
             bbox_to_anchor=(-0.008, 1.0),
             ncols=2 if self.compact else 6,
@@ -253,126 +244,6 @@ class Canvas:
             color=self.ink,
         )
 
-    def barh(self, bars: Sequence["Bar"], unit: str, *, whole: bool = False) -> Scale:
-        """Draw horizontal bars with names and labels, the first on top; return their scale."""
-        scale = scale_of(part.length for bar in bars for part in bar.parts)
-        ends = []
-        for index, bar in enumerate(bars):
-            reached = []
-            for part in bar.parts:
-                left, length = scale(part.left), scale(part.length)
-                self.axes.barh(index + part.down, length, left=left, height=part.height, **part.style)
-                reached.append(left + length)
-            end = max([*reached, scale(bar.reach)]) if max(reached) >= 0 else min(reached)
-            dx, side = (5, "left") if end >= 0 else (-5, "right")
-            self.annotate(end, index, bar.label, dx=dx, ha=side, va="center")
-            ends.append(end)
-        self.axes.set_yticks(range(len(bars)), [bar.name for bar in bars])
-        self.axes.set_ylim(len(bars) - 0.4, -0.6)
-        low, high = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
-        span, before = (high - low) or 1.0, max(len(bar.name) for bar in bars) * _LETTER * self.base / 72
-        room = max(len(bar.label) for bar in bars) * 0.6 * self.small / 72 / max(self.width - before - 0.3, 1)
-        more = span * min(room / (1 - min(room, 0.8)), 4) + span * 0.02  # for the labels behind the bars
-        self.axes.set_xlim(low - (more * 1.6 if low < 0 else 0), high + (more if high > 0 or low == 0 else 0))
-        if self.compact:  # the labels say the numbers
-            self.axes.set_xticks([])
-            self.axes.spines["bottom"].set_visible(False)
-        else:
-            self.numbers("x", whole=whole)
-        self.labels(scale.unit(unit), "")
-        return scale
-
-    def lines(self, places: Sequence[float], lines: Sequence["LineSpec"], *, open_end: bool = False) -> Scale:
-        """Draw lines over common positions, labeled at their ends; the last segment is dashed if open. Return their
-        scale.
-        """
-        scale = scale_of(value for line in lines for value in line.values)
-        ends = []
-        for drawn in lines:
-            heights = [scale(value) for value in drawn.values]
-            style: dict[str, Any] = {
-                "color": drawn.color,
-                "linewidth": self.base / 5,
-                "marker": drawn.marker,
-                "markersize": self.base / 2.2,
-                "markevery": max(1, len(heights) // _MARKERS),
-            }
-            over = len(heights) - 1 if open_end and len(heights) > 1 else len(heights)
-            self.axes.plot(places[:over], heights[:over], linestyle=drawn.dash, label=drawn.name, **style)
-            if over < len(heights):
-                self.axes.plot(places[over - 1 :], heights[over - 1 :], linestyle="--", alpha=0.6, **style)
-            ends.append((heights[-1], drawn.label))
-            first, last, most = (number(value) for value in (drawn.values[0], drawn.values[-1], max(drawn.values)))
-            self.say(f"{drawn.name} from {first} to {last}, highest {most}")
-        self.axes.axhline(0, color=self.ink, linewidth=0.8)
-        self.numbers("y")
-        low, high = self.axes.get_ylim()
-        height = self.axes.get_position().height * self.figure.get_figheight() * 72 * 0.75
-        least = (high - low) * self.small * 1.5 / max(height, 1)  # between two labels
-        position = float("-inf")
-        for y, text in sorted(ends):
-            position = max(y, position + least)
-            self.annotate(places[-1], position, text, dx=6.75, va="center", fontweight="bold")
-        return scale
-
-
-@attrs.frozen
-class Part:
-    """A rectangle of a horizontal bar."""
-
-    length: Number
-    style: dict[str, Any]
-    left: Number = 0
-    height: float = THICKNESS
-    down: float = 0  # from the middle of the bar
-
-
-@attrs.frozen
-class Bar:
-    """A horizontal bar: its name, its parts, and the label after it (after `reach`, if that is further)."""
-
-    name: str
-    label: str
-    parts: Sequence[Part]
-    reach: Number = 0
-
-
-@attrs.frozen
-class LineSpec:
-    """A line: values, name, label at its end, and style."""
-
-    values: Sequence[Decimal]
-    name: str
-    label: str
-    color: str
-    dash: str | tuple[int, tuple[int, int]]
-    marker: str
-
-
-def filled(look: Look | str, hatch: str = "") -> dict[str, Any]:
-    """Return the style of a filled bar, by look or color, with a white pattern."""
-    color, hatch = (look, hatch) if isinstance(look, str) else (look.color, look.hatch)
-    return {"facecolor": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
-
-
-def outlined(color: str) -> dict[str, Any]:
-    """Return the style of an outlined bar."""
-    return {"facecolor": "none", "edgecolor": color, "linewidth": 1.4}
-
-
-def stacked(counts: Iterable[tuple[int, dict[str, Any]]]) -> list[Part]:
-    """Return the stacked parts of a bar from their lengths and styles."""
-    parts: list[Part] = []
-    for count, style in counts:
-        parts.append(Part(count, style, sum(part.length for part in parts)))
-    return parts
-
-
-def legend_key(label: str, look: Look | str) -> Patch:
-    """Return the legend entry of filled bars; its pattern is denser because it is small."""
-    style = filled(look)
-    return Patch(**{**style, "hatch": style["hatch"] * (1 if style["hatch"] in ("o", ".", "*") else 2)}, label=label)
-
 
 def ink_of() -> str:
     """Return the text color of the active style, or a color readable on white and on black."""
@@ -380,42 +251,30 @@ def ink_of() -> str:
     return INK if color == "black" else color
 
 
-def chart(
-    data: pd.DataFrame,
-    draw: Callable[[Canvas], Iterable[str] | None] | None,
-    *,
-    subject: str | Callable[[Canvas], str],
-    empty: str,
-    ax: Axes | None,
-    size: Size,
-    title: str | None,
-    notes: Iterable[str] = (),
-    names: Iterable[str] = (),
-    legend: bool = False,
-    rows: int = 0,
-) -> Axes:
-    """Draw a chart with title and notes, or the reason for an empty plot if `draw` is None.
+def page_of(size: Size, rows: int) -> Axes:
+    """Return the Axes of a new figure; its height depends on its rows of bars."""
+    try:
+        width, height = _SIZES[size] if isinstance(size, str) else map(float, size)
+    except (TypeError, ValueError):
+        message = "must be a width and a height in inches, as (6, 4)"
+        raise UsageError([Problem("size", "type", message)], of="charts") from None
+    if rows and isinstance(size, str) and size != "slide":
+        height = min((1.9 if size == "notebook" else 0.3) + 0.29 * rows, 9.0)
+    figure = Page(figsize=(width, height), layout="constrained", facecolor=mpl.rcParams["figure.facecolor"])
+    axes: Axes = figure.add_subplot(axes_class=Chart)
+    axes.set_facecolor("none")
+    return axes
 
-    `draw` may return more notes. The title, the subject by default, is placed next to `names`, above a legend. The
-    height of a new figure depends on its `rows` of bars. matplotlib's settings are not changed.
-    """
+
+@contextmanager
+def canvas(data: pd.DataFrame, ax: Axes | None, size: Size, rows: int) -> Iterator[Canvas]:
+    """Yield a canvas on Axes of the caller or of a new figure; matplotlib's settings are not changed."""
     with mpl.rc_context(_NEUTRAL):
-        ink, face = ink_of(), mpl.rcParams["figure.facecolor"]
-        if ax is None:
-            try:
-                width, height = _SIZES[size] if isinstance(size, str) else map(float, size)
-            except (TypeError, ValueError):
-                message = "must be a width and a height in inches, as (6, 4)"
-                raise UsageError([Problem("size", "type", message)], of="charts") from None
-            if rows and isinstance(size, str) and size != "slide":
-                height = min((1.9 if size == "notebook" else 0.3) + 0.29 * rows, 9.0)
-            figure = Figure(figsize=(width, height), layout="constrained", facecolor=face)
-            axes: Axes = figure.add_subplot(axes_class=Chart)
-            axes.set_facecolor("none")
-            axes.drawn = data  # type: ignore[attr-defined]
-        else:
-            axes = ax
-            width = ax.get_position().width * ax.get_figure(root=True).get_figwidth() / 0.8  # type: ignore[union-attr]
+        ink = ink_of()
+        axes = page_of(size, rows) if ax is None else ax
+        width = axes.get_figure(root=True).get_figwidth()  # type: ignore[union-attr]
+        if ax is not None:
+            width *= ax.get_position().width / 0.8
         base = min(max(_LEAST + (width - 7.2), _LEAST), 16.0)
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.spines["bottom"].set_color(ink)
@@ -423,67 +282,7 @@ def chart(
         axes.tick_params(which="both", color=ink, labelcolor=ink, labelsize=size_of_ticks, length=0, pad=base * 0.45)
         axes.set_axisbelow(True)
         on = Canvas(axes=axes, data=data, base=base, ink=ink, width=width, own=ax is None, compact=size == "compact")
-        on.title(
-            subject if isinstance(subject, str) else subject(on),
-            title,
-            labels=names,
-            legend=legend and draw is not None,
-        )
-        more = draw(on) if draw is not None else None
-        if draw is None:
-            on.empty(empty)
-        on.notes(*notes, *(more or ()))
+        yield on
         axes.set_label(". ".join(on.findings) + ".")
-    return axes
-
-
-def bar_chart(
-    data: pd.DataFrame,
-    bars: Sequence[Bar],
-    unit: str,
-    *,
-    subject: str,
-    empty: str,
-    ax: Axes | None,
-    size: Size,
-    title: str | None,
-    notes: Iterable[str] = (),
-    whole: bool = False,
-    legend: Sequence[Any] | None = None,
-    least_rows: int = 0,
-    more: Callable[[Canvas, Scale], None] | None = None,
-) -> Axes:
-    """Draw a chart of horizontal bars, the first on top.
-
-    Args:
-        empty: Text shown if there are no bars.
-        notes: Notes written below the chart.
-        whole: Whether the axis shows only integers.
-        legend: Entries of the legend; empty to leave room for one that `more` draws.
-        least_rows: Minimum number of bars that fit the height of a new figure.
-        more: Callback that draws further elements.
-    """
-
-    def draw(on: Canvas) -> None:
-        longest = sorted(bars, key=lambda bar: abs(float(sum(part.length for part in bar.parts))), reverse=True)[:3]
-        on.say(*(f"{bar.name}: {bar.label}" for bar in longest))
-        shown = [attrs.evolve(bar, name=bar.name[:_SHORT], label=_REST.split(bar.label)[0]) for bar in bars]
-        scale = on.barh(shown if on.compact else bars, unit, whole=whole)
-        if legend:
-            on.legend(list(legend))
-        if more is not None:
-            more(on, scale)
-
-    return chart(
-        data,
-        draw if bars else None,
-        subject=subject,
-        empty=empty,
-        ax=ax,
-        size=size,
-        title=title,
-        notes=notes,
-        names=[bar.name for bar in bars],
-        legend=legend is not None,
-        rows=max(len(bars), least_rows),
-    )
+        if ax is None:
+            axes.drawn = data  # type: ignore[attr-defined]

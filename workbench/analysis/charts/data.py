@@ -7,27 +7,26 @@ import textwrap
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import Context, Decimal, localcontext
-from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Literal
 
 import attrs
 import numpy as np
 import pandas as pd
-from matplotlib import font_manager
 
 from workbench.analysis.reports.facts import mask
+from workbench.analysis.reports.history import history
 from workbench.analysis.reports.points import REDEEMED
 from workbench.analysis.rewards.read_result import HIDDEN
 from workbench.analysis.tables.frames import to_frame
-from workbench.analysis.tables.rows import EXACT, check_in_memory
+from workbench.analysis.tables.periods import PERIODS
+from workbench.analysis.tables.rows import EXACT, check_in_memory, with_checked_marks
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
 
 MAX_LABEL = 30
 """Maximum number of characters shown of a label."""
 _MAX_READ = 400  # maximum number of characters read of a text
-_NO_GLYPH = "\u25a1"
 _MAX_MARKS = 2  # combining marks on one letter; more would cover the neighbors
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -43,23 +42,16 @@ def label(text: object, limit: int = MAX_LABEL) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text that matplotlib draws literally: dollar signs escaped, only characters with a glyph."""
+    """Return text that matplotlib draws literally: dollar signs escaped, at most two marks on one letter."""
     if text.isascii():
         return text.replace("$", r"\$")
     characters: list[str] = []
     marks = 0
-    fonts = _fonts(tuple(font_manager.FontProperties().get_family()))
     for c in text:
         marks = marks + 1 if unicodedata.category(c) in {"Mn", "Me"} else 0
         if marks <= _MAX_MARKS:
-            characters.append(c if any(font.get_char_index(ord(c)) for font in fonts) else _NO_GLYPH)
+            characters.append(c)
     return "".join(characters).replace("$", r"\$")
-
-
-@lru_cache(maxsize=8)
-def _fonts(families: tuple[str, ...]) -> tuple[Any, ...]:
-    paths = [font_manager.findfont(font_manager.FontProperties(family=[family])) for family in families]
-    return tuple(font_manager.get_font(path) for path in dict.fromkeys(paths))
 
 
 def wrapped(text: str, width: int) -> str:
@@ -71,6 +63,11 @@ def wrapped(text: str, width: int) -> str:
 
 
 Number = Decimal | int | float
+
+
+def exact(value: Any) -> Decimal:
+    """Return a number of a frame, such as one of numpy, as Decimal."""
+    return value if isinstance(value, Decimal) else Decimal(value.item() if hasattr(value, "item") else value)
 
 
 @attrs.frozen
@@ -172,22 +169,39 @@ def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
     check_in_memory(data)
     if not isinstance(data, pd.DataFrame):
         data = data.frame() if callable(getattr(data, "frame", None)) else to_frame(data, of=of)
-    assert isinstance(data, pd.DataFrame)
-    missing = [name for name in columns if name not in data.columns]
-    if missing and len(data.columns):
+    frame: pd.DataFrame = with_checked_marks(data)
+    missing = [name for name in columns if name not in frame]
+    if missing and len(frame.columns):
         raise UsageError(f"the chart needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
     if missing:
-        return data.reindex(columns=list(columns))
-    if "points" not in columns:
-        return data
-    is_repeated = mask(data["id"].duplicated() & data["id"].notna()) if "id" in data else None
-    if is_repeated is None or not is_repeated.any():
-        return data
-    rows: pd.DataFrame = data[~is_repeated]
-    repeated = int(is_repeated.sum())
-    note = f"{repeated:,} rows occur more than once, as after concat; each counts once."
-    rows.attrs = {**data.attrs, "notes": [note, *data.attrs.get("notes", ())]}
+        return frame.reindex(columns=list(columns))
+    if "points" not in columns or "id" not in frame:
+        return frame
+    is_repeated = mask(frame["id"].duplicated() & frame["id"].notna())
+    if not is_repeated.any():
+        return frame
+    rows: pd.DataFrame = frame[~is_repeated]
+    note = f"{int(is_repeated.sum()):,} rows occur more than once, as after concat; each counts once."
+    rows.attrs = {**frame.attrs, "notes": [note, *frame.attrs.get("notes", ())]}
     return rows
+
+
+def report(data: object, kind: str, method: str, *columns: str) -> pd.DataFrame:
+    """Return the frame of a report; anything else is the source of a history, of which `method` makes it.
+
+    Raises:
+        UsageError: A column is missing, or amounts are in several currencies.
+    """
+    known = isinstance(data, pd.DataFrame) and (data.attrs.get("kind") == kind or set(columns) <= set(data))
+    frame = table(data if known else getattr(history(data), method)(), *columns)
+    if "currency" in frame and frame["currency"].nunique(dropna=False) > 1:
+        raise UsageError("a chart has one currency: history.filter(currency=…)", of="charts")
+    return frame.drop(columns="currency", errors="ignore")
+
+
+def period_of(data: pd.DataFrame) -> Any:
+    """Return the column of periods of a report; None if it has none."""
+    return next((name for name in data.columns if name in PERIODS), None)
 
 
 def is_running(data: pd.DataFrame) -> bool:
@@ -247,44 +261,44 @@ class Steps:
     places: Any
     tz: str = "UTC"
 
-    def label(self, index: int, *, year: bool) -> str:
-        """Return the label of a step, optionally with its year."""
+    def label(self, index: int) -> str:
+        """Return the name of a step: `2026-03-05`, `2026-W10`, `2026-03` or `2026`."""
         day = pd.Timestamp(self.starts[index])
-        if self.by == "year":
-            return f"{day.year}"
-        text = f"{day:%b}" if self.by == "month" else f"{day.day} {day:%b}"
-        return f"{text}\n{day.year}" if year else text
+        return str(day.strftime({"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m", "year": "%Y"}[self.by]))
 
     @property
     def period(self) -> str:
-        """The first and the last step: `Jan 2026 to Nov 2026`."""
-        ends = [self.label(index, year=True).replace("\n", " ") for index in (0, len(self.starts) - 1)]
-        return " to ".join(dict.fromkeys(ends))
+        """The first and the last step: `2026-01 to 2026-11`."""
+        return " to ".join(dict.fromkeys(map(self.label, (0, len(self.starts) - 1))))
+
+    def during(self, data: pd.DataFrame) -> str:
+        """The period for a title, and whether its last step is running; empty without steps."""
+        if not len(self.starts):
+            return ""
+        return f", {self.period}{' (the last one is running)' if is_running(data) else ''}"
 
     @property
     def unit(self) -> str:
         """The label of the axis."""
-        return f"{'week from Monday' if self.by == 'week' else self.by} ({self.tz})"
+        return f"{'ISO week' if self.by == 'week' else self.by} ({self.tz})"
 
     def ticks(self, width: float) -> tuple[list[int], list[str]]:
-        """Return positions and labels of ticks for an axis `width` inches wide, each year once."""
+        """Return positions and labels of ticks for an axis `width` inches wide."""
         count = len(self.starts)
-        most = max(2, int(width / 6.4 * (13 if self.by == "month" else 8)))
-        every = next((n for n in (1, 2, 3, 4, 6, 12) if count / n <= most), -(-count // most))
-        places = list(range(0, count, every))
-        years = [pd.Timestamp(self.starts[index]).year for index in places]
-        before = [None, *years[:-1]]
-        return places, [self.label(p, year=now != then) for p, now, then in zip(places, years, before, strict=True)]
+        most = max(2, int(width / (0.95 if self.by in ("day", "week") else 0.75)))
+        places = list(range(0, count, max(1, -(-count // most))))
+        return places, [*map(self.label, places)]
 
 
-def steps_of(times: pd.Series[Any], by: By | None = None, tz: str = "UTC") -> Steps:
+def steps_of(times: pd.Series[Any], by: Any = None, tz: str = "UTC") -> Steps:
     """Return times as steps: days, weeks from Monday, months or years; by default chosen by their range."""
     local = times if times.dt.tz is None else times.dt.tz_convert(tz).dt.tz_localize(None)
     known = local.dropna()
     if not len(known):
         return Steps(by=by or "day", starts=known.to_numpy(), places=np.full(len(times), -1), tz=tz)
     length = (known.max().normalize() - known.min().normalize()).days + 1
-    wanted = by or ("day" if length <= 35 else "week" if length <= 190 else "month" if length <= 1_900 else "year")
+    fitting: By = "day" if length <= 35 else "week" if length <= 190 else "month" if length <= 1_900 else "year"
+    wanted: By = "month" if by == "quarter" else by or fitting  # a quarter is drawn at its first month
     if length / _DAYS[wanted] > MAX_STEPS:
         wanted = next((step for step in _DAYS if length / _DAYS[step] <= MAX_STEPS), "year")
     periods = pd.PeriodIndex(local, freq=_PERIODS[wanted])

@@ -13,7 +13,7 @@ from workbench.analysis.reports.measures import Measures, Rows, Trace, columns_o
 from workbench.analysis.reports.measures import report as grouped
 from workbench.analysis.reports.sources import OWN, Left, Reading, is_other, read
 from workbench.analysis.tables.periods import Every, is_period, steps
-from workbench.analysis.tables.rows import mark_report
+from workbench.analysis.tables.rows import mark_report, with_checked_marks
 from workbench.base.errors import UsageError, not_allowed, visible
 
 Columns = str | Collection[str]
@@ -26,7 +26,8 @@ class View:
 
     def __init__(self, source: object, scope: Filter | None = None, known: Mapping[str, Any] | None = None) -> None:
         """Create a history. Call `wb.history(source)` instead."""
-        self.source, self.scope = source, scope or Filter()
+        self.source = with_checked_marks(source) if isinstance(source, pd.DataFrame) else source
+        self.scope = scope or Filter()
         self.__dict__.update(known or {})  # what a filter does not change
 
     @cached_property

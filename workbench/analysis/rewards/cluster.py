@@ -1,4 +1,4 @@
-"""Read rewards on a Dask cluster; each task reads some users and returns one partition.
+"""Read rewards on a Dask cluster: each task reads some users into a folder of its own, as `rewards.fetch` does.
 
 Tasks hold about a thousand pages each, or one task per thread. Workers receive a profile name or the URL of a served
 sandbox and build the client from their own settings, so the graph contains no key. The limits on requests in flight and
@@ -9,17 +9,16 @@ import uuid
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from importlib import import_module
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pandas as pd
 
-from workbench.analysis.rewards.folder import SCHEMA, read_folder, uniform
-from workbench.analysis.rewards.pages import PageCursor
+from workbench.analysis.rewards.folder import read_folder, uniform
+from workbench.analysis.rewards.pages import PageCursor, PageReader
 from workbench.analysis.rewards.read_job import ReadFilter, parameter_names, read_in_thread
-from workbench.analysis.rewards.read_result import ReadResult
+from workbench.analysis.rewards.read_result import Rewards
 from workbench.analysis.tables.rows import WIDTHS, to_pandas
 from workbench.base.errors import UsageError, WorkbenchError
 from workbench.base.system.progress import Progress, ProgressCallback, progress_callback
@@ -27,39 +26,28 @@ from workbench.client.calls.client import Client
 from workbench.client.calls.guards import Limits
 from workbench.client.session import connect
 
-
-@attrs.define(kw_only=True, slots=False, repr=False, eq=False)
-class ClusterRewards(ReadResult):
-    """Rewards read by a Dask cluster, in its memory or in a folder."""
-
-    parts: tuple[Any, ...]  # futures of the rows of each task
-
-    def frame(self) -> Any:
-        """Return the rows as a Dask DataFrame, one partition per task."""
-        dd = import_module("dask.dataframe")
-        delayed = import_module("dask").delayed
-        import_module("dask.dataframe.utils").make_scalar.register(Decimal)(
-            lambda value: value
-        )  # sums and means of points
-        meta = partition(SCHEMA.empty_table())
-        parts = list(self.parts)
-        if self.path is not None:
-            folders = sorted(self.path.glob("task-*"))
-            parts = [delayed(partition)(delayed(read_folder)(folder)) for folder in folders]
-        return dd.from_delayed(parts, meta=meta) if parts else dd.from_pandas(meta, npartitions=1)
-
-
-def partition(table: Any) -> pd.DataFrame:
-    """Return a partition with the dtypes that all partitions share: text types and decimal points."""
-    table = uniform(table, WIDTHS[0])
-    columns = {name: to_pandas(table.column(name).combine_chunks()) for name in table.column_names}
-    return pd.DataFrame(columns, copy=False)
-
-
 TASK_PAGES = 1_000
 MIN_USER_PAGES = 2
 """Minimum pages of a user: one with rows, and the empty page that ends the list."""
 Target = str | Callable[[], Client]
+
+
+class ClusterRewards(Rewards):
+    """Rewards that the tasks of a cluster wrote into folders."""
+
+    def frame(self) -> Any:
+        """Return the rows as a Dask DataFrame, one partition per task."""
+        dd, scalars = (import_module(f"dask.dataframe{name}") for name in ("", ".utils"))
+        scalars.make_scalar.register(Decimal)(lambda value: value)  # sums and means of points
+        assert self.path is not None
+        return dd.from_map(_partition, sorted(self.path.glob("task-*")), meta=_partition(self.path / "none"))
+
+
+def _partition(folder: Path) -> pd.DataFrame:
+    """Return the rows of a task with the dtypes that all partitions share: text types and decimal points."""
+    table = uniform(read_folder(folder), WIDTHS[0])
+    columns = {name: to_pandas(table.column(name).combine_chunks()) for name in table.column_names}
+    return pd.DataFrame(columns, copy=False)
 
 
 def read_on_cluster(
@@ -68,7 +56,7 @@ def read_on_cluster(
     wanted: ReadFilter,
     *,
     concurrency: int,
-    path: str | Path | None,
+    path: Path,
     cluster: Any,
     progress: bool | ProgressCallback,
 ) -> ClusterRewards:
@@ -79,7 +67,7 @@ def read_on_cluster(
         users: Ids of the users.
         wanted: Filter of the rows to return.
         concurrency: Maximum requests in flight over all workers.
-        path: Folder that all workers can access; each task writes Parquet parts into a subfolder.
+        path: Folder that all workers can access.
         cluster: Client of dask.distributed.
         progress: As for `rewards.fetch`.
     """
@@ -98,45 +86,30 @@ def read_on_cluster(
         tasks[-2:] = [tasks[-2] + tasks[-1]]
     at_once = max(min(threads, len(tasks)), 1)
     with _client(api) as client:
-        names, limits = parameter_names(client), client.limits
+        limits, names, reader = client.limits, parameter_names(client), PageReader(client.converter.names)
     if limits.reads_per_second is not None:
         limits = attrs.evolve(limits, reads_per_second=limits.reads_per_second / at_once)
+    share = max(concurrency // at_once, 1)
     reads = [
         cluster.submit(
-            _read,
-            api,
-            part,
-            wanted,
-            limits,
-            max(concurrency // at_once, 1),
-            None if path is None else str(Path(path) / f"task-{i:05}"),
-            pure=False,
-            key=f"read-rewards-{uuid.uuid4().hex}-{i}",
+            _read, api, part, wanted, limits, share, path / f"task-{i:05}", pure=False, key=f"read-{uuid.uuid4().hex}"
         )
         for i, part in enumerate(tasks)
     ]
-    results, rows = ([cluster.submit(itemgetter(at), read, pure=False) for read in reads] for at in (0, 1))
+    filters = {name: value for name, value in wanted.as_json().items() if value is not None}
+    rewards = ClusterRewards(users=tuple(users), names=names, path=path, filters=filters, reader=reader)
     report, state = progress_callback(progress), Progress(total=len(users), unit="users")
-    cursors: dict[str, PageCursor] = {}
     try:
-        for done in import_module("distributed").as_completed(results):
-            cursors |= done.result()
-            state.done, state.rows = len(cursors), sum(cursor.rows for cursor in cursors.values())
+        for done in import_module("distributed").as_completed(reads):
+            rewards.cursors |= done.result()
+            state.done, state.rows = len(rewards.cursors), rewards.rows
             report(state)
     except KeyboardInterrupt:
         cluster.cancel([read for read in reads if not read.done()])
-        rows = [row for row, read in zip(rows, reads, strict=True) if read.done()]
     finally:
         state.ended = True
         report(state)
-    return ClusterRewards(
-        users=tuple(users),
-        names=names,
-        path=None if path is None else Path(path),
-        filters={name: value for name, value in wanted.as_json().items() if value is not None},
-        cursors=cursors,
-        parts=tuple(rows),
-    )
+    return rewards
 
 
 def _client(target: Target, limits: Limits | None = None) -> Client:
@@ -144,16 +117,14 @@ def _client(target: Target, limits: Limits | None = None) -> Client:
 
 
 def _read(
-    target: Target, users: Sequence[str], wanted: ReadFilter, limits: Limits, concurrency: int, path: str | None
-) -> tuple[dict[str, PageCursor], pd.DataFrame | None]:
-    """Read some users on a worker; return how each read ended, and the rows unless written to a folder."""
+    target: Target, users: Sequence[str], wanted: ReadFilter, limits: Limits, concurrency: int, path: Path
+) -> dict[str, PageCursor]:
+    """Read some users on a worker into a folder; return how each read ended."""
+    how: dict[str, Any] = {"concurrency": concurrency, "report": lambda _: None, "path": path, "resume": None}
     try:
         with _client(target, limits) as client:
-            rewards = read_in_thread(
-                client, tuple(users), wanted, concurrency=concurrency, report=lambda _: None, path=path, resume=None
-            )
+            return read_in_thread(client, tuple(users), wanted, **how).cursors
     except WorkbenchError as error:
         if not hasattr(error, "partial"):
             raise
-        rewards = error.partial
-    return rewards.cursors, None if path is not None else partition(rewards.table())
+        return error.partial.cursors  # type: ignore[no-any-return]

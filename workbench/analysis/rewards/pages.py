@@ -13,26 +13,23 @@ result equals that of the exact one; both return the same Arrow columns.
 import json
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Sequence
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import attrs
 import numpy as np
 import orjson
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, layout_of
-from workbench.analysis.tables.rows import CHUNK, WIDTHS, Notes, Table, arrow_table, merged, table_frame
-from workbench.base.errors import Problem, UnexpectedAnswer, UsageError
+from workbench.analysis.tables.rows import WIDTHS, Notes, Table, arrow_table
+from workbench.base.errors import Problem, UnexpectedAnswer
 from workbench.base.schema import masks, strict_json
 from workbench.base.schema.walk import DateTime, DecimalNumber, member
 from workbench.service.interface.convert import Names, Unreadable, converter
 from workbench.service.interface.transactions import MAX_LIMIT, MAX_OFFSET, RewardsActivity, RewardsItem
 
-BATCH = 32
-"""Number of pages parsed in one batch."""
 DEFAULT_LIMIT = 20  # "default 20"
 OVERLAP = 1
 MAX_READINGS = 3
@@ -394,49 +391,3 @@ def with_users(table: Table, users: Sequence[str], rows: Sequence[int]) -> Table
     else:
         ids = pa.array(users, pa.large_string()).take(pa.array(np.repeat(np.arange(len(users)), rows)))
     return Table({"user_id": ids, **table.columns}, table.notes)
-
-
-def rewards_from_pages(
-    bodies: Iterable[bytes],
-    *,
-    users: Sequence[str] | None = None,
-    names: Names = _NO_NAMES,
-    reveal: Collection[str] = (),
-) -> pd.DataFrame:
-    """Return the typed frame of rewards pages from their bodies, one row per item, in the order given.
-
-    Args:
-        bodies: The bytes of each answer. An iterator is consumed lazily, in bounded memory.
-        users: The user of each page, for a first column `user_id`.
-        names: Wire names that differ from the assumed ones, as in a profile.
-        reveal: `{"extra"}` shows the values of unknown members.
-
-    Returns:
-        The frame of `to_frame(page)`. `attrs["routes"]` counts the pages that took each route.
-
-    Raises:
-        UnexpectedAnswer: A body is not a page: an error body, invalid JSON, or a value of the wrong type.
-        UsageError: The number of users is not the number of pages.
-    """
-    if isinstance(bodies, str | bytes | dict):
-        raise UsageError([Problem("bodies", "type", "must be a sequence of response bodies")], of="rewards_from_pages")
-    reader = PageReader(names, reveal)
-    routes = {"fast": 0, "exact": 0}
-    tables: list[Table] = []
-    pages = iter(bodies)
-    done = whole = 0  # pages read, and tables that are long enough
-    while batch := list(islice(pages, BATCH)):
-        for part in reader.read(batch, done):
-            routes["fast" if part.fast else "exact"] += len(part.rows)
-            owners = None if users is None else users[done : done + len(part.rows)]
-            tables.append(part.table if owners is None else with_users(part.table, owners, part.rows[: len(owners)]))
-            done += len(part.rows)
-        if sum(len(table.columns[EXTRA]) for table in tables[whole:]) >= CHUNK:
-            tables[whole:] = [merged(tables[whole:])]
-            whole = len(tables)
-    if users is not None and len(users) != done:
-        raise UsageError(f"{len(users):,} users for {done:,} pages")
-    if not tables:
-        empty = arrow_table(reader.layout, [], reader.shown)
-        tables.append(empty if users is None else with_users(empty, (), ()))
-    return table_frame(reader.layout, tables, reader.shown, routes=routes)

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.rewards.folder import SCHEMA, read_folder, uniform
+from workbench.analysis.rewards.folder import read_folder
 from workbench.analysis.rewards.pages import PageCursor, PageReader, Part, with_users
 from workbench.analysis.tables.columns import EXTRA
 from workbench.analysis.tables.rows import TEXT, WIDTHS, Notes, Table, arrow_table, table_frame
@@ -78,16 +78,20 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
 
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
-class ReadResult:
-    """Outcome of a read for each user."""
+class Rewards:
+    """Rewards activity of users: `frame()`, `complete`, and `notes` with caveats."""
 
     users: tuple[str, ...]
+    reader: PageReader
     names: Mapping[str, str]  # wire names of the query parameters, which are assumed
     path: Path | None = None
     cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # of the users that were read, or failed
     same_users: set[str] = attrs.field(factory=set)  # users with the same first page
     stopped: str = ""  # why it ended early
     filters: Mapping[str, Any] = attrs.field(factory=dict)  # which rows were asked for, by argument: type, since, until
+    tables: dict[str, list[Table]] = attrs.field(factory=dict)
+    started: dict[str, list[Part]] = attrs.field(factory=dict)  # pages of users that were not read to their end
+    routes: dict[str, int] = attrs.field(factory=lambda: {"fast": 0, "exact": 0})
     found: list[dict[str, Any]] | None = None  # what a refresh found: see `StoredRows.compare`
 
     @property
@@ -136,6 +140,49 @@ class ReadResult:
         completeness = "complete" if self.complete else "not complete"
         return f"<{type(self).__name__} of {counts[0]}: {counts[1]}, {completeness}; {counts[2]}>"
 
+    @property
+    def changes(self) -> pd.DataFrame:
+        """Changes found by a refresh: user_id, type, id, change ("new", "changed" or "gone"), changed columns."""
+        places = {user: index for index, user in enumerate(self.users)}
+        rows = sorted(self.found or [], key=lambda row: places[row["user_id"]])
+        return pd.DataFrame(rows, columns=["user_id", "type", "id", "change", "columns"], dtype=TEXT)
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """Users whose read is incomplete; `fetch(…, resume=rewards)` continues with them."""
+        return tuple(u for u in self.users if u not in self.cursors or self.cursors[u].end == "failed")
+
+    def frame(self) -> pd.DataFrame:
+        """Return the rows as one typed frame, users in the order requested; `attrs` holds `complete` and `notes`."""
+        layout, shown, routes = self.reader.layout, self.reader.shown, {"routes": self.routes}
+        if self.path is not None:
+            tables, routes = [self._from_folder(self.path)], {}
+        else:
+            tables = [Table(dict(t.columns), t.notes) for user in self.users for t in self.tables.get(user, ())]
+            tables = tables or [with_users(arrow_table(layout, [], shown), (), ())]
+        frame = table_frame(layout, tables, shown, **routes)
+        notes = self.notes
+        frame.attrs.update(
+            filters=dict(self.filters),
+            complete=self.complete,
+            read=ReadRows.of(frame),
+            notes=[*notes, *(n for n in frame.attrs["notes"] if n not in notes)],
+        )
+        return frame
+
+    def _from_folder(self, path: Path) -> Table:
+        table = read_folder(path)
+        places = pc.index_in(table.column("user_id"), value_set=pa.array(self.users, pa.large_string()))
+        table = table.take(pc.array_sort_indices(places.combine_chunks())).combine_chunks()
+        columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+        with suppress(pa.ArrowInvalid):  # they need more digits
+            columns["points"] = pc.cast(columns["points"], WIDTHS[0])
+        return Table(columns, Notes(unknown_members=self.reader.unknown_members(columns[EXTRA])))
+
+    def update(self, later: "Rewards") -> None:
+        """Replace this result with that of a later read that resumed it."""
+        self.__dict__.update(later.__dict__)
+
 
 def _listed(users: Iterable[str]) -> str:
     users = list(users)
@@ -169,61 +216,3 @@ class ReadRows(str):
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, ("",)
-
-
-@attrs.define(kw_only=True, slots=False, repr=False, eq=False)
-class Rewards(ReadResult):
-    """Rewards activity of users: `frame()`, `complete`, and `notes` with caveats."""
-
-    reader: PageReader
-    tables: dict[str, list[Table]] = attrs.field(factory=dict)
-    started: dict[str, list[Part]] = attrs.field(factory=dict)  # pages of users that were not read to their end
-    routes: dict[str, int] = attrs.field(factory=lambda: {"fast": 0, "exact": 0})
-
-    @property
-    def changes(self) -> pd.DataFrame:
-        """Changes found by a refresh: user_id, type, id, change ("new", "changed" or "gone"), changed columns."""
-        places = {user: index for index, user in enumerate(self.users)}
-        rows = sorted(self.found or [], key=lambda row: places[row["user_id"]])
-        return pd.DataFrame(rows, columns=["user_id", "type", "id", "change", "columns"], dtype=TEXT)
-
-    @property
-    def unfinished(self) -> tuple[str, ...]:
-        """Users whose read is incomplete; `fetch(…, resume=rewards)` continues with them."""
-        return tuple(u for u in self.users if u not in self.cursors or self.cursors[u].end == "failed")
-
-    def frame(self) -> pd.DataFrame:
-        """Return the rows as one typed frame, users in the order requested; `attrs` holds `complete` and `notes`."""
-        layout, shown, routes = self.reader.layout, self.reader.shown, {"routes": self.routes}
-        if self.path is not None:
-            tables, routes = [self._from_folder(self.path)], {}
-        else:
-            tables = [Table(dict(t.columns), t.notes) for user in self.users for t in self.tables.get(user, ())]
-            tables = tables or [with_users(arrow_table(layout, [], shown), (), ())]
-        frame = table_frame(layout, tables, shown, **routes)
-        notes = self.notes
-        frame.attrs.update(
-            filters=dict(self.filters),
-            complete=self.complete,
-            read=ReadRows.of(frame),
-            notes=[*notes, *(n for n in frame.attrs["notes"] if n not in notes)],
-        )
-        return frame
-
-    def table(self) -> Any:
-        """Return the rows as one Arrow table in the schema of folders."""
-        tables = [uniform(pa.table(table.columns)) for user in self.users for table in self.tables.get(user, ())]
-        return pa.concat_tables(tables or [SCHEMA.empty_table()])
-
-    def _from_folder(self, path: Path) -> Table:
-        table = read_folder(path)
-        places = pc.index_in(table.column("user_id"), value_set=pa.array(self.users, pa.large_string()))
-        table = table.take(pc.array_sort_indices(places.combine_chunks())).combine_chunks()
-        columns = {name: table.column(name).combine_chunks() for name in table.column_names}
-        with suppress(pa.ArrowInvalid):  # they need more digits
-            columns["points"] = pc.cast(columns["points"], WIDTHS[0])
-        return Table(columns, Notes(unknown_members=self.reader.unknown_members(columns[EXTRA])))
-
-    def update(self, later: "Rewards") -> None:
-        """Replace this result with that of a later read that resumed it."""
-        self.__dict__.update(later.__dict__)

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import pandas as pd
 
-from workbench.analysis.rewards.cluster import ClusterRewards, read_on_cluster
+from workbench.analysis.rewards.cluster import read_on_cluster
 from workbench.analysis.rewards.read_job import ReadFilter, read_in_thread, read_users
 from workbench.analysis.rewards.read_result import Rewards
 from workbench.analysis.tables.periods import moment
@@ -25,54 +25,25 @@ UNSETTLED = timedelta(days=30)
 """Time during which rows are assumed to change. assumed: rewards_earning, which ends within two weeks."""
 
 
+class Options(TypedDict, total=False):
+    """Arguments of `fetch`."""
+
+    type: RewardType | RewardTypeText | None
+    since: datetime | date | str | None
+    until: datetime | date | str | None
+    concurrency: int
+    progress: bool | ProgressCallback
+    path: str | Path | None
+    resume: Rewards | None
+    refresh: bool | timedelta
+    reveal: Collection[str]
+    cluster: object
+
+
 @overload
-def fetch(
-    api: Client,
-    users: object,
-    *,
-    type: RewardType | RewardTypeText | None = None,
-    since: datetime | date | str | None = None,
-    until: datetime | date | str | None = None,
-    concurrency: int = CONCURRENCY,
-    progress: bool | ProgressCallback = True,
-    path: str | Path | None = None,
-    resume: Rewards | None = None,
-    refresh: bool | timedelta = False,
-    reveal: Collection[str] = (),
-    cluster: None = None,
-) -> Rewards: ...
+def fetch(api: AsyncClient, users: object, **options: Unpack[Options]) -> Coroutine[Any, Any, Rewards]: ...
 @overload
-def fetch(
-    api: AsyncClient,
-    users: object,
-    *,
-    type: RewardType | RewardTypeText | None = None,
-    since: datetime | date | str | None = None,
-    until: datetime | date | str | None = None,
-    concurrency: int = CONCURRENCY,
-    progress: bool | ProgressCallback = True,
-    path: str | Path | None = None,
-    resume: Rewards | None = None,
-    refresh: bool | timedelta = False,
-    reveal: Collection[str] = (),
-    cluster: None = None,
-) -> Coroutine[Any, Any, Rewards]: ...
-@overload
-def fetch(
-    api: str | Callable[[], Client],
-    users: object,
-    *,
-    type: RewardType | RewardTypeText | None = None,
-    since: datetime | date | str | None = None,
-    until: datetime | date | str | None = None,
-    concurrency: int = CONCURRENCY,
-    progress: bool | ProgressCallback = True,
-    path: str | Path | None = None,
-    resume: Rewards | None = None,
-    refresh: bool | timedelta = False,
-    reveal: Collection[str] = (),
-    cluster: object,
-) -> ClusterRewards: ...
+def fetch(api: Client | str | Callable[[], Client], users: object, **options: Unpack[Options]) -> Rewards: ...
 def fetch(
     api: object,
     users: object,
@@ -108,7 +79,8 @@ def fetch(
         refresh: With `path`, read only recent rows: from the newest one back to rows that are known, unchanged and 30
             days (or this long) older than the newest known row. `changes` lists new, changed and removed rows.
         reveal: `{"extra"}` shows the values of unknown members.
-        cluster: A client of dask.distributed; needs the extra `cluster`.
+        cluster: A client of dask.distributed, whose workers read parts of the users, each into its own folder under
+            `path`; needs the extra `cluster`. `frame()` is a Dask DataFrame then.
 
     Raises:
         InvalidRequest: A user id is invalid; nothing was sent.
@@ -121,6 +93,7 @@ def fetch(
         type=None if type is None else str(type), since=moment(since, "since"), until=moment(until, "until")
     )
     ids = _ids(users)
+    how: dict[str, Any]
     if wanted.type not in (None, *RewardType):
         raise UsageError([not_allowed("type", type, RewardType)], of="rewards.fetch")
     if not 1 <= concurrency <= 1_000:
@@ -128,8 +101,11 @@ def fetch(
     if refresh and (path is None or cluster is not None):
         raise UsageError("refresh requires path, the folder of an earlier read, and no cluster", of="rewards.fetch")
     if cluster is not None:
-        return read_on_cluster(api, ids, wanted, concurrency=concurrency, path=path, cluster=cluster, progress=progress)
-    how: dict[str, Any] = {
+        if path is None:
+            raise UsageError("cluster requires path, a folder that all workers can access", of="rewards.fetch")
+        how = {"concurrency": concurrency, "path": Path(path), "cluster": cluster, "progress": progress}
+        return read_on_cluster(api, ids, wanted, **how)
+    how = {
         "concurrency": concurrency,
         "report": progress_callback(progress),
         "path": path,

@@ -9,7 +9,15 @@ import pyarrow.parquet as pq
 from workbench.analysis.sheets.questions import BadSheet
 from workbench.analysis.sheets.records import Records
 from workbench.base.errors import UsageError, visible
-from workbench.base.system.limits import FRAMES, LimitExceeded, Limits, too_large, too_many_columns, too_many_rows
+from workbench.base.system.limits import (
+    FRAMES,
+    LimitExceeded,
+    Limits,
+    check_ratio,
+    too_large,
+    too_many_columns,
+    too_many_rows,
+)
 
 _ROWS = 200_000  # cells per part
 
@@ -49,6 +57,7 @@ def parquet_table(path: Path, limits: Limits = FRAMES) -> Any:
                 unpacked += batch.nbytes
                 if unpacked > limits.size:
                     raise too_large(limits)
+                check_ratio(unpacked, size)
                 batches.append(batch)
             table = pa.Table.from_batches(batches, file.schema_arrow)
         batches.clear()

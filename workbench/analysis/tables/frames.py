@@ -8,7 +8,7 @@ become visible escapes and are counted.
 import json
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from functools import partial
@@ -33,10 +33,11 @@ from workbench.analysis.tables.rows import (
     is_missing,
     mark_report,
     records_frame,
+    with_checked_marks,
     without_unit,
 )
 from workbench.base.errors import Problem, UsageError, visible
-from workbench.base.schema.walk import is_record
+from workbench.base.schema.walk import flat, is_record
 from workbench.base.system.files import write_file
 from workbench.client.calls.journal import Entry, Journal
 from workbench.service.interface.events import Event
@@ -122,19 +123,15 @@ def _of_records(x: Any, of: object, reveal: Reveal) -> pd.DataFrame:
 
 def _of_mappings(items: list[Any]) -> pd.DataFrame:
     """Return mappings, from a guide or a sandbox, as rows with dotted columns and masked private members."""
-    rows = [dict(_flat(item.shown() if hasattr(item, "shown") else item)) for item in items]
+    shown = [item.shown() if hasattr(item, "shown") else item for item in items]
+    rows = [
+        {path: json_text(value) if isinstance(value, list | tuple) else value for path, value in flat(mapping)}
+        for mapping in shown
+    ]
     names = dict.fromkeys(name for row in rows for name in row)
     frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for name in names})
     frame = frame.convert_dtypes() if len(frame) else frame
     return mark_report(frame, "mapping", [])
-
-
-def _flat(mapping: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in mapping.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", json_text(value) if isinstance(value, list | tuple) else value
 
 
 def guide_rows(guide: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -260,12 +257,16 @@ def to_file(
     if audit and path.suffix.lower() != ".xlsx":
         raise UsageError("audit=True adds a sheet, so the file must be .xlsx", of="to_file")
     if isinstance(frame, Mapping):
+        if any(not isinstance(table, pd.DataFrame) for table in frame.values()):
+            raise UsageError([Problem("frame", "type", "must be frames by name")], of="to_file")
+        frame = {name: with_checked_marks(table) for name, table in frame.items()}
         sheets = {f"Audit {name}": _audit(frame[name]) for name in frame if audit and "trace" in frame[name].attrs}
         return _write_pack({**frame, **sheets}, path, tz)
     write = partial(_xlsx, audit=_audit(frame)) if audit else _WRITERS[path.suffix.lower()]
     if isinstance(frame, pd.Series) or any(name is not None for name in frame.index.names):
         frame = frame.reset_index()  # the keys of groups become columns
     check_columns(frame)
+    frame = with_checked_marks(frame)
     revealed = tuple(frame.attrs.get("revealed", ()))
     frame, cleaned = _cleaned(_with_units(frame))
     write_file(path, lambda file: write(frame, file, tz), private=bool(revealed))
@@ -295,7 +296,7 @@ def _audit(frame: "pd.DataFrame | pd.Series[Any]") -> pd.DataFrame:
 
 
 def _write_pack(frames: Mapping[str, pd.DataFrame], path: Path, tz: str) -> Saved:
-    if not frames or not all(isinstance(frame, pd.DataFrame) for frame in frames.values()):
+    if not frames:
         raise UsageError([Problem("frame", "type", "must be frames by name, at least one")], of="to_file")
     revealed = tuple(dict.fromkeys(name for frame in frames.values() for name in frame.attrs.get("revealed", ())))
     write = _PACKS[path.suffix.lower()]

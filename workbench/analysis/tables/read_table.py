@@ -22,13 +22,13 @@ from workbench.analysis.sheets.numbers import MARKS, SIDES, written_number
 from workbench.analysis.sheets.parquet import parquet_table
 from workbench.analysis.sheets.questions import Question, UnclearTable
 from workbench.analysis.tables.columns import AMOUNT
-from workbench.analysis.tables.rows import TEXT, is_missing, mark_report
+from workbench.analysis.tables.rows import TEXT, is_missing, mark_report, with_checked_marks
 from workbench.analysis.tables.table_columns import CellProblem, Columns, as_text, times_array
 from workbench.base.errors import Problem, UsageError, not_allowed, visible
 from workbench.base.system import toml
 from workbench.base.system.files import check_name, write_file
 from workbench.base.system.limits import FRAMES, LimitExceeded, Limits, limits
-from workbench.service.rendering.text import minor_digits
+from workbench.service.interface.formats import minor_digits
 
 _SHOWN = 20
 _TOTAL = re.compile(
@@ -537,5 +537,5 @@ def _stored(path: Path, sizes: Limits) -> pd.DataFrame:
     except Exception as error:  # noqa: BLE001 - untrusted metadata can raise anything in pandas
         problem = f"its metadata cannot be used ({type(error).__name__})"
     else:
-        return frame
+        return with_checked_marks(frame)
     raise UsageError(f"{path.name}: {problem}")

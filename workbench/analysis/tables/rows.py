@@ -10,8 +10,10 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from decimal import Context, Decimal, InvalidOperation, localcontext
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import attrs
 import numpy as np
@@ -214,6 +216,50 @@ def displayed(frame: pd.DataFrame) -> pd.DataFrame:
 
         display.register()
     return frame
+
+
+def _is_time(value: object) -> bool:
+    try:
+        return isinstance(value, datetime) or (isinstance(value, str) and bool(datetime.fromisoformat(value)))
+    except ValueError:
+        return False
+
+
+def _is_zone(value: object) -> bool:
+    try:
+        return isinstance(value, str) and bool(ZoneInfo(value))
+    except (ValueError, OSError, LookupError):
+        return False
+
+
+def _texts_alone(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+
+
+_BOUNDS, _NOW = ("since", "until"), datetime(2000, 1, 1, tzinfo=UTC)
+_MARKS: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("notes", "revealed", "columns", "unit_unknown", "statement"), _texts_alone),
+    **{name: lambda value: isinstance(value, str) for name in ("kind", "currency", "month", "trace", "read", "by")},
+    **{name: lambda value: isinstance(value, Mapping) for name in ("unknown", "routes")},
+    "filters": lambda value: isinstance(value, Mapping) and all(_is_time(value.get(n) or _NOW) for n in _BOUNDS),
+    **{name: lambda value: isinstance(value, bool) for name in ("complete", "running")},
+    "left_out": lambda value: isinstance(value, list), "until": _is_time, "tz": _is_zone,
+}  # fmt: skip
+"""Attributes of frames, each with the check of its type."""
+
+
+def with_checked_marks(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame without attributes of wrong types, as a file of others can have; a note names them."""
+    odd = [name for name, fits in _MARKS.items() if frame.attrs.get(name) is not None and not fits(frame.attrs[name])]
+    if not odd:
+        return frame
+    checked = frame.copy(deep=False)
+    checked.attrs = {name: value for name, value in frame.attrs.items() if name not in odd}
+    checked.attrs["notes"] = [
+        *checked.attrs.get("notes", ()),
+        f"Attributes of a wrong type are left out: {', '.join(odd)}.",
+    ]
+    return checked
 
 
 def without_unit(frame: pd.DataFrame) -> list[str]:

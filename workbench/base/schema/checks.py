@@ -17,12 +17,18 @@ from typing import Any, Protocol
 import attrs
 
 from workbench.base.errors import Problem, hidden_characters
-from workbench.base.remedies import Remedy
+from workbench.base.remedies import Remedy, declare
 from workbench.base.schema import masks, walk
 from workbench.base.schema.fields import MASK, OPEN, About, Rule
 from workbench.base.schema.readers import is_empty
 from workbench.base.schema.rules import EMAIL_ADDRESS, FULL, ISO_DAY, UUID, CrossRule, OneOf, When, iso_day
 from workbench.base.schema.walk import Kind, Member, cross_rules, is_record, members, record_of
+
+declare(
+    "allow",
+    python="allowing({name}=True) sends it",
+    other="a person has to allow it",
+)
 
 
 class Writer(Protocol):
@@ -410,7 +416,7 @@ def _is_routing_number(text: str) -> bool:
     return re.fullmatch("[0-9]{9}", text) is not None and sum(weighted) % 10 == 0
 
 
-_US_POSTAL_CODE = re.compile("[0-9]{5}(?:-[0-9]{4})?")
+_US_POSTAL_CODE = re.compile("[0-9]{5}(?:-[0-9]{4})?|.*[A-Za-z].*")  # letters are no damage of a spreadsheet
 _PLAUSIBLE = {
     "country_code": ("[A-Z]{2}", "is usually two capital letters, as US"),
     "merchant_category_code": ("[0-9]{4}", "is usually four digits, such as 0742"),

@@ -359,3 +359,21 @@ def _span(low: int | None, high: int | None, unit: str) -> str:
     if low is not None:
         return f"at least {low}{unit.removesuffix('s') if low == 1 else unit}"
     return f"at most {high:,}{unit}" if high is not None else ""
+
+
+def flat(value: object, path: str = "", *, items: bool = False) -> Iterator[tuple[str, Any]]:
+    """Yield the leaves of a record or mapping with their dotted paths; lists are leaves.
+
+    Args:
+        items: Whether the items of a list of mappings or lists have paths too, such as `tokens[0].balance`.
+    """
+    if is_record(value) and not isinstance(value, type):
+        value = given(value)
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from flat(inner, f"{path}.{name}" if path else str(name), items=items)
+    elif items and isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
+        for number, inner in enumerate(value):
+            yield from flat(inner, f"{path}[{number}]", items=True)
+    else:
+        yield path, value

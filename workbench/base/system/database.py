@@ -410,8 +410,18 @@ def _check_stored(path: Path, schema: str) -> None:
         raise UnusableFile(f"{path} {problem}; file left unchanged.")
 
 
+def as_uri(path: Path, mode: str) -> str:
+    """Return the address of a SQLite file, with `#`, `?` and `%` of its name escaped: they would name another file.
+
+    Args:
+        path: The file.
+        mode: "ro", "rw", or "ro&immutable=1".
+    """
+    return f"{path.absolute().as_uri()}?mode={mode}"
+
+
 def _stored_problem(path: Path, schema: str, *, immutable: bool = True) -> str:
-    address = f"{path.absolute().as_uri()}?mode={'ro&immutable=1' if immutable else 'rw'}"
+    address = as_uri(path, "ro&immutable=1" if immutable else "rw")
     try:
         with closing(sqlite3.connect(address, uri=True)) as connection:
             stored = _objects(connection)

@@ -4,25 +4,30 @@ The core has two hooks: whether a call may be sent to a real service (`GUARDS`),
 default (`RESOLVERS`).
 """
 
+from __future__ import annotations  # `import workbench` loads this, and not the library of types
+
 import os
-from collections.abc import Callable
-from functools import cache
-from typing import NamedTuple, Protocol
+
+from workbench.base.lazy import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    class Guard(Protocol):
+        """Hook that decides whether calls of this process may be sent to a real service."""
+
+        def __call__(self, *, effect: bool, production: bool) -> str:
+            """Return why a call, with or without an effect, may not be sent; empty if it may."""
 
 
-class Guard(Protocol):
-    """Hook that decides whether calls of this process may be sent to a real service."""
-
-    def __call__(self, *, effect: bool, production: bool) -> str:
-        """Return why a call, with or without an effect, may not be sent; empty if it may."""
-
-
-class Address(NamedTuple):
+class Address:
     """Address of a served sandbox, certificate file if self-signed, and what to do if the connection is refused."""
 
-    url: str
-    ca_file: str | None = None
-    advice: str = ""
+    __slots__ = ("advice", "ca_file", "url")
+
+    def __init__(self, url: str, ca_file: str | None = None, advice: str = "") -> None:
+        self.url, self.ca_file, self.advice = url, ca_file, advice
 
 
 GUARDS: list[Guard] = []
@@ -42,9 +47,17 @@ def own_address(*, production: bool = False) -> Address | None:
     return next(filter(None, (resolver(production) for resolver in RESOLVERS)), None)
 
 
-@cache
 def at_start(variable: str) -> str:
     """Return the value that an environment variable had when the process started, which later code cannot change."""
+    if variable not in _AT_START:
+        _AT_START[variable] = _read_at_start(variable)
+    return _AT_START[variable]
+
+
+_AT_START: dict[str, str] = {}
+
+
+def _read_at_start(variable: str) -> str:
     try:
         with open("/proc/self/environ", "rb") as file:  # noqa: PTH123 - pathlib would cost more than all the rest
             begun = file.read()

@@ -1,7 +1,6 @@
 """TOML with limits on size and depth, because Python's reader takes quadratic time and memory for long names."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -81,6 +80,8 @@ def loads(text: str) -> dict[str, Any]:
         raise NotToml(f"is longer than {MAX_BYTES:,} characters")
     if _LONG_NAME.search(_VALUES.sub("_", text)):
         raise NotToml(f"is nested too deeply: a name has more than {MAX_PARTS} parts")
+    import tomllib  # most commands read no file
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

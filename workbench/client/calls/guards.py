@@ -11,15 +11,27 @@ import attrs
 from workbench.base.arguments import hide_arguments_of_methods
 from workbench.base.errors import DuplicateSuspected, NotArmed, Problem, UsageError, WrongEnvironment, advise, visible
 from workbench.base.keys import Key
-from workbench.base.remedies import Remedy
+from workbench.base.remedies import Remedy, declare
 from workbench.base.schema.fields import SECRET
 from workbench.base.schema.walk import Member, values
 from workbench.base.system.process import at_start, refusal
 from workbench.client.calls.journal import Recorder
 from workbench.client.calls.pace import Budget, Clock, Pace, http_date
+from workbench.service.chains.values import private_key_problem
 from workbench.service.interface.convert import Converter, converter
 from workbench.service.interface.formats import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
 from workbench.service.interface.table import OPERATIONS, Call, Operation
+
+declare(
+    "arm",
+    python='Allow it temporarily: arm(operations={{"{operation}"}}, minutes=10, reason="…").',
+    other="A person has to arm {operation} for some minutes.",
+)
+declare(
+    "again",
+    python="allowing(again=True) sends it again",
+    other="a person has to allow that it is sent again",
+)
 
 LONGEST = 120  # minutes that an arming may last
 
@@ -122,6 +134,8 @@ class ClientContext:
             problems.append(Problem("minutes", "maximum", f"must be more than 0 and at most {LONGEST}"))
         if not isinstance(reason, str) or not reason.strip():
             problems.append(Problem("reason", "required", "is required; the journal records it"))
+        elif (pasted := private_key_problem(reason, "reason")) is not None:
+            problems.append(pasted)
         if self.locked:
             problems.append(Problem("", "readonly", f"{self.locked}; nothing can be armed"))
         if problems:

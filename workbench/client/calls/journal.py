@@ -34,6 +34,7 @@ from workbench.client.calls.effects import Outcome, Resolution
 from workbench.client.calls.evidence import EventSource, Evidence, Evidences
 from workbench.client.calls.keys import installation_secret
 from workbench.client.calls.pace import Clock
+from workbench.service.chains.values import refuse_private_key
 from workbench.service.interface.effects import Key
 from workbench.service.interface.table import OPERATIONS, Operation
 
@@ -369,6 +370,7 @@ def _entry(row: tuple[Any, ...]) -> Entry:
     )
 
 
+OutcomeName = Literal["done", "refused", "not_sent", "not sent", "unknown", "sending"]
 Entries = list[Entry]
 Events = list[Any]
 Rows = list[dict[str, Any]]
@@ -429,7 +431,7 @@ class Journal:
         self,
         *,
         operation: object = None,
-        outcome: str | None = None,
+        outcome: OutcomeName | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         text: str | None = None,
@@ -471,6 +473,7 @@ class Journal:
         entry, said = self[attempt], _outcome(outcome)
         if said is None or said not in {Outcome.DONE, Outcome.NOT_SENT}:
             raise UsageError('an unknown outcome is resolved as "done" or "not_sent"', of="journal.resolve")
+        refuse_private_key(note, "note")
         if entry.outcome is not Outcome.UNKNOWN:
             raise UsageError(f"entry {attempt} is not unknown but {entry.outcome.shown}", of="journal.resolve")
         if entry.resolution is not None:

@@ -207,6 +207,7 @@ _ERRORS = (
     httpcore.UnsupportedProtocol,
 )  # fmt: skip
 _FOREVER = float("inf")
+_PACKED = 47  # gzip or zlib, by the first bytes
 
 
 def _broken(failure: Exception, outgoing: Request) -> Broken:
@@ -238,6 +239,7 @@ class _Incoming:
         self._headers: dict[str, str] = {}
         self._unpack: Any = None
         self._parts: list[bytes] = []
+        self._begun = b""  # packed, of which nothing was unpacked yet
         self._left = CAP
         self._broken: Broken | None = None
 
@@ -262,18 +264,40 @@ class _Incoming:
         """Set the status and the headers."""
         self._outgoing.status = answer.status_code
         self._headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers.raw}
-        # 47: gzip or zlib, by the first bytes. Others were not asked for and stay as they are.
+        # Others were not asked for and stay as they are.
         packed = self._headers.get("content-encoding", "").strip().lower() in {"gzip", "x-gzip", "deflate"}
-        self._unpack = zlib.decompressobj(47) if packed else None
+        self._unpack = zlib.decompressobj(_PACKED) if packed else None
 
     def feed(self, chunk: bytes) -> None:
         """Add the next bytes of the body."""
-        if self._unpack is not None:
-            chunk = self._unpack.decompress(chunk, self._left + 1)
-        self._left -= len(chunk)
+        while self._unpack is not None and chunk:
+            if self._unpack.eof:
+                if chunk[:1] != b"\x1f":  # no other member of gzip follows, but what some servers fill up with
+                    return
+                self._unpack = zlib.decompressobj(_PACKED)
+            self._keep(self._unpacked(chunk))
+            chunk = self._unpack.unused_data
+        if self._unpack is None:
+            self._keep(chunk)
+
+    def _unpacked(self, chunk: bytes) -> bytes:
+        if self._parts:
+            return bytes(self._unpack.decompress(chunk, self._left + 1))
+        self._begun += chunk
+        try:
+            return bytes(self._unpack.decompress(chunk, self._left + 1))
+        except zlib.error:
+            if self._headers["content-encoding"].strip().lower() != "deflate":
+                raise
+            self._unpack = zlib.decompressobj(-15)  # some servers leave out the head that the name asks for
+            return bytes(self._unpack.decompress(self._begun, self._left + 1))
+
+    def _keep(self, part: bytes) -> None:
+        self._left -= len(part)
         if self._left < 0:
             raise _TooLarge
-        self._parts.append(chunk)
+        if part:
+            self._parts.append(part)
 
     def result(self) -> Response | Broken:
         """Return the response, or the error that interrupted it."""

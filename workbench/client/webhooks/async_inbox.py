@@ -11,6 +11,7 @@ from workbench.service.interface.events import (
     CardKind,
     DepositEvent,
     DepositKind,
+    KindPattern,
     TransactionEvent,
     TransactionKind,
     UserEvent,
@@ -28,7 +29,7 @@ class AsyncInbox(Inbox):
         where: Where | None = None,
         timeout: float = 10.0,
         **options: Unpack[WaitOptions],
-    ) -> Coroutine[Any, Any, UserEvent]: ...
+    ) -> Coroutine[object, None, UserEvent]: ...
     @overload
     def wait(
         self,
@@ -36,7 +37,7 @@ class AsyncInbox(Inbox):
         where: Where | None = None,
         timeout: float = 10.0,
         **options: Unpack[WaitOptions],
-    ) -> Coroutine[Any, Any, DepositEvent]: ...
+    ) -> Coroutine[object, None, DepositEvent]: ...
     @overload
     def wait(
         self,
@@ -44,7 +45,7 @@ class AsyncInbox(Inbox):
         where: Where | None = None,
         timeout: float = 10.0,
         **options: Unpack[WaitOptions],
-    ) -> Coroutine[Any, Any, TransactionEvent]: ...
+    ) -> Coroutine[object, None, TransactionEvent]: ...
     @overload
     def wait(
         self,
@@ -52,15 +53,15 @@ class AsyncInbox(Inbox):
         where: Where | None = None,
         timeout: float = 10.0,
         **options: Unpack[WaitOptions],
-    ) -> Coroutine[Any, Any, CardEvent]: ...
+    ) -> Coroutine[object, None, CardEvent]: ...
     @overload
     def wait(
         self,
-        kind: str | None = None,
+        kind: KindPattern | None = None,
         where: Where | None = None,
         timeout: float = 10.0,
         **options: Unpack[WaitOptions],
-    ) -> Coroutine[Any, Any, AnyEvent]: ...
+    ) -> Coroutine[object, None, AnyEvent]: ...
     def wait(
         self,
         kind: str | None = None,
@@ -76,4 +77,5 @@ class AsyncInbox(Inbox):
         """
         import asyncio  # only where a loop runs
 
-        return asyncio.to_thread(super().wait, kind, where, timeout, since=since, clock=clock)
+        wait: Any = super().wait
+        return asyncio.to_thread(wait, kind, where, timeout, since=since, clock=clock)

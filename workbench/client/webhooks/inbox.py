@@ -48,6 +48,7 @@ from workbench.service.interface.events import (
     CardKind,
     DepositEvent,
     DepositKind,
+    KindPattern,
     TransactionEvent,
     TransactionKind,
     UserEvent,
@@ -327,7 +328,9 @@ class Inbox:
     @overload
     def events(self, kind: CardKind, where: Where | None = None, since: Since = None) -> list[CardEvent]: ...
     @overload
-    def events(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> list[AnyEvent]: ...
+    def events(
+        self, kind: KindPattern | None = None, where: Where | None = None, since: Since = None
+    ) -> list[AnyEvent]: ...
     def events(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> Any:
         """Return the events, in order of arrival; arguments as for `stored`."""
         return [stored.event for stored in self.stored(kind, where, since)]
@@ -352,7 +355,7 @@ class Inbox:
         timed = [event for event in events if isinstance(event.event_received_at, datetime)]
         return Latest(
             by_arrival=events[-1] if events else None,
-            by_event_time=max(timed, key=attrgetter("event_received_at"), default=None),
+            by_event_time=max(reversed(timed), key=attrgetter("event_received_at"), default=None),  # of equals the last
         )
 
     def unreadable(self) -> list[UnreadableDelivery]:
@@ -404,7 +407,7 @@ class Inbox:
     @overload
     def wait(
         self,
-        kind: str | None = None,
+        kind: KindPattern | None = None,
         where: Where | None = None,
         timeout: float = 10.0,
         **options: Unpack[WaitOptions],
@@ -476,7 +479,7 @@ class Inbox:
     @overload
     def on(
         self,
-        kind: str,
+        kind: KindPattern,
         **options: Unpack[HandlerOptions],
     ) -> Callable[[Handler], Handler]: ...
     def on(
@@ -546,7 +549,8 @@ class Inbox:
     ) -> Replayed:
         """Call a function with each stored event, in order of arrival; a failure does not stop the replay."""
         handled, failures = 0, []
-        for event in self.events(kind, where, since):
+        for stored in self.stored(kind, where, since):
+            event = stored.event
             try:
                 handler(event)
                 handled += 1

@@ -27,8 +27,12 @@ from workbench.service.interface.events import (
     EVENT_KINDS,
     MINIMUM_DEPOSIT,
     AnyEvent,
+    CardKind,
+    DepositKind,
     Event,
     MicroDepositReceived,
+    TransactionKind,
+    UserKind,
     UserUpdated,
 )
 from workbench.service.interface.examples import TIME, event_body
@@ -177,7 +181,7 @@ class Sample:
 
 
 def sample(
-    kind: str,
+    kind: UserKind | DepositKind | TransactionKind | CardKind,
     key: str | bytes | None = None,
     *,
     event_id: str | None = None,

@@ -167,9 +167,9 @@ def sheets(links: Mapping[str, str], style: str) -> str:
         f"<section class='sheet'><h1>{escape(visible(name))}</h1>{_qr_code(link)}<p>The link has your code, "
         "which is yours alone. If your laptop has no workbench, open the link in a browser: its page shows how to "
         "install it. Join in a terminal, which then opens JupyterLab:</p>"
-        f"<pre>workbench class join {escape(link)}</pre><p>or in the first cell of any notebook:</p>"
+        f"<pre>workbench course join {escape(link)}</pre><p>or in the first cell of any notebook:</p>"
         f"<pre>import workbench as wb\nwb.course.join({escape(repr(link))})</pre>"
-        f"<p>Then run the notebooks from their first cell. <code>workbench class leave</code> ends it.</p>"
+        f"<p>Then run the notebooks from their first cell. <code>workbench course leave</code> ends it.</p>"
         f"{helps}</section>"
         for name, link in links.items()
     )

@@ -51,7 +51,7 @@ def main() -> None:
         available = ", ".join(setup["targets"])
         sys.exit(
             f"✗ No packages for {target}. Available: {available}. Use one of these versions of Python, or ask the "
-            "trainer to add yours with `workbench class prepare`."
+            "trainer to add yours with `workbench course prepare`."
         )
     wheels = COURSE / "wheels"
     wheels.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def main() -> None:
         missing = [name for name in archive.namelist() if not (COURSE / name).exists()]  # never replaces your own
         archive.extractall(COURSE, missing)
     print(f"✓ {len(missing)} notebooks and pictures written to {COURSE / 'notebooks'}", flush=True)
-    if subprocess.run([str(python), "-m", "workbench", "setup", "check"], check=False).returncode:
+    if subprocess.run([str(python), "-m", "workbench", "profiles", "check"], check=False).returncode:
         sys.exit("✗ The installed workbench does not pass its check; see above.")
     if SERVER:
         same = json.loads(read("setup.json"))["requirement"] == setup["requirement"]

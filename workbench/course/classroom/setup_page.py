@@ -82,7 +82,7 @@ class SetupPage:
         return Response(status=200, headers={"content-type": _TYPES[path.suffix]}, file=path)
 
     def _page(self, manifest: Mapping[str, Any] | None, link: str) -> str:
-        join = _JOIN.format(command=escape(f"workbench class join {link}"))
+        join = _JOIN.format(command=escape(f"workbench course join {link}"))
         if manifest is None:
             return _PAGE.format(parts=f"{_UNPREPARED}{join}")
         certificate = _CERTIFICATE if self.fingerprint else ""
@@ -135,7 +135,7 @@ _JOIN = """<h2>Join</h2><p>In the folder <code>card-course</code>, with the link
 _OTHER = """<h2>Other ways</h2><ul><li>From a USB drive with the folder <code>setup</code> of the class, without a
 network: <code>python3 setup/install.py</code></li><li>Into an environment of your own{file}:
 <pre class='line'>{command}</pre></li><li>The <a href='/setup/notebooks.zip'>notebooks</a> alone</li></ul>"""
-_UNPREPARED = """<p>This class has no packages to install from. Trainer: run <code>workbench class prepare --folder
+_UNPREPARED = """<p>This class has no packages to install from. Trainer: run <code>workbench course prepare --folder
 FOLDER</code> while there is internet; this page then shows one line for each system.</p>"""
 
 

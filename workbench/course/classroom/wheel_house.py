@@ -1,6 +1,6 @@
 """Files that laptops without internet install from: wheels for several systems, and the notebooks of the course.
 
-`workbench class prepare` writes them to the folder `setup` of a class while there is internet:
+`workbench course prepare` writes them to the folder `setup` of a class while there is internet:
 
     setup.json      names, sizes and SHA-256 of the files, and the wheels of each system; nothing else is served
     install.py      installs from this folder, or from the class server
@@ -108,7 +108,7 @@ def prepare(
         UsageError: The folder has no notebooks, or pip cannot build a wheel of this workbench.
     """
     if not any(notebooks.glob("*.ipynb")):
-        raise UsageError(f"notebooks: {visible(str(notebooks), 200)} has no notebooks", of="class prepare")
+        raise UsageError(f"notebooks: {visible(str(notebooks), 200)} has no notebooks", of="course prepare")
     make_folder(folder)
     setup = folder / f".{SETUP}-new"  # takes the place of the present one when it is complete
     shutil.rmtree(setup, ignore_errors=True)
@@ -188,12 +188,12 @@ def _build(folder: Path) -> None:
     if not source:
         raise UsageError(
             "the wheel or checkout that this workbench was installed from is missing; install it from one",
-            of="class prepare",
+            of="course prepare",
         )
     try:
         _pip("wheel", "--no-deps", "--wheel-dir", folder, source)
     except PackageMissing as error:
-        raise UsageError(f"pip cannot build a wheel of {source}: {error}", of="class prepare") from None
+        raise UsageError(f"pip cannot build a wheel of {source}: {error}", of="course prepare") from None
 
 
 def _fetch(folder: Path, own: Path, system: System, python: str, requirement: str) -> None:

@@ -174,7 +174,7 @@ def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:
     from workbench.base.system.files import write_file
     from workbench.service.rendering.text import guarded
 
-    rows = [{ROW: number, **_flat(source), REASONS: reasons} for number, (source, reasons) in rejected.items()]
+    rows = [{ROW: number, **_cells(source), REASONS: reasons} for number, (source, reasons) in rejected.items()]
     columns = dict.fromkeys(name for row in rows for name in row if name != REASONS)
     frame = pd.DataFrame(rows, dtype=object, columns=[*columns, REASONS])
     writers: dict[str, Callable[[Any], Any]] = {
@@ -186,15 +186,10 @@ def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:
     write_file(path, writers.get(path.suffix, as_json), private=True)
 
 
-def _flat(source: object, prefix: str = "") -> dict[str, Any]:
-    """Flatten a row into dotted columns."""
-    cells: dict[str, Any] = {}
-    for name, value in (source if isinstance(source, Mapping) else walk.given(source)).items():
-        if isinstance(value, Mapping) or walk.is_record(value):
-            cells |= _flat(value, f"{prefix}{name}.")
-        elif name not in (ROW, REASONS):
-            cells[prefix + name] = value if isinstance(value, str | int) else str(value)
-    return cells
+def _cells(source: object) -> dict[str, Any]:
+    """Return a row as dotted columns."""
+    cells = {path: value for path, value in walk.flat(source) if path not in (ROW, REASONS)}
+    return {path: value if isinstance(value, str | int) else str(value) for path, value in cells.items()}
 
 
 IDENTIFYING = ("external_id", "email", "transaction_id", "payment_account_id", "dispute_id")

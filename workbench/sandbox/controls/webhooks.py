@@ -12,7 +12,7 @@ from workbench.sandbox.context import moment_of, not_found, wrong_argument
 from workbench.sandbox.control_records import Delivery, Endpoint, FaultRule, FlushResult
 from workbench.sandbox.controls.declaration import ControlGroup, Record, control
 from workbench.sandbox.extensions import ROWS
-from workbench.sandbox.faults import BODIES, OF_ANSWERS, OF_DELIVERIES
+from workbench.sandbox.faults import BODIES, OF_DELIVERIES, FaultKind, FaultTarget
 from workbench.service.interface import table
 from workbench.service.interface.events import EVENT_KINDS
 
@@ -155,8 +155,8 @@ class WebhookControls(ControlGroup):
     @control(changes=True)
     def add_fault(
         self,
-        kind: Annotated[str, (*OF_ANSWERS, *OF_DELIVERIES)],
-        of: Annotated[str | None, (*table.OPERATIONS, *ROWS, *EVENT_KINDS)] = None,
+        kind: FaultKind,
+        of: FaultTarget | None = None,
         nth: Annotated[int | None, _COUNT] = None,
         times: Annotated[int | None, _COUNT] = None,
         probability: Annotated[float, Between(0, 1)] = 1.0,

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from workbench.base.errors import UsageError
 from workbench.service.chains.addresses import Family, chain_of, require_address, require_evm_address
 from workbench.service.chains.values import (
     BytesLike,
@@ -59,6 +60,13 @@ def digest(typed_data: Mapping[str, Any]) -> bytes:
     Raises:
         UsageError: A member is missing, unknown, or does not fit its type exactly.
     """
+    try:
+        return _digest(typed_data)
+    except UsageError as error:  # of members of the JSON, by their own names
+        raise UsageError(error.problems, as_given=True) from None
+
+
+def _digest(typed_data: Mapping[str, Any]) -> bytes:
     try:
         declared, primary, domain = typed_data["types"], typed_data["primaryType"], typed_data["domain"]
     except (KeyError, TypeError):

@@ -277,8 +277,11 @@ def recover(digest: bytes, signature: BytesLike) -> str:
 
 
 def canonical_signature(signature: BytesLike, path: str = "signature") -> bytes:
-    """Validate a signature and return 65 bytes with v 27 or 28; forms that contracts reject raise an error."""
-    raw = read_bytes(signature, 65, path)
+    """Validate a signature and return 65 bytes with v 27 or 28; forms that contracts reject raise an error.
+
+    A `SignedMessage` of eth-account is taken for its signature.
+    """
+    raw = read_bytes(getattr(signature, "signature", signature), 65, path)
     if raw[64] not in _PARITIES:
         raise invalid(path, "v", "ends in a v other than 27 and 28 (or 0 and 1)")
     r, s = int.from_bytes(raw[:32]), int.from_bytes(raw[32:64])

@@ -176,6 +176,8 @@ TransactionKind = Literal[
 ]
 CardKind = Literal["card.updated"]
 """Kinds of events by the class of their body."""
+KindPattern = Literal["*", "user.*", "microDeposit.*", "transaction.*", "card.*", "*.updated"]
+"""Patterns of kinds; `*` matches undocumented kinds too."""
 
 if TYPE_CHECKING:
     from typing import Generic

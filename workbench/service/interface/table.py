@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from functools import cache, cached_property
-from typing import Any, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, get_args, get_origin, overload
 from urllib.parse import quote, urlencode
 
 import attrs
@@ -144,7 +144,7 @@ class Operation(Generic[P, R]):
     @overload
     def __get__(self, instance: Sync, owner: Any) -> Call[P, R]: ...
     @overload
-    def __get__(self, instance: Async, owner: Any) -> Call[P, Coroutine[Any, Any, R]]: ...
+    def __get__(self, instance: Async, owner: Any) -> Call[P, Coroutine[object, None, R]]: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else Call(self, instance)
 
@@ -437,6 +437,12 @@ class Operations:
     )
 
 
+OperationName = Literal[
+    "list_contracts", "sign_withdrawal", "simulate_authorization", "simulate_reversal", "simulate_refund",
+    "create_payment_account", "delete_payment_account", "update_user", "update_ubo", "update_dispute",
+    "create_user_application", "list_rewards_activity",
+]  # fmt: skip
+"""Names of the operations, for type checkers."""
 OPERATIONS: Mapping[str, Operation[..., Any]] = {
     row.name: row for row in vars(Operations).values() if isinstance(row, Operation)
 }

@@ -1,6 +1,7 @@
 """Render records, errors and results as plain text, HTML or tables."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -9,7 +10,7 @@ import attrs
 
 from workbench.base import errors
 from workbench.base.errors import Problem, WorkbenchError, visible
-from workbench.base.remedies import Remedy
+from workbench.base.remedies import Remedy, declare
 from workbench.base.schema import checks, masks, strict_json
 from workbench.base.schema.fields import OPEN, Answer
 from workbench.base.schema.walk import Array, Member, Nested, get_path, is_record, member, members, record_of
@@ -35,6 +36,12 @@ from workbench.service.rendering.text import (
     member_cell,
     status_cell,
     unpainted,
+)
+
+declare(
+    "all_rows",
+    python="wb.to_frame has all",
+    other="further ones are not shown",
 )
 
 Reveal = Collection[str]
@@ -126,7 +133,7 @@ def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows:
     if alike and first is Event and total > MAX_EVENTS and not columns:
         shown = shown[:SHOWN_EVENTS]
         title += f", the first {len(shown)}; {Remedy('all_rows')}" if total > len(shown) else ""
-        return mapping_grid([*map(_event, shown)], ("kind", "about", "status", "time"), total, title)
+        return mapping_grid([*map(event_row, shown)], ("event", "about", "status", "time"), total, title)
     if alike and is_record(x[0]):
         large = first is Event or any(
             isinstance(field.kind, Array) and record_of(field.kind) for field in members(first)
@@ -144,18 +151,26 @@ def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows:
     return mapping_grid([{"": _inline(item, reveal)} for item in shown], None, total, f"{total:,} items")
 
 
-def _event(event: Event) -> Mapping[str, Any]:
-    """Return the row of an event in a list."""
-    about = str(get_path(event.body, "id") or "")
-    status = next(filter(None, (get_path(event.body, name) for name in _EVENT_STATUS)), None)
-    at = next(filter(None, (get_path(event, name) for name in _EVENT_TIME)), None)
-    line = {
-        "kind": event.kind,
-        "about": about[:8] + "…" * (len(about) > 8),
-        "status": status and str(status),
-        "time": at,
+def event_row(event: Event, *, reveal: bool = False) -> dict[str, str]:
+    """Return the row of an event in a list: time, kind, status, amount, what it is about, and its id."""
+    body: Any = event.body
+    reported = getattr(body, "spend", None) or body
+    status = getattr(body, "application_status", None) or getattr(reported, "status", None)
+    amount, currency = getattr(reported, "amount", None), getattr(reported, "currency", None)
+    if isinstance(amount, int):
+        amount = text.money(amount, currency)
+    elif amount is not None:  # of a micro deposit, in dollars; it can prove who owns an account
+        amount = f"{amount} {str(currency).upper()}" if reveal else masks.DOTS
+    times = [event.event_received_at, *(getattr(reported, name, None) for name in _EVENT_TIMES)]
+    at = next((time for time in times if isinstance(time, datetime)), None)
+    return {
+        "time": f"{at:%m-%d %H:%M}" if at is not None else "",
+        "event": event.kind,
+        "status": str(status or ""),
+        "amount": str(amount or ""),
+        "about": str(getattr(body, "id", "") or ""),
+        "event id": event.id,
     }
-    return {name: value for name, value in line.items() if value}
 
 
 _LINES: Mapping[type[Any], Callable[[Any], Mapping[str, Any]]] = {
@@ -320,8 +335,7 @@ def mapping_grid(
 
 MAX_EVENTS, SHOWN_EVENTS = 5, 20
 """Maximum number of events shown in full, and of rows in a longer list."""
-_EVENT_STATUS = ("application_status", "spend.status", "status")
-_EVENT_TIME = ("event_received_at", "body.spend.posted_at", "body.spend.authorized_at", "body.received_at")
+_EVENT_TIMES = ("posted_at", "received_at", "authorized_at")
 _OUTCOMES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
     (errors.UnexpectedAnswer, "done"),
     (errors.OutcomeUnknown, "unknown"),

@@ -1,0 +1,27 @@
+// Sends the requests of standard input by fetch or by node:http, and prints their statuses.
+import http from "node:http";
+import { readFileSync } from "node:fs";
+
+const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+const plainly = (method, url, headers, body, chunked) =>
+  new Promise((resolve, reject) => {
+    const length = body && !chunked ? { "content-length": body.length } : {};
+    const request = http.request(url, { method, headers: { ...headers, ...length }, agent }, (answer) => {
+      answer.resume().on("end", () => resolve(answer.statusCode));
+    });
+    request.on("error", reject);
+    if (body && chunked) for (const byte of body) request.write(Buffer.of(byte));
+    request.end(chunked ? undefined : body);
+  });
+for (const line of readFileSync(0, "utf8").trim().split("\n")) {
+  const [method, url, named, content] = line.split("\t");
+  const headers = Object.fromEntries(named.split("|").map((one) => [one.slice(0, one.indexOf(":")), one.slice(one.indexOf(":") + 1)]));
+  const body = content ? Buffer.from(content, "base64") : undefined;
+  const how = process.argv[2];
+  if (how === "axios") {
+    const { default: axios } = await import("axios");
+    console.log((await axios({ method, url, headers, data: body, validateStatus: null })).status);
+  } else if (how === "fetch") console.log((await fetch(url, { method, headers, body })).status);
+  else console.log(await plainly(method, url, headers, body, how === "chunked"));
+}
+agent.destroy();

@@ -1,0 +1,61 @@
+"""Attributes of frames come from files of others: what has the wrong type is no mark, and raises no error of Python."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import workbench as wb
+from tests.charts import samples
+from workbench import charts
+
+ODD: dict[str, Any] = {
+    "notes": 5, "kind": [1], "complete": "x", "revealed": 7, "unknown": "x", "columns": 3, "until": "never", "tz": 5,
+    "currency": {"a": 1}, "month": 3, "running": "x", "filters": 1, "left_out": 1, "read": 5, "trace": 5, "unit_unknown": 4,
+    "statement": 2, "routes": 1,
+}  # fmt: skip
+CASES = [
+    *ODD.items(),
+    ("tz", "Nowhere"),
+    ("currency", "EURO"),
+    ("until", 5),
+    ("notes", [5, None]),
+    ("until", "2026-13-01"),
+    ("filters", {"until": "x"}),
+]
+USES: dict[str, tuple[Callable[[], Any], Callable[[Any, Path], Any]]] = {
+    "points_chart": (samples.rewards, lambda frame, _: charts.points_chart(frame)),
+    "liability_chart": (lambda: wb.history(samples.rewards()).liability(), lambda frame, _: charts.liability_chart(frame)),
+    "spend_chart": (lambda: wb.history(samples.spent()).spend(), lambda frame, _: charts.spend_chart(frame)),
+    "approvals_chart": (lambda: wb.history(samples.spent()).approvals(), lambda frame, _: charts.approvals_chart(frame)),
+    "cohorts_chart": (lambda: wb.history(samples.spent()).cohorts(), lambda frame, _: charts.cohorts_chart(frame)),
+    "to_frame": (samples.rewards, lambda frame, _: wb.to_frame(frame)._repr_html_()),
+    "CSV": (samples.rewards, lambda frame, path: wb.to_file(frame, path / "a.csv", overwrite=True)),
+    "XLSX": (samples.rewards, lambda frame, path: wb.to_file(frame, path / "a.xlsx", overwrite=True)),
+    "Parquet": (samples.rewards, lambda frame, path: wb.to_file(frame, path / "a.parquet", overwrite=True)),
+    "pack": (lambda: wb.history(samples.spent()).spend(), lambda frame, path: wb.to_file({"a": frame}, path / "p.xlsx", overwrite=True)),
+    "page": (lambda: wb.history(samples.spent()).spend(), lambda frame, path: wb.to_file({"a": frame}, path / "p.html", overwrite=True)),
+    "history": (samples.spent, lambda frame, _: wb.history(frame).spend()),
+    "liability": (samples.rewards, lambda frame, _: wb.history(frame).liability()),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("use", USES)
+def test_odd_attributes_raise_no_error_of_python(use: str, tmp_path: Path) -> None:
+    make, call = USES[use]
+    frame: pd.DataFrame = make()
+    kept = dict(frame.attrs)
+    failures = []
+    for name, value in CASES:
+        frame.attrs = {**kept, name: value}
+        try:
+            call(frame, tmp_path)
+        except wb.WorkbenchError:
+            continue
+        except Exception as error:  # noqa: BLE001 - the point
+            failures.append(f"{name}={value!r}: {type(error).__name__} {error}")
+
+    assert failures == []

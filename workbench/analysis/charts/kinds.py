@@ -1,0 +1,272 @@
+"""The kinds of charts: lying bars, lines and columns over time, and a grid; each draws the columns of a frame."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import attrs
+import numpy as np
+import pandas as pd
+from matplotlib.patches import Patch, Rectangle
+
+from workbench.analysis.charts.canvas import LETTER, Canvas
+from workbench.analysis.charts.data import Steps, exact, is_running, label, number, scale_of, total
+from workbench.service.rendering.design import BLUE, GRAY, GREEN, RED, TEAL, Look
+
+NAME, TEXT, LOOK = "name", "text", "look"
+"""Columns of the rows of bars: name, label behind the bar, and look; a column of the name of `by` stacks parts."""
+_DASHES: Sequence[Any] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (8, 2)))
+STYLES = tuple(zip((BLUE, GREEN, TEAL, RED, GRAY, BLUE, GREEN, TEAL), _DASHES, "osD^vPX*", strict=True))
+"""Color, dash and marker of lines; more lines are left out."""
+_MARKERS = 12  # along a line
+_THICKNESS = 0.66
+_INNER = 0.62  # of the thickness of the bar around it
+_MAX_HATCHED = 130  # more columns than this are too thin for a pattern
+_DARK = 0.55  # share from which a cell of a grid has white text
+
+
+@attrs.frozen(kw_only=True)
+class Picture:
+    """A frame to draw and the words for it.
+
+    Args:
+        data: The frame of the caller; its notes and completeness are shown.
+        rows: The rows to draw.
+        subject: What is drawn: the title, or the subtitle of a title of the caller.
+        unit: Unit of the numbers.
+        notes: Notes below the chart.
+        steps: Steps of time of the rows; `x` is the index of a step then.
+    """
+
+    data: pd.DataFrame
+    rows: pd.DataFrame
+    subject: str
+    unit: str = ""
+    notes: Sequence[str] = ()
+    steps: Steps | None = None
+    form: "Form | None" = None  # instead of the declared one
+
+
+@attrs.frozen(kw_only=True)
+class Form:
+    """How a chart is drawn: its kind, the columns of its axes, and the column that makes groups.
+
+    Several columns of `y` (of `x` for bars) are several lines, columns, or bars within each other.
+    """
+
+    kind: str
+    x: str | tuple[str, ...]
+    y: str | tuple[str, ...]
+    by: str = ""
+    empty: str = "there are no rows"
+    whole: bool = False  # an axis of whole numbers
+    total: bool = False  # the sum of each column is in the legend
+    most: float | None = None  # end of the axis of numbers
+
+
+def filled(look: Look | str, hatch: str = "") -> dict[str, Any]:
+    """Return the style of a filled bar, by look or color, with a white pattern."""
+    color, hatch = (look, hatch) if isinstance(look, str) else (look.color, look.hatch)
+    return {"facecolor": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
+
+
+def outlined(color: str) -> dict[str, Any]:
+    """Return the style of an outlined bar."""
+    return {"facecolor": "none", "edgecolor": color, "linewidth": 1.4}
+
+
+def _key(text: str, look: Look | str) -> Patch:
+    """Return the entry of a legend for filled bars; its pattern is denser because it is small."""
+    style = filled(look)
+    return Patch(**{**style, "hatch": style["hatch"] * (1 if style["hatch"] in ("o", ".", "*") else 2)}, label=text)
+
+
+def names_of(columns: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Return one or several names of columns as a tuple."""
+    return (columns,) if isinstance(columns, str) else columns
+
+
+def bar_rows(name: Iterable[str], **columns: Iterable[Any]) -> pd.DataFrame:
+    """Return rows of bars: their names, numbers, `text` and `look`, with exact numbers as objects."""
+    return pd.DataFrame({"name": [*name], **{column: [*values] for column, values in columns.items()}}, dtype=object)
+
+
+# -- lying bars
+
+
+def _bars(on: Canvas, picture: Picture, form: Form) -> None:
+    """Draw lying bars, the first on top: stacked by `by`, or within each other if `x` has several columns."""
+    rows, columns = picture.rows, names_of(form.x)
+    firsts = rows.drop_duplicates("key") if form.by else rows
+    sums = rows.groupby("key", sort=False)[columns[0]].sum() if form.by else rows[columns[0]]
+    scale = scale_of([*map(exact, sums), *(exact(value) for column in columns for value in rows[column])])
+    places = {key: place for place, key in enumerate(firsts["key"])} if form.by else {}
+    ends = [0.0] * len(firsts)
+    for number_of_row, row in enumerate(rows.to_dict("records")):
+        place = places[row["key"]] if form.by else number_of_row
+        left = ends[place] if form.by else 0.0
+        for inner, column in enumerate(columns):
+            style = filled(row[LOOK]) if inner == len(columns) - 1 else outlined(row[LOOK].color)
+            height = _THICKNESS * (_INNER if inner else 1)
+            length = scale(exact(row[column]))
+            on.axes.barh(place, length, left=left, height=height, **style)
+            ends[place] = left + length if form.by or not inner else max(ends[place], length)
+    names, texts = ([*map(on.short, firsts[name])] for name in (NAME, TEXT))
+    longest = sorted(range(len(ends)), key=lambda place: -abs(ends[place]))[:3]
+    on.say(*(f"{[*firsts[NAME]][place]}: {[*firsts[TEXT]][place]}" for place in longest))
+    for place, (end, text) in enumerate(zip(ends, texts, strict=True)):
+        dx, side = (5, "left") if end >= 0 else (-5, "right")
+        on.annotate(end, place, text, dx=dx, ha=side, va="center")
+    _fit_bars(on, ends, names, texts)
+    if not on.compact:
+        on.numbers("x", whole=form.whole)
+    on.labels(scale.unit(picture.unit), "")
+    if form.by:
+        looks: dict[str, set[Look]] = {}
+        for part, look in zip(rows[form.by], rows[LOOK], strict=True):
+            looks.setdefault(str(part), set()).add(look)
+        plain = len(set[Look]().union(*looks.values())) > len(looks)  # colors mean something else
+        keys = {part: next(iter(own)) for part, own in looks.items()}
+        on.legend([_key(part, Look(GRAY, "", 0, look.hatch) if plain else look) for part, look in keys.items()])
+    elif len(columns) > 1:
+        on.legend([Patch(**outlined(on.ink), label=columns[0]), _key(columns[1], on.ink)])
+
+
+def _fit_bars(on: Canvas, ends: Sequence[float], names: Sequence[str], texts: Sequence[str]) -> None:
+    """Name the bars, and leave room for the labels behind them."""
+    on.axes.set_yticks(range(len(ends)), names)
+    on.axes.set_ylim(len(ends) - 0.4, -0.6)
+    low, high = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
+    span, before = (high - low) or 1.0, max(map(len, names)) * LETTER * on.base / 72
+    room = max(map(len, texts)) * 0.6 * on.small / 72 / max(on.width - before - 0.3, 1)
+    more = span * min(room / (1 - min(room, 0.8)), 4) + span * 0.02
+    on.axes.set_xlim(low - (more * 1.6 if low < 0 else 0), high + (more if high > 0 or low == 0 else 0))
+    if on.compact:  # the labels say the numbers
+        on.axes.set_xticks([])
+        on.axes.spines["bottom"].set_visible(False)
+
+
+# -- over time
+
+
+def series_of(picture: Picture, form: Form) -> dict[str, list[Decimal]]:
+    """Return the values of each line or column by step; 0 where a group has none."""
+    rows, steps = picture.rows, picture.steps
+    assert steps is not None
+    columns = names_of(form.y)
+    count = len(steps.starts)
+    series: dict[str, list[Decimal]] = {}
+    groups: Iterable[Hashable] = rows[form.by] if form.by else columns
+    for group in dict.fromkeys(groups):
+        chosen = rows[rows[form.by] == group] if form.by else rows
+        values = [Decimal(0)] * count
+        for place, value in zip(chosen[form.x], chosen[columns[0] if form.by else group], strict=True):
+            values[int(place)] += exact(value)
+        series[label(group)] = values
+    return series
+
+
+def _lines(on: Canvas, picture: Picture, form: Form) -> list[str]:
+    """Draw lines over time, labeled at their ends; the last segment is dashed if its period is running."""
+    series, steps = series_of(picture, form), picture.steps
+    assert steps is not None
+    ranked = sorted(series, key=lambda name: -series[name][-1]) if form.by else [*series]
+    shown = {name: series[name] for name in ranked[: len(STYLES)]}
+    scale = scale_of(value for values in shown.values() for value in values)
+    ends = []
+    for (name, values), (color, dash, marker) in zip(shown.items(), STYLES, strict=False):
+        heights = [*map(scale, values)]
+        look: dict[str, Any] = {"color": color, "linewidth": on.base / 5, "marker": marker, "markersize": on.base / 2.2}
+        every = max(1, len(heights) // _MARKERS)
+        over = len(heights) - 1 if is_running(picture.data) and len(heights) > 1 else len(heights)
+        on.axes.plot(range(over), heights[:over], linestyle=dash, label=name, markevery=every, **look)
+        if over < len(heights):
+            places = range(over - 1, len(heights))
+            on.axes.plot(places, heights[over - 1 :], linestyle="--", alpha=0.6, markevery=every, **look)
+        ends.append((heights[-1], f"{name} {number(values[-1])}"))
+        first, last, most = (number(value) for value in (values[0], values[-1], max(values)))
+        on.say(f"{name} from {first} to {last}, highest {most}")
+    on.axes.axhline(0, color=on.ink, linewidth=0.8)
+    on.numbers("y", whole=form.whole)
+    if form.most:
+        on.axes.set_ylim(0, form.most)
+    _label_ends(on, len(steps.starts) - 1, ends)
+    on.time_axis(steps)
+    on.labels(steps.unit, scale.unit(picture.unit))
+    return [f"{len(series) - len(shown):,} more lines are left out."] if len(series) > len(shown) else []
+
+
+def _label_ends(on: Canvas, x: float, ends: Iterable[tuple[float, str]]) -> None:
+    """Write labels behind the ends of lines, at least a line of text apart."""
+    low, high = on.axes.get_ylim()
+    height = on.axes.get_position().height * on.figure.get_figheight() * 72 * 0.75
+    least = (high - low) * on.small * 1.5 / max(height, 1)
+    position = float("-inf")
+    for y, text in sorted(ends):
+        position = max(y, position + least)
+        on.annotate(x, position, text, dx=6.75, va="center", fontweight="bold")
+
+
+def _columns(on: Canvas, picture: Picture, form: Form) -> None:
+    """Draw standing columns over time; the last one is hatched if its period is running."""
+    series, steps = series_of(picture, form), picture.steps
+    assert steps is not None
+    scale = scale_of(value for values in series.values() for value in values)
+    few = len(steps.starts) <= _MAX_HATCHED
+    colors = {"earned": Look(GREEN, "", 0, ""), "redeemed": Look(BLUE, "", 0, "//")}
+    last = len(steps.starts) - 1 if is_running(picture.data) else None
+    for name, values in series.items():
+        look = colors.get(name, Look(GREEN, "", 0, ""))
+        lengths = {place: scale(value) for place, value in enumerate(values) if few or value}
+        style = filled(look if few else look.color)
+        bars = on.axes.bar([*lengths], [*lengths.values()], width=0.76 if few else 1, label=name, **style)
+        if last in lengths:
+            bars[[*lengths].index(last)].set_hatch("//")
+    on.axes.axhline(0, color=on.ink, linewidth=0.8)
+    on.numbers("y", whole=form.whole)
+    on.time_axis(steps)
+    on.labels(steps.unit, scale.unit(picture.unit))
+    sums = {name: number(total(values).copy_abs()) for name, values in series.items()}
+    on.say(*(f"{name} {amount}" for name, amount in sums.items()))
+    if form.total:
+        below = {name: " (below)" if min(values) < 0 else "" for name, values in series.items()}
+        on.legend([_key(f"{name} {sums[name]}{below[name]}", colors[name]) for name in series])
+
+
+# -- a grid
+
+
+def _grid(on: Canvas, picture: Picture, form: Form) -> None:
+    """Draw shares as the colors of a grid, with the groups of `by` as its rows; running periods are hatched."""
+    rows, (x, y) = picture.rows, (str(form.x), str(form.y))
+    grid = rows.pivot(index=form.by, columns=x, values=y)
+    names = dict(zip(rows[form.by], rows[NAME], strict=True))
+    is_open = {(row[form.by], row[x]) for row in rows.to_dict("records") if "running" in row and row["running"] is True}
+    shares = grid.to_numpy(dtype="float64", na_value=np.nan)
+    means = {int(column): float(np.nanmean(shares[:, place])) for place, column in enumerate(grid.columns)}
+    on.say(*(f"month {month}: {means[month]:.0%} on average" for month in (1, 3, 6) if month in means))
+    on.axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for (row, column), share in np.ndenumerate(shares):
+        if np.isnan(share):
+            continue
+        ink = "white" if share > _DARK else "black"
+        on.annotate(column, row, f"{share:.0%}", ha="center", va="center", color=ink)
+        if (grid.index[row], grid.columns[column]) in is_open:
+            on.axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="//", alpha=0.35))
+    on.axes.set_yticks(range(len(grid)), [names[key] for key in grid.index])
+    on.axes.set_xticks(range(grid.shape[1]), [str(column) for column in grid.columns])
+    on.labels(picture.unit, "")
+
+
+Draw = Callable[[Canvas, Picture, Form], list[str] | None]
+KINDS: Mapping[str, Draw] = {"bars": _bars, "lines": _lines, "columns": _columns, "grid": _grid}
+
+
+def heading_rows(picture: Picture, form: Form) -> tuple[list[str], int]:
+    """Return the names beside a chart, which the title leaves room for, and the number of its rows."""
+    if form.kind == "bars":
+        firsts = picture.rows.drop_duplicates("key") if form.by else picture.rows
+        return [*map(str, firsts[NAME])], max(len(firsts), 4)
+    if form.kind == "grid":
+        return [], max(picture.rows[form.by].nunique(), 4)
+    return [], 0
