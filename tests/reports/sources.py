@@ -153,7 +153,7 @@ def sums(frame: pd.DataFrame) -> dict[tuple[str, str], int]:
             result[str(code), name] = int(values.sum())
         for entry in frame.attrs["left_out"]:
             if name in entry:
-                key = (str(entry["currency"]), name)
+                key = (entry["currency"] or "", name)
                 result[key] = result.get(key, 0) + int(entry[name])
     return {key: cents for key, cents in result.items() if cents}
 
@@ -208,7 +208,7 @@ def _is_within(frame: pd.DataFrame, expected: pd.DataFrame) -> bool:
     shown, whole, other = sums(frame.assign()), sums(expected), {}
     for entry in frame.attrs["left_out"]:
         for name in AMOUNTS:
-            key = (str(entry["currency"]), name)
+            key = (entry["currency"] or "", name)
             other[key] = other.get(key, 0) + int(entry.get(name, 0))
     return all(
         min(0, cents) <= whole.get(key, 0) - (shown.get(key, 0) - cents) <= max(0, cents)

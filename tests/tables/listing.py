@@ -35,14 +35,14 @@ def listing() -> list[str]:
         private = frozenset(c.name for c in events_layout({kind}).columns if c.private)
         lines.append(f"| events of kind `{kind}` | `event` | {_columns(to_frame([], of=kind), private)} |")
     derived = {
-        "contract_values(contracts)": wb.history([]).contracts(),
-        'contract_values(contracts, by="chain_id")': wb.history([]).contracts("chain_id"),
-        "status_history(events)": wb.history([]).status_history(),
-        "time_in_status(events)": wb.history([]).time_in_status(),
-        "transactions(events)": wb.history([]).transactions(),
+        "contracts()": wb.history([]).contracts(),
+        'contracts("chain_id")': wb.history([]).contracts("chain_id"),
+        "status_history()": wb.history([]).status_history(),
+        "time_in_status()": wb.history([]).time_in_status(),
+        "transactions()": wb.history([]).transactions(),
     }
     for call, frame in derived.items():
-        lines.append(f"| `reports.{call}` | `{frame.attrs['kind']}` | {_columns(frame)} |")
+        lines.append(f"| `history.{call}` | `{frame.attrs['kind']}` | {_columns(frame)} |")
     return lines
 
 

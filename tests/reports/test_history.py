@@ -1,0 +1,231 @@
+"""The laws of a history: one number from every source, nothing left out without its amount, two times and a clock."""
+
+import json
+import random
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import workbench as wb
+from tests.reports.sources import REPORTS, Sources, sums, verdict
+from tests.reports.test_scope import START, bought, event
+from workbench.base.errors import UsageError
+
+QUICK = ("payloads, shuffled", "log with headers", "frames of postings, concat", "transactions through CSV")
+ALLOWED = {"same", "stated"}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: Any) -> Sources:
+    """Return the sources of one short history."""
+    made = Sources(3, tmp_path_factory.mktemp("sources"))
+    begun = {row["event"]["body"]["id"] for row in made.rows[:160]}
+    made.rows = [row for row in made.rows if row["event"]["body"]["id"] in begun]
+    made.payloads = [row["event"] for row in made.rows]
+    made.reference = wb.history(made.rows)
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", QUICK)
+def test_some_sources_give_the_same_number(small: Sources, source: str) -> None:
+    """A few sources and reports; the slow test has all of them."""
+    given_source = small.all()[source]
+    results = {
+        name: verdict(given_source, small.reference, name) for name in ("spend by month", "approvals", "roll-forward")
+    }
+
+    assert {name: result for name, result in results.items() if result not in ALLOWED} == {}
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_source_gives_the_same_number_in_every_report(seed: int, tmp_path: Path) -> None:
+    """27 sources and 15 reports: the same rows, or `left_out` states the difference."""
+    sources = Sources(seed, tmp_path)
+    results = {
+        (source, name): verdict(data, sources.reference, name)
+        for source, data in sources.all().items()
+        for name in REPORTS
+    }
+
+    assert {key: result for key, result in results.items() if result not in ALLOWED} == {}
+    assert len(results) >= 14 * 14
+
+
+def raw_sums(rows: list[dict[str, Any]]) -> dict[tuple[str, str], int]:
+    """Return the amounts that events move by currency, by plain arithmetic."""
+    amounts: dict[tuple[str, str], int] = {}
+    for row in {row["event"]["id"]: row for row in rows}.values():
+        spend = row["event"]["body"]["spend"]
+        if row["event"]["action"] != "completed":
+            continue
+        cents, code = spend["amount"], (spend.get("currency") or "").lower()
+        for name, value in (("posted_cents", max(cents, 0)), ("refunded_cents", max(-cents, 0)), ("net_cents", cents)):
+            amounts[code, name] = amounts.get((code, name), 0) + value
+    return {key: cents for key, cents in amounts.items() if cents}
+
+
+PURCHASES = st.lists(
+    st.tuples(
+        st.sampled_from(["usd", "EUR", "jpy", None]), st.integers(1, 10_000), st.integers(0, 80), st.integers(0, 9_000),
+        st.booleans(), st.booleans(), st.sampled_from(["Shop", None]),
+    ),
+    min_size=1, max_size=8,
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=12)
+@given(purchases=PURCHASES, seed=st.integers(0, 5), timed=st.booleans())
+def test_nothing_is_left_out_without_its_amount(purchases: list[Any], seed: int, timed: bool) -> None:
+    """Rows and what is left out add up to the raw amounts, by currency, whatever is null, missing, late or out of order."""
+    rows: list[dict[str, Any]] = []
+    for number, (code, cents, day, back, begun, refunded, shop) in enumerate(purchases):
+        spend = {"currency": code, "merchantName": shop, "merchantCategory": shop}
+        made = bought(f"t{number}", cents, day, **spend)
+        rows += made if begun else made[1:]
+        if refunded:
+            rows.append(event("completed", f"t{number}", -min(back + 1, cents), day + 20, authorized=day, **spend))
+    random.Random(seed).shuffle(rows)
+    history = wb.history(rows if timed else [row["event"] for row in rows])
+    expected = raw_sums(rows)
+
+    for report in (
+        history.spend(), history.spend("merchant_name"), history.spend(freq="month"), history.spend("user_id", freq="week"),
+        history.roll_forward(), history.filter(tz="Asia/Tokyo").roll_forward("quarter"), history.transactions(), history.postings(),
+    ):  # fmt: skip
+        assert sums(report) == expected, report.attrs["kind"]
+    for code in {code.lower() for code, *_ in purchases if code}:
+        assert sums(history.filter(currency=code).spend(freq="month")) == expected
+    cohorts = sums(history.cohorts())
+    assert {key: cents for key, cents in cohorts.items() if key[1] == "net_cents"} == {
+        key: cents for key, cents in expected.items() if key[1] == "net_cents"
+    }
+
+
+def test_a_refund_without_a_time_counts_where_its_neighbors_lie() -> None:
+    """Between two events of a month it is in that month; between two months its period is not known."""
+    inside = event("completed", "t1", -300, 12, authorized=0)
+    between = event("completed", "t2", -200, 26.5, authorized=1)
+    rows = [*bought("t1", 1_000, 0), *bought("t2", 900, 1), *bought("t3", 50, 10), inside, *bought("t4", 60, 14)]
+    payloads = [row["event"] for row in [*rows, between, *bought("t5", 70, 30)]]
+    for payload, settled in ((payloads[6], 1), (payloads[9], 2)):
+        payload["body"]["spend"]["postedAt"] = (START + timedelta(days=settled)).isoformat().replace("+00:00", "Z")
+    months = wb.history(payloads).spend(freq="month")
+
+    assert months["refunded_cents"].tolist() == [300, 0]
+    assert [(entry["reason"], entry["refunded_cents"]) for entry in months.attrs["left_out"]] == [
+        ("period not known", 200)
+    ]
+
+
+def test_clocks_are_not_mixed_without_a_word() -> None:
+    """Arrivals by another clock than the events date nothing, and a note says so."""
+    rows = [*bought("t1", 1_000, 0), event("completed", "t1", -300, 2, authorized=0), *bought("t2", 60, 4)]
+    rows[2]["event"]["body"]["spend"]["postedAt"] = rows[1]["event"]["body"]["spend"]["postedAt"]
+    later = [{"at": "2026-11-27T00:00:00+00:00", "event": row["event"]} for row in rows]
+    right, wrong = wb.history(rows), wb.history(later)
+
+    assert right.postings()["clock"].value_counts().to_dict() == {"event": 4, "delivery": 1}
+    assert wrong.spend(freq="month")["month"].dt.month.unique().tolist() == [1]
+    assert any("by another clock than the events" in note for note in wrong.spend(freq="month").attrs["notes"])
+
+
+def test_the_callers_columns_are_the_callers() -> None:
+    """Columns of any name stay and group; a conflict with a column of a report is an error with both ways out."""
+    table = wb.history([*bought("a", 1_000, 0), *bought("b", 500, 40)]).transactions()
+    own = table.assign(month=["x", "y"], amount=["p", "q"], clock=["u", "v"], net=["n", "m"])
+    history = wb.history(own)
+
+    for name in ("month", "amount", "clock", "net"):
+        assert set(history.spend(name)[name]) == set(own[name])
+    assert set(history.transactions()["month"]) == {"x", "y"}
+    with pytest.raises(UsageError, match="rename your column, or group without it"):
+        history.spend("month", freq="month")
+    with pytest.raises(UsageError, match="rename yours, or drop it"):
+        history.postings()
+
+
+def test_the_newer_of_two_reads_counts() -> None:
+    """In either order of concat; two that differ and have one time are refused."""
+    rows = bought("a", 1_000, 0)
+    old, new = wb.history(rows[:1]).transactions(), wb.history(rows).transactions()
+    same = new.assign(posted_cents=new["posted_cents"] + 1)
+
+    for frames in ([old, new], [new, old]):
+        assert wb.history(pd.concat(frames)).spend()["net_cents"].tolist() == [1_000]
+    with pytest.raises(UsageError, match="differ and have the same updated_at"):
+        wb.history(pd.concat([new, same])).spend()
+
+
+@pytest.mark.parametrize(
+    "period, first, end",
+    [
+        ("2026-03", "2026-03-01", "2026-04-01"), ("2026", "2026-01-01", "2027-01-01"), ("2026-Q1", "2026-01-01", "2026-04-01"),
+        ("2026-W14", "2026-03-30", "2026-04-06"), ("2026-03-05", "2026-03-05", "2026-03-06"),
+        (("2026-01-01", "2026-03-31"), "2026-01-01", "2026-04-01"), ("FY2026-Q1-SEP", "2025-10-01", "2026-01-01"),
+        ("FY2026-JUN", "2025-07-01", "2026-07-01"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_periods(period: Any, first: str, end: str) -> None:
+    """Each begins and ends at midnight of its zone."""
+    scope = wb.history([]).filter(period, tz="America/New_York").scope
+    days = [pd.Timestamp(moment).tz_convert("America/New_York") for moment in scope.ends]
+
+    assert [f"{day:%Y-%m-%d %H:%M}" for day in days] == [f"{first} 00:00", f"{end} 00:00"]
+
+
+@pytest.mark.parametrize(
+    "period", ["March", "2026-13", "2026-W54", "2026-02-30", "FY2026-Q1", ("2026-02-01", "2026-01-01")], ids=str
+)
+def test_what_is_not_a_period_is_refused(period: Any) -> None:
+    """With an example of each kind; a fiscal year says when it ends."""
+    with pytest.raises(UsageError, match="period"):
+        wb.history([]).filter(period)
+
+
+def test_lines_that_are_not_events_are_listed_and_the_rest_is_read(tmp_path: Path) -> None:
+    """All of them at once, or as rejects; an unfinished last line of a log that is being written is no error."""
+    lines = [json.dumps(row) for row in bought("a", 1_000, 0)]
+    log = tmp_path / "log.ndjson"
+    log.write_text("\n".join([lines[0], "not json", lines[1], "[1]", lines[0][:40]]))
+    with pytest.raises(UsageError, match=r"line 2: .*; line 4: .*invalid=.reject."):
+        wb.history(log)
+    read = wb.events.read_log(log, invalid="reject")
+    spend = wb.history(read).spend()
+
+    assert [reject.line for reject in read.rejects] == [2, 4]
+    assert spend["net_cents"].tolist() == [1_000]
+    assert {"reason": "line that is not an event", "currency": None, "rows": 2} in spend.attrs["left_out"]
+    assert read.summary()["events"].sum() == len(read.frame()) == 2
+
+
+def test_records_without_events_have_reports() -> None:
+    """A world that began before its events: the panel's sum is that of the report."""
+    with wb.connect(seed=1) as api:
+        records = api.sandbox.records("transaction")
+        spend = wb.history(api).spend()
+
+    assert sums(spend)["usd", "net_cents"] == sum(record["settled"] - record["refunded"] for record in records)
+
+
+def test_nothing_depends_on_the_decimal_context_of_the_caller() -> None:
+    """Exact with a precision of six digits."""
+    import decimal
+
+    rows = bought("a", 1_234_567_890, 0)
+    with decimal.localcontext(prec=6):
+        history = wb.history(rows)
+        spend = history.spend()
+
+        assert spend["net_cents"].tolist() == [1_234_567_890]
+        assert history.explain(spend, "net_cents", 0).attrs["number"] == "1234567890"
+    assert datetime.now(UTC) > START
