@@ -150,6 +150,15 @@ class _Session(BaseClient):
         if hasattr(self._sandbox, "close"):  # a served one is not ours to close
             self._sandbox.close()
 
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            sandbox = self.__dict__.get("_sandbox")
+            if not name.startswith("_") and hasattr(type(sandbox), name):
+                text = f"{name} is a control of the sandbox: api.sandbox.{name}"
+            raise AttributeError(text, name=name, obj=self)
+
     def __repr__(self) -> str:
         text = super().__repr__()
         kind = type(self).__name__

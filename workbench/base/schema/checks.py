@@ -199,7 +199,7 @@ def _problems(seen: Survey, partial: bool) -> Iterator[Problem]:
 
 def _missing(kind: Kind) -> str:
     if isinstance(kind, walk.Integer) and kind.full:
-        return "is empty; write FULL for the full amount"
+        return "is empty; write FULL for the full amount, in code wb.FULL"
     return "is not given; it is true or false" if isinstance(kind, walk.Boolean) else "is missing"
 
 
