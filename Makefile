@@ -12,15 +12,16 @@ VENV := .venv
 PY := $(VENV)/bin/python
 NEEDS := pyproject.toml $(wildcard requirements/*.txt)
 
-# The first Python on the path that is new enough; `make PYTHON=python3.13 …` chooses another.
-PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python3.14,\
-	$(shell $(name) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(name))))
+# The newest Python on the path that is supported; `make PYTHON=python3.12 …` chooses another.
+PYTHON ?= $(firstword $(foreach name,python3.14 python3.13 python3.12 python3.11 python3,\
+	$(shell $(name) -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null \
+	&& echo $(name))))
 
 # `install,EXTRA`: the pinned versions of an extra, and this checkout, editable. A broken .venv is made anew.
 define install
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed, and none was found." >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Python 3.11 to 3.14 is needed, with venv; found $$(python3 --version 2>&1)." >&2; exit 1; }
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
-	@echo "Installing into $(VENV) (once; a minute or two) ..." >&2
+	@echo "Installing into $(VENV) with $$($(PY) --version), found as $(PYTHON) (once; a minute or two) ..." >&2
 	@$(PY) -m pip install -qq --disable-pip-version-check --no-input --no-deps -r requirements/$(1).txt
 	@$(PY) -m pip install -qq --disable-pip-version-check --no-input --no-deps --no-build-isolation -e .
 	@$(PY) -m compileall -q workbench  # also where an image says that Python must not write bytecode by itself
@@ -98,6 +99,10 @@ test_rest:
 .PHONY: soak
 soak: setup ## Run the same campaigns with the large counts
 	@$(call tier,soak,-s --timeout 0)
+
+.PHONY: pythons
+pythons: setup ## Run the quick tests on every Python that is found, and print a table
+	@$(PY) -m tests.pythons
 
 .PHONY: audit
 audit: setup ## List known advisories of the pinned packages, where the index has them

@@ -1,6 +1,7 @@
-"""A remedy is worded for the interface that a person uses, from one table."""
+"""A remedy is worded for the interface that a person uses, in the package of that interface."""
 
 import ast
+import importlib
 import re
 import string
 from pathlib import Path
@@ -11,12 +12,17 @@ import pytest
 import workbench
 import workbench as wb
 from workbench.base.errors import Problem
-from workbench.base.remedies import WORDINGS, Interface, Remedy, worded_for
+from workbench.base.remedies import WORDINGS, Interface, Remedy, word, worded_for
+from workbench.terminal.wording import TERMINAL
 
 INTERFACES = get_args(Interface)
 PYTHON = re.compile(r"(?<![\w-])[A-Za-z_][\w.]*\((?=[^)]*[=\"'…]|\))|\b(?:api|wb|sandbox)\.[a-z]")
 """A call as Python writes it: a name, and a parenthesis with an argument or none at all."""
 WORKBENCH = Path(workbench.__file__).parent
+for _file in WORKBENCH.rglob("*.py"):  # where remedies are declared and worded
+    if "declare(" in (_text := _file.read_text(encoding="utf-8")) or "word(" in _text:
+        importlib.import_module(".".join(["workbench", *_file.relative_to(WORKBENCH).with_suffix("").parts]))
+word("terminal", TERMINAL)
 
 
 def parameters_of(code: str) -> dict[str, str]:

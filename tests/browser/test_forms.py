@@ -329,4 +329,3 @@ def test_a_quiz_is_answered_by_keys(desk: Desk) -> None:
 
     assert look_at(page, ".wb-ask") == []
     picture(choice, "quiz")
-    picture(order, "quiz-order")

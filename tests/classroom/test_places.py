@@ -279,3 +279,12 @@ def test_rosters_have_the_names_that_people_have(tmp_path: Path) -> None:
         roster.write_text(bad, encoding="utf-8")
         with pytest.raises(UsageError, match=said):
             read_roster(roster)
+
+
+def test_a_push_before_a_task_was_begun_is_no_mistake(server: ClassServer, ann: str) -> None:
+    with wb.connect(seed=7) as api:
+        api.list_contracts()
+        server.act(["Ann"], "event", event="a refund (transaction.completed)")
+        exec(EXERCISES["start-1"].answer, {"api": api, "guide": api.sandbox.guide()})
+
+        assert wb.course.check("start-1", api).missing == ()

@@ -245,7 +245,7 @@ def test_other_panels_notice_an_undo(panel: Panel, messages: list[dict[str, Any]
     stamp = ask(panel, "tick")["stamp"]
     other = browse(panel._api)
     assert not ask(other, "tick", stamp=stamp)["changed"]
-    panel.sandbox._undo(savepoint=panel._savepoint)
+    panel.sandbox._undo(savepoint=panel._savepoint, owner=panel._owner)
 
     assert ask(other, "tick", stamp=stamp)["changed"]
 

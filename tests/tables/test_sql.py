@@ -235,7 +235,7 @@ def test_months_are_those_of_a_zone_and_local_times_stay_local(monkeypatch: pyte
     """Whatever the machine's zone is."""
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     times = pd.DataFrame({"at": pd.to_datetime(["2026-01-31T23:30:00Z"])})
-    query = "select date_trunc('month', at) as month, at::timestamp as there from times"
+    query = 'select date_trunc(\'month\', "at") as month, "at"::timestamp as there from times'
 
     utc, york = (wb.sql(query, tz=tz, times=times).iloc[0] for tz in ("UTC", "America/New_York"))
     assert (utc["month"].isoformat(), york["month"].isoformat()) == (

@@ -160,12 +160,14 @@ def _listed(problems: tuple[Problem, ...]) -> str:
     return f"{len(problems)} problems:" + "".join(f"\n  - {problem}" for problem in problems)
 
 
-def _in_python(problem: Problem) -> Problem:
+def in_python(problem: Problem) -> Problem:
     """Return a problem with Python argument names instead of wire names; column names stay unchanged."""
     if problem.path.startswith("row "):
         return problem
     named = problem.message if problem.rule not in _NAMES_MEMBERS else _snake(problem.message)
-    return attrs.evolve(problem, path=_snake(problem.path), message=named)
+    before, dot, name = problem.path.rpartition(".")
+    name = name if problem.rule == "unknown" else _snake(name)  # an unknown name is shown as it was written
+    return attrs.evolve(problem, path=f"{_snake(before)}{dot}{name}", message=named)
 
 
 def _snake(text: str) -> str:
@@ -185,7 +187,7 @@ class InvalidRequest(WorkbenchError, ValueError):
     def __init__(self, problems: Iterable[Problem] | str, *, of: str = "") -> None:
         self.problems = _as_problems(problems)
         self.operation = of
-        named = tuple(_in_python(problem) for problem in self.problems)
+        named = tuple(in_python(problem) for problem in self.problems)
         super().__init__(f"{of + ': ' if of else ''}{_listed(named)}\nNothing was sent.")
 
 
@@ -196,7 +198,7 @@ class UsageError(WorkbenchError, ValueError):
         """`as_given`: the paths are those of a value from outside, such as JSON, and not of arguments of Python."""
         self.problems = _as_problems(problems)
         self.function = of
-        named = self.problems if as_given else tuple(_in_python(problem) for problem in self.problems)
+        named = self.problems if as_given else tuple(in_python(problem) for problem in self.problems)
         super().__init__(f"{of + ': ' if of else ''}{_listed(named)}")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
 from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
 from workbench.base.errors import InvalidProfile, NotSent, Problem, UsageError, WrongEnvironment, not_allowed
 from workbench.base.keys import Key
-from workbench.base.remedies import Remedy
+from workbench.base.remedies import Remedy, declare
 from workbench.base.system.process import HOSTED, own_address, refusal
 from workbench.base.system.progress import ipython_shell
 from workbench.client.calls.base import BaseClient, EnvironmentName, context_of, journal_of
@@ -33,6 +33,12 @@ if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is 
     from workbench.sandbox import Sandbox
     from workbench.sandbox.behavior import Behavior
     from workbench.sandbox.programs import World
+
+declare(
+    "embedded",
+    python="connect() gives a session on an embedded sandbox.",
+    other="A sandbox has them.",
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -143,6 +149,15 @@ class _Session(BaseClient):
             self._inboxes.pop().close()
         if hasattr(self._sandbox, "close"):  # a served one is not ours to close
             self._sandbox.close()
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            sandbox = self.__dict__.get("_sandbox")
+            if not name.startswith("_") and hasattr(type(sandbox), name):
+                text = f"{name} is a control of the sandbox: api.sandbox.{name}"
+            raise AttributeError(text, name=name, obj=self)
 
     def __repr__(self) -> str:
         text = super().__repr__()

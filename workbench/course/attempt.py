@@ -42,15 +42,19 @@ class Attempt:
         task: The task.
         sandbox: The sandbox, or the controls of a served one.
         state: What `begin` stored, as JSON values; empty before.
+        base: Mark that a task begins with which nobody has begun; default: the sandbox as it was at first.
         ca_file: Certificates for a served sandbox.
     """
 
-    def __init__(self, task: Task, sandbox: Any, state: Facts | None = None, ca_file: str | None = None) -> None:
+    def __init__(
+        self, task: Task, sandbox: Any, state: Facts | None = None, ca_file: str | None = None, base: Any = None
+    ) -> None:
         self.task = task
         self.sandbox = sandbox
         self.state = state if state is not None else {}
         self.tried = False
         self._ca_file = ca_file
+        self._base = base
 
     @property
     def is_begun(self) -> bool:
@@ -82,7 +86,8 @@ class Attempt:
         if self.task.minutes or not as_made:
             name = self.task.name
             raise UsageError(f'{name} was not begun in this sandbox: wb.course.task("{name}") begins it', of="course")
-        self._remember(first_mark(self.sandbox), {})
+        is_base = isinstance(self._base, dict) and self._base.get("world") == self.sandbox._world_id()
+        self._remember(self._base if is_base else first_mark(self.sandbox), {})
 
     def _remember(self, first: Facts, facts: Facts) -> None:
         begun = {"begun": now().isoformat(timespec="seconds"), "played": 0, "live": [], "facts": facts, "answers": {}}

@@ -9,6 +9,8 @@ from workbench.course.attempt import Attempt
 from workbench.course.evidence import Facts
 from workbench.course.task_files import Task
 
+BASE = ""
+
 
 @attrs.frozen(kw_only=True)
 class Act:
@@ -34,7 +36,8 @@ class Desk:
     Attributes:
         tasks: The tasks by name.
         sandbox: Function that returns the sandbox of an environment.
-        load: Function that returns the stored state of an attempt by name; None before.
+        load: Function that returns the stored state of an attempt by name; None before. That of `BASE` is the mark of
+            tasks that nobody has begun.
         save: Function that stores it.
         fetched: Ids of the events that the learner's inbox has read.
         elsewhere: Requests of another sandbox of the same session.
@@ -53,7 +56,8 @@ class Desk:
         """Return the attempt at a task."""
         task = self.tasks[name]
         state = self.load(name)
-        return Attempt(task, self.sandbox(task.environment), state if isinstance(state, dict) else None, self.ca_file)
+        stored = state if isinstance(state, dict) else None
+        return Attempt(task, self.sandbox(task.environment), stored, self.ca_file, base=self.load(BASE))
 
     def do(self, act: Act) -> dict[str, Any]:
         """Carry out an act, and return what the learner is told as JSON values.

@@ -22,6 +22,8 @@ from workbench.service.interface.table import OPERATIONS
 VERBS = ("equals", "called", "not_called", "event", "answer", "function")
 FOLDER = Path(__file__).with_name("tasks")
 MAX_FILE = 100_000  # bytes
+_TABLES = ("members", "where", "near")
+_LISTS = ("hints", "purchases", "world", "also")
 
 
 @attrs.frozen(kw_only=True)
@@ -144,6 +146,7 @@ def read_task(name: str, text: str) -> Task:
     rows = content.pop("expect", [])
     problems += _unknown(Task, content, "name", "expect")
     problems += [f"{needed} is missing" for needed in ("title", "task") if not isinstance(content.get(needed), str)]
+    problems += [f"{each} must be a list" for each in _LISTS if not isinstance(content.get(each, []), list)]
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         problems.append("[[expect]] is missing: a task needs at least one criterion")
         rows = []
@@ -157,6 +160,8 @@ def read_task(name: str, text: str) -> Task:
         subject = row.pop(verbs[0])
         problems += [f"expect {number}: {what}" for what in _wrong_subject(verbs[0], subject)]
         problems += [f"expect {number}: {what}" for what in _unknown(Expectation, row, "verb", "subject")]
+        wrong = [name for name in _TABLES if not isinstance(row.get(name, {}), dict)]
+        problems += [f"expect {number}: {name} must be a table" for name in wrong]
         if not problems:
             expected.append(Expectation(verb=verbs[0], subject=subject, **row))
     if content.get("set_up") and content["set_up"] not in SET_UPS:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from workbench.base.errors import UsageError
-from workbench.base.remedies import Remedy
+from workbench.base.remedies import Remedy, declare
 from workbench.sandbox.context import Environment, Record, RequestContext, Seeds, usage_error
 from workbench.sandbox.contracts import of_tenant, secret_of, signer_of, wallet_address
 from workbench.sandbox.control_records import ExecutedWithdrawal, WalletSignature, from_json
@@ -19,6 +19,12 @@ from workbench.service.chains.curves import ed25519_public_key
 from workbench.service.chains.values import refuse_private_key
 from workbench.service.interface import table
 from workbench.service.interface.contracts import SignWithdrawal, WithdrawalSignature
+
+declare(
+    "guide",
+    python="see sandbox.guide()",
+    other="see the guide of the sandbox",
+)
 
 
 class TeachingWallet:

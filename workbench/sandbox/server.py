@@ -29,7 +29,7 @@ import attrs
 import orjson
 
 from workbench.base.errors import ApiError, FileBusy, UnusableFile, UsageError
-from workbench.base.remedies import worded_for
+from workbench.base.remedies import word, worded_for
 from workbench.base.schema import strict_json
 from workbench.base.system.files import make_folder, write_file
 from workbench.base.system.messages import Request, Response
@@ -43,6 +43,8 @@ from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.page import page
 from workbench.service.interface import table
 from workbench.service.interface.openapi import document
+
+word("http", {"guide": "see /_sandbox/guide"})
 
 CONTROL_PATH = "/_sandbox/"
 HEALTH = f"{CONTROL_PATH}health"

@@ -15,7 +15,8 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any, TextIO, cast
 
-from workbench.base.remedies import worded_for
+from workbench.base.remedies import word, worded_for
+from workbench.terminal.wording import TERMINAL
 
 DONE, WRONG_INPUT, REFUSED, UNKNOWN, PARTLY, NOT_SENT = 0, 2, 3, 4, 5, 6
 INTERRUPTED, STOPPED = 130, 143
@@ -44,6 +45,7 @@ def usage_error(message: str) -> Exit:
 
 def run_to_exit(command: Callable[[], int]) -> int:
     """Run a command and return its exit code; errors become messages on stderr, worded for the terminal."""
+    word("terminal", TERMINAL)
     with worded_for("terminal"):
         return _run_to_exit(command)
 

@@ -193,16 +193,16 @@ def _inside(x: Any) -> Iterator[tuple[str, Any]]:
 
 def _row(item: object, fields: list[str], how: Output) -> Any:
     data = json_values(item, reveal=how.reveal)
-    return {field: _pick(data, field.split(".")) for field in fields} if fields else data
+    return {field: pick(data, field.split(".")) for field in fields} if fields else data
 
 
-def _pick(x: object, way: list[str]) -> Any:
+def pick(x: object, way: list[str]) -> Any:
     """Return the value at a path of names; for a list without an index, the values of all items."""
     if not way:
         return x
     if isinstance(x, list) and not way[0].isdecimal():
-        return [_pick(item, way) for item in x]
-    return _pick(get_path(x, way[0]), way[1:])
+        return [pick(item, way) for item in x]
+    return pick(get_path(x, way[0]), way[1:])
 
 
 def _csv(rows: list[Any]) -> str:

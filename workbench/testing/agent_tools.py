@@ -380,6 +380,6 @@ def _defined(schema: Schema, of: Schema) -> Schema:
             if name not in used:
                 used[name] = {}  # it may refer to itself
                 used[name] = read(of["components"]["schemas"][name])
-        return json.loads(text)
+        return strict_json.stored(text)
 
     return {**read(schema), **({"$defs": used} if used else {})}

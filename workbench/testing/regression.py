@@ -85,7 +85,7 @@ class _Version(Universe):
 
     def read(self) -> Mapping[str, Any]:
         """Return the books."""
-        return self._read_books(self._alive())
+        return self._read_books(self._alive(), "books")
 
 
 def bodies_of(path: str | Path) -> Iterator[bytes]:

@@ -23,6 +23,7 @@ from workbench.analysis.tables.periods import zone
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT, UNKNOWN, WIDTHS, mark_report, to_pandas
 from workbench.base.errors import UsageError, visible
+from workbench.base.schema import strict_json
 from workbench.client.calls.client import refuse_async
 from workbench.sandbox.control_records import Delivery
 
@@ -119,7 +120,7 @@ def _run(question: dict[str, Any], tables: list[pa.Table], until: float) -> tupl
     head, _, rest = output.partition(b"\n")
     if not head:
         return f"it needs more than {_MAX_MEMORY // 10**9} GB of memory", [], None
-    said = json.loads(head)
+    said: Any = strict_json.stored(head)
     table = pa.ipc.open_stream(rest).read_all() if not said["problem"] else None
     return said["problem"], said["unclear"], table
 

@@ -17,12 +17,18 @@ from typing import Any, Protocol
 import attrs
 
 from workbench.base.errors import Problem, hidden_characters
-from workbench.base.remedies import Remedy
+from workbench.base.remedies import Remedy, declare
 from workbench.base.schema import masks, walk
 from workbench.base.schema.fields import MASK, OPEN, About, Rule
 from workbench.base.schema.readers import is_empty
 from workbench.base.schema.rules import EMAIL_ADDRESS, FULL, ISO_DAY, UUID, CrossRule, OneOf, When, iso_day
 from workbench.base.schema.walk import Kind, Member, cross_rules, is_record, members, record_of
+
+declare(
+    "allow",
+    python="allowing({name}=True) sends it",
+    other="a person has to allow it",
+)
 
 
 class Writer(Protocol):
@@ -193,7 +199,7 @@ def _problems(seen: Survey, partial: bool) -> Iterator[Problem]:
 
 def _missing(kind: Kind) -> str:
     if isinstance(kind, walk.Integer) and kind.full:
-        return "is empty; write FULL for the full amount"
+        return "is empty; write FULL for the full amount, in code wb.FULL"
     return "is not given; it is true or false" if isinstance(kind, walk.Boolean) else "is missing"
 
 

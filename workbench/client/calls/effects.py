@@ -8,8 +8,18 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import Attempt
-from workbench.base.remedies import Remedy
+from workbench.base.remedies import Remedy, declare
 from workbench.service.interface.table import OPERATIONS
+
+declare(
+    "resolve",
+    python=(
+        'api.journal.evidence("{id}") says what the events show. Then say how it ended: api.journal.resolve("{id}", '
+        '"done"), or with "not_sent"; or send it again: api.journal.resend("{id}", request), where request is its '
+        "arguments as a dict."
+    ),
+    other="Then record in the journal how {id} ended: done, or not sent.",
+)
 
 
 class Outcome(StrEnum):

@@ -11,7 +11,7 @@ import attrs
 from workbench.base.arguments import hide_arguments_of_methods
 from workbench.base.errors import DuplicateSuspected, NotArmed, Problem, UsageError, WrongEnvironment, advise, visible
 from workbench.base.keys import Key
-from workbench.base.remedies import Remedy
+from workbench.base.remedies import Remedy, declare
 from workbench.base.schema.fields import SECRET
 from workbench.base.schema.walk import Member, values
 from workbench.base.system.process import at_start, refusal
@@ -21,6 +21,17 @@ from workbench.service.chains.values import private_key_problem
 from workbench.service.interface.convert import Converter, converter
 from workbench.service.interface.formats import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
 from workbench.service.interface.table import OPERATIONS, Call, Operation
+
+declare(
+    "arm",
+    python='Allow it temporarily: arm(operations={{"{operation}"}}, minutes=10, reason="…").',
+    other="A person has to arm {operation} for some minutes.",
+)
+declare(
+    "again",
+    python="allowing(again=True) sends it again",
+    other="a person has to allow that it is sent again",
+)
 
 LONGEST = 120  # minutes that an arming may last
 

@@ -9,9 +9,18 @@ from fractions import Fraction
 import attrs
 
 from workbench.base.errors import Problem, UsageError
-from workbench.base.remedies import Remedy
+from workbench.base.remedies import Remedy, declare
 from workbench.service.chains.values import refuse_private_key
 from workbench.service.rendering import money
+
+declare(
+    "amount",
+    python=(
+        'write wb.withdrawals.usd("25.00") for 25 dollars, or wb.withdrawals.native_units(25_000_000) for native '
+        "units of the token"
+    ),
+    other="state the amount in dollars, or in native units of the token",
+)
 
 _DOLLARS = re.compile(r"(0|[1-9][0-9]{0,29})\.([0-9]{2})")
 _UNITS = re.compile(r"[1-9][0-9]{0,77}")

@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import ApiError, InvalidRequest, Problem, UsageError, WorkbenchError
-from workbench.base.remedies import Remedy
+from workbench.base.remedies import Remedy, declare
 from workbench.client.calls.base import context_of
 from workbench.client.calls.client import refuse_async
 from workbench.client.withdrawals.amounts import Amount, Cents
@@ -17,6 +17,17 @@ from workbench.service.chains.values import refuse_private_key
 from workbench.service.interface.contracts import IssuingContract, Token, WithdrawalSignature
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Sheet
+
+declare(
+    "recipient",
+    python="to continue anyway, pass the last {count} characters of the recipient: allow=…",
+    other="to continue anyway, a person has to type the last {count} characters of the recipient",
+)
+declare(
+    "sign",
+    python="sign({typed}) requests a signature that allows this",
+    other="signing it requests a signature that allows this",
+)
 
 MAX_WAIT = 3_600.0  # seconds
 

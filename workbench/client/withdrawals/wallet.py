@@ -14,7 +14,7 @@ import attrs
 
 from workbench.base.arguments import hide_arguments
 from workbench.base.errors import Problem, UsageError
-from workbench.base.remedies import Remedy
+from workbench.base.remedies import Remedy, declare
 from workbench.base.schema.masks import DOTS
 from workbench.base.system.files import write_file
 from workbench.client.withdrawals.amounts import NativeUnits, amount_problems, in_both_units
@@ -24,6 +24,27 @@ from workbench.service.chains.values import BytesLike
 from workbench.service.rendering import moment
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Sheet
+
+declare(
+    "reveal",
+    python="call reveal() again",
+    other="reveal it again",
+)
+declare(
+    "assumption",
+    python="assumptions(), {id}",
+    other="assumption {id}",
+)
+declare(
+    "wallet_file",
+    python="json() or save(path) exports it for the wallet.",
+    other="It is for the wallet, as JSON.",
+)
+declare(
+    "wallet_json",
+    python="json() exports it for a wallet.",
+    other="It is for a wallet, as JSON.",
+)
 
 SHOWN_FOR = 60.0  # seconds for which a revealed value can be read
 

@@ -9,7 +9,7 @@ import attrs
 
 from workbench.base.arguments import hide_arguments
 from workbench.base.errors import Problem, UsageError, visible
-from workbench.base.remedies import Remedy
+from workbench.base.remedies import Remedy, declare
 from workbench.base.schema.masks import DOTS
 from workbench.client.calls.guards import ClientContext
 from workbench.client.withdrawals.amounts import NativeUnits, in_both_units, in_sentence, units_of
@@ -35,6 +35,43 @@ from workbench.service.interface.contracts import WithdrawalSignature
 from workbench.service.rendering import moment
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Sheet
+
+declare(
+    "parameters",
+    python="parameters() gives what this one takes",
+    other="this one takes parameters",
+)
+declare(
+    "wait",
+    python="plan.sign(timeout=60) waits and retries",
+    other="sign it again later",
+)
+declare(
+    "native_units",
+    python="such as native_units(25_000_000)",
+    other="a whole number",
+)
+declare(
+    "next_parameters",
+    python=(
+        "Next: parameters() returns the arguments of the call, transaction({nonce}) what the admin's own wallet "
+        "sends, as far as it is public."
+    ),
+    other="Next: the admin's own wallet sends the call, as far as it is public.",
+)
+declare(
+    "next_owner",
+    python="Next: transaction() returns the call, which the contract's owner sends from their own wallet.",
+    other="Next: the contract's owner sends the call from their own wallet.",
+)
+declare(
+    "next_call",
+    python=(
+        "Next: typed_data(nonce=…) returns the message for an admin's own wallet to sign, accept(…) checks the "
+        "wallet's signature, transaction(…) returns the call that anyone can then send."
+    ),
+    other="Next: an admin's own wallet signs the message; then anyone can send the call.",
+)
 
 _ONE_DAY = timedelta(days=1)  # a longer life is unusual; a larger skew is not a clock that drifts
 

@@ -15,8 +15,8 @@ from workbench.course.classroom.actions import ACTIONS, EVENTS, note_of
 from workbench.course.classroom.class_results import ExerciseResult, Learner, Results, minutes_of
 from workbench.course.classroom.exports import export
 from workbench.course.classroom.learner_sandboxes import PRODUCTION, LearnerSandboxes
-from workbench.course.desk import Act, Desk
-from workbench.course.evidence import absorb, all_records, digest
+from workbench.course.desk import BASE, Act, Desk
+from workbench.course.evidence import absorb, all_records, digest, first_mark
 from workbench.course.task_files import TASKS, Task, read_file
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import to_json
@@ -245,7 +245,9 @@ class ClassState:
 
     def _act_in(self, name: str, place: str, action: str, arguments: Mapping[str, Any]) -> Any:
         """Run an action in one sandbox; what it changes is not the learner's, in any task."""
-        sandbox = self._by_name[name].sandbox(place)
+        sandbox, prefix = self._by_name[name].sandbox(place), f"attempt:{name}:{place}:"
+        if self.results.get(f"{prefix}{BASE}", {}).get("world") != sandbox._world_id():
+            self.results.set(f"{prefix}{BASE}", first_mark(sandbox))
         before = {id_: digest(record) for id_, record in all_records(sandbox).items()}
         last_event = sandbox._last_event()
         if action == "event":
@@ -253,7 +255,7 @@ class ClassState:
             result = None
         else:
             result = to_json(perform(sandbox, action, arguments))
-        for key in self.results.keys(f"attempt:{name}:{place}:"):
+        for key in self.results.keys(prefix):
             state = self.results.get(key)
             if state["world"] == sandbox._world_id():
                 absorb(state, sandbox, before, last_event)

@@ -11,12 +11,26 @@ from typing import Any, ClassVar
 import attrs
 
 from workbench.base.errors import CannotRecord, Problem, UnusableFile, UsageError, WorkbenchError
-from workbench.base.remedies import Remedy
+from workbench.base.remedies import Remedy, declare
 from workbench.base.system.database import Database
 from workbench.client.calls.base import journal_of
 from workbench.client.calls.effects import Outcome, next_step
 from workbench.runs.bulk.plan import BulkPlan, PlannedRow, listed
 from workbench.service import rendering
+
+declare(
+    "investigate",
+    python=(
+        'look it up, as with wb.bulk.investigate(api, run), then resume with resolved={{row: "done"}} or {{row: '
+        '"not_sent"}}'
+    ),
+    other="look it up, then resume with the outcome of each row",
+)
+declare(
+    "resume",
+    python="resume(api, path, rows) sends the rest",
+    other="resume the run to send the rest",
+)
 
 APPLICATION = 0x57425255  # "WBRU"
 SCHEMA = """

@@ -22,7 +22,7 @@ from workbench.base.errors import (
     WrongEnvironment,
     visible,
 )
-from workbench.base.remedies import Remedy
+from workbench.base.remedies import Remedy, declare
 from workbench.base.schema import masks, strict_json, walk
 from workbench.base.schema.rules import FULL
 from workbench.base.schema.walk import get_path
@@ -49,6 +49,12 @@ from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import perform
 from workbench.sandbox.extensions import ROWS
 from workbench.service.interface.table import Async
+
+declare(
+    "behavior",
+    python='wb.connect(behavior="{behavior}")',
+    other="behavior {behavior}",
+)
 
 T = TypeVar("T")
 BLOCKED, FAILED = "blocked", "failed"  # outcomes of steps, in addition to those of calls

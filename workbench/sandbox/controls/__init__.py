@@ -18,6 +18,7 @@ from workbench.sandbox.controls.lifecycles import LifecycleControls
 from workbench.sandbox.controls.reading import ReadingControls
 from workbench.sandbox.controls.state import StateControls
 from workbench.sandbox.controls.webhooks import WebhookControls
+from workbench.service.interface.table import OPERATIONS
 
 
 class Controls(ReadingControls, CreationControls, LifecycleControls, StateControls, WebhookControls):
@@ -35,6 +36,8 @@ class Controls(ReadingControls, CreationControls, LifecycleControls, StateContro
     if not TYPE_CHECKING:  # a type checker would accept any name
 
         def __getattr__(self, name: str) -> Any:
+            if name in OPERATIONS:
+                raise AttributeError(f"{name} is an operation, not a control: api.{name}(…)")
             public = [] if name.startswith("_") else [*map(python_name, CONTROLS), "clock", "cards", "create", "wallet"]
             raise AttributeError(f"a sandbox has no control {name!r}{nearest(name, public)}")
 
@@ -61,6 +64,9 @@ class Create:
         self.contract = sandbox._create_contract
         self.payment_route = sandbox._create_payment_route
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"sandbox.create has no control {name!r}{nearest(name, vars(self))}")
+
 
 class Cards:
     """Controls that change a card's status: `sandbox.cards.lock(card_id)`."""
@@ -70,6 +76,9 @@ class Cards:
         self.lock = sandbox._lock_card
         self.unlock = sandbox._unlock_card
         self.cancel = sandbox._cancel_card
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"sandbox.cards has no control {name!r}{nearest(name, vars(self))}")
 
 
 CONTROLS: Mapping[str, Control] = {

@@ -11,7 +11,7 @@ from workbench.sandbox.control_records import (
     Snapshots,
 )
 from workbench.sandbox.controls.declaration import ControlGroup, control
-from workbench.sandbox.store import COUNTERS_APART, in_world
+from workbench.sandbox.store import COUNTERS_APART, Store, in_world
 from workbench.sandbox.world import new_world, world
 
 
@@ -58,11 +58,18 @@ class StateControls(ControlGroup):
         return self._load(name)
 
     @control(changes=True)
-    def _savepoint(self) -> int:
-        """Save the state before an action that may be undone, and return the number of changes until then."""
+    def _savepoint(self, owner: str = "") -> int:
+        """Save the state before an action that may be undone, and return the number of changes until then.
+
+        Args:
+            owner: Who may undo the action; if others save the same state, none can tell whose change followed.
+        """
         store = self._engine.store
+        saved, owners = _savepoint_of(store)
         self._save(_BEFORE)
         store.put("snapshot/savepoint", "changes", store.changes)
+        others = owners if saved == store.changes else ()
+        store.put("snapshot/savepoint", "owners", sorted({*others, owner}))
         return store.changes
 
     @control(changes=False)
@@ -71,14 +78,15 @@ class StateControls(ControlGroup):
         return self._engine.store.changes
 
     @control(changes=True)
-    def _undo(self, savepoint: int) -> SandboxTime:
+    def _undo(self, savepoint: int, owner: str = "") -> SandboxTime:
         """Restore the state of a savepoint, if it is the last one and one change was made since. Ids are not reused.
 
         Args:
             savepoint: Number that `_savepoint` returned.
+            owner: Who saved it; nobody else did.
         """
         store = self._engine.store
-        if store.get("snapshot/savepoint", "changes") != savepoint or store.changes != savepoint + 1:
+        if _savepoint_of(store) != (savepoint, [owner]) or store.changes != savepoint + 1:
             raise usage_error("Something else changed in the sandbox since; nothing was undone")
         counters = tuple(store.items("counter"))
         self._load(_BEFORE)
@@ -117,6 +125,12 @@ class StateControls(ControlGroup):
         for name, number in counters.items():
             if number is not None:
                 store.put("counter", name, number)
+
+
+def _savepoint_of(store: Store) -> tuple[int | None, list[str]]:
+    """Return the number of changes at the last savepoint, and who saved that state."""
+    kept = dict(store.items("snapshot/savepoint"))
+    return kept.get("changes"), kept.get("owners", [])
 
 
 _BEFORE = ""  # name of the savepoint; snapshots have longer ones

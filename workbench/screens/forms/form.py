@@ -19,7 +19,7 @@ from workbench.base.errors import (
     UsageError,
     WorkbenchError,
 )
-from workbench.base.remedies import worded_for
+from workbench.base.remedies import word, worded_for
 from workbench.base.schema import walk
 from workbench.client.calls.base import BaseClient, journal_of
 from workbench.client.calls.client import refuse_async
@@ -33,6 +33,8 @@ from workbench.service import rendering
 from workbench.service.interface.effects import Confirmation
 from workbench.service.interface.table import Call
 from workbench.service.rendering.text import sentence
+
+word("form", {"again": "tick “again” to send it again", "allow": "tick it below to send it"})
 
 _CLOSED = {
     "sending": "a request of this form is in flight",

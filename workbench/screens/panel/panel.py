@@ -1,6 +1,7 @@
 """Panel of all data visible to a session: one widget that fetches rows and details from the kernel on demand."""
 
 import json
+import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -192,6 +193,7 @@ class Panel(Displayed):
         self._explained: str | None = None  # the list of the number that is explained
         self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
         self._saved: int | None = None  # savepoint of an action that has not ended
+        self._owner = secrets.token_hex(8)  # of its savepoints
         self._savepoint: int | None = None  # of the last action, if it can be undone
         self._done = ""  # the label of the last action
         self._lock = threading.RLock()  # messages may arrive in several threads of the kernel
@@ -541,13 +543,13 @@ class Panel(Displayed):
         self._savepoint = self._saved = None
         if self.sandbox is not None:
             with suppress(WorkbenchError):  # the action says it, if it fails for the same reason
-                self._saved = self.sandbox._savepoint()
+                self._saved = self.sandbox._savepoint(self._owner)
 
     def _undo(self, _: Mapping[str, Any]) -> dict[str, Any]:
         """Restore the state before the last action, unless something else changed in the sandbox since."""
         if self._savepoint is None:
             raise UsageError("there is nothing to undo", of="browse")
-        self.sandbox._undo(savepoint=self._savepoint)
+        self.sandbox._undo(savepoint=self._savepoint, owner=self._owner)
         self._close_form()
         context_of(self._api).note("undone", f"{self._done}: the sandbox has the state before it again")
         self._changed(f"Undo {self._done}", undo=False)

@@ -10,7 +10,7 @@ import attrs
 
 from workbench.base import errors
 from workbench.base.errors import Problem, WorkbenchError, visible
-from workbench.base.remedies import Remedy
+from workbench.base.remedies import Remedy, declare
 from workbench.base.schema import checks, masks, strict_json
 from workbench.base.schema.fields import OPEN, Answer
 from workbench.base.schema.walk import Array, Member, Nested, get_path, is_record, member, members, record_of
@@ -36,6 +36,12 @@ from workbench.service.rendering.text import (
     member_cell,
     status_cell,
     unpainted,
+)
+
+declare(
+    "all_rows",
+    python="wb.to_frame has all",
+    other="further ones are not shown",
 )
 
 Reveal = Collection[str]

@@ -19,12 +19,18 @@ from typing import Any, TextIO
 import attrs
 
 from workbench.base.errors import visible
-from workbench.base.remedies import Remedy
+from workbench.base.remedies import Remedy, declare
 from workbench.base.schema.fields import OPEN
 from workbench.base.schema.rules import Full
 from workbench.base.schema.walk import Member
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import look, paint, word
+
+declare(
+    "assumptions",
+    python="see assumptions()",
+    other="see the list of assumptions",
+)
 
 MAX_ROWS = 200
 """Default maximum number of rows shown; the others are counted."""

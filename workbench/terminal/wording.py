@@ -1,0 +1,34 @@
+"""Texts of remedies at a prompt, by code."""
+
+TERMINAL = {
+    "again": "--again sends it again",
+    "allow": "--allow {option} sends it",
+    "amount": "--amount 25.00 for 25 dollars, or --native-units 25000000 for native units of the token",
+    "arm": 'Allow it temporarily: workbench profiles arm {option} --profile NAME --minutes 10 --reason "…".',
+    "assumption": "workbench docs assumptions {id}",
+    "assumptions": "see workbench docs assumptions",
+    "behavior": "a profile with behavior {behavior}",
+    "embedded": "Without --profile and --url, commands act on a sandbox of this machine.",
+    "guide": "see workbench sandbox guide",
+    "investigate": "look it up, then resume with --resolved ROW=done or ROW=not_sent",
+    "native_units": "as --native-units 25000000",
+    "next_call": (
+        "Next: workbench withdrawals typed-data prints the message for an admin's own wallet to sign, and workbench "
+        "withdrawals transaction, with the wallet's signature, the call that anyone can then send."
+    ),
+    "next_parameters": (
+        "Next: workbench withdrawals transaction prints what the admin's own wallet sends, as far as it is public."
+    ),
+    "next_owner": (
+        "Next: workbench withdrawals transaction prints the call, which the contract's owner sends from their own "
+        "wallet."
+    ),
+    "parameters": "workbench withdrawals transaction gives what this one takes",
+    "recipient": "to continue anyway, pass the last {count} characters of the recipient: --allow …",
+    "resolve": "Then say how it ended: workbench journal resolve {id} done, or not_sent.",
+    "resume": "workbench bulk resume sends the rest",
+    "sign": "workbench withdrawals sign requests a signature that allows this",
+    "wait": "workbench withdrawals sign waits and retries",
+    "wallet_file": "The JSON is for the wallet.",
+    "wallet_json": "--reveal prints it for a wallet.",
+}
