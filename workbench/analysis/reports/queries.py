@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT, UNKNOWN, WIDTHS, mark_report, to_pandas
 from workbench.base.errors import UsageError, visible
 from workbench.base.schema import strict_json
+from workbench.base.system.seconds import monotonic
 from workbench.client.calls.client import refuse_async
 from workbench.sandbox.control_records import Delivery
 
@@ -69,7 +69,7 @@ def sql(query: str, source: object = None, *, tz: str = "UTC", **frames: object)
         UsageError: The query is not one SELECT statement, reads a file or an address, calls a function with an effect,
             exceeds two minutes or 2 GB, or cannot be run; the message lists the tables.
     """
-    began = time.monotonic()
+    began = monotonic()
     tables: dict[str, Callable[[], Any]] = {name: partial(to_frame, x) for name, x in frames.items()}
     if isinstance(source, str | Path):
         folder = Path(source)
@@ -112,7 +112,7 @@ def _run(question: dict[str, Any], tables: list[pa.Table], until: float) -> tupl
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, start_new_session=True, **pipes) as process:
         try:
-            output, _ = process.communicate(data.getbuffer(), timeout=max(until - time.monotonic(), 0.01))
+            output, _ = process.communicate(data.getbuffer(), timeout=max(until - monotonic(), 0.01))
         except subprocess.TimeoutExpired:
             return f"it takes longer than {_MAX_SECONDS:.0f} seconds", [], None
         finally:
