@@ -39,7 +39,7 @@ _V6 = (
     f"(?:{_H}:){{6}}{_V4}|::(?:{_H}:){{0,5}}{_V4}",
     *(f"(?:{_H}:){{{left}}}:(?:{_H}:){{0,{5 - left}}}{_V4}" for left in range(1, 6)),
 )
-_NO_BLANK = r"[^@\x00-\x20\x7f-\xa0" + "\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
+_NO_BLANK = r"[^@\x00-\x20\x7f" + "\u0080-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
 _PATTERNS = {"uuid": f"^{UUID.pattern}$", "email": f"^{_NO_BLANK}@{_NO_BLANK}$", "ip": f"^(?:{_V4}|{'|'.join(_V6)})$"}
 """Patterns of formats that tools interpret differently."""
 _NO_NUL = r"^[^\x00]*$"
