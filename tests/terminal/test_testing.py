@@ -18,7 +18,7 @@ def test_a_failure_ends_with_5_its_story_and_a_replay(wb, tmp_path):
 
     assert (ended.code, "The shortest story" in ended.out) == (5, True)
     assert (
-        "Replay with: workbench test explore tests.testing.applications:CountsRepetitions --seed 1 --universe"
+        "Replay with: workbench test explore tests.testing.applications:CountsRepetitions --behavior observed --seed 1"
         in ended.err
     )
     assert "DECISIONS = {" in file.read_text(encoding="utf-8")
@@ -103,6 +103,7 @@ def test_an_application_behind_http_is_tried(wb):
 
     assert ended.code == 0, ended.out
     assert "at the same time" in ended.out
+    assert "not simulated" in ended.out.replace("\n", " ").replace("  ", " ")
 
 
 def test_books_that_cannot_be_read_are_an_error(wb):
