@@ -1,6 +1,5 @@
 """SQL over frames, a session or a folder, in a DuckDB database that can read nothing else."""
 
-import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +21,7 @@ from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT, UNKNOWN, WIDTHS, mark_report, to_pandas
 from workbench.base.errors import UsageError, visible
+from workbench.base.schema import strict_json
 from workbench.client.calls.client import refuse_async
 from workbench.sandbox.control_records import Delivery
 
@@ -149,7 +149,7 @@ def _parsed(engine: Any, query: str) -> Any:
     if [statement.type.name for statement in statements] != ["SELECT"]:
         return "it must be one SELECT statement"
     ((tree,),) = engine.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
-    parsed = json.loads(tree)
+    parsed = strict_json.stored(tree)
     return str(parsed["error_message"]) if parsed["error"] else parsed
 
 

@@ -121,7 +121,6 @@ def read_table(
     Raises:
         UnclearTable: The file has several valid readings; `questions` name the arguments that decide.
         UsageError: The file cannot be read, an argument is not allowed, or cells have problems.
-        UsageError: The file cannot be read.
     """
     check_name(path)
     path = Path(path)
