@@ -1,4 +1,4 @@
-"""`workbench test …`: explore an application in simulated universes, also behind HTTP, or compare two versions."""
+"""`workbench test …`: explore an application in simulated universes, also behind HTTP."""
 
 import os
 import shlex
@@ -141,18 +141,3 @@ def http(
     result = testing.explore(application, universes=universes, seed=seed, first=first, universe=universe, progress=True)
     given = {"deliveries": deliveries, "books": books, "reset": reset, "kill": kill, "start": start}
     return _show(result, "http", **given, api_port=api_port, unknown=unknown, clock=clock)
-
-
-def regress(*, log: Path, old: Name, new: Name) -> int:
-    """Send the deliveries of a log to two versions of an application. Exit code 5 if their books differ.
-
-    Args:
-        log: File with one event per line.
-        old: MODULE:NAME of the old version.
-        new: MODULE:NAME of the new one.
-    """
-    from workbench import testing
-
-    result = testing.regress(log, _load(old), _load(new), progress=True)
-    print(result)
-    return DONE if result.ok else PARTLY
