@@ -21,6 +21,7 @@ from workbench.analysis.reports.sources import ASSUMED, Left, is_other
 from workbench.analysis.reports.view import Columns, View
 from workbench.analysis.tables.periods import Every, period_before, period_name, running, zone
 from workbench.analysis.tables.rows import TEXT
+from workbench.base.errors import UsageError
 
 _SPEND = (
     Measure("transactions", "transaction_id", "distinct"),
@@ -107,7 +108,9 @@ class History(View):
         table = self.own(rows.sort_values(["at", "posting"], kind="stable", na_position="last", ignore_index=True))
         begun = Left("a hold that began before the source", rows.loc[mask(rows["held_cents"].isna()), ["currency"]])
         measures = [Measure(name, name) for name in DTYPES if name.endswith("_cents") and name != "local_amount_cents"]
-        return self.marked(table, "postings", [*left, begun], measures, "postings", [ASSUMED])
+        return self.marked(
+            table, "postings", [*left, begun], measures, "postings", [ASSUMED], currency=self.currency_of(rows)
+        )
 
     def transactions(self) -> pd.DataFrame:
         """Return one row per card transaction with its amounts, parties, status and times.
@@ -129,7 +132,12 @@ class History(View):
         notes += [f"{untimed:,} refunded transactions have no time of the refund."] * bool(untimed)
         measures = [Measure(name, name) for name in MONEY]
         return self.marked(
-            self.own(rows.reset_index(drop=True)), "transactions", left, measures, notes=[*notes, ASSUMED]
+            self.own(rows.reset_index(drop=True)),
+            "transactions",
+            left,
+            measures,
+            notes=[*notes, ASSUMED],
+            currency=self.currency_of(rows),
         )
 
     def spend(self, by: Columns | None = None, *, freq: Every | None = None) -> pd.DataFrame:
@@ -300,6 +308,8 @@ class History(View):
             local = pd.Timestamp.now("UTC") if pd.isna(last) else last.tz_convert(zone(scope.tz))
             scope = scope.changed(f"{local:%Y-%m}", None, None, None)
         since, end = scope.ends
+        if self.until is not None and since > self.until:
+            raise UsageError(f"{scope.period} has not begun: the data end {self.until:%Y-%m-%d}", of="history.changes")
         start = pd.Timestamp(period_before(scope.given, scope.tz))
         moved = self.facts[mask(self.facts["net_cents"] != 0)]
         table, left, _ = self.rows(moved, "at", scope=attrs.evolve(scope, since=start.to_pydatetime()))

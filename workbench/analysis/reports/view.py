@@ -148,9 +148,10 @@ class View:
         tz = self.scope.tz
         frame = grouped(rows, measures, freq=freq, tz=tz, until=self.until, history=self, **options)
         more = {"tz": tz, "by": columns_of(by)} | ({"freq": freq} if freq else {})
-        return self.marked(frame, kind, left, measures, noun, notes, currency=self._currency(rows.values), **more)
+        return self.marked(frame, kind, left, measures, noun, notes, currency=self.currency_of(rows.values), **more)
 
-    def _currency(self, rows: pd.DataFrame) -> str | None:
+    def currency_of(self, rows: pd.DataFrame) -> str | None:
+        """Return the currency of rows, if they have one."""
         if self.scope.currency or "currency" not in rows:
             return self.scope.currency
         codes = rows["currency"].dropna().unique()
