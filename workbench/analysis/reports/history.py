@@ -379,8 +379,8 @@ class History(View):
     @property
     def _money(self) -> pd.DataFrame:
         """The facts that move money or a hold."""
-        facts: pd.DataFrame = self.facts
-        return facts[~mask(facts["posting"].isin(POSTINGS[:2]))]
+        facts: pd.DataFrame = self.facts[~mask(self.facts["posting"].isin(POSTINGS[:2]))]
+        return facts
 
     def anomalies(self) -> pd.DataFrame:
         """Return implausible transactions and events, one row each.
