@@ -140,22 +140,8 @@ def test_a_session_lists_little_besides_its_operations() -> None:
 
     assert public == {
         "allowing", "arm", "armed", "base_url", "call", "close", "converter", "disarm", "environment", "from_wire",
-        "health", "host", "idempotency", "inbox", "info", "journal", "limits", "notices", "responses", "sandbox", "send", "verify_assumptions",
+        "health", "host", "idempotency", "inbox", "info", "journal", "limits", "notices", "responses", "sandbox", "send",
     }  # fmt: skip
-
-
-def test_assumptions_are_verified_by_either_session(where: str | None) -> None:
-    """An async session awaits the same reads, and finds the same."""
-
-    async def awaited() -> Any:
-        async with await wb.connect_async(where) as api:
-            user = api.sandbox.guide()["rewards_users"][0]["id"]
-            return await api.verify_assumptions(user_id=user), user
-
-    findings, user = asyncio.run(awaited())
-    with wb.connect(where) as api:
-        assert findings == api.verify_assumptions(user_id=user)
-    assert findings.of("confirmed")
 
 
 REFUND = wb.sequences.catalogue["refund-full"]

@@ -70,6 +70,24 @@ def test_an_agent_explores_and_simulates() -> None:
         talk(api, conversation)
 
 
+def test_an_unknown_outcome_comes_with_its_evidence() -> None:
+    """What the events prove, and nothing where they prove nothing."""
+
+    async def conversation(client: mcp.Client) -> None:
+        guide = await call(client, "control", "guide")
+        card = guide["cards"]["active"][0]
+        for fault, verdict in (("lost", "done"), ("reset", "open")):
+            await call(client, "control", "add_fault", kind=fault, times=1)
+            answer = await client.call_tool(
+                "call", {"name": "simulate_authorization", "arguments": {"cardId": card, **PURCHASE}}
+            )
+            assert answer.is_error
+            assert json.loads(answer.content[0].text)["evidence"]["verdict"] == verdict
+
+    with wb.connect() as api:
+        talk(api, conversation)
+
+
 def test_tools_are_few_and_their_definitions_small() -> None:
     async def conversation(client: mcp.Client) -> None:
         tools = (await client.list_tools()).tools

@@ -10,7 +10,6 @@ from typing import Literal, assert_type
 
 import workbench as wb
 from workbench.analysis.rewards import Rewards
-from workbench.client.calls.probe import Finding
 from workbench.records import (
     AnyEvent,
     CompanyApplication,
@@ -164,7 +163,6 @@ async def tasks(api: wb.AsyncSession) -> None:
     assert_type(started.result(), SimulatedTransaction)
     assert_type(await wb.rewards.fetch(api, ["id"]), Rewards)
     assert_type((await api.inbox.wait("user.updated")).body, UserUpdated)
-    assert_type((await api.verify_assumptions()).of("confirmed"), tuple[Finding, ...])
 
 
 def words(api: wb.Client) -> None:

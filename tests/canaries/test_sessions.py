@@ -27,10 +27,6 @@ CELLS = (
     "api.create_payment_account(user_id=made.id, **account)",
     "wb.to_frame([made]), wb.to_frame(list(api.journal))",
     "api.sandbox.state(made.id), api.sandbox.events()",
-    "%events user.updated",
-    "%unknown",
-    "%contracts",
-    "%advance 2d",
     "form = wb.form(api.create_user_application, **person); form",
     "form.put_in_cell()",
     "form.snippets",
@@ -72,7 +68,7 @@ def _history(shell: Any) -> tuple[list[str], bytes]:
 
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_the_history_holds_what_was_typed_and_no_more(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Calls, forms, magics and failures put nothing planted into the history, `In`, `Out` or what the shell printed."""
+    """Calls, forms and failures put nothing planted into the history, `In`, `Out` or what the shell printed."""
     asked: list[str] = []
     shell.set_next_input = lambda text, replace=False: asked.append(text)
     with wb.connect(seed=7) as api:

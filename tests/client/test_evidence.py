@@ -15,6 +15,7 @@ import workbench as wb
 from workbench.base.schema import walk
 from workbench.client.calls.evidence import Verdict
 from workbench.client.calls.journal import recorder_of
+from workbench.client.session import Session
 from workbench.service.interface.events import Event
 from workbench.service.interface.examples import example
 from workbench.service.interface.table import OPERATIONS
@@ -281,3 +282,58 @@ def test_the_recipe_agrees_with_the_books(name: str, fault: str) -> None:
         resolved = api.journal[entry.id].final_outcome
 
         assert resolved != ("not_sent" if history.truth[entry.id] else "done")
+
+
+def test_evidence_of_a_service_is_what_its_inbox_received_since(tmp_path: Path) -> None:
+    """Events before the first call of the journal are none; a missing one proves nothing; files keep both."""
+    sandbox = wb.Sandbox(seed=5)
+    key = sandbox.full_key
+    card = sandbox.guide()["cards"]["active"][0]
+    purchase: dict[str, Any] = {
+        "card_id": card, "amount": 1250, "currency": "USD", "merchant_name": "Shop", "merchant_category_code": "5411"
+    }  # fmt: skip
+    delivered = 0
+
+    def opened() -> Session:
+        settings: dict[str, Any] = {"base_url": sandbox.base_url, "api_key": key, "transport": sandbox.transport()}
+        return Session(keys=(key,), inbox=tmp_path / "inbox.db", journal=tmp_path / "journal.db", **settings)
+
+    def deliver(api: Session) -> None:
+        nonlocal delivered
+        for number, headers, body in sandbox._drain(delivered, key)[0]:
+            api.inbox.receive(headers, body)
+            delivered = number
+
+    def unknown(api: Session, fault: str) -> str:
+        sandbox.clear_faults()
+        sandbox.add_fault(fault, times=1)
+        with pytest.raises(wb.OutcomeUnknown) as lost:
+            api.simulate_authorization(**purchase)
+        return lost.value.attempt.id
+
+    with wb.Client(base_url=sandbox.base_url, api_key=key, transport=sandbox.transport(), journal=False) as other:
+        other.simulate_authorization(**purchase)
+    with opened() as api:
+        deliver(api)  # what another program bought before
+        first = unknown(api, "lost")
+        assert (api.journal.evidence(first).verdict, api.journal.evidence(first).outcome) == ("not_found", None)
+        deliver(api)
+        assert api.journal.evidence(first).outcome == "done"
+    with opened() as api:
+        assert api.journal.evidence(first).outcome == "done"
+        api.journal.resolve(first, "done")
+        second = unknown(api, "reset")
+        deliver(api)
+        assert (api.journal.evidence(second).verdict, api.journal.evidence(second).outcome) == ("not_found", None)
+
+
+def test_evidence_is_no_truth_value() -> None:
+    """The recipe that wrote "done" for refunds that never happened fails where it is written."""
+    history = History(1)
+    history.call("simulate_authorization", "reset")
+    (entry,) = history.api.journal.unknown()
+    evidence = history.api.journal.evidence(entry.id)
+
+    with pytest.raises(TypeError, match="no truth value"):
+        bool(evidence)
+    assert evidence.outcome == "not_sent" or not history.complete

@@ -4,27 +4,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
-import workbench as wb
 from tests.client.doubles import CARD, TRANSACTION, Service, client_on
 from tests.conftest import RECORDED, SAMPLES
 from workbench.base.errors import (
     AdviceWarning,
-    Forbidden,
     InvalidArguments,
     InvalidRequest,
-    NotFound,
-    NotSent,
-    ServiceFailure,
-    Unauthorized,
-    UnexpectedAnswer,
 )
 from workbench.base.schema import strict_json
 from workbench.base.schema.rules import FULL
 from workbench.base.schema.walk import given
-from workbench.client.calls.probe import Verdict
 from workbench.service.interface.convert import converter
 from workbench.service.interface.table import OPERATIONS
 
@@ -103,75 +94,3 @@ def test_samples_are_read_without_loss(path: Path) -> None:
 
     asked = json.loads(path.read_text())
     assert json.loads(strict_json.dumps(written)) == asked
-
-
-# assumptions
-
-
-def test_the_sandbox_keeps_its_assumptions() -> None:
-    """On the sandbox, which is built on the assumptions, none is contradicted, and nothing has an effect."""
-    api = wb.connect()
-    found = api.verify_assumptions(user_id=api.sandbox.guide()["rewards_users"][0]["id"])
-
-    assert found.of(Verdict.CONTRADICTED) == ()
-    assert len(found.of("confirmed")) >= 8
-    assert {one.id for one in found} == {assumption.id for assumption in wb.assumptions()}
-    assert len(api.journal) == 0
-    assert "untested: " in str(found)
-
-
-def _service(items: Any) -> Any:
-    def answer(request: httpx.Request) -> httpx.Response:
-        if "contracts" in request.url.path:
-            return httpx.Response(200, json=[])
-        return httpx.Response(200, json={"items": items(request.url.params)})
-
-    return client_on(answer)
-
-
-def test_wrong_names_are_found() -> None:
-    """A service that ignores limit and offset contradicts those assumptions, with the line of the profile to change."""
-    rows = [{"type": "earned", "id": str(i), "createdAt": f"2026-01-{i + 1:02}T00:00:00Z"} for i in range(5)]
-    found = {one.id: one for one in _service(lambda _: rows).verify_assumptions(user_id=CARD)}
-
-    for name in ("limit", "offset"):
-        one = found[f"list_rewards_activity.{name}"]
-        assert one.verdict is Verdict.CONTRADICTED
-        assert f'wire_names."list_rewards_activity.{name}"' in one.change
-    assert found["rewards_order"].verdict is Verdict.CONTRADICTED
-    assert str(found["rewards_order"]).startswith("contradicted: ")
-
-
-@pytest.mark.parametrize(
-    "rate, verdict",
-    [(None, Verdict.UNTESTED), (0, Verdict.UNTESTED), (1, Verdict.UNTESTED), (80, Verdict.CONFIRMED),
-     (100, Verdict.CONFIRMED), (0.8, Verdict.CONTRADICTED), (101, Verdict.UNTESTED)],
-)  # fmt: skip
-def test_advance_rates_are_percentages_or_fractions(rate: float | None, verdict: Verdict) -> None:
-    """A rate below 1 shows fractions, one above shows percentages; 0, 1 and what is neither show nothing."""
-    contract = json.loads((SAMPLES / "list_contracts.200.json").read_text())[0]
-    contract["tokens"] = [{**contract["tokens"][0], "advanceRate": rate}]
-    found = client_on(lambda _: httpx.Response(200, json=[contract])).verify_assumptions()
-
-    assert next(one.verdict for one in found if one.id == "token.advance_rate") is verdict
-
-
-@pytest.mark.parametrize(
-    "answer, error",
-    [
-        (401, Unauthorized), (403, Forbidden), (404, NotFound), (500, ServiceFailure), (httpx.ConnectError("x"), NotSent),
-        (httpx.Response(200, content=b"<html>"), UnexpectedAnswer),
-    ],
-    ids=repr,
-)  # fmt: skip
-def test_a_service_that_cannot_be_read_is_an_error(answer: Any, error: type[Exception]) -> None:
-    """A probe of a service that refuses the first read, or does not answer it, fails with what happened."""
-    with pytest.raises(error):
-        client_on(Service(answer)).verify_assumptions(user_id=CARD)
-
-
-def test_a_bad_request_is_an_answer() -> None:
-    """A service that refuses reads with 400 is there; what that shows is reported."""
-    found = client_on(Service(400)).verify_assumptions()
-
-    assert {one.id for one in found.of("contradicted")} == {"list_rewards_activity.user_id", "validation_errors"}

@@ -570,6 +570,7 @@ def test_an_unknown_outcome_is_shown_and_never_sent_again(api: Session, purchase
 
     (entry,) = api.journal
     assert "unknown" == made.state
+    assert "Evidence: " in made.view.error.value
     assert entry.id in made.view.error.value
     assert "may have been carried out" in made.view.error.value
     with pytest.raises(InvalidRequest, match="unknown"):

@@ -4,25 +4,24 @@ What arrived is read in the sandbox's log of requests, byte for byte. `pytest -m
 this machine has; those that it lacks are named.
 """
 
-import base64
-import json
 import os
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import urlencode, urlsplit
+from typing import Any
+from urllib.parse import urlsplit
 
 import attrs
 import httpx
 import pytest
 
 import workbench as wb
-from tests.openapi.calls import Call, twelve_calls
+from tests.openapi.calls import twelve_calls
+from tests.openapi.requests import Sent, requests_of
 from tests.ports import free_port
 from workbench.service.interface.table import OPERATIONS, PREFIX
 
@@ -31,20 +30,6 @@ NODE_MODULES = HERE.parent / "openapi" / "node_modules"
 KEY = "a-key-of-the-matrix"
 
 pytestmark = pytest.mark.slow
-
-
-class Sent(NamedTuple):
-    """A request as a program sends it."""
-
-    method: str
-    url: str
-    headers: Mapping[str, str]
-    body: bytes
-
-    @property
-    def line(self) -> str:
-        headers = "|".join(f"{name}:{value}" for name, value in self.headers.items())
-        return "\t".join((self.method, self.url, headers, base64.b64encode(self.body).decode()))
 
 
 @attrs.frozen
@@ -125,29 +110,6 @@ CLIENTS: dict[str, Program] = {
     "Go net/http, chunked": Program("go", ["run", script("calls.go"), "chunked"]),
 }
 QUICK = ("curl", "curl --http2", "curl --http2, chunked", "curl, Expect: 100-continue", "Java", "Java, chunked")
-
-
-def requests_of(calls: Sequence[Call], base_url: str, key: str, agent: str) -> list[Sent]:
-    """Return the HTTP requests of calls."""
-    sent = []
-    for call in calls:
-        operation, parameters = OPERATIONS[call.operation], dict(call.parameters)
-        path = operation.path
-        for name in [name for name in parameters if f"{{{name}}}" in path]:
-            path = path.replace(f"{{{name}}}", parameters.pop(name))
-        texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in parameters.items()}
-        query = f"?{urlencode(texts)}" if texts else ""
-        headers = {"Api-Key": key, "User-Agent": agent}
-        body = b"" if call.body is None else json.dumps(call.body, ensure_ascii=False).encode()
-        sent.append(
-            Sent(
-                operation.method,
-                f"{base_url}{path}{query}",
-                headers | ({"Content-Type": "application/json"} if body else {}),
-                body,
-            )
-        )
-    return sent
 
 
 def lost(

@@ -69,10 +69,9 @@ const dispute = answered(
 const applied = answered(await client.POST("/issuing/applications/user", { body: bodies.create_user_application }));
 answered(await client.GET("/issuing/rewards/activity", { params: { query: { userId, type: "earned" } } }));
 
-// The words of an enum are a type with a name; an answer may have others.
-const authorizedStatus: Schemas["TransactionStatus"] = "authorized";
-const canceledStatus: Schemas["DisputeStatus"] = "canceled";
-const isTyped = authorized?.status === authorizedStatus && dispute?.status === canceledStatus && signed?.status === "ready";
+// The words of an enum that is sent are a type with a name; those of an answer are text, since it may have others.
+const canceledStatus: Schemas["DisputeUpdateStatus"] = "canceled";
+const isTyped = authorized?.status === "authorized" && dispute?.status === canceledStatus && signed?.status === "ready";
 
 // An event is one of its kinds, and knows its body by its action.
 function describe(event: Schemas["Event"]): string | undefined {

@@ -197,6 +197,34 @@ def test_a_known_other_side_proposes_answers(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_formulas_of_a_workbook_are_read_as_their_stored_values(tmp_path: Path) -> None:
+    """A formula that no spreadsheet has computed is no empty cell: the file is refused."""
+    book = openpyxl.Workbook()
+    book.worksheets[0].append(["name", "amount"])
+    book.worksheets[0].append(["x", "=1+1"])
+    book.save(tmp_path / "a.xlsx")
+
+    with pytest.raises(UsageError, match="formulas have no stored values"):
+        wb.read_table(tmp_path / "a.xlsx")
+
+
+def test_hidden_rows_and_other_sheets_are_said(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for name in ("March", "April"):
+        page = book.create_sheet(name)
+        page.append(["name", "amount"])
+        page.append(["x", 1.5])
+    book.remove(book.worksheets[0])
+    book.worksheets[0].row_dimensions[2].hidden = True
+    book.save(tmp_path / "a.xlsx")
+
+    with pytest.raises(UnclearTable, match=r"pass sheet='March' \(2 rows\) or sheet='April'"):
+        wb.read_table(tmp_path / "a.xlsx")
+    assert wb.read_table(tmp_path / "a.xlsx", sheet="March").attrs["notes"][0].startswith("1 hidden")
+    with pytest.warns(wb.errors.AdviceWarning, match="1 hidden"):
+        assert len(wb.bulk.read_rows(tmp_path / "a.xlsx", sheet="March")) == 1
+
+
 def sheet(path: Path, table: Truth, language: str) -> None:
     """Write a workbook with real dates and numbers, a title and a total, as people do."""
     book = openpyxl.Workbook()

@@ -187,10 +187,10 @@ def test_events_show_time_and_transaction(wb):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind, shown", [("collateral", r"Base Sepolia.* █+ 25,000.50, advance"), ("points", r"20\d\d-01 +█+ [0-9,]+"),
-                                         ("deliveries", "Nothing to show")])  # fmt: skip
-def test_a_chart_in_the_terminal(wb, kind, shown):
-    """Without --out a chart is drawn in the terminal, as wide as it."""
+@pytest.mark.parametrize("kind, shown", [("collateral", r"Base Sepolia.* +25000.5"), ("points", r"20\d\d-01 +[0-9,]+"),
+                                         ("deliveries", "No rows")])  # fmt: skip
+def test_the_rows_of_a_chart(wb, kind, shown):
+    """Without --out the rows of a chart are shown, as wide as the terminal."""
     ended = wb("report", "chart", kind)
 
     assert ended.code == 0, ended.err

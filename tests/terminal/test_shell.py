@@ -1,4 +1,4 @@
-"""The shell: ready names, faces, magics, a history without keys; and the same as an extension."""
+"""The shell: ready names, faces, a history without keys; and the same as an extension."""
 
 import json
 import re
@@ -11,7 +11,6 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
 from tests.terminal.conftest import ROOT
-from workbench.base.errors import UsageError
 from workbench.client.session import connect
 from workbench.terminal.shell import holds_key, load
 
@@ -55,36 +54,6 @@ def test_an_error_has_its_code_and_its_face(piped, tmp_path):
     assert b"Traceback" not in done.stdout
 
 
-def test_magics(ipython):
-    """The magics do what one does all the time."""
-    load(ipython)
-    made = ipython.run_line_magic("authorize", "12.50 'Example Books' --mcc 5942")
-    declined = ipython.run_line_magic("authorize", "1 --decline card_locked")
-    before = ipython.user_ns["api"].sandbox.clock.now()
-    ipython.run_line_magic("advance", "2d 3h")
-
-    assert (made.status, declined.status) == ("authorized", "declined")
-    assert len(ipython.run_line_magic("contracts", "")) == 3
-    assert [event.kind for event in ipython.run_line_magic("events", "transaction.created")] == [
-        "transaction.created"
-    ] * 2
-    assert ipython.run_line_magic("unknown", "") == []
-    assert (ipython.user_ns["api"].sandbox.clock.now() - before).total_seconds() == (2 * 24 + 3) * 3600
-
-
-@pytest.mark.parametrize(
-    "line", ["authorize 12.505", "authorize x", "authorize", "authorize 1 --shoe", "advance tomorrow"]
-)
-def test_a_slip_in_a_magic_is_said(ipython, line):
-    """A wrong magic is an error in words, and nothing is sent."""
-    load(ipython)
-    name, _, rest = line.partition(" ")
-
-    with pytest.raises(UsageError):
-        ipython.run_line_magic(name, rest)
-    assert ipython.user_ns["api"].sandbox.events() == []
-
-
 def test_history_keeps_no_key(ipython, monkeypatch):
     """An input that holds a key is left out of the history; others are kept."""
     monkeypatch.setenv("WORKBENCH_FAR_API_KEY", "canary-7f3a")
@@ -117,20 +86,13 @@ def test_what_counts_as_a_key(text, holds):
 
 
 def test_as_an_extension(ipython):
-    """`%load_ext workbench` brings faces and magics, and `%unload_ext` takes them back."""
+    """`%load_ext workbench` completes values, and `%unload_ext` takes that back."""
+    before = [*ipython.Completer.custom_matchers]
     ipython.run_line_magic("load_ext", "workbench")
-    assert len(ipython.run_line_magic("contracts", "")) == 3
+    assert len(ipython.Completer.custom_matchers) == len(before) + 1
     ipython.run_line_magic("unload_ext", "workbench")
 
-    assert "contracts" not in ipython.magics_manager.magics["line"]
-
-
-def test_undo(ipython):
-    """Unloading takes magics and faces back."""
-    undo = load(ipython)
-    undo()
-
-    assert "authorize" not in ipython.magics_manager.magics["line"]
+    assert ipython.Completer.custom_matchers == before
 
 
 def test_the_shell_itself(tmp_path, own_state):
@@ -139,10 +101,10 @@ def test_the_shell_itself(tmp_path, own_state):
         sys.executable, ["-m", "workbench", "sandbox", "shell", "--fresh"], cwd=ROOT, timeout=60, encoding="utf-8",
         env={"PATH": "", "TERM": "dumb", "IPYTHONDIR": str(tmp_path), "HOME": str(tmp_path), "WORKBENCH_STATE": str(own_state)},
     )  # fmt: skip
-    child.expect_exact("%contracts  %authorize")
+    child.expect_exact("sandbox.settle")
     child.expect(r"In \[1\]")
-    child.sendline("%authorize 3.20")
-    child.expect_exact("Simulated transaction")
+    child.sendline("sandbox.advance(days=2)")
+    child.expect_exact("SandboxTime")
     child.sendline("exit")
     child.expect(pexpect.EOF)
     child.close()

@@ -114,6 +114,14 @@ def test_the_same_handler_agrees_with_itself_also_where_it_is_not_asynchronous()
     assert "The books agree" in str(result)
 
 
+def test_an_empty_log_agrees_with_nothing() -> None:
+    result = testing.regress((), Shop, Till)
+
+    assert not result.ok
+    assert "agree" not in str(result)
+    assert "Nothing to compare" in str(result)
+
+
 def test_an_answer_that_differs_is_counted() -> None:
     class Refuses(Shop):
         async def take(self, event: dict[str, Any]) -> int:

@@ -379,3 +379,19 @@ def test_a_damaged_conflict_is_set_aside(tmp_path: Path) -> None:
     with inbox:
         assert [conflict.event.body.application_status for conflict in inbox.conflicts()] == ["pending"]
         assert len(inbox) == 1
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["received", "read again"])
+def test_an_event_accepted_unsigned_carries_the_mark(tmp_path: Path, again: bool) -> None:
+    """A handler sees what it was told without proof; a signed event has no mark."""
+    unsigned, signed = sample_event("user.updated"), sample_event("user.updated", "key")
+    inbox = Inbox(tmp_path / "inbox.db", keys=["key"], accept_unsigned=True)
+    for delivery in (unsigned, signed):
+        inbox.receive(delivery.headers, delivery.body)
+    if again:
+        inbox.close()
+        inbox = Inbox(tmp_path / "inbox.db", keys=["key"], accept_unsigned=True)
+    marks = [[mark.rule for mark in event.marks] for event in inbox.events()]
+    inbox.close()
+
+    assert marks == [["unsigned"], []]

@@ -205,20 +205,16 @@ class _SandboxEvents:
 
     def __init__(self, session: _Session) -> None:
         self._session = session
+        self._is_embedded = hasattr(session._sandbox, "_mark")
         self._first = ""
 
     def mark(self) -> str:
         """Return the world of the sandbox and the number of its last event; of a served one before the first call."""
-        if not self._first or self._is_embedded:
-            sandbox = self._session.sandbox
-            self._first = f"{sandbox._world_id()}:{sandbox._last_event()}"
+        sandbox = self._session._sandbox
+        if self._is_embedded:
+            return str(sandbox._mark())
+        self._first = self._first or f"{sandbox._world_id()}:{sandbox._last_event()}"
         return self._first
-
-    @property
-    def _is_embedded(self) -> bool:
-        from workbench.sandbox import Sandbox
-
-        return isinstance(self._session._sandbox, Sandbox)
 
     def since(self, marks: Iterable[str]) -> tuple[list[Any], str]:
         """Return the events after the earliest mark, and the world if these are all of its events: embedded."""

@@ -189,6 +189,11 @@ class Sandbox(Controls):
             due = [(kept["sequence"], *signed(engine.environment, kept, (key,))) for kept in theirs]
             return due, due[-1][0] if len(due) == _MAX_DRAINED else engine.last_event
 
+    def _mark(self) -> str:
+        """Return the id of this world and the number of its last event, without a transaction."""
+        world = self._engine.store.get("meta", "made").get("world", "")
+        return f"{world}:{self._engine.last_event}"
+
     def transport(self) -> "SandboxTransport":
         """Return a transport for `httpx.Client` and `httpx.AsyncClient`."""
         return self._direct().over_httpx()

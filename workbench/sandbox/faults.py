@@ -4,7 +4,6 @@ Rules are stored in the sandbox's file, if it has one, until they are removed. A
 While any rule exists, every response has a `Workbench-Fault` header.
 """
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
@@ -120,7 +119,7 @@ class FaultRules:
     def put(self, rule: FaultRule) -> FaultRule:
         """Add a rule, or replace the one with its number."""
         kept = strict_json.dumps(dict(given(rule)))  # decimals become numbers
-        self._store.put("fault", str(rule.id), json.loads(kept))
+        self._store.put("fault", str(rule.id), strict_json.stored(kept))
         return rule
 
     def match(

@@ -121,7 +121,7 @@ class RemoteSandbox(Controls):
             raise NotSent(f"The server at {host} does not answer.") from error
         if answer.is_error:
             raise WrongEnvironment(f"{host} does not serve {path}, or refused it: {answer.status_code}.")
-        return answer.json()
+        return strict_json.stored(answer.content)
 
     def transport(self) -> httpx.HTTPTransport:
         """Return a transport for further clients, which connect to `base_url` over HTTP."""

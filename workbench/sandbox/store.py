@@ -20,6 +20,7 @@ from typing import Any
 import orjson
 
 from workbench.base.errors import FileBusy, UnusableFile, advise
+from workbench.base.schema import strict_json
 from workbench.base.system.database import Database
 from workbench.base.system.interrupts import uninterrupted
 from workbench.base.system.seconds import monotonic
@@ -300,7 +301,8 @@ class FileStore(Store):
     def _read(self, data: bytes) -> Any:
         """Return the value of a row; None, with a warning, if it is damaged."""
         if data == _summed(data[4:]):
-            return orjson.loads(data[4:])
+            with suppress(ValueError):
+                return orjson.loads(data[4:])
         advise(f"{self._file.path}: a damaged record is set aside; the others can be read")
         return None
 
@@ -395,7 +397,7 @@ class FileStore(Store):
 
     def requests(self) -> list[Any]:
         """Return the logged requests, oldest first."""
-        return [orjson.loads(data) for (data,) in self._run("SELECT data FROM request ORDER BY n")]
+        return [strict_json.stored(data) for (data,) in self._run("SELECT data FROM request ORDER BY n")]
 
 
 def _summed(data: bytes) -> bytes:

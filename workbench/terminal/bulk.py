@@ -1,7 +1,8 @@
 """`workbench bulk …`, `rewards …` and `chart …`: many writes from a file, reads of any size, and charts."""
 
+import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from workbench.base.system.files import write_file
 from workbench.runs import bulk
 from workbench.service import rendering
 from workbench.service.interface.table import OPERATIONS
-from workbench.service.rendering.text import screen_of
+from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Name, Text, Where, Whole, complete_ids, complete_operations, session
@@ -281,61 +282,29 @@ _DATA: dict[str, tuple[str, dict[str, Any], _Read]] = {
 _Kind: Any = Literal[tuple(_DATA)]
 
 
-def chart(kind: _Kind, *users: str, out: Path | None = None, where: Where = Where()) -> None:
-    """Draw a chart in the terminal, or into a file.
+@command
+def chart(api: Any, kind: _Kind, *users: str, out: Path | None = None, how: Output = Output()) -> Any:
+    """Draw a chart into a file, or show its rows.
 
     Args:
         kind: The chart to draw.
         users: Ids of the users, for charts of rewards; default: those of the sandbox's guide.
-        out: File to write, .svg, .png or .pdf, instead of the terminal.
+        out: File to write, .svg, .png or .pdf.
     """
     if out is not None and out.suffix not in _ENDINGS:
         raise usage_error(
             f"--out: unsupported file extension {visible(out.suffix, 20)!r} (supported: {', '.join(_ENDINGS)})."
         )
     name, options, read = _DATA[kind]
-    with session(where) as api:
-        axes = getattr(charts, name)(read(api, users), **options)
+    draw, data = getattr(charts, name), read(api, users)
     if out is None:
-        screen = screen_of(sys.stdout)
-        print("\n".join(_drawn(axes, screen.width)))
-        return
+        picture = inspect.unwrap(draw)(data, **options)
+        say(picture.subject)
+        numbers = picture.rows.drop(columns=["look", "text"], errors="ignore")
+        if picture.steps is not None:
+            numbers["step"] = numbers["step"].map(picture.steps.label)
+        return _rows(numbers, several=True, for_people=how.output == "table")
     form = out.suffix.lower().removeprefix(".")
-    write_file(out, partial(axes.figure.savefig, format=form, bbox_inches="tight"), private=False)
+    write_file(out, partial(draw(data, **options).figure.savefig, format=form, bbox_inches="tight"), private=False)
     say(f"Wrote {visible(str(out), 200)}.")
-
-
-def _drawn(axes: Any, width: int) -> Iterator[str]:
-    """Yield the lines of a bar chart, one per category, or per interval from left to right."""
-    yield from axes.get_title(loc="left").split("\n") if axes.get_title(loc="left") else axes.get_title().split("\n")
-    bars = [(bar.get_x(), bar.get_y(), bar.get_width(), bar.get_height()) for bar in axes.patches]
-    if not bars:
-        yield from (f"  {text.get_text()}" for text in axes.texts)
-        return
-    lying = all(abs(height) <= 1 for *_, height in bars)
-    ticks = axes.get_yticks() if lying else axes.get_xticks()
-    names = [
-        visible(yticklabel.get_text().replace("\n", " "), 60)
-        for yticklabel in (axes.get_yticklabels() if lying else axes.get_xticklabels())
-    ]
-    texts = (
-        {round(getattr(text, "xy", text.get_position())[1]): text.get_text() for text in axes.texts} if lying else {}
-    )
-    rows: dict[float, list[float]] = {}
-    for x, y, wide, high in bars:
-        place = round(y + high / 2) if lying else round(x + wide / 2, 3)
-        rows.setdefault(place, []).append(x + wide if lying else y + high if high > 0 else y or high)
-    labels = {round(float(tick), 3): name for tick, name in zip(ticks, names, strict=True)}
-    named = {place: labels.get(place, "" if any(row in labels for row in rows) else f"{place:,.1f}") for place in rows}
-    lines = [
-        (named[place] if not number else "", end, (lying and texts.get(int(place))) or f"{end:,.6g}")
-        for place, ends in sorted(rows.items())
-        for number, end in enumerate(sorted({max(ends), min(0.0, *ends)}, reverse=True))
-        if end or not number
-    ]
-    space, beside = max(len(name) for name, _, _ in lines), max(len(value) for *_, value in lines)
-    longest = max(abs(end) for _, end, _ in lines) or 1
-    for name, end, value in lines:
-        bar = ("█" if end >= 0 else "-") * round(abs(end) / longest * max(10, width - space - beside - 3))
-        yield f"{name:>{space}}  {bar} {value}"
-    yield f"{'':{space}}  {axes.get_xlabel()}"
+    return None

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import attrs
@@ -209,14 +208,10 @@ def check(
 
         return check_installation()
     from workbench.terminal.learning import report
-    from workbench.testing.exports import record
     from workbench.testing.learning import learn
 
-    with session(Where(profile=name, live=live)) as api, TemporaryDirectory() as folder:
-        path = Path(folder) / "reads.har"
-        with record(api, path):
-            api.verify_assumptions(user_id=user_id)
-        learned = learn(path)
+    with session(Where(profile=name, live=live)) as api:
+        learned = learn(api, user_id=user_id)
     report(learned, how, out)
     unseen = sum(finding.status == "not seen" for finding in learned.findings)
     say(f"{unseen} assumptions were not seen in these reads.")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import attrs
 from cyclopts import Group, Parameter
 
-from workbench.base.errors import InvalidRequest, visible
+from workbench.base.errors import InvalidRequest
 from workbench.base.schema.readers import value_of
 from workbench.base.schema.walk import (
     Choice,
@@ -31,6 +31,7 @@ from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS, Operation, Operations
 from workbench.service.rendering.calls import curl
 from workbench.terminal.exits import DONE, say, usage_error
+from workbench.terminal.inputs import input_bytes
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, complete_member, session
 
@@ -238,10 +239,10 @@ def _read_body(operation: Operation[..., Any], place: str, converter: Any) -> di
         if sys.stdin is None or sys.stdin.isatty():
             raise usage_error("--from - reads the body from stdin, but stdin is a terminal.")
         data = sys.stdin.buffer.read(MAX_BODY + 1)
+        if len(data) > MAX_BODY:
+            raise usage_error(f"stdin is larger than {MAX_BODY:,} bytes.")
     else:
-        data = Path(place).read_bytes()
-    if len(data) > MAX_BODY:
-        raise usage_error(f"{visible(place, 200)} is larger than {MAX_BODY:,} bytes.")
+        data = input_bytes(Path(place), MAX_BODY)
     request, raw = converter.read_file(operation, data, place)
     return {
         path: value

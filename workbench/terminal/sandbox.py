@@ -25,10 +25,13 @@ from workbench.terminal.binding import command
 from workbench.terminal.commands import kebab, read_duration
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
+from workbench.terminal.inputs import input_text
 from workbench.terminal.output import Output
 from workbench.terminal.where import Name, Text, Whole, complete_ids, kept_path
 
 _KEYS = frozenset({"api_key", "signing_key"})
+_MAX_KEY_FILE = 10_000
+_MAX_FILE = 4_000_000
 _CONTROL = Group("Control", sort_key=1)
 _MONEY = frozenset({"limit", "available", "held", "posted", "refunded"})
 
@@ -36,7 +39,7 @@ _MONEY = frozenset({"limit", "available", "held", "posted", "refunded"})
 def _json(_: Any, tokens: Any) -> Any:
     text = tokens[0].value
     try:
-        value = json.loads(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
+        value = json.loads(input_text(Path(text[1:]), _MAX_FILE) if text.startswith("@") else text)
     except ValueError:
         value = None
     if not isinstance(value, dict):
@@ -284,8 +287,8 @@ def _given_key(file: Path | None) -> str | None:
     if file is None:
         return os.environ.get("WORKBENCH_SANDBOX_KEY") or None
     try:
-        return file.read_text(encoding="utf-8").strip()
-    except (OSError, ValueError) as error:
+        return input_text(file, _MAX_KEY_FILE)
+    except OSError as error:
         raise usage_error(f"--api-key-file: {error}") from None
 
 

@@ -7,16 +7,14 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from datetime import timedelta
-from decimal import Decimal
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import Parameter
 
 import workbench
-from workbench.base.errors import UsageError, WorkbenchError, visible
+from workbench.base.errors import WorkbenchError, visible
 from workbench.base.schema.walk import Choice
 from workbench.client.session import sandbox_of
 from workbench.service import rendering
@@ -31,7 +29,6 @@ _BANNER = """api      {api}
 sandbox  controls: sandbox.settle(…), sandbox.review(…), sandbox.advance(days=2), sandbox.guide()
 inbox    received events: inbox.events()
 wb, pd   the workbench, and pandas (loaded when first used)
-         %contracts  %authorize  %events  %unknown  %advance 2d
 """
 
 
@@ -81,26 +78,16 @@ def shell(api: Any, /, *, code: Annotated[str | None, Parameter(name=("--code", 
 
 
 def load(ipython: Any, api: Any = None) -> Callable[[], None]:
-    """Add record display, magics, and a history without keys to an IPython shell or notebook kernel.
+    """Add record display, completion of values, and a history without keys to an IPython shell or notebook kernel.
 
     Args:
-        api: Session for the magics; default: the shell's variable `api`.
+        api: Session for the completion; default: the shell's variable `api`.
 
     Returns:
         A function that removes all of them.
     """
-
-    def session_of() -> Any:
-        current = api or ipython.user_ns.get("api")
-        if current is None:
-            raise UsageError("no variable `api`; run `api = wb.connect()` first", of="magic")
-        return current
-
     undo_display = rendering.register(ipython)
     undo_history = _keep_no_keys(ipython)
-    magics = _magics(session_of)
-    for name in MAGICS:
-        ipython.register_magic_function(partial(_run_magic, magics, name), "line", name)
     matcher = _matcher(lambda: sandbox_of(api or ipython.user_ns.get("api")))
     ipython.Completer.custom_matchers.append(matcher)
 
@@ -108,8 +95,6 @@ def load(ipython: Any, api: Any = None) -> Callable[[], None]:
         undo_display()
         undo_history()
         ipython.Completer.custom_matchers.remove(matcher)
-        for name in MAGICS:
-            ipython.magics_manager.magics["line"].pop(name, None)
 
     return undo
 
@@ -181,69 +166,6 @@ def holds_key(text: str) -> bool:
         return True
     held = [value for name, value in os.environ.items() if name.startswith("WORKBENCH_") and name.endswith("KEY")]
     return any(value and value in text for value in held)
-
-
-MAGICS = ("contracts", "authorize", "events", "unknown", "advance")
-
-
-def _run_magic(magics: Any, name: str, line: str) -> Any:
-    try:
-        return magics(f"{name} {line}")
-    except (CycloptsError, ValueError, ArithmeticError) as error:
-        if isinstance(error, UsageError):
-            raise
-        raise UsageError(visible(str(error).strip(), 300), of=f"%{name}") from None
-
-
-def _magics(session_of: Callable[[], Any]) -> Any:
-    """Return the line magics for frequent calls."""
-    app = App(result_action="return_value", print_error=False, exit_on_error=False, help_flags=(), version_flags=())
-
-    @app.command
-    def contracts() -> Any:
-        """List the tenant's contracts."""
-        return session_of().list_contracts()
-
-    @app.command
-    def authorize(
-        dollars: Decimal,
-        merchant: str = "Example Shop",
-        *,
-        card: str | None = None,
-        mcc: str = "5411",
-        decline: str | None = None,
-    ) -> Any:
-        """Simulate an authorization in dollars: %authorize 12.50 [MERCHANT] [--card ID] [--mcc 5411] [--decline
-        REASON].
-        """
-        if dollars != round(dollars, 2):
-            raise UsageError("expected dollars and cents, such as 12.50")
-        api = session_of()
-        return api.simulate_authorization(
-            card_id=card or api.sandbox.guide()["cards"]["active"][0],
-            amount=int(dollars * 100),
-            currency="USD",
-            merchant_name=merchant,
-            merchant_category_code=mcc,
-            decline_reason=decline,
-        )
-
-    @app.command
-    def events(kind: str | None = None) -> Any:
-        """List the received events."""
-        return session_of().inbox.events(kind)
-
-    @app.command
-    def unknown() -> Any:
-        """List calls with an unknown outcome."""
-        return session_of().journal.unknown()
-
-    @app.command
-    def advance(*durations: str) -> Any:
-        """Move the sandbox's clock: %advance 2d 3h."""
-        return session_of().sandbox.advance(**read_duration(" ".join(durations)))
-
-    return app
 
 
 @command

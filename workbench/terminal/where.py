@@ -6,7 +6,7 @@ Shell completion takes ids from the user's sandbox, if there is one; cyclopts wr
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -260,13 +260,32 @@ def _texts(x: object) -> list[str]:
     return [text for item in x for text in _texts(item)] if isinstance(x, list) else [x] if isinstance(x, str) else []
 
 
-def example_values() -> dict[str, str]:
-    """Return ids and addresses for the examples in help by argument name, from the user's sandbox or a new one.
+_EXAMPLES = {
+    "CARD-ID": "cards.active",
+    "INACTIVE-CARD-ID": "cards.notActivated",
+    "LOCKED-CARD-ID": "cards.locked",
+    "USER-ID": "users.approved",
+    "PENDING-USER-ID": "users.pending",
+    "NEW-USER-ID": "users.tosNotAccepted",
+    "COMPANY-ID": "companies.id",
+    "OWNER-ID": "companies.owners",
+    "CONTRACT-ID": "contracts.id",
+    "TOKEN-ADDRESS": "contracts.tokens.address",
+    "ADMIN-ADDRESS": "contracts.admin_addresses",
+    "DISPUTE-ID": "disputes.pending",
+    "PAYMENT-ACCOUNT-ID": "payment_accounts",
+}
+"""Path in the sandbox's guide of the value of each placeholder in an example."""
 
-    Names without a value are missing: a new sandbox has no open authorization.
+
+def example_values() -> dict[str, str]:
+    """Return ids and addresses for the examples in help by placeholder, from the user's sandbox or a new one.
+
+    Placeholders without a value are missing: a new sandbox has no open authorization.
     """
     from workbench.base.errors import WorkbenchError
     from workbench.sandbox import Sandbox
+    from workbench.terminal.output import pick
 
     try:
         sandbox = Sandbox(path=kept_path()) if kept_path().exists() else Sandbox()
@@ -274,27 +293,10 @@ def example_values() -> dict[str, str]:
         sandbox = Sandbox()
     with closing(sandbox):
         guide = sandbox.guide()
-        cards, users = guide["cards"], guide["users"]
-        company: Mapping[str, Any] = next(iter(guide["companies"]), {})
-        contract: Mapping[str, Any] = next(iter(guide["contracts"]), {})
-        transactions = {row["status"]: row["id"] for row in sandbox.records("transaction") if not row["refunded"]}
-        values = {
-            "CARD-ID": cards.get("active"),
-            "INACTIVE-CARD-ID": cards.get("notActivated"),
-            "LOCKED-CARD-ID": cards.get("locked"),
-            "USER-ID": users.get("approved"),
-            "PENDING-USER-ID": users.get("pending"),
-            "NEW-USER-ID": users.get("tosNotAccepted"),
-            "COMPANY-ID": [company.get("id")],
-            "OWNER-ID": [owner["id"] for owner in company.get("owners", ())],
-            "CONTRACT-ID": [contract.get("id")],
-            "TOKEN-ADDRESS": [token["address"] for token in contract.get("tokens", ())],
-            "ADMIN-ADDRESS": contract.get("admin_addresses"),
-            "DISPUTE-ID": guide["disputes"].get("pending"),
-            "PAYMENT-ACCOUNT-ID": guide["payment_accounts"],
-            "OPEN-TRANSACTION-ID": [transactions.get("authorized")],
-            "SETTLED-TRANSACTION-ID": [transactions.get("settled")],
-            "EVENT-ID": [event.payload["id"] for event in sandbox.events()[-1:]],
-            "ENDPOINT-ID": [endpoint.id for endpoint in sandbox.endpoints()],
-        }
-    return {name: ids[0] for name, ids in values.items() if ids and ids[0]}
+        found = {name: _texts(pick(guide, path.split("."))) for name, path in _EXAMPLES.items()}
+        open_ones = {row["status"]: row["id"] for row in sandbox.records("transaction") if not row["refunded"]}
+        found["OPEN-TRANSACTION-ID"] = _texts(open_ones.get("authorized", []))
+        found["SETTLED-TRANSACTION-ID"] = _texts(open_ones.get("settled", []))
+        found["EVENT-ID"] = [event.payload["id"] for event in sandbox.events()[-1:]]
+        found["ENDPOINT-ID"] = [endpoint.id for endpoint in sandbox.endpoints()]
+    return {name: texts[0] for name, texts in found.items() if texts}

@@ -18,6 +18,7 @@ from workbench.client.withdrawals.amounts import Cents
 from workbench.service.interface.table import Operations
 from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, REFUSED, say, usage_error
+from workbench.terminal.inputs import input_bytes, input_text
 from workbench.terminal.output import Output
 from workbench.terminal.where import Address, Hex, Text, Units, Usd, Uuid, Where, Whole, complete_ids, session
 
@@ -146,7 +147,7 @@ def transaction(
 
 def _half(withdrawal: Any, message: Path, signature: Path) -> Any:
     """Return a message with the wallet's signature of it."""
-    asked, answer = _read(message), _read_text(signature)
+    asked, answer = _read(message), input_text(signature, _MAX_FILE)
     answer = strict_json.loads(answer.encode())["signature"] if answer.startswith("{") else answer
     typed = withdrawal.typed_data(
         nonce=int(asked["message"]["nonce"]), salt=asked["domain"]["salt"], admin=asked["message"]["user"]
@@ -165,7 +166,7 @@ def explain(
     where: Where = Where(),
 ) -> int:
     """Explain what a transaction or call data would do. Exit code 3 if it differs from the plan."""
-    text = _read_text(transaction)
+    text = input_text(transaction, _MAX_FILE)
     data = _read(transaction) if text.startswith("{") else text
     if plan is None or signed is None:
         print(withdrawals.explain(data, decimals=terms.decimals))
@@ -213,15 +214,9 @@ def _nonce(terms: Terms, published: dict[str, Any]) -> int | None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        parsed = strict_json.loads(_read_text(path).encode())
+        parsed = strict_json.loads(input_bytes(path, _MAX_FILE))
     except strict_json.NotJson as error:
         raise usage_error(f"{visible(str(path), 200)} is not JSON: {error}") from None
     if not isinstance(parsed, dict):
         raise usage_error(f"{visible(str(path), 200)} is not a JSON object.")
     return parsed
-
-
-def _read_text(path: Path) -> str:
-    if path.stat().st_size > _MAX_FILE:
-        raise usage_error(f"{visible(str(path), 200)} is larger than {_MAX_FILE:,} bytes.")
-    return path.read_text(encoding="utf-8").strip()

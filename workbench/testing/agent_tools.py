@@ -19,11 +19,19 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 
-from workbench.base.errors import InvalidRequest, Problem, UsageError, WorkbenchError, unknown_name, visible
+from workbench.base.errors import (
+    InvalidRequest,
+    OutcomeUnknown,
+    Problem,
+    UsageError,
+    WorkbenchError,
+    unknown_name,
+    visible,
+)
 from workbench.base.remedies import worded_for
 from workbench.base.schema import strict_json
 from workbench.base.schema.walk import camel, snake
-from workbench.client.calls.base import context_of
+from workbench.client.calls.base import context_of, journal_of
 from workbench.client.calls.building import from_wire
 from workbench.client.calls.guards import confirmation_text
 from workbench.client.calls.request_checks import findings
@@ -113,7 +121,11 @@ class _Tools:
             try:
                 return await self._run(context, params)
             except WorkbenchError as error:
-                return _result(self._refusal(error, params), is_error=True)
+                refusal = self._refusal(error, params)
+                if isinstance(error, OutcomeUnknown) and (journal := journal_of(self._api)) is not None:
+                    evidence = await asyncio.to_thread(journal.evidence, error.attempt.id)
+                    refusal["evidence"] = {"verdict": str(evidence.verdict), "reason": evidence.reason}
+                return _result(refusal, is_error=True)
 
     async def _run(
         self, context: object, params: types.CallToolRequestParams
@@ -380,6 +392,6 @@ def _defined(schema: Schema, of: Schema) -> Schema:
             if name not in used:
                 used[name] = {}  # it may refer to itself
                 used[name] = read(of["components"]["schemas"][name])
-        return json.loads(text)
+        return strict_json.stored(text)
 
     return {**read(schema), **({"$defs": used} if used else {})}

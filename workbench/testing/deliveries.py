@@ -2,6 +2,7 @@
 
 import hashlib
 import inspect
+import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -31,6 +32,13 @@ _AGAIN = (0.0, 0.0, 1.0, 3_600.0, 100_000.0)  # the first is none, the second at
 _TIMINGS = ("", "2 s late", "95 s late", "2 h late")
 _TWICE = ("", "at the same time", "1 s later", "1 h later", "28 h later")
 _FORGED = ("", "wrong signature", "no signature", "signature of another body")
+_FORMS: tuple[Callable[[Any], bytes], ...] = (
+    strict_json.dumps,
+    lambda event: json.dumps(event).encode(),
+    lambda event: json.dumps(event, ensure_ascii=False, indent=2).encode(),
+    lambda event: json.dumps(event, ensure_ascii=False).replace("/", "\\/").encode(),
+)
+"""Forms of the same JSON: compact, with blanks and escapes, indented, with escaped slashes."""
 _UNKNOWN = ("", "unknown version", "unknown kind")
 
 
@@ -60,6 +68,7 @@ class Deliveries(Life):
         self.key = KEY
         self.service: Counter[str] = Counter()  # net cents that the service posted, by transaction
         self.posted: list[tuple[str, int]] = []  # transaction and cents, by event
+        self.held: dict[str, int] = {}  # cents that are held for open authorizations, by transaction
         self.names: dict[str, str] = {}  # of records, by id
         self.cause = ""  # what the traffic is doing, where a record has several of its events
         self._threads = threads
@@ -77,11 +86,23 @@ class Deliveries(Life):
             member, label = STATUS_MEMBERS.get(name, ("", ""))
             if member and (word := get_path(event["body"], member)) is not None:
                 self.answers["word", f"{label}: {word}"] += 1
-            if name == "transaction.completed":
-                transaction, cents = event["body"]["id"], event["body"]["spend"]["amount"]
-                self.service[transaction] += cents
-                self.posted.append((transaction, cents))
-            self._plan(event)
+            for varied in self._varied(event):
+                self.happen(varied)
+
+    def happen(self, event: dict[str, Any]) -> None:
+        """Count what an event says of money, and plan its deliveries."""
+        if event["resource"] == "transaction":
+            transaction, spend = event["body"]["id"], event["body"]["spend"]
+            is_open = event["action"] != "completed" and spend.get("status") == "pending" and spend["amount"] > 0
+            self.held[transaction] = spend["amount"] if is_open else 0
+            if event["action"] == "completed":
+                self.service[transaction] += spend["amount"]
+                self.posted.append((transaction, spend["amount"]))
+        self._plan(event)
+
+    def _varied(self, event: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return an event as the service sends it, or several in its place."""
+        return [event]
 
     def _plan(self, event: dict[str, Any]) -> None:
         """Plan the deliveries of one event."""
@@ -101,10 +122,10 @@ class Deliveries(Life):
         elif unknown:
             other = {
                 **event,
-                "id": _made_up(name, 1),
+                "id": made_up(name, 1),
                 "resource": "loyalty",
                 "action": "expired",
-                "body": {"id": _made_up(name, 1)},
+                "body": {"id": made_up(name, 1)},
             }
             self._send_later(
                 0.5, _delivery(f"loyalty.expired after {name}", "loyalty.expired, unknown kind", other, keys, "unknown")
@@ -114,7 +135,7 @@ class Deliveries(Life):
             fake = _delivery(
                 f"forged {name}",
                 f"forged copy of {text} ({forged})",
-                {**event, "id": _made_up(name, 2)},
+                {**event, "id": made_up(name, 2)},
                 (_FORGER,),
                 "forged",
             )
@@ -127,12 +148,14 @@ class Deliveries(Life):
         twice = self._decide(f"event {name} twice", 4, 0.12)
         if not twice and self._decide(f"event {name} much later again", 2, 0.006):
             twice = 4
-        delivery = _delivery(name, f"{text}, {_TIMINGS[late]}" if late else text, event, keys)
+        form = self.decisions.choose(f"traffic form of {name}", len(_FORMS), 0.06)
+        delivery = _delivery(name, f"{text}, {_TIMINGS[late]}" if late else text, event, keys, form=form)
         self.counts["events"] += 1
         self.counts["events late"] += bool(late)
         self.counts["events with the new signing key"] += len(keys) == 2
         self.counts[f"events of {unknown}s"] += bool(unknown)
         self.counts[f"events twice, {_TWICE[twice]}"] += bool(twice)
+        self.counts["events in another form of JSON"] += bool(form)
         if twice == 1 and self._threads:
             self._send_later(_LATE[late], delivery, copies=2)
             return
@@ -150,6 +173,7 @@ class Deliveries(Life):
         delivery.attempts += 1
         attempt = "" if delivery.attempts == 1 else f", attempt {delivery.attempts}"
         self.counts["deliveries"] += 1
+        self.kill_between(f"before delivery of {delivery.name}{attempt}")
         if delivery.kind != "forged":
             self._at(self.now + _TIMEOUT, lambda: self._check(delivery))
         if process.dead:
@@ -235,8 +259,10 @@ class Deliveries(Life):
         self.breaches.append(Breach(invariant, breach, ""))
 
 
-def _delivery(name: str, text: str, event: Mapping[str, Any], keys: Iterable[str], kind: str = "event") -> Delivery:
-    body = strict_json.dumps(event)
+def _delivery(
+    name: str, text: str, event: Mapping[str, Any], keys: Iterable[str], kind: str = "event", form: int = 0
+) -> Delivery:
+    body = _FORMS[form](event)
     signed = {name: sign(body, key) for name, key in zip((SIGNATURE, SECONDARY), keys, strict=False)}
     return Delivery(name, text, {"content-type": "application/json", **signed}, body, kind)
 
@@ -260,6 +286,7 @@ def _call(receive: Callable[..., Any], headers: dict[str, str], body: bytes) -> 
         return f"500 ({type(error).__name__}: {error})"
 
 
-def _made_up(name: str, number: int) -> str:
+def made_up(name: str, number: int) -> str:
+    """Return an id that a name always gives."""
     drawn = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
     return f"{drawn}-0000-4000-8000-{number:012x}"

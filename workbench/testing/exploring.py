@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Sheet
 from workbench.testing.decisions import Breach, Decisions, Moment
 from workbench.testing.http_application import HttpApplication
+from workbench.testing.machine import MachineClock
 from workbench.testing.sessions import Coverage
 from workbench.testing.universe import Universe
 
@@ -33,6 +34,7 @@ Invariant = Callable[[Universe], object]
 _RUNNING: list[Universe] = []
 _MAX_SHRINKS = 1_000
 _SHRINK_SECONDS = 60.0  # a universe of an application behind HTTP takes long
+_OUTLIVES = "nothing outlives a universe"
 _MAX_EFFECTS = 8  # of one transaction that are looked at to name what broke
 
 
@@ -60,16 +62,36 @@ def transactions_agree(universe: Universe) -> None:
         if booked == posted:
             continue
         effects = [cents for transaction, cents in universe.posted if transaction == name]
-        effects = (effects * 2)[:_MAX_EFFECTS]  # an event may count three times
-        sums = {sum(some) for size in range(1, len(effects) + 1) for some in combinations(effects, size)}
-        rule = "the books agree with the service"
-        if booked - posted in sums:
-            rule = "each event counts once"
-        elif posted - booked in sums:
-            rule = "no event is lost"
-        raise InvariantBroken(
-            rule, f"transaction {name}: the books show {booked} cents, the service posted {posted}", name
-        )
+        rules = _explanations(booked - posted, effects) or ["the books agree with the service"]
+        found = f"transaction {name}: the books show {booked} cents, the service posted {posted}"
+        raise InvariantBroken(rules[0], " or ".join([found, *rules[1:]]), name)
+
+
+def _explanations(extra: int, effects: list[int]) -> list[str]:
+    """Return what explains the difference of a transaction with the fewest events; several, if several do."""
+    repeated = (effects * 2)[:_MAX_EFFECTS]  # an event may count three times
+    for size in range(1, len(repeated) + 1):
+        sums = {sum(some) for some in combinations(repeated, size)}
+        lost = {sum(some) for some in combinations(effects, size)}
+        rules = [rule for rule, found in zip(_RULES, (extra in sums, -extra in lost), strict=True) if found]
+        if rules:
+            return rules
+    return []
+
+
+_RULES = ("each event counts once", "no event is lost")
+
+
+def holds_agree(universe: Universe) -> None:
+    """Check that the holds of an application that has `holds()` are those of the service."""
+    if universe.holds is None:
+        return
+    service = {name: cents for name, cents in universe.held.items() if cents}
+    for name in sorted({*universe.holds, *service}):
+        shown, held = universe.holds.get(name, 0), service.get(name, 0)
+        if shown != held:
+            found = f"transaction {name}: the application holds {shown} cents, the service {held}"
+            raise InvariantBroken("holds agree with the service", found, name)
 
 
 def refunds_are_made_once(universe: Universe) -> None:
@@ -85,7 +107,7 @@ def outcomes_are_resolved(universe: Universe) -> None:
         raise InvariantBroken("unknown outcomes are resolved", f"{call} is unknown at the end")
 
 
-MONEY: tuple[Invariant, ...] = (transactions_agree, refunds_are_made_once, outcomes_are_resolved)
+MONEY: tuple[Invariant, ...] = (transactions_agree, holds_agree, refunds_are_made_once, outcomes_are_resolved)
 """Built-in invariants about money. Refused forgeries and acknowledged events are always checked."""
 
 
@@ -201,6 +223,7 @@ class _Explorer:
     ) -> None:
         self._application, self._invariants, self._sandbox = application, invariants, sandbox
         self._folder, self._options = folder, options
+        self._plain_was_right: bool | None = None  # the first universe in which nothing goes wrong
 
     @property
     def in_process(self) -> bool:
@@ -233,7 +256,19 @@ class _Explorer:
                     universe.breaches.append(Breach(name, str(error) or "does not hold"))
         finally:
             _RUNNING.pop()
+            universe.close()
+        if decisions.seed is None and decisions.fixed is None and self._plain_was_right is None:
+            self._plain_was_right = not universe.breaches
         return universe, universe.breaches[0] if universe.breaches else None
+
+    def outlives(self) -> Breach | None:
+        """Return the breach of a universe without faults, which was right before: something outlived it."""
+        was_right = self._plain_was_right
+        _, breach = self.run(Decisions())
+        if breach is None or not was_right or not self.repeatable:
+            return None
+        found = f"{breach.invariant} in a universe without any fault, which was right before"
+        return Breach(_OUTLIVES, f"module-level state, a file or a cache of the application: {found}")
 
     def shrink(self, taken: Mapping[str, int], breach: Breach) -> tuple[Universe, Breach] | None:
         """Return the smallest universe that Hypothesis finds in which the same invariant breaks."""
@@ -295,6 +330,7 @@ def explore(
     settle: float = 3_600.0,
     threads: bool = False,
     expected: Sequence[str] = (),
+    fresh_modules: Sequence[str] = (),
     progress: bool | ProgressCallback = False,
 ) -> Exploration:
     """Run an application in many universes until an invariant breaks, and make that universe as small as possible.
@@ -319,6 +355,8 @@ def explore(
         settle: Seconds without faults at the end, in which the application can catch up.
         threads: Whether concurrent duplicates of a delivery are handled by two threads.
         expected: Situations that `sometimes` must have recorded.
+        fresh_modules: Modules of the application, such as ["shop"], that are loaded afresh at its start and after each
+            crash, as in a new process.
         progress: True for a line with universes per second, or a function that is called with the progress. An
             interrupt
             or `stop()` ends the exploration with the results so far; its `following` is where to resume.
@@ -326,15 +364,20 @@ def explore(
     Raises:
         NotSimulated: The application does something that cannot be reproduced, such as starting a thread.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        is_http = isinstance(application, HttpApplication)
+        machine = None if is_http else stack.enter_context(MachineClock())
         explorer = _Explorer(
             application,
             invariants,
-            sandbox or Sandbox(seed=1),
+            sandbox or Sandbox(seed=1, behavior={"settle_bounds": "posted"}),
             Path(folder),
             scenario=scenario,
             settle=settle,
             threads=threads,
+            machine=machine,
+            fresh_modules=fresh_modules,
         )
         began, counts, noted = monotonic(), Counter[str](), Counter(dict.fromkeys(expected, 0))
         answers: Counter[tuple[str, str]] = Counter()
@@ -364,7 +407,10 @@ def explore(
                 show(state)
                 if breach is not None:
                     failure = _failure(seed, number, explored, explored, breach)
-                    if universe is None and decisions is None and plan.taken and explorer.repeatable:
+                    outlives = explorer.outlives() if breach.invariant != _OUTLIVES else None
+                    if outlives is not None:
+                        failure = attrs.evolve(failure, breach=outlives, books=(), story=())
+                    elif universe is None and decisions is None and plan.taken and explorer.repeatable:
                         failure = _failure(
                             seed, number, explored, *(explorer.shrink(plan.taken, breach) or (explored, breach))
                         )

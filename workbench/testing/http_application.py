@@ -29,6 +29,7 @@ from workbench.sandbox.service import MAX_BODY
 from workbench.testing.decisions import Decisions
 from workbench.testing.deliveries import KEY, Delivery
 from workbench.testing.life import what
+from workbench.testing.process import Process
 from workbench.testing.universe import Universe
 
 _START_SECONDS = 30.0
@@ -229,6 +230,10 @@ class HttpUniverse(Universe):
         """Return the calls that the application reported with an unknown outcome."""
         return [visible(json.dumps(call), 200) for call in self._unknown]
 
+    def _books_at_start(self, process: Process) -> Mapping[str, Any]:
+        """Return the books after the reset; without one they may hold those of earlier universes."""
+        return self._http.read_books() if self._http.reset is not None else {}
+
     def _finish(self) -> None:
         """Read the books of this universe once they agree with the service, or the patience has expired."""
         deadline = monotonic() + self._http.patience
@@ -247,4 +252,5 @@ class HttpUniverse(Universe):
             while self._agenda:  # the deliveries of what it has done meanwhile
                 when, _, action = heapq.heappop(self._agenda)
                 self.move(when)
+                self.sync()
                 action()

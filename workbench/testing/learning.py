@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import attrs
@@ -21,14 +22,18 @@ from workbench.base.errors import Problem, UsageError, visible
 from workbench.base.schema import walk
 from workbench.base.system import toml
 from workbench.base.system.files import write_file
+from workbench.client.calls.client import Client
 from workbench.sandbox.behavior import Behavior, read_behavior
 from workbench.service.interface.assumptions import BEHAVIORS, assumptions, settings
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Grid
+from workbench.testing.exports import record
 from workbench.testing.facts import is_word
 from workbench.testing.following import ODD, Following, Sample
 from workbench.testing.proposals import PARTS, alternatives, proposed, shown_path
+from workbench.testing.query_evidence import Pages, decided_by_answers
+from workbench.testing.reads import send_reads
 from workbench.testing.recorded import NAMES, Exchange, Reading, read_traffic
 from workbench.testing.twin import Attempt, Change, Step, Twin
 
@@ -89,7 +94,8 @@ class Learned(Shown):
     @property
     def behavior(self) -> dict[str, Any]:
         """Settings in which the service differs, for `connect(behavior=…)`."""
-        return {row.id: row.value for row in self.findings if row.status == "refuted"}
+        refuted = [row for row in self.findings if row.status == "refuted" and row.value is not None]
+        return {row.id: row.value for row in refuted}  # a name has no value: the profile has another one
 
     def rows(self) -> list[Finding]:
         """Return the findings, refuted ones first."""
@@ -130,6 +136,7 @@ class Learned(Shown):
             evidence = f"{row.status}, {row.seen}, {row.place}{was}" if row.seen else "not seen in this traffic"
             lines += ["", f"# {BEHAVIORS[key].says}", f"# {evidence}", f"{key} = {toml.dumps(values[key])}"]
         titles = {
+            "refuted": "Refuted, and not a setting: correct the name in `wire_names` of the profile.",
             "mixed": "Mixed: review and choose.",
             "undecided": "Not decided by this traffic:",
             "confirmed": "Confirmed:",
@@ -309,6 +316,8 @@ class _Learner:
         self.base, self.sample = base, Sample()
         self.unlisted: dict[tuple[str, str], list[Any]] = {}
         self.members: dict[str, list[Any]] = {}  # assumed members: how often they were there, and the first place
+        self.ignored: dict[str, list[Any]] = {}  # names of a query that an answer shows to be ignored, in the same way
+        self.pages = Pages()
 
     def note_unlisted(self, kind: str, name: str, place: str) -> None:
         """Count something unlisted."""
@@ -330,8 +339,13 @@ class _Learner:
             for cls, raw in ((item.operation.request, item.members), (item.operation.answer, item.answer)):
                 for wire, assumption in _assumed(cls):
                     shown = raw[0] if isinstance(raw, list) and raw else raw
-                    if isinstance(shown, dict) and shown.get(wire) is not None:
+                    is_there = isinstance(shown, dict) and shown.get(wire) is not None
+                    if is_there and not decided_by_answers(assumption):
                         self.members.setdefault(assumption, [0, place])[0] += 1
+            if item.name == "list_rewards_activity":
+                for name, is_honored in self.pages.read(item.members, item.answer):
+                    counted = self.members if is_honored else self.ignored
+                    counted.setdefault(f"{item.name}.{name}", [0, place])[0] += 1
 
     def finish(self, reading: Reading) -> Learned:
         """Replay, and return the result."""
@@ -358,8 +372,12 @@ class _Learner:
     def _finding(self, key: str, replay: Replay) -> Finding:
         if key not in BEHAVIORS or not BEHAVIORS[key].settable:
             count, place = self.members.get(key, (0, ""))
-            status = "confirmed" if count else "not seen"
-            return Finding(id=key, status=status, seen=f"{count} of {count}" if count else "", place=place)
+            ignored, where = self.ignored.get(key, (0, ""))
+            statuses = {(True, False): "confirmed", (False, True): "refuted", (True, True): "mixed"}
+            status = statuses.get((count > 0, ignored > 0), "not seen")
+            total = count + ignored
+            seen = f"{count} of {total}" if count or not ignored else f"{ignored} of {total}"
+            return Finding(id=key, status=status, seen=seen if total else "", place=where or place)
         expected, tally = self.base[key], replay.tallies.get(key)
         if tally is None and key in replay.learned:
             tally = replay.found[key]  # with the setting, nothing shows it any more
@@ -451,27 +469,37 @@ def _round(number: float) -> float | int:
 
 
 def learn(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Client,
     *,
     against: Behavior | None = None,
     names: Mapping[str, str] | None = None,
+    user_id: str | None = None,
 ) -> Learned:
     """Read recorded traffic, and return the behavior under which a replay of it has no difference.
 
-    Nothing is sent. The result contains no values of requests and answers: only words of a list, counts and names.
+    Nothing is sent, but at most seven reads where a session is given in place of files. The result contains no values:
+    only words of a list, counts and names.
 
     Args:
         paths: HAR files, logs of JSON lines (exchanges, events, or deliveries with their headers) or access logs, the
-            output of `curl -v`, CSV files, inboxes and journals, also packed with gzip, and folders of these.
+            output of `curl -v`, CSV files, inboxes and journals, also packed with gzip, and folders of these. Or a
+            session or client: its service is asked.
         against: The assumed behavior: "documented" (default), "observed", or a behavior file.
         names: Names of the members of a log, such as {"status": "http.response.status_code"}, for `method`, `url`,
             `request` (as "GET /v1/x"), `status`, `time`, `request_headers`, `request_body`, `response_headers`,
             `response_body`, and for deliveries `headers`, `body`, `time`.
+        user_id: With a session: a user with rewards, whose pages show more.
 
     Raises:
         UnusableFile: A file cannot be read, or contains no such traffic.
         UsageError: No file is given, or a name is unknown.
     """
+    if isinstance(paths, Client):
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "reads.har"
+            with record(paths, path):
+                send_reads(paths, user_id)
+            return learn(path, against=against, names=names)
     files = [Path(path) for path in given_paths(paths, "learn")]
     check_names(names or {}, "learn")
     name, changed = read_behavior(against)

@@ -2,12 +2,16 @@
 
 import hashlib
 import heapq
+import importlib
 import inspect
 import itertools
 import sqlite3
+import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,7 @@ from workbench.client.session import AsyncSession, Session
 from workbench.sandbox import Sandbox
 from workbench.testing.decisions import Breach, Decisions, Moment
 from workbench.testing.loop import LABEL, NotSimulated, VirtualLoop
+from workbench.testing.machine import ZONES, MachineClock
 from workbench.testing.process import Connected, ConnectedAsync, Database, Process, ProcessKilled, UniverseClock
 
 MAX_FAULTS = {"call": 4, "crash": 3, "event": 6, "acknowledgment": 3}
@@ -42,6 +47,8 @@ class Life:
         decisions: Decisions about what happens.
         folder: An empty folder for files of the application.
         fork: Whether to fork the sandbox; false uses it directly.
+        machine: Shows the universe's time as the machine's; None where the application runs elsewhere.
+        fresh_modules: Modules of the application that are loaded afresh at each start.
     """
 
     def __init__(
@@ -52,10 +59,17 @@ class Life:
         folder: Path,
         *,
         fork: bool = True,
+        machine: MachineClock | None = None,
+        fresh_modules: Collection[str] = (),
     ) -> None:
         self.now = 0.0
         self.folder = folder
         self.sandbox = sandbox.fork() if fork else sandbox
+        self._machine, self._fresh = machine, fresh_modules
+        self._epoch = self.sandbox.clock.now().timestamp()
+        if machine is not None:
+            machine.show(self._epoch)
+            machine.use_zone(decisions.choose("machine zone", len(ZONES), 0.1))
         self.clock: Clock = UniverseClock(self)
         self.decisions = decisions
         self.story: list[Moment] = []
@@ -109,13 +123,29 @@ class Life:
             self.story.append(Moment(round(self.now, 3), kind, text))
 
     def move(self, to: float) -> None:
-        """Advance the time of the universe and its sandbox, and run the actions that become due."""
+        """Advance the time of the universe and of its machine; the sandbox follows before it is used."""
         self.now = max(to, self.now)
+        if self._machine is not None:
+            self._machine.show(self._epoch + self.now)
+
+    def sync(self) -> None:
+        """Advance the sandbox to the universe's time, and process what became due."""
         step = int(self.now * 1000) - self._moved
         if step > 0:
             self._moved += step
             self.sandbox.clock.advance(seconds=step / 1000)
             self.collect()
+
+    def begin_later(self, seconds: float) -> None:
+        """Let the universe begin at a later time."""
+        self.sandbox.clock.advance(seconds=seconds)
+        self._epoch += seconds
+        self.move(0.0)
+
+    @property
+    def wall(self) -> datetime:
+        """The universe's time as that of a clock on the wall."""
+        return datetime.fromtimestamp(self._epoch + self.now, UTC)
 
     def point(self, process: Process, name: str) -> None:
         """Kill the process at this point, if decided."""
@@ -222,7 +252,7 @@ class Life:
             self.add_line("start", "the application starts again")
 
         def start() -> None:
-            process.application = self._factory(self)
+            process.application = self._loaded()(self)
             self.asynchronous = inspect.iscoroutinefunction(getattr(process.application, "receive", None))
             main = getattr(process.application, "main", None)
             if inspect.iscoroutinefunction(main):
@@ -231,6 +261,24 @@ class Life:
                 self._tick(process)
 
         self._guard(process, "start", start)
+
+    def _loaded(self) -> Callable[[Any], Any]:
+        """Return the factory of the application, from modules that are loaded afresh if some are named."""
+        if not self._fresh:
+            return self._factory
+        for name in [*sys.modules]:
+            if any(name == fresh or name.startswith(f"{fresh}.") for fresh in self._fresh):
+                del sys.modules[name]
+        module = importlib.import_module(self._factory.__module__)
+        loaded: Callable[[Any], Any] = attrgetter(self._factory.__qualname__)(module)
+        return loaded
+
+    def kill_between(self, what: str) -> None:
+        """Kill the process between two steps, if decided."""
+        process = self._process
+        if process is not None and not process.dead and self._decide(f"crash {what}", 2, 0.015):
+            self._kill(process, what)
+            self._bury(process)
 
     def _tick(self, process: Process) -> None:
         """Run the periodic job of a synchronous application, now and every five minutes."""
@@ -257,7 +305,7 @@ class Life:
         except ProcessKilled:
             return None
         except Exception as error:
-            if isinstance(error, NotSimulated) or label in ("start", "books"):
+            if isinstance(error, NotSimulated) or label in ("start", "books", "holds"):
                 raise
             self.add_line("error", f"{label} failed: {type(error).__name__}: {error}")
             return None
@@ -311,6 +359,7 @@ class Life:
             raise ProcessKilled
 
     def _carry_out(self, outgoing: Request, send: Callable[[Request], Response], late: bool = False) -> Response:
+        self.sync()
         answer = send(outgoing)
         name, body = outgoing.operation.name, outgoing.body or b""
         if late:

@@ -12,7 +12,6 @@ import attrs
 from workbench.client.calls.messages import Broken, Request, Response
 from workbench.client.calls.pace import Clock
 from workbench.client.session import AsyncSession, Session
-from workbench.sandbox import Sandbox
 from workbench.testing.loop import VirtualLoop
 
 
@@ -20,7 +19,10 @@ class World(Protocol):
     """Interface of a universe to its processes."""
 
     now: float
-    sandbox: Sandbox
+
+    @property
+    def wall(self) -> datetime:
+        """The universe's time."""
 
     def move(self, to: float) -> None:
         """Advance the clock."""
@@ -50,7 +52,7 @@ class UniverseClock(Clock):
         self._ids = itertools.count(1)
 
     def now(self) -> datetime:
-        return self._universe.sandbox.clock.now()
+        return self._universe.wall
 
     def monotonic(self) -> float:
         return self._universe.now

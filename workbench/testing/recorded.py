@@ -553,7 +553,11 @@ def _journaled(row: Json, place: str, reading: Reading) -> Item | None:
     if operation is None or type(status) is not int:
         reading.skip("no answer", visible(place, 120))
         return None
-    members = orjson.loads(request)
+    try:
+        members = orjson.loads(request)
+    except ValueError:
+        reading.skip("no JSON", visible(place, 120))
+        return None
     body = {wire: value for wire, value in members.items() if f"{{{wire}}}" not in operation.path}
     target = operation.target({**members}, {})
     made = Exchange(

@@ -58,7 +58,8 @@ class Regression(Shown):
         notes = [f"compared: {self.events:,} events, {self.transactions:,} transactions"]
         notes += [f"the books differ first after {self.first}"] if self.first else []
         notes += [f"{self.answers:,} deliveries were answered differently"] if self.answers else []
-        title = f"{len(rows):,} transactions differ" if rows else "The books agree"
+        title = f"{len(rows):,} transactions differ" if rows else "The books agree" if self.ok else "Nothing to compare"
+        title = "The answers differ" if self.answers and not rows else title
         return Grid(
             title=title, columns=("transaction", "old", "new"), rows=rows[:_SHOWN], total=len(rows), notes=tuple(notes)
         )
@@ -85,7 +86,7 @@ class _Version(Universe):
 
     def read(self) -> Mapping[str, Any]:
         """Return the books."""
-        return self._read_books(self._alive())
+        return self._read_books(self._alive(), "books")
 
 
 def bodies_of(path: str | Path) -> Iterator[bytes]:

@@ -6,20 +6,31 @@ import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from workbench.base.errors import ApiError
+from workbench.base.schema.rules import FULL
 from workbench.client.session import Session
-from workbench.testing.deliveries import Deliveries
+from workbench.testing.deliveries import Deliveries, made_up
 from workbench.testing.life import short
 from workbench.testing.loop import NotSimulated
 from workbench.testing.process import Process, ProcessKilled
 
 MAX_STEPS = 50_000
 _MINUTE = 60.0
-_GAPS = (30.0, 1.0, 600.0, 3_600.0)
-_PAUSES = (30.0, 1.0, 3_600.0, 86_400.0)
+_GAPS = (30.0, 1.0, 600.0, 3_600.0, 40_000.0)
+_PAUSES = (30.0, 1.0, 3_600.0, 30_000.0)
+_MONTH = 16.3 * 86_400.0  # from the start of the sandbox's clock to the last hours of its month
 _AMOUNTS = (1_000, 420, 9_999, 101, 2_500, 735, 5_500, 4)
+_EXPIRY = 2 * 86_400.0  # seconds until a hold expires
+_MERCHANTS = ("Example Market", 'Café Zürich "24"', "寿司", "NORTHERN AIR     ", "O'Brien & Söhne / #7")
+_FATES = (
+    "settled", "reversed", "declined", "reduced", "left open", "settled below", "settled above", "increased",
+    "captured twice", "expired", "reduced twice", "cleared with 0",
+)  # fmt: skip
+"""What may become of a purchase. Tips and fuel settle above or below, shipments in parts, hotels increase a hold."""
 _SHAPES = ("1", "2", "3", "4", "12", "13", "14", "23", "24", "34", "123", "124", "134", "234", "1234")
 """Subsets of four purchases, smallest first, so that shrinking can keep any of them."""
 
@@ -44,6 +55,7 @@ class Universe(Deliveries):
         super().__init__(*given, **options)
         self.sometimes: Counter[str] = Counter()
         self.books: Mapping[str, Any] = {}
+        self.holds: Mapping[str, Any] | None = None  # cents that are held, if the application has `holds()`
         self.outside: Session = self._open(Session, self.clock, transport=self.sandbox._direct(faults=False))
         """A session as cardholders and merchants: its calls are the traffic, and nothing goes wrong with them."""
         self._scenario, self._settle = scenario or _purchases, settle
@@ -51,6 +63,8 @@ class Universe(Deliveries):
         self._threads_before = threading.active_count()
         self._over = False
         self._cards = self.sandbox.guide()["cards"]["active"]
+        self._latest: dict[str, dict[str, Any]] = {}  # last event of each transaction
+        self._captures: dict[str, int] = {}  # cents of a first capture, by transaction
 
     def after(self, seconds: float, action: Callable[[], object]) -> None:
         """Schedule an action as part of the traffic."""
@@ -70,56 +84,79 @@ class Universe(Deliveries):
             self._guard(process, f"request {method}", lambda: called(*arguments))
 
     def purchase(self, name: str, at: float = 0.0) -> None:
-        """Plan a purchase: amount, and whether it is declined, reversed, settled and refunded."""
-        choose = self.decisions.choose
-        cents = _AMOUNTS[choose(f"traffic {name} amount", len(_AMOUNTS), 0.9)]
-        fate = choose(f"traffic {name} fate", 5, 0.35)
-        refunds = choose(f"traffic {name} refunds", 4, 0.5)
-        gaps = [_GAPS[choose(f"traffic {name} gap {i}", len(_GAPS), 0.3)] for i in range(3)]
-        card = self._cards[choose(f"traffic {name} card", len(self._cards), 0.5) if len(self._cards) > 1 else 0]
-        events: list[Any] = []
+        """Plan a purchase: amount, merchant, and what becomes of it."""
+        self.after(at, _Purchase(self, name).authorize)
 
-        def authorize() -> None:
-            answer = self.outside.simulate_authorization(
-                card_id=card,
-                amount=cents,
-                currency="USD",
-                merchant_name="Example Market",
-                merchant_category_code="5411",
-                decline_reason="cvv_mismatch" if fate == 2 else None,
-            )
-            self.names[str(answer.transaction_id)] = f"purchase {name}"
-            self.add_line(
-                "traffic", f"purchase {name} of {cents} cents: {answer.status} ({short(answer.transaction_id)})"
-            )
-            if answer.status == "authorized" and fate != 4:
-                events.append(answer.transaction_id)
-                self.after(gaps[0], complete)
+    @property
+    def active_cards(self) -> list[str]:
+        """Ids of the cards that purchases are made with."""
+        cards: list[str] = self._cards
+        return cards
 
-        def complete() -> None:
-            if fate in (1, 3):
-                left = cents // 2 if fate == 3 else 0
-                self.outside.simulate_reversal(transaction_id=events[0], new_amount=left)
-                self.add_line("traffic", f"reversal of purchase {name} to {left} cents")
-            if fate != 1:
-                self.sandbox.settle(str(events[0]))
-                self.add_line("traffic", f"settlement of purchase {name}")
-                for i in ((), (1,), (2,), (1, 2))[refunds]:
-                    self.after(gaps[1] + i * gaps[2], partial(refund, i))
+    def settle(self, key: str, cents: int) -> int:
+        """Settle a transaction, above its hold only where the sandbox accepts that, and return the cents."""
+        try:
+            self.sandbox.settle(key, amount=cents)
+        except ApiError:
+            cents = self.held.get(key, cents)
+            self.sandbox.settle(key)
+        return cents
 
-        def refund(i: int) -> None:
-            part = max(cents // 5, 1)
-            self.outside.simulate_refund(transaction_id=events[0], amount=part)
-            self.add_line("traffic", f"refund {i} of purchase {name}, {part} cents")
-            self.cause = f"refund {i}"
-            self.collect()
-            self.cause = ""
+    def split(self, key: str, first: int) -> None:
+        """Let the next settlement of a transaction arrive in two captures."""
+        self._captures[key] = first
 
-        self.after(at, authorize)
+    def _varied(self, event: dict[str, Any]) -> list[dict[str, Any]]:
+        key = event["body"].get("id", "")
+        if event["action"] == "completed":
+            self._latest[key] = event
+            first = self._captures.pop(key, 0)
+            if 0 < first < event["body"]["spend"]["amount"]:
+                rest = event["body"]["spend"]["amount"] - first
+                return [_changed(event, "capture 1", amount=first), _changed(event, "capture 2", amount=rest)]
+        elif event["resource"] == "transaction":
+            self._latest[key] = event
+        return [event]
+
+    def increase(self, key: str, held: int, to: int) -> int:
+        """Let an event say that a hold was increased; return the hold that can be settled."""
+        self.collect()
+        event = _changed(self._latest[key], "increment", "updated", amount=to, authorizationUpdateAmount=to - held)
+        self.add_line("traffic", f"increment of {self.names[key]} to {to} cents")
+        self.happen(event)
+        return to
+
+    def clear(self, key: str) -> None:
+        """Let an event clear a reversed transaction with 0 cents."""
+        self.collect()
+        if self._latest[key]["action"] != "completed":
+            self.happen(_changed(self._latest[key], "clearing", "completed", amount=0, status="completed"))
+
+    def refund_alone(self, key: str, cents: int) -> None:
+        """Let an event refund a purchase that the service does not know."""
+        self.collect()
+        event = _changed(self._latest[key], "refund alone", "completed", amount=-cents, status="completed")
+        event["body"]["id"] = made_up(f"{key} refund alone", 3)
+        self.names[event["body"]["id"]] = f"refund without a purchase, like {self.names[key]}"
+        self.add_line("traffic", f"refund of {cents} cents without a purchase")
+        self.happen(event)
+
+    def other_events(self, card: str) -> None:
+        """Let events of cards and users come that are not about money."""
+        self.sandbox.cards.lock(card)
+        self.sandbox.cards.unlock(card)
 
     def run(self) -> "Universe":
         """Run the universe to its end, and check the built-in invariants."""
+        if self.decisions.choose("machine at the end of a month", 2, 0.05):
+            self.begin_later(_MONTH)
         self._boot()
+        process = self._process
+        if process is not None and not process.dead and self._books_at_start(process):
+            self._break(
+                "nothing outlives a universe", "the books were not empty at the start: module-level state, a file"
+            )
+            return self
         self._scenario(self)
         while not self._over:
             self._steps += 1
@@ -142,16 +179,24 @@ class Universe(Deliveries):
             if stepped:
                 return
         if not self.calm and len(self._agenda) == self._ticks:
+            self.kill_between("after the last delivery")
             self.calm = True
             self._at(self.now + self._settle, self._end)
         due = None if process.dead else process.loop.next_time()
         if due is None or self._agenda[0][0] <= due:
             when, _, action = heapq.heappop(self._agenda)
             self.move(when)
+            self.sync()
             action()
             self.collect()
         else:
             self.move(due)
+
+    def _books_at_start(self, process: Process) -> Mapping[str, Any]:
+        """Return the books before anything has happened, unless reading them is asynchronous."""
+        if inspect.iscoroutinefunction(process.application.books):
+            return {}
+        return self._read_books(process, "books")
 
     def _end(self) -> None:
         """End the universe, unless deliveries are in flight."""
@@ -159,9 +204,9 @@ class Universe(Deliveries):
         if not self._over:
             self._at(self.now + _MINUTE, self._end)
 
-    def _read_books(self, process: Process) -> Mapping[str, Any]:
-        """Return the books of the application, without transactions of 0 cents."""
-        books = self._guard(process, "books", process.application.books)
+    def _read_books(self, process: Process, name: str) -> Mapping[str, Any]:
+        """Return the books or holds of the application, without transactions of 0 cents."""
+        books = self._guard(process, name, getattr(process.application, name))
         if inspect.iscoroutine(books):
             task = process.loop.start(books, "books")
             while not task.done():
@@ -172,14 +217,116 @@ class Universe(Deliveries):
 
     def _finish(self) -> None:
         process = self._alive()
-        self.books = self._read_books(process)
+        self.books = self._read_books(process, "books")
+        if hasattr(process.application, "holds"):
+            self.holds = self._read_books(process, "holds")
+        for database in process.databases:
+            with suppress(sqlite3.ProgrammingError):  # the application has closed it
+                sqlite3.Connection.execute(database, "PRAGMA query_only=ON")
+        if threading.active_count() > self._threads_before:
+            raise NotSimulated("the application started a thread, which is not reproducible; see docs/testing.md")
+
+    @property
+    def application(self) -> Any:
+        """The application at the end, for invariants; its databases can be read."""
+        return self._alive().application
+
+    def close(self) -> None:
+        """End the application's process."""
+        process = self._process
+        if process is None or process.dead:
+            return
         process.dead = True
         process.loop.kill()
         process.loop.dispose()
         for database in process.databases:
             sqlite3.Connection.close(database)
-        if threading.active_count() > self._threads_before:
-            raise NotSimulated("the application started a thread, which is not reproducible; see docs/testing.md")
+
+
+class _Purchase:
+    """A purchase in the traffic of a universe."""
+
+    def __init__(self, universe: Universe, name: str) -> None:
+        self.universe, self.name, self.key = universe, name, ""
+        self.settled = 0
+        self.cents = _AMOUNTS[self.choose("amount", len(_AMOUNTS), 0.9)]
+        self.fate = _FATES[self.choose("fate", len(_FATES), 0.45)]
+        self.refunds = ((), (1,), (2,), (1, 2))[self.choose("refunds", 4, 0.5)]
+        self.gaps = [_GAPS[self.choose(f"gap {i}", len(_GAPS), 0.3)] for i in range(3)]
+        cards = universe.active_cards
+        self.card = cards[self.choose("card", len(cards), 0.5) if len(cards) > 1 else 0]
+        self.merchant = _MERCHANTS[self.choose("merchant", len(_MERCHANTS), 0.25)]
+
+    def choose(self, what: str, options: int, probability: float) -> int:
+        return self.universe.decisions.choose(f"traffic {self.name} {what}", options, probability)
+
+    def tell(self, text: str) -> None:
+        self.universe.add_line("traffic", f"{text} of purchase {self.name}")
+
+    def authorize(self) -> None:
+        universe = self.universe
+        answer = universe.outside.simulate_authorization(
+            card_id=self.card,
+            amount=self.cents,
+            currency="USD",
+            merchant_name=self.merchant,
+            merchant_category_code="5411",
+            decline_reason="cvv_mismatch" if self.fate == "declined" else None,
+        )
+        self.key = str(answer.transaction_id)
+        universe.names[self.key] = f"purchase {self.name}"
+        universe.add_line(
+            "traffic", f"purchase {self.name} of {self.cents} cents: {answer.status} ({short(answer.transaction_id)})"
+        )
+        if answer.status == "authorized" and self.fate != "left open":
+            universe.after(_EXPIRY if self.fate == "expired" else self.gaps[0], self.complete)
+        if self.choose("other events", 3, 0.1):
+            universe.other_events(self.card)
+
+    def complete(self) -> None:
+        """Reverse or settle it, or both, and plan its refunds."""
+        held = self.cents
+        if self.fate in ("reversed", "expired", "cleared with 0"):
+            self.reverse(0)
+            if self.fate == "cleared with 0":
+                self.universe.clear(self.key)
+            return
+        if self.fate in ("reduced", "reduced twice"):
+            for part in ((2,), (4, 2))[self.fate == "reduced twice"]:
+                held -= held // part
+                self.reverse(held)
+        if self.fate == "increased":
+            held = self.universe.increase(self.key, held, held + held // 2)
+            if self.choose("stays open", 2, 0.5):
+                return
+        settled = {"settled below": held - held // 5, "settled above": held + held // 5}.get(self.fate, held)
+        if self.fate == "captured twice":
+            self.universe.split(self.key, held // 2)
+        self.settled = self.universe.settle(self.key, max(settled, 1))
+        self.tell(f"settlement of {self.settled} cents")
+        for i in self.refunds:
+            self.universe.after(self.gaps[1] + i * self.gaps[2], partial(self.refund, i))
+        if self.choose("refund of another", 3, 0.1):
+            self.universe.after(self.gaps[1], lambda: self.universe.refund_alone(self.key, max(self.cents // 3, 1)))
+
+    def reverse(self, left: int) -> None:
+        if left or self.fate != "reduced":
+            self.universe.outside.simulate_reversal(transaction_id=self.key, new_amount=left or FULL)
+            self.tell(f"reversal to {left} cents")
+
+    def refund(self, i: int) -> None:
+        universe, part = self.universe, max(self.settled // 5, 1)
+        universe.outside.simulate_refund(transaction_id=self.key, amount=part)
+        universe.add_line("traffic", f"refund {i} of purchase {self.name}, {part} cents")
+        universe.cause = f"refund {i}"
+        universe.collect()
+        universe.cause = ""
+
+
+def _changed(event: dict[str, Any], why: str, action: str = "", **spend: Any) -> dict[str, Any]:
+    """Return an event with an id of its own and other members of its spend."""
+    body = {**event["body"], "spend": {**event["body"]["spend"], **spend}}
+    return {**event, "id": made_up(event["id"] + why, 4), "action": action or event["action"], "body": body}
 
 
 def _purchases(universe: Universe) -> None:

@@ -23,6 +23,7 @@ from workbench.analysis.sheets.parquet import parquet_table
 from workbench.analysis.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, layout_of
 from workbench.analysis.tables.rows import WIDTHS
 from workbench.base.errors import UsageError
+from workbench.base.schema import strict_json
 from workbench.base.system.files import remove_temporary, write_file
 from workbench.service.interface.transactions import RewardsItem
 
@@ -186,7 +187,7 @@ def uniform(table: Any, points: Any = POINTS) -> Any:
             kept.append(None if value is None else pa.scalar(Decimal(value), points).as_py())
         except (pa.ArrowInvalid, ValueError):
             kept.append(None)
-            extra = json_text({**json.loads(extra or "{}"), "points": str(value)})
+            extra = json_text({**strict_json.stored(extra or "{}"), "points": str(value)})
         extras.append(extra)
     return _with(table, schema, points=pa.array(kept, points), extra=pa.array(extras, pa.large_string()))
 

@@ -10,7 +10,6 @@ Bodies are parsed by a fast route or an exact one (strict JSON, then records). T
 result equals that of the exact one; both return the same Arrow columns.
 """
 
-import json
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Sequence
 from itertools import chain
@@ -335,7 +334,7 @@ class PageReader:
         known = set(self._wire.values())
         if extra.null_count < len(extra):
             for cell in pc.value_counts(extra).to_pylist():
-                for name in json.loads(cell["values"]) if cell["values"] is not None else ():
+                for name in strict_json.stored(cell["values"]) if cell["values"] is not None else ():
                     counter[name] += 0 if name in known else cell["counts"]
         return +counter
 

@@ -9,7 +9,7 @@ import attrs
 
 from workbench.analysis.sheets.encodings import decoded
 from workbench.analysis.sheets.grid import FIRST, Grid, cells_by_name
-from workbench.analysis.sheets.questions import BadSheet
+from workbench.analysis.sheets.questions import BadSheet, UnclearTable
 from workbench.analysis.sheets.records import Records, json_records, limited, ndjson_records
 from workbench.analysis.sheets.separated import separated_grid
 from workbench.analysis.sheets.workbooks import workbook_grid
@@ -41,8 +41,7 @@ def check_format(path: Path, limits: Limits) -> str:
     """Return the format of a file as an extension.
 
     Raises:
-        UsageError: The extension is unknown, or the file is too large.
-        UsageError: The file cannot be read.
+        UsageError: The file cannot be read, its extension is unknown, or it is too large.
     """
     size = path.stat().st_size
     if not path.is_file():
@@ -71,21 +70,20 @@ def read_grid(path: Path, limits: Limits, layout: Layout = Layout()) -> Grid:
     return separated_grid(text, limits, separator=layout.separator, head=layout.header)
 
 
-def read_records(path: Path, limits: Limits) -> Records:
+def read_records(path: Path, limits: Limits, layout: Layout = Layout()) -> Records:
     """Yield the rows of a file as mappings, with their lines. The first row of a text file or sheet has the names.
 
     Raises:
         UsageError: The file cannot be read.
-        UsageError: The file cannot be read.
     """
     suffix = check_format(path, limits)
     try:
-        yield from limited(_records(path, suffix, limits), limits)
+        yield from limited(_records(path, suffix, limits, layout), limits)
     except LimitExceeded as error:
         raise UsageError(f"{path.name}: {error}") from None
 
 
-def _records(path: Path, suffix: str, limits: Limits) -> Records:
+def _records(path: Path, suffix: str, limits: Limits, layout: Layout) -> Records:
     if suffix == ".parquet":
         from workbench.analysis.sheets.parquet import parquet_records
 
@@ -93,11 +91,14 @@ def _records(path: Path, suffix: str, limits: Limits) -> Records:
     if suffix in RECORDS:
         data = read_bytes(path, limits).removeprefix(_MARK)
         return json_records(data, limits) if suffix == ".json" else ndjson_records(data, limits)
-    return _grid_records(path, limits)
+    return _grid_records(path, limits, layout)
 
 
-def _grid_records(path: Path, limits: Limits) -> Records:
-    grid = read_grid(path, limits, Layout(values=False, header=FIRST))
+def _grid_records(path: Path, limits: Limits, layout: Layout) -> Records:
+    try:
+        grid = read_grid(path, limits, attrs.evolve(layout, values=False, header=FIRST))
+    except UnclearTable as error:
+        raise UnclearTable(error.questions, path.name) from None
     for note in grid.notes:  # a person who filters a sheet may not expect them
         advise(f"{path.name}: {note}")
     names = grid.names(limits)

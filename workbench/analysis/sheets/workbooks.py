@@ -19,6 +19,7 @@ _SHEET_ROWS = 1_048_576
 _CELL = 100
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)""")
 _HIDDEN = re.compile(rb"<row\b[^>]*\bhidden=\"(?:1|true)\"")
+_UNCOMPUTED = re.compile(rb"(?:</f>|<f\b[^>]*/>)\s*(?:<v\s*/>|<v></v>)?\s*</c>")
 _DIGITS = 15
 """Digits of a number that spreadsheets keep."""
 
@@ -39,7 +40,9 @@ def workbook_grid(path: Path, limits: Limits, *, sheet: str | None, head: int | 
     """
     try:
         with zipfile.ZipFile(path) as file:
-            hidden = _check_parts(file, limits)
+            hidden, uncomputed = _check_parts(file, limits)
+        if values and uncomputed:
+            raise BadSheet("formulas have no stored values; open the workbook in a spreadsheet and save it")
         with warnings.catch_warnings(action="ignore"):
             rows = _rows(path, limits, sheet, values)
         notes = (f"{hidden:,} hidden or filtered rows of the workbook are read as well.",) if hidden else ()
@@ -106,15 +109,17 @@ def _cells(sheet: Any, limits: Limits) -> Iterator[Row]:
         raise BadSheet(f"{where}not a readable XLSX file ({type(error).__name__})") from None
 
 
-def _check_parts(file: zipfile.ZipFile, limits: Limits) -> int:
-    """Check the parts of an XLSX file for unpacked size and entity declarations; return the number of hidden rows.
+def _check_parts(file: zipfile.ZipFile, limits: Limits) -> tuple[int, int]:
+    """Check the parts of an XLSX file for unpacked size and entity declarations.
+
+    Return the number of hidden rows, and that of formulas without a stored value.
 
     Raises:
         BadSheet: A part is not allowed; the message gives the reason.
     """
     infos = file.infolist()
     unpacked = sum(info.file_size for info in infos)
-    hidden = 0
+    hidden = uncomputed = 0
     if unpacked > limits.size:
         raise too_large(limits)
     if any(info.file_size > MAX_RATIO * max(info.compress_size, 5_000) for info in infos):
@@ -132,8 +137,10 @@ def _check_parts(file: zipfile.ZipFile, limits: Limits) -> int:
                     raise BadSheet("entity declarations are not read")
                 if info.filename == "xl/worksheets/sheet1.xml":
                     hidden += len(_HIDDEN.findall(piece))
-                end = piece[-10:]
-    return hidden
+                if info.filename.startswith("xl/worksheets/"):
+                    uncomputed += len(_UNCOMPUTED.findall(end + piece))
+                end = piece[-30:]
+    return hidden, uncomputed
 
 
 def _value(cell: Any, row: int) -> Any:

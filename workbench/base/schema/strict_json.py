@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+from workbench.base.errors import UnusableFile
 from workbench.base.text import NotText, decode
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -166,6 +167,19 @@ def printable(value: object) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else "\\u007f" if c == "\x7f" else json.dumps(c)[1:-1] for c in text)
+
+
+def stored(text: str | bytes) -> Any:
+    """Parse JSON that this package has stored, such as a cell of a database.
+
+    Raises:
+        UnusableFile: The text is damaged.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    raise UnusableFile("A stored value is damaged: it is not JSON.")
 
 
 def dumps(value: object) -> bytes:

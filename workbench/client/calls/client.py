@@ -15,7 +15,6 @@ from workbench.client.calls.base import BaseClient, Connections
 from workbench.client.calls.building import argument_problems
 from workbench.client.calls.exchange import Exchange
 from workbench.client.calls.messages import Broken, Request, Response
-from workbench.client.calls.probe import Findings, verify
 from workbench.service.interface.table import KEY_HEADER, OPERATIONS, Async, Operation, Sync
 
 R = TypeVar("R")
@@ -183,18 +182,6 @@ class Client(_Calls, Sync):
             transport = answer  # plays a fault of the connection
         return self._refused_in_test() or network().transmit(transport, outgoing, **self._wire(outgoing))
 
-    def verify_assumptions(self, *, user_id: str | None = None) -> Findings:
-        """Verify assumptions about the service with at most seven reads, and report which are confirmed or
-        contradicted.
-
-        Args:
-            user_id: A user with rewards; without one, the parameters of the rewards query are tried on an unknown user.
-
-        Raises:
-            WorkbenchError: The service cannot be reached, refuses the key, or does not implement this API.
-        """
-        return self._finish(verify(self._call, user_id))
-
     def close(self) -> None:
         """Close connections and the journal's file; for a session also the inbox and an embedded sandbox."""
         if self._given is None and (opened := self._connections.take()) is not None:
@@ -232,10 +219,6 @@ class AsyncClient(_Calls, Async):
         import asyncio
 
         return await asyncio.to_thread(self._key.renew, version)  # the function may wait for a vault
-
-    async def verify_assumptions(self, *, user_id: str | None = None) -> Findings:
-        """Verify assumptions about the service with at most seven reads; see `Client.verify_assumptions`."""
-        return await verify(self._call, user_id)
 
     async def aclose(self) -> None:
         """Close connections and the journal's file; for a session also the inbox and an embedded sandbox."""

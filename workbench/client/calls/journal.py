@@ -23,6 +23,7 @@ import orjson
 
 from workbench.base.arguments import hide_arguments_of_methods
 from workbench.base.errors import CannotRecord, InvalidRequest, UnusableFile, UsageError, not_allowed, visible
+from workbench.base.schema import strict_json
 from workbench.base.schema.masks import masked
 from workbench.base.schema.walk import is_record
 from workbench.base.system.database import Database
@@ -337,7 +338,7 @@ def _is_same(entry: Entry, operation: str, shown: object, digest: str) -> bool:
         return False
     if digest and entry.digest:
         return digest == entry.digest
-    return bool(json.loads(_json(shown)) == entry.request)
+    return bool(strict_json.stored(_json(shown)) == entry.request)
 
 
 def _column(value: object) -> Any:
@@ -355,13 +356,13 @@ def _stored(moment: datetime) -> str:
 
 def _entry(row: tuple[Any, ...]) -> Entry:
     kept: dict[str, Any] = dict(zip([*_COLUMNS.split(", "), "idempotency_key"], row, strict=True))
-    said: Mapping[str, Any] | None = json.loads(kept.pop("said") or "null")
+    said: Mapping[str, Any] | None = strict_json.stored(kept.pop("said") or "null")
     outcome, ended, answer = Outcome(kept.pop("ending")), kept.pop("ended"), kept.pop("answer")
     return Entry(
-        **kept | {"request": json.loads(kept["request"]), "started": datetime.fromisoformat(kept["started"])},
+        **kept | {"request": strict_json.stored(kept["request"]), "started": datetime.fromisoformat(kept["started"])},
         outcome=outcome,
         ended=None if ended is None else datetime.fromisoformat(ended),
-        answer=None if answer is None else json.loads(answer),
+        answer=None if answer is None else strict_json.stored(answer),
         resolution=None
         if said is None
         else Resolution(

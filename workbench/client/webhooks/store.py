@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from workbench.base.errors import InvalidWebhook
+from workbench.base.errors import InvalidWebhook, Problem
 from workbench.base.system.database import Database
 from workbench.client.webhooks.verify import read_delivery, state_digest
 from workbench.service.interface.events import AnyEvent
@@ -117,6 +117,14 @@ class Receipt:
     unreadable: str | None = None  # why a signed delivery could not be read; see `inbox.unreadable()`
 
 
+def marked(event: AnyEvent, verified: bool) -> AnyEvent:
+    """Return an event with a mark if it was accepted without a signature."""
+    if not verified:
+        unsigned = Problem("", "unsigned", "was accepted without a signature; anyone may have sent it")
+        object.__setattr__(event, "marks", (*event.marks, unsigned))
+    return event
+
+
 class ParsedEvents:
     """Cache of the newest events of a store as parsed records, limited by the size of their bodies."""
 
@@ -129,9 +137,10 @@ class ParsedEvents:
     def __len__(self) -> int:
         return len(self._events)
 
-    def get(self, sequence: int, body: bytes) -> AnyEvent:
+    def get(self, sequence: int, body: bytes, verified: bool) -> AnyEvent:
         """Return the event of a body, parsed if it is not in the cache."""
-        return self.known(sequence) or self.put(sequence, body, read_delivery(body, len(body)))
+        known = self.known(sequence)
+        return known or self.put(sequence, body, marked(read_delivery(body, len(body)), verified))
 
     def known(self, sequence: int) -> AnyEvent | None:
         """Return an event if it is in the cache."""
@@ -199,7 +208,7 @@ class Store:
                 (event.id, event.kind, about, happened, at, verified, digest, reported, repeat_of, raw),
             ).lastrowid
         if sequence is not None:
-            self.parsed.put(sequence, raw, event)
+            self.parsed.put(sequence, raw, marked(event, verified))
         return attrs.evolve(receipt, duplicate=False, repeat_of=repeat_of, sequence=sequence)
 
     def keep_unreadable(self, raw: bytes, reason: str, arrived: datetime) -> Receipt:
@@ -284,7 +293,7 @@ class Store:
         return [
             StoredEvent(
                 sequence=sequence,
-                event=self.parsed.get(sequence, body),
+                event=self.parsed.get(sequence, body, bool(verified)),
                 raw=body,
                 arrived=datetime.fromisoformat(arrived),
                 verified=bool(verified),
@@ -299,8 +308,8 @@ class Store:
         """Return an event, read from the database only if it is not in the cache; None if it was purged."""
         if (known := self.parsed.known(sequence)) is not None:
             return known
-        rows = self.file.run("SELECT body FROM events WHERE sequence = ?", (sequence,))
-        return self.parsed.get(sequence, rows[0][0]) if rows else None
+        rows = self.file.run("SELECT body, verified FROM events WHERE sequence = ?", (sequence,))
+        return self.parsed.get(sequence, rows[0][0], bool(rows[0][1])) if rows else None
 
     def conflicts(self, event_id: str | None = None) -> list[Conflict]:
         """Return deliveries with a known id but other bytes."""

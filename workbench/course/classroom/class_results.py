@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import UsageError, visible
+from workbench.base.schema import strict_json
 from workbench.base.system.database import Database
 
 _APPLICATION = 0x57624331
@@ -126,7 +127,7 @@ class Results:
     def get(self, name: str, default: object = None) -> Any:
         """Return a setting of the class."""
         rows = self._file.run("SELECT value FROM setting WHERE name = ?", (name,))
-        return json.loads(rows[0][0]) if rows else default
+        return strict_json.stored(rows[0][0]) if rows else default
 
     def set(self, name: str, value: object) -> None:
         """Store a setting of the class."""
@@ -207,7 +208,7 @@ class Results:
     def active(self, learner: str) -> float:
         """Return the seconds that a learner had worked at the last entry."""
         rows = self._file.run("SELECT detail FROM entry WHERE learner = ? ORDER BY id DESC LIMIT 50", (learner,))
-        return max((float(json.loads(detail).get("active", 0)) for (detail,) in rows), default=0.0)
+        return max((float(strict_json.stored(detail).get("active", 0)) for (detail,) in rows), default=0.0)
 
     def count(self, learner: str) -> int:
         """Return the number of entries of a learner."""
@@ -222,7 +223,7 @@ class Results:
         rows = self._file.run(
             "SELECT at, detail FROM entry WHERE kind = ? AND learner = ? ORDER BY id", (kind, learner)
         )
-        return [(at, json.loads(detail)) for at, detail in rows]
+        return [(at, strict_json.stored(detail)) for at, detail in rows]
 
     def progress(self) -> dict[str, dict[str, ExerciseResult]]:
         """Return the results by learner's name and exercise."""
@@ -232,7 +233,7 @@ class Results:
                 (self._read,),
             ):
                 row = self._progress.setdefault(learner, {})
-                row[exercise] = _after(row.get(exercise), exercise, kind, json.loads(text), at)
+                row[exercise] = _after(row.get(exercise), exercise, kind, strict_json.stored(text), at)
                 self._read = number
             return {learner.name: dict(self._progress.get(learner.name, {})) for learner in self.learners()}
 

@@ -18,6 +18,7 @@ import urllib.request
 import venv
 import zipfile
 from pathlib import Path
+from typing import Any
 
 SERVER = ""  # URL of the files; empty: the folder of this file
 CERTIFICATE = ""  # of a class server with a self-signed certificate
@@ -42,9 +43,18 @@ def read(name: str) -> bytes:
     raise AssertionError
 
 
+def answer() -> dict[str, Any]:
+    """Return what the class server, or the folder, says of the course."""
+    try:
+        setup: dict[str, Any] = json.loads(read("setup.json"))
+    except ValueError:
+        sys.exit("✗ setup.json is not readable: ask the trainer for the link again.")
+    return setup
+
+
 def main() -> None:
     """Create the environment and the notebooks in the folder `card-course`, and check them."""
-    setup = json.loads(read("setup.json"))
+    setup = answer()
     target = f"{sys.platform}-{platform.machine().lower()}-{sys.version_info[0]}.{sys.version_info[1]}"
     names = setup["targets"].get(target)
     if names is None:
@@ -84,7 +94,7 @@ def main() -> None:
     if subprocess.run([str(python), "-m", "workbench", "profiles", "check"], check=False).returncode:
         sys.exit("✗ The installed workbench does not pass its check; see above.")
     if SERVER:
-        same = json.loads(read("setup.json"))["requirement"] == setup["requirement"]
+        same = answer()["requirement"] == setup["requirement"]
         print(f"✓ the class server answers: {SERVER}" if same else "✗ The class server changed its version meanwhile.")
     shutil.rmtree(wheels)
     print(f"\nNext, with the link of your sheet:\n  cd {COURSE}\n  {programs / 'workbench'} class join LINK")

@@ -27,6 +27,7 @@ from packaging.utils import canonicalize_name
 from workbench import __version__
 from workbench.base.errors import UsageError, WorkbenchError, visible
 from workbench.base.extras import DISTRIBUTION, install_source
+from workbench.base.schema import strict_json
 from workbench.base.system.files import make_folder, write_file
 
 SETUP = "setup"
@@ -251,7 +252,7 @@ def _pack(notebooks: Path, file: Any) -> None:
         for path in sorted(notebooks.rglob("*")):
             name = f"notebooks/{path.relative_to(notebooks).as_posix()}"
             if path.suffix == ".ipynb" and path.parent == notebooks:
-                content = json.loads(path.read_text(encoding="utf-8"))
+                content = strict_json.stored(path.read_text(encoding="utf-8"))
                 for cell in content["cells"]:
                     cell |= {"outputs": [], "execution_count": None} if cell["cell_type"] == "code" else {}
                 archive.writestr(name, json.dumps(content, indent=1, ensure_ascii=False) + "\n")

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from workbench.analysis.sheets.files import read_records
+from workbench.analysis.sheets.files import Layout, read_records
 from workbench.analysis.sheets.records import MAX_DEPTH
 from workbench.base.errors import InvalidRequest, Problem, UsageError, not_allowed, visible
 from workbench.base.schema.readers import value_of
@@ -45,6 +45,9 @@ def read_rows(
     path: str | Path,
     operation: object = None,
     *,
+    encoding: str | None = None,
+    separator: str | None = None,
+    sheet: str | None = None,
     max_rows: int | None = None,
     max_columns: int | None = None,
     max_cell: int | None = None,
@@ -59,6 +62,9 @@ def read_rows(
         path: The file. Its extension selects the format.
         operation: An operation, its name, or a request record: names are checked, and whole numbers, flags and `FULL`
             are converted from text. Without it, cells are not converted; see `typed`.
+        encoding: Encoding of a text file; by default found in it.
+        separator: Separator of its cells; by default found in it.
+        sheet: Name of the sheet of a workbook with several tables.
         max_rows: Maximum number of rows; default 200,000.
         max_columns: Maximum number of columns; default 1,000.
         max_cell: Maximum characters of a cell; default 1,000,000.
@@ -68,20 +74,20 @@ def read_rows(
         InvalidRequest: The file cannot be read, or its cells do not fit; `problems` name rows and columns.
         UsageError: The file cannot be read.
     """
-    rows = raw_bodies(path, limits(Limits(), rows=max_rows, columns=max_columns, cell=max_cell, size=max_size))
+    allowed = limits(Limits(), rows=max_rows, columns=max_columns, cell=max_cell, size=max_size)
+    rows = raw_bodies(path, allowed, Layout(encoding=encoding, separator=separator, sheet=sheet))
     if operation is None:
         return [Body(_snaked(row), row.row) for row in rows]
     return typed(rows, operation)
 
 
-def raw_bodies(path: str | Path, limits: Limits = Limits()) -> list[Body]:
+def raw_bodies(path: str | Path, limits: Limits = Limits(), layout: Layout = Layout()) -> list[Body]:
     """Read the rows of a file with names and cells unchanged.
 
     Raises:
         UsageError: The file cannot be read.
-        UsageError: The file cannot be read.
     """
-    return [Body(nested(row), number) for number, row in read_records(Path(path), limits)]
+    return [Body(nested(row), number) for number, row in read_records(Path(path), limits, layout)]
 
 
 def typed(rows: Iterable[Mapping[str, Any]], operation: object) -> list[Body]:

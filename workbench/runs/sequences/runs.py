@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import Problem, UnusableFile, UsageError
-from workbench.base.schema import walk
+from workbench.base.schema import strict_json, walk
 from workbench.base.schema.fields import Privacy
 from workbench.base.schema.rules import FULL, UUID
 from workbench.base.schema.walk import get_path
@@ -295,15 +295,17 @@ class Record:
             if step.name not in rows:
                 continue
             state, at, before, after, arguments, answer, mismatches = rows[step.name]
-            mismatched = tuple(Mismatch(*load) for load in json.loads(mismatches))
+            mismatched = tuple(Mismatch(*load) for load in strict_json.stored(mismatches))
             if state == Outcome.SENDING:
                 state = Outcome.UNKNOWN.value
                 mismatched = (Mismatch("outcome", "done", "unknown: the run was killed while the call was in flight"),)
             if step.name in resolved:
                 state, mismatched = resolved[step.name], ()
             if state not in (Outcome.NOT_SENT, BLOCKED):
-                given = {name: FULL if value == "FULL" else value for name, value in json.loads(arguments).items()}
-                moment, answered = datetime.fromisoformat(at), json.loads(answer)
+                given = {
+                    name: FULL if value == "FULL" else value for name, value in strict_json.stored(arguments).items()
+                }
+                moment, answered = datetime.fromisoformat(at), strict_json.stored(answer)
                 player.restore(StepResult(step, state, moment, given, answered, None, before, after, mismatched))
 
     def put(self, result: StepResult) -> None:

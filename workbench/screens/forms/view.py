@@ -8,6 +8,7 @@ import ipywidgets
 
 from workbench.base.errors import Problem, WorkbenchError
 from workbench.base.schema.walk import get_path
+from workbench.client.calls.base import journal_of
 from workbench.client.calls.journal import what
 from workbench.screens.forms.answers import AnswerCard
 from workbench.screens.forms.draft import TICKS, Draft, Review
@@ -203,9 +204,12 @@ class FormView(Quiet):
                 return
 
     def show_error(self, error: WorkbenchError) -> None:
-        """Show an error, with the id of its journal entry."""
-        journal = line("quiet", f"Journal: {self.entry}") if self.entry else ""
-        self.error.value = f'<div role="alert">{rendering.html(error)}</div>{journal}'
+        """Show an error, with the id of its journal entry, and what the events show if the outcome is unknown."""
+        notes = [line("quiet", f"Journal: {self.entry}")] if self.entry else []
+        journal = journal_of(self._api)
+        if self.state == "unknown" and journal is not None and self.entry:
+            notes.append(line("advice", f"Evidence: {journal.evidence(self.entry).reason}"))
+        self.error.value = f'<div role="alert">{rendering.html(error)}</div>{"".join(notes)}'
 
     def refresh(self, review: Review | None = None) -> None:
         """Update problems, advice, and the description of what sending will do."""

@@ -2,8 +2,8 @@
 
 Requests are described as strictly as `checks.problems` checks them, except for unknown members, which the service
 ignores, for blanks in email addresses and for the form of IP addresses. Responses are described loosely: patterns and
-lengths become `x-pattern` and `x-maxLength`, and enums allow any text, so that no tool rejects an answer for them.
-Assumptions carry `x-assumed` with the reason. Bodies and parameters have fictitious examples.
+lengths become `x-pattern` and `x-maxLength`, and enums `x-known-values` of any text, so that no tool rejects an answer
+for them. Assumptions carry `x-assumed` with the reason. Bodies and parameters have fictitious examples.
 
 What generators of clients understand differently is avoided: patterns escape characters by two digits, whole numbers
 have 64 bits, decimal texts no format, and a member with a default has `x-default`, since some tools take a `default`
@@ -303,11 +303,12 @@ class _Document:
             case walk.Array(of=inner):
                 return {"type": "array", "items": self._schema(inner, field, sent)}
             case walk.Choice(of=enum):
-                # As a component it keeps its name and its words in the clients that generators make.
-                self.schemas.setdefault(enum.__name__, {"type": "string", "enum": [str(word) for word in enum]})
-                known = _ref(enum.__name__)
-                # Without a title one generator calls this by the member, as `DisputeStatus`, which is the enum.
-                return known if sent else {"title": f"Any{enum.__name__}", "anyOf": [known, {"type": "string"}]}
+                words = [str(word) for word in enum]
+                if not sent:  # a union of enum and text becomes an object without a value in some clients
+                    return {"type": "string", "x-known-values": words}
+                # As a component it keeps its name in the clients that generators make.
+                self.schemas.setdefault(enum.__name__, {"type": "string", "enum": words})
+                return _ref(enum.__name__)
             case walk.Integer() if sent:
                 low = {} if rule.minimum is None else {"minimum": rule.minimum}
                 number = {**_INTEGER, **low, "maximum": LARGEST if rule.maximum is None else rule.maximum}

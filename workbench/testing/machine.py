@@ -1,0 +1,56 @@
+"""The machine's clock in universes: `time`, `datetime` and the local time zone show the universe's time."""
+
+import os
+import time
+from types import TracebackType
+from typing import Any
+
+ZONES = ("UTC", "America/New_York", "Pacific/Auckland")
+"""Time zones of the machine on which an application may run."""
+_BEGIN = 1_768_489_200.0  # a time in 2026; each universe sets its own
+
+
+class MachineClock:
+    """Shows the time of universes to code that reads the machine's clock, from `with` to its end.
+
+    `time.monotonic` is replaced in its module, so a name that was imported from it before still shows the machine's.
+    """
+
+    def __init__(self) -> None:
+        self._travel: Any = None
+        self._traveller: Any = None
+        self._zone: str | None = None
+        self._monotonic = time.monotonic
+        self._seconds = _BEGIN
+
+    def __enter__(self) -> "MachineClock":
+        import time_machine
+
+        self._zone = os.environ.get("TZ")
+        self._travel = time_machine.travel(_BEGIN, tick=False)
+        self._traveller = self._travel.start()
+        time.monotonic = self._passed
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        time.monotonic = self._monotonic
+        self._travel.stop()
+        if self._zone is None:
+            os.environ.pop("TZ", None)
+        else:
+            os.environ["TZ"] = self._zone
+        time.tzset()
+
+    def _passed(self) -> float:
+        return self._seconds
+
+    def use_zone(self, number: int) -> None:
+        """Set the local time zone."""
+        if os.environ.get("TZ") != ZONES[number]:
+            os.environ["TZ"] = ZONES[number]
+            time.tzset()
+
+    def show(self, seconds: float) -> None:
+        """Show a time, in seconds since 1970."""
+        self._seconds = seconds
+        self._traveller.move_to(seconds)
