@@ -138,7 +138,7 @@ def test_a_control_that_refuses_says_it_in_its_own_words() -> None:
         for sandbox in (wb.Sandbox(), wb.connect(url).sandbox):
             with pytest.raises(wb.NotFound, match=r"^settle: Transaction not found$"):
                 sandbox.settle("00000000-0000-4000-8000-000000000000")
-            with pytest.raises(UsageError, match=r"^lock_card: card_id must be text$"):
+            with pytest.raises(UsageError, match=r"^cards\.lock: card_id must be text, not an int$"):
                 sandbox.cards.lock(card_id=3)
 
 

@@ -144,7 +144,8 @@ def _named(hint: object) -> str:
 
 
 def a_type(value: object) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def hide_arguments(function: Callable[P, R]) -> Callable[P, R]:

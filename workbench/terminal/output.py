@@ -5,7 +5,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -29,7 +29,7 @@ from workbench.base.schema.walk import (
 from workbench.service import rendering
 from workbench.service.rendering.data import json_values
 from workbench.service.rendering.show import mapping_grid, plural, present_columns, record_grid
-from workbench.service.rendering.text import LIKENESS, Grid, guarded, screen_of, write
+from workbench.service.rendering.text import LIKENESS, Cell, Grid, guarded, screen_of, write
 from workbench.terminal.exits import say, usage_error
 
 Format = Literal["table", "json", "ndjson", "csv"]
@@ -103,16 +103,29 @@ def _table(x: object, fields: list[str], how: Output) -> str:
     x = _opened(x) if how.reveal else x
     rows = x if isinstance(x, list) else [x]
     kinds = {type(row) for row in rows if is_record(row)}
-    reveal = {"extra", *(member.name for kind in kinds for cls in records(kind) for member in members(cls))}
-    columns = [".".join(map(snake, field.split("."))) for field in fields]
-    if fields and not (len(kinds) == 1 and _single(*kinds).issuperset(columns)):
-        rows, columns = [_row(row, fields, how) for row in rows], fields
-    look: Any = {"width": screen.width, "reveal": reveal if how.reveal else (), "paint": screen.paint}
-    if len(rows) > 1 and not fields and not how.full and (grid := _grid(rows, look["reveal"])) is not None:
-        return write(_narrowed(grid, screen.width), screen.width, screen.paint)
-    if fields or isinstance(x, list):
-        return rendering.table(rows, columns or None, limit=len(rows), **look)
-    return rendering.plain(x, **look)
+    reveal = _private(kinds) if how.reveal else ()
+    if fields:
+        columns = [".".join(map(snake, field.split("."))) for field in fields]
+        if len(kinds) != 1 or not _single(*kinds).issuperset(columns):
+            rows = [_row(row, fields, how) for row in rows]
+            columns = fields
+        return rendering.table(rows, columns, limit=len(rows), width=screen.width, reveal=reveal, paint=screen.paint)
+    if len(rows) > 1 and not how.full:
+        grid = _grid(rows, reveal)
+        if grid is not None:
+            return write(_narrowed(grid, screen.width), screen.width, screen.paint)
+    if isinstance(x, list):
+        return rendering.table(rows, limit=len(rows), width=screen.width, reveal=reveal, paint=screen.paint)
+    return rendering.plain(x, width=screen.width, reveal=reveal, paint=screen.paint)
+
+
+def _private(kinds: Collection[type[Any]]) -> set[str]:
+    """Return the names of all members of records, to show them unmasked."""
+    names = {"extra"}
+    for kind in kinds:
+        for record in records(kind):
+            names.update(member.name for member in members(record))
+    return names
 
 
 def _grid(rows: list[Any], reveal: Collection[str]) -> Grid | None:
@@ -121,34 +134,38 @@ def _grid(rows: list[Any], reveal: Collection[str]) -> Grid | None:
     if is_record(rows[0]) and all(type(row) is first for row in rows):
         columns = [name for name in present_columns(first, rows) if "." not in name]
         return record_grid(plural(first, len(rows)), rows, len(rows), reveal, columns) if columns else None
-    return (
-        mapping_grid(rows, None, len(rows)) if all(isinstance(row, Mapping) and "id" in row for row in rows) else None
-    )
+    if all(isinstance(row, Mapping) and "id" in row for row in rows):
+        return mapping_grid(rows, None, len(rows))
+    return None
+
+
+def _length(head: str, cells: Sequence[Cell]) -> int:
+    """Return the width of a column; more than any screen has if a cell has several lines."""
+    if any(len(cell.lines) > 1 for cell in cells):
+        return sys.maxsize
+    return max(len(head), *(len(cell.text) for cell in cells))
 
 
 def _narrowed(grid: Grid, width: int) -> Grid:
     """Return a grid with the columns that fit a line: short columns first, the id always."""
-    cells = [[row[i] for row in grid.rows] for i in range(len(grid.columns))]
-    widths = [
-        max(len(head), *(len(cell.text) for cell in column))
-        if all(len(cell.lines) < 2 for cell in column)
-        else sys.maxsize
-        for head, column in zip(grid.columns, cells, strict=True)
-    ]
-    by_length = sorted(range(len(widths)), key=lambda i: (grid.columns[i] != "id", widths[i] > _LONG_COLUMN, i))
-    shown: set[int] = set()
-    for i in by_length:
-        if sum(widths[j] + 2 for j in shown) + widths[i] <= width or not shown:
-            shown.add(i)
-    if len(shown) < len(widths):
-        hidden = [head for i, head in enumerate(grid.columns) if i not in shown]
+    columns = list(zip(*grid.rows, strict=True))
+    lengths = [_length(head, cells) for head, cells in zip(grid.columns, columns, strict=True)]
+    numbers = range(len(lengths))
+    chosen: list[int] = []
+    used = 0
+    for number in sorted(numbers, key=lambda i: (grid.columns[i] != "id", lengths[i] > _LONG_COLUMN)):
+        if not chosen or used + lengths[number] <= width:
+            chosen.append(number)
+            used += lengths[number] + 2
+    hidden = [grid.columns[number] for number in numbers if number not in chosen]
+    if hidden:
         more = f" and {len(hidden) - 3} more" if len(hidden) > 4 else ""
-        say(f"Not shown: {', '.join(hidden[: 3 if more else 4])}{more}. Use --full or --fields NAMES.")
-    return attrs.evolve(
-        grid,
-        columns=tuple(head for i, head in enumerate(grid.columns) if i in shown),
-        rows=tuple(tuple(cell for i, cell in enumerate(row) if i in shown) for row in grid.rows),
-    )
+        named = hidden[:3] if more else hidden
+        say(f"Not shown: {', '.join(named)}{more}. Use --full or --fields NAMES.")
+    chosen.sort()
+    heads = tuple(grid.columns[number] for number in chosen)
+    rows = tuple(tuple(row[number] for number in chosen) for row in grid.rows)
+    return attrs.evolve(grid, columns=heads, rows=rows)
 
 
 def _single(kind: type[Any]) -> set[str]:
@@ -162,17 +179,22 @@ def _opened(x: object) -> Any:
     """Return the plain mappings behind a masked object."""
     if isinstance(x, list):
         return [_opened(item) for item in x]
-    return {name: _opened(value) for name, value in x.items()} if isinstance(x, Mapping) else x
+    if isinstance(x, Mapping):
+        return {name: _opened(value) for name, value in x.items()}
+    return x
 
 
 def _require(x: object, field: str) -> None:
     """Raise Exit for a field that no part of x can have."""
-    held = [x]
+    values = [x]
     for name in field.split("."):
-        inside = [pair for column in held for pair in _inside(column)]
-        held = [value for key, value in inside if name in (key, camel(key), snake(key)) or name.isdecimal()]
-        if inside and not held:
-            allowed = ", ".join(dict.fromkeys(str(key) for key, _ in inside))
+        inside = [pair for value in values for pair in _inside(value)]
+        if name.isdecimal():
+            values = [value for _, value in inside]
+        else:
+            values = [value for key, value in inside if name in (key, camel(key), snake(key))]
+        if inside and not values:
+            allowed = ", ".join(dict.fromkeys(key for key, _ in inside))
             raise usage_error(f"--fields {visible(field, 100)}: no member {visible(name, 60)}; allowed: {allowed}.")
 
 
