@@ -115,7 +115,7 @@ def test_the_same_handler_agrees_with_itself_also_where_it_is_not_asynchronous()
 
 
 def test_an_empty_log_agrees_with_nothing() -> None:
-    result = testing.regress((), Shop, Till)
+    result = testing.regress((), Till, Till)
 
     assert not result.ok
     assert "agree" not in str(result)
