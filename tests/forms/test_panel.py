@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.forms.conftest import PERSON, SECRETS
-from workbench.analysis.reports.transaction_rows import transactions
+from workbench.analysis.reports.history import history
 from workbench.analysis.tables.frames import to_frame
 from workbench.base.errors import UsageError
 from workbench.client.calls.client import AsyncClient
@@ -232,8 +232,10 @@ def test_stored_transactions_are_listed_as_they_are_reported(lived: Session, pur
     lived.sandbox.settle(spent)
     lived.simulate_refund(transaction_id=spent, amount=4000)
     lived.simulate_authorization(**purchase | {"amount": 10**8})
-    report = transactions(lived.sandbox.records("transaction")).rename(
-        columns={"transaction_id": "id", "authorized_cents": "amount_cents"}
+    report = (
+        history(lived.sandbox.records("transaction"))
+        .transactions()
+        .rename(columns={"transaction_id": "id", "authorized_cents": "amount_cents"})
     )
 
     data = browse(lived).lists["transactions"].data

@@ -208,6 +208,31 @@ def test_lines_that_are_not_events_are_listed_and_the_rest_is_read(tmp_path: Pat
     assert read.summary()["events"].sum() == len(read.frame()) == 2
 
 
+ODD = {
+    "a number for a code": ("merchantCategoryCode", 5411, ("merchant_category_code", "5411")),
+    "a text for an amount": ("amount", "1000", ("posted_cents", 1_000)),
+    "a list for a name": ("merchantName", ["Shop"], ("posted_cents", 1_000)),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("kind", ["payloads", "log", "records"])
+def test_an_event_with_an_odd_member_counts(odd: str, kind: str, tmp_path: Path) -> None:
+    """It is read member by member, marked, and in every report."""
+    member, value, (column, expected) = ODD[odd]
+    rows = bought("a", 1_000, 0)
+    for row in rows:
+        row["event"]["body"]["spend"][member] = value
+    payloads: Any = [row["event"] for row in rows]
+    log = tmp_path / "log.ndjson"
+    log.write_text("\n".join(json.dumps(payload) for payload in payloads))
+    events = [wb.connect().converter.structure(payload, wb.records.Event) for payload in payloads]
+    table = wb.history({"payloads": payloads, "log": log, "records": events}[kind]).transactions()
+
+    assert table[["net_cents", column]].values.tolist() == [[1_000, expected]]
+    assert all(event.marks for event in events)
+
+
 def test_records_without_events_have_reports() -> None:
     """A world that began before its events: the panel's sum is that of the report."""
     with wb.connect(seed=1) as api:

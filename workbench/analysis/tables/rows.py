@@ -351,6 +351,8 @@ def to_pandas(values: Any, column: Column | None = None) -> Any:
         dtype = pd.Float64Dtype()
     elif pa.types.is_boolean(kind):
         dtype = pd.BooleanDtype()
+    elif pa.types.is_timestamp(kind) and kind.tz is None:  # local times stay local
+        return pd.Series(values.to_pandas()).astype("datetime64[us]")
     elif pa.types.is_timestamp(kind):
         dtype = pd.DatetimeTZDtype("us", "UTC")
     return dtype.__from_arrow__(values)

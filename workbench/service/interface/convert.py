@@ -5,8 +5,10 @@ type makes an answer unreadable. Requests are structured strictly: null is not a
 problems.
 """
 
+import copy
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -196,11 +198,23 @@ class Converter(cattrs.Converter):
         """Return an event with its body as a record, if its kind is known and the body matches."""
         kind = EVENT_KINDS.get(f"{event.resource}.{event.action}")
         if kind is not None and isinstance(event.body, Mapping):
+            body: Any = event.body
             try:
-                object.__setattr__(event, "body", self.structure(event.body, kind.body))
+                object.__setattr__(event, "body", self.structure(body, kind.body))
             except Unreadable as error:
                 object.__setattr__(event, "marks", (*event.marks, *error.inside("body")))
+                with suppress(Unreadable):  # the other members count
+                    paths = [problem.path for problem in error.problems]
+                    readable = _without_odd(body, paths, partial(self._is_readable, cls=kind.body))
+                    object.__setattr__(event, "body", self.structure(readable, kind.body))
         return event
+
+    def _is_readable(self, body: object, cls: type[Any]) -> bool:
+        try:
+            self.structure(body, cls)
+        except Unreadable:
+            return False
+        return True
 
     def read_answer(self, operation: Operation[..., Any], raw: Any) -> Any:
         """Return the wire body of an operation's answer as records; no body gives an empty record or list.
@@ -346,6 +360,31 @@ class Converter(cattrs.Converter):
             elif text is None and member.required and member.about.otherwise is not None:
                 parsed[wire] = member.about.otherwise  # assumed: see the behavior `withdrawal_unit_default`
         return parsed
+
+
+def _without_odd(body: Mapping[str, Any], paths: Iterable[str], is_readable: Callable[[Any], bool]) -> Any:
+    """Return an object without the members at some paths, or with the values that their notation means.
+
+    A number stands for its text, and a text for the whole number, true or false that it spells.
+    """
+    body, removed = copy.deepcopy(dict(body)), []
+    for path in paths:
+        *parents, name = path.split(".")
+        inside: Any = body
+        for parent in parents:
+            inside = inside.get(parent) if isinstance(inside, dict) else None
+        if isinstance(inside, dict) and name in inside:
+            removed.append((inside, name, inside.pop(name)))
+    for inside, name, value in removed:
+        meant: Any = str(value) if type(value) is int else None
+        if isinstance(value, str):
+            is_whole = re.fullmatch(r"-?[0-9]{1,18}", value)
+            meant = int(value) if is_whole else {"true": True, "false": False}.get(value.lower())
+        if meant is not None:
+            inside[name] = meant
+            if not is_readable(body):
+                del inside[name]
+    return body
 
 
 def _problems(error: BaseException, path: str) -> Iterator[Problem]:
