@@ -99,14 +99,16 @@ def _makes_sense(text: str, codec: str) -> bool:
     spelled = {part.strip("".join(_SIGNS)) for part in parts}
     spelled = {word for word in spelled if not word.isascii()}
     if codec in _ASIAN:
-        return all(c.isascii() or _is_asian(c) for c in text) and not any(re.search("[A-Za-z]", w) for w in spelled)
+        return all(c.isascii() or _is_asian(c) for c in set(text)) and not any(
+            re.search("[A-Za-z]", w) for w in spelled
+        )
     if not all(map(_is_word, spelled)):
         return False
     letters = {c.lower() for word in spelled for c in word if not c.isascii()}
     alphabets = [set(alphabet) for alphabet in _ALPHABETS[codec].values()]
     if _ALPHABETS[codec] is _WESTERN:  # foreign names are common
         alphabets = [first | second for first, second in combinations(alphabets, 2)]
-    others = {c for c in text if not c.isascii() and not c.isalpha()} - _SIGNS
+    others = {c for c in set(text) if not c.isascii() and not c.isalpha()} - _SIGNS
     return not others - letters and any(letters <= alphabet for alphabet in alphabets)
 
 

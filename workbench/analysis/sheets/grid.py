@@ -68,7 +68,7 @@ class Grid:
 
 def blank(cells: Cells) -> bool:
     """Return whether all cells of a row are empty."""
-    return not any(cell is not None and (not isinstance(cell, str) or cell.strip()) for cell in cells)
+    return all(cell is None or cell == "" or (isinstance(cell, str) and not cell.strip()) for cell in cells)
 
 
 def trimmed(cells: Cells) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import re
 from decimal import Decimal
+from functools import lru_cache
 
 import attrs
 
@@ -26,6 +27,8 @@ _PARTS = re.compile(
 _BRACKETS = re.compile(r"([^\d()]*)\((.*)\)([^\d()]*)")
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:([.,'’ \u00a0\u2007\u2009\u202f])\d{3})(?:\1\d{3})*")
 _LAKHS = re.compile(r"[1-9]\d?(?:,\d\d)+,\d{3}")
+_DIGIT = re.compile("[0-9]")
+_SUSPECT = re.compile("[#=]|[0-9][Ee][+-]")
 _SHORTENED = re.compile(r"[+-]?\d(?:[.,]\d+)?[Ee][+-]\d+")
 _ERROR = re.compile(r"#(?:[^\s#]{1,20}[!?]|N/?[AVD]|GETTING_DATA|#{2,})")
 
@@ -57,15 +60,16 @@ class WrittenNumber:
         return self.digits.isdigit() and not (self.negative or self.currency or self.side)
 
 
+@lru_cache(maxsize=100_000)
 def written_number(text: str) -> WrittenNumber | None:
     """Return the parts of a written number; None for any other text."""
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST or not _DIGIT.search(text):
         return None
     text = text.strip(SPACES)
     brackets = _BRACKETS.fullmatch(text)
     in_brackets = brackets is not None
     match = _PARTS.fullmatch("".join(brackets.groups()) if brackets else text)
-    if match is None or not _is_spaced(match["digits"]):
+    if match is None or not (match["digits"].isascii() or _is_spaced(match["digits"])):
         return None
     sign, trail = match["sign"], match["trail"]
     if bool(sign) + bool(trail) + in_brackets > 1:
@@ -92,7 +96,7 @@ def _is_spaced(digits: str) -> bool:
 
 def destroyed(cell: object) -> str | None:
     """Return what a spreadsheet did to a cell so that its value is lost; None if nothing shows."""
-    if not isinstance(cell, str) or len(cell) > 1_000:
+    if not isinstance(cell, str) or not _SUSPECT.search(cell, 0, _LONGEST):
         return None
     text = cell.strip(SPACES)
     if _SHORTENED.fullmatch(text):

@@ -225,7 +225,8 @@ def _is_time(value: object) -> bool:
         return False
 
 
-def _is_zone(value: object) -> bool:
+def is_zone(value: object) -> bool:
+    """Return whether a value names a time zone."""
     try:
         return isinstance(value, str) and bool(ZoneInfo(value))
     except (ValueError, OSError, LookupError):
@@ -243,7 +244,7 @@ _MARKS: Mapping[str, Callable[[Any], bool]] = {
     **{name: lambda value: isinstance(value, Mapping) for name in ("unknown", "routes")},
     "filters": lambda value: isinstance(value, Mapping) and all(_is_time(value.get(n) or _NOW) for n in _BOUNDS),
     **{name: lambda value: isinstance(value, bool) for name in ("complete", "running")},
-    "left_out": lambda value: isinstance(value, list), "until": _is_time, "tz": _is_zone,
+    "left_out": lambda value: isinstance(value, list), "until": _is_time, "tz": is_zone,
 }  # fmt: skip
 """Attributes of frames, each with the check of its type."""
 

@@ -1,0 +1,162 @@
+"""Columns of a ledger that the caller names: times, amounts in cents, currencies; others keep their text."""
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import attrs
+import pandas as pd
+
+from workbench.analysis.sheets.numbers import SIDES
+from workbench.analysis.sheets.questions import Question
+from workbench.analysis.tables.rows import TEXT
+from workbench.analysis.tables.table_columns import Columns, as_text, times_array
+from workbench.base.errors import Problem, UsageError, not_allowed, visible
+from workbench.service.interface.formats import minor_digits
+
+TARGETS = ("at", "amount", "debit", "credit", "side", "currency")
+"""Columns that are converted."""
+_SIDE_OF = {**SIDES, "+": "credit", "-": "debit"}
+_CODE = re.compile(r"[(\[_ ]([A-Z]{3})[)\]]?$")
+
+
+@attrs.define(slots=False)
+class Ledger:
+    """The named columns of a file.
+
+    Args:
+        named: Column of the file by our name; "-Betrag" is the column with its sign turned.
+        cells: Cells by column.
+        reader: Reader of columns, with the answers to what the file does not state.
+    """
+
+    named: Mapping[str, str]
+    cells: Mapping[str, list[Any]]
+    reader: Columns
+    turned: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        """Check the names.
+
+        Raises:
+            UsageError: A column is missing.
+        """
+        amount = self.named.get("amount", "")
+        if amount not in self.cells and amount.removeprefix("-") in self.cells:
+            self.named, self.turned = {**self.named, "amount": amount.removeprefix("-")}, True
+        if missing := [column for column in self.named.values() if column not in self.cells]:
+            raise UsageError([not_allowed("columns", missing[0], self.cells)], of="read_table")
+
+    def arrays(self) -> dict[str, Any]:
+        """Return the columns under our names."""
+        arrays: dict[str, Any] = {}
+        if "at" in self.named:
+            arrays["at"] = times_array(self.reader.dates(self.named["at"], self.cells[self.named["at"]], compact=True))
+        if self._sources:
+            arrays["amount_cents"] = pd.array(self._cents(), dtype="Int64")
+        if self._sources or "currency" in self.named:
+            arrays["currency"] = pd.array([code and code.lower() for code in self._codes], dtype=TEXT)
+        for name in self.named:
+            if name not in TARGETS:
+                arrays[name] = pd.array([text and text.strip() for text in self._texts(name)], dtype=TEXT)
+        return arrays
+
+    @property
+    def _sources(self) -> list[str]:
+        """Columns of amounts."""
+        return [self.named[name] for name in ("amount", "debit", "credit") if name in self.named]
+
+    def _texts(self, name: str) -> list[str | None]:
+        return [as_text(cell) for cell in self.cells[self.named[name]]]
+
+    @cached_property
+    def _codes(self) -> list[str | None]:
+        """Currency of each row, from a column, the cells or names of amounts, or the argument."""
+        if "currency" in self.named:
+            return [self._code(row, text) for row, text in enumerate(self._texts("currency"))]
+        stated = set[str]().union(*(self.reader.currencies(name, self.cells[name]) for name in self._sources))
+        stated |= {match[1] for name in self._sources if (match := _CODE.search(name))}
+        if given := self.reader.answers.get("currency"):
+            stated.add(given.upper())
+        if len(stated) > 1:
+            listed = ", ".join(sorted(stated))
+            raise UsageError([Problem("currency", "twice", f"amounts state several: {listed}")], of="read_table")
+        if not stated and not any(question.argument == "currency" for question in self.reader.questions):
+            self.reader.ask("currency", f"column {visible(self._sources[0], 60)}", {"EUR": "or another, for all rows"})
+        return [next(iter(stated), None)] * len(self.reader.lines)
+
+    def _code(self, row: int, text: str | None) -> str | None:
+        code = (text or "").strip().upper()
+        if re.fullmatch("[A-Z]{3}", code):
+            return code
+        if text is not None or self._sources:
+            self.reader.problem(row, self.named["currency"], "is not a currency code of three letters")
+        return None
+
+    def _amounts(self) -> Sequence[Decimal | None]:
+        """Return amounts with their signs, in the unit of the file."""
+        if "amount" in self.named:
+            column = self.named["amount"]
+            values = self.reader.numbers(column, self.cells[column])
+            if "side" in self.named:
+                values = self.reader.by_side(column, values, self._sides())
+            elif any(values) and not any(value is not None and value < 0 for value in values):
+                self._ask_for_sides()
+            return [-value if value is not None and self.turned else value for value in values]
+        present = [side for side in ("debit", "credit") if side in self.named]
+        both = {side: self.reader.numbers(self.named[side], self.cells[self.named[side]]) for side in present}
+        rows = range(len(self.reader.lines))
+        sides = [[side for side in present if both[side][row]] for row in rows]
+        for row in rows:
+            if len(sides[row]) > 1:
+                self.reader.problem(row, self.named["debit"], "has a debit and a credit in one row")
+        for side, numbers in both.items():
+            negative = [row for row, number in enumerate(numbers) if number is not None and number < 0]
+            if 0 < len(negative) < sum(map(bool, numbers)):  # some programs write a minus before each debit
+                self.reader.problem(negative[0], side, "is negative in a column of positive amounts")
+        chosen = [(own or present)[0] for own in sides]
+        unsigned = [abs(both[side][row] or Decimal(0)) for row, side in zip(rows, chosen, strict=True)]
+        return self.reader.by_side(" and ".join(self._sources), unsigned, chosen)
+
+    def _sides(self) -> list[str | None]:
+        sides = [_SIDE_OF.get((text or "").strip().upper()) for text in self._texts("side")]
+        for row, side in enumerate(sides):
+            if side is None:
+                self.reader.problem(row, self.named["side"], "says neither credit nor debit")
+        return sides
+
+    def _ask_for_sides(self) -> None:
+        """Ask for the column of sides, if amounts have no sign and another column says credit and debit."""
+        for name, column in self.cells.items():
+            texts = {(as_text(cell) or "").strip().upper() for cell in column}
+            if name not in self.named.values() and texts and texts <= _SIDE_OF.keys():
+                answer = {str({**self.named, "side": name}): "it has the sides of the amounts"}
+                about = f"column {visible(name, 60)}"
+                self.reader.questions.append(Question(argument="columns", about=about, readings=answer))
+
+    def _cents(self) -> list[int | None]:
+        """Return amounts in the minor unit of their currency."""
+        amounts, column = self._amounts(), self._sources[0]
+        digits = [minor_digits(code) for code in self._codes]
+        main = [None if v is None else v.scaleb(places) for v, places in zip(amounts, digits, strict=True)]
+        unit = self.reader.answers.get("unit")
+        fractions = any(value is not None and value.as_tuple().exponent != 0 for value in amounts)
+        if unit is None and column.endswith("_cents") and not fractions:
+            unit = "cents"
+        elif unit is None and main != amounts and not fractions:
+            row = next(index for index, value in enumerate(amounts) if value != main[index])
+            meanings = {
+                "cents": f"line {self.reader.lines[row]} is {amounts[row]} cents",
+                "main": f"it is {amounts[row]}.00",
+            }
+            self.reader.ask("unit", f"column {visible(column, 60)}", meanings, {"cents": amounts, "main": main})
+        cents: list[int | None] = []
+        for row, value in enumerate(amounts if unit == "cents" else main):
+            is_whole = value is not None and value == value.to_integral_value()
+            if not is_whole:
+                message = "is empty" if value is None else "has more decimal places than its currency"
+                self.reader.problem(row, column, message)
+            cents.append(int(value) if value is not None and is_whole else None)
+        return cents

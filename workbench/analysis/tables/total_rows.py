@@ -1,0 +1,81 @@
+"""Rows of a table that are totals or remarks, which are no rows like the others."""
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from workbench.analysis.sheets.grid import Row, blank
+from workbench.analysis.sheets.numbers import MARKS, written_number
+from workbench.analysis.sheets.questions import Question, UnclearTable
+
+_TOTAL = re.compile(
+    r"(?:grand |sub-?|sous-|zwischen|gesamt|end|schluss|anfangs)?"
+    r"(?:total\w*|summe|sum|saldo|somme|solde|suma|soma|totaal|balance|合計|小計|итого)\b.{0,60}",
+    re.IGNORECASE,
+)
+
+
+def total_rows(names: Sequence[str], rows: Sequence[Row], answer: str | None) -> dict[int, str]:
+    """Return the rows that are totals or remarks, with the reason.
+
+    A total has a word that says so, lacks cells that all other rows have, and repeats the sum of rows above it.
+
+    Raises:
+        UnclearTable: A row may be a total.
+    """
+    if answer == "keep" or len(rows) < 2:
+        return {}
+    claimed = {index for index, row in enumerate(rows) if _says_total(row)}
+    suspects = claimed | {len(rows) - 1}
+    others = [row for index, row in enumerate(rows) if index not in suspects] or [rows[0]]
+    always = [c for c in range(len(names)) if sum(not blank(row.cells[c : c + 1]) for row in others) == len(others)]
+    lacks = {index for index, row in enumerate(rows) if any(blank(row.cells[column : column + 1]) for column in always)}
+    totals: dict[int, str] = {}
+    unclear: list[int] = []
+    for index in sorted(lacks):
+        row = rows[index]
+        filled = [cell for cell in row.cells if not blank([cell])]
+        has_number = any(isinstance(cell, int | Decimal) or _number(cell) is not None for cell in filled)
+        if not has_number and len(filled) == 1 < len(names) - 1:
+            totals[index] = "remark"
+        elif (index in suspects and _is_sum(rows, index, totals)) or (index in claimed and answer == "drop"):
+            totals[index] = "total"
+        elif index in claimed:
+            unclear.append(index)
+    if unclear:
+        line = rows[unclear[0]].number
+        readings = {"'drop'": f"line {line} is a total or a balance", "'keep'": "it is a row like the others"}
+        raise UnclearTable([Question(argument="totals", about=f"line {line}", readings=readings)])
+    return totals
+
+
+def _says_total(row: Row) -> bool:
+    return any(isinstance(cell, str) and _TOTAL.fullmatch(cell.strip()) for cell in row.cells)
+
+
+def _number(cell: object) -> Any:
+    return written_number(cell) if isinstance(cell, str) else None
+
+
+def _is_sum(rows: Sequence[Row], index: int, totals: Mapping[int, str]) -> bool:
+    """Return whether a number of a row is the sum of its column above, from the start or since the last total."""
+    starts = {0, max((total + 1 for total in totals if total < index), default=0)}
+    for column, cell in enumerate(rows[index].cells):
+        for mark in MARKS:
+            total = _amount(cell, mark)
+            if not total:
+                continue
+            for start in starts:
+                above = [rows[i].cells[column : column + 1] for i in range(start, index) if i not in totals]
+                values = [_amount(cells[0], mark) for cells in above if cells]
+                if any(values) and sum(value for value in values if value is not None) == total:
+                    return True
+    return False
+
+
+def _amount(cell: object, mark: str) -> Decimal | None:
+    if isinstance(cell, int | Decimal):
+        return Decimal(cell)
+    number = _number(cell)
+    return None if number is None else number.value(mark)
