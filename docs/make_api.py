@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import workbench as wb
+from workbench.analysis.reports.history import History
 from workbench.service.interface.table import OPERATIONS
 
 PAGE = Path(__file__).parent / "reference.md"
@@ -15,7 +16,7 @@ MARK = "<!-- names: python docs/make_api.py writes this part -->\n"
 END = "<!-- names: end -->\n"
 GROUPS = {
     "Connect": ("connect", "connect_async", "Session", "AsyncSession", "Client", "AsyncClient", "Sandbox", "Inbox", "Journal", "Limits", "FULL"),
-    "At hand": ("form", "browse", "dashboard", "to_frame", "read_table", "to_file", "sql", "compare_behavior", "learn", "world_from", "compare_records", "assumptions"),
+    "At hand": ("form", "browse", "dashboard", "history", "to_frame", "read_table", "to_file", "sql", "compare_behavior", "learn", "world_from", "compare_records", "assumptions"),
     "Errors people catch": ("WorkbenchError", "ApiError", "InvalidRequest", "NotFound", "NotSent", "OutcomeUnknown"),
 }  # fmt: skip
 OBJECTS = ("Session", "Sandbox", "Journal", "Inbox")
@@ -89,6 +90,7 @@ def page() -> str:
         parts += [f"### wb.{space}\n", f"{summary(module)}\n"]
         parts += [table([row(f"wb.{space}.{name}", getattr(module, name)) for name in dir(module)])]
     parts += ["## Objects\n"]
+    parts += ["### History\n", f"{summary(History)} From `wb.history(source)`.\n", table(members(History))]
     for name in OBJECTS:
         parts += [f"### {name}\n", f"{summary(getattr(wb, name))}\n"]
         if name == "Session":

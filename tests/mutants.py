@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("client", "schema", "withdrawals", "webhooks", "sandbox", "tables")
+PACKAGES = ("base/schema", "client", "sandbox", "analysis", "runs")
 FIRST_TESTS, MAX_TESTS = 40, 300  # functions a mutant meets: some first, and what survives them meets the others too
 MAX_FILES = 10  # that these are in; those of the folder of its package first
 SECONDS = 150  # an endless loop counts as killed; four times as much for the slow tier
@@ -168,7 +168,7 @@ def tests_of(mutant: Mutant, lines: Mapping[str, Mapping[str, list[str]]], chanc
     of_file = lines.get(mutant.file, {})
     tests = of_file.get(str(mutant.line)) or sorted({test for row in of_file.values() for test in row})
     files = Counter(test.partition("::")[0] for test in tests)
-    package = mutant.file.split("/")[1]
+    package = mutant.file.split("/")[-2]
     chosen = sorted(files, key=lambda file: (file.split("/")[1] != package, -files[file]))[:MAX_FILES]
     near = [test for test in tests if test.partition("::")[0] in chosen]
     return chance.sample(near, min(MAX_TESTS, len(near)))
@@ -337,7 +337,7 @@ def report(fates: list[tuple[Mutant, str]], *, slow: bool) -> None:
     for mutant, end in fates:
         if end == "invalid":
             continue
-        packages[mutant.file.split("/")[1]][end] += 1
+        packages[mutant.file.split("/")[-2]][end] += 1
         packages["all"][end] += 1
     for package, ends in packages.items():
         count = ends.total()

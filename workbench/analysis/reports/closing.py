@@ -140,7 +140,7 @@ def _prior(history: Any, known: Any, former: str | Path | None, since: datetime)
     for code, part in rows.groupby("currency", dropna=False):
         net = money(int(part["net_cents"].sum()), str(code))
         lines.append(f"Prior period: {len(part):,} postings of earlier months arrived in this one, {net} net.")
-    return known.marked(known.own(rows), "prior_period", notes=lines, noun="postings"), lines
+    return known._marked(known._own(rows), "prior_period", notes=lines, noun="postings"), lines
 
 
 def _former(folder: Path) -> tuple[dict[str, Any], set[str]]:

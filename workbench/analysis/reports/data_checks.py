@@ -14,8 +14,8 @@ _COLUMNS = ("anomaly", "transaction_id", "event_id", "at", "amount_cents", "curr
 
 def anomalies(history: View) -> pd.DataFrame:
     """Return implausible transactions and events of a history."""
-    facts, left, _ = history.rows(history.facts, "at")
-    table, _, _ = history.rows(history.folded, "authorized_at")
+    facts, left, _ = history._rows(history.facts, "at")
+    table, _, _ = history._rows(history._folded, "authorized_at")
     odd = history.reading.odd
     if len(odd) and history.scope.at is not None:
         odd = odd[mask(odd["at"] < pd.Timestamp(history.scope.at))]
@@ -42,7 +42,7 @@ def anomalies(history: View) -> pd.DataFrame:
     listed = listed.astype({"amount_cents": "Int64", "at": "datetime64[us, UTC]"})
     listed = listed.astype(dict.fromkeys(("anomaly", "transaction_id", "event_id", "currency"), TEXT))
     listed = listed.sort_values(["anomaly", "at", "transaction_id"], ignore_index=True)
-    return history.marked(listed, "anomalies", left, noun="postings")
+    return history._marked(listed, "anomalies", left, noun="postings")
 
 
 def _gaps(times: "pd.Series[pd.Timestamp]") -> pd.DataFrame:

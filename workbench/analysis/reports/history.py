@@ -21,6 +21,7 @@ from workbench.analysis.reports.sources import ASSUMED, Left, is_other
 from workbench.analysis.reports.view import Columns, View
 from workbench.analysis.tables.periods import Every, period_before, period_name, running, zone
 from workbench.analysis.tables.rows import TEXT
+from workbench.base.errors import UsageError
 
 _SPEND = (
     Measure("transactions", "transaction_id", "distinct"),
@@ -103,11 +104,13 @@ class History(View):
             local_amount_cents, local_currency, authorized_at, and your own columns. A settlement below its hold has a
             second row for the difference. `held_cents` is missing if the hold is not in the source.
         """
-        rows, left, _ = self.rows(self.facts, "at")
-        table = self.own(rows.sort_values(["at", "posting"], kind="stable", na_position="last", ignore_index=True))
+        rows, left, _ = self._rows(self.facts, "at")
+        table = self._own(rows.sort_values(["at", "posting"], kind="stable", na_position="last", ignore_index=True))
         begun = Left("a hold that began before the source", rows.loc[mask(rows["held_cents"].isna()), ["currency"]])
         measures = [Measure(name, name) for name in DTYPES if name.endswith("_cents") and name != "local_amount_cents"]
-        return self.marked(table, "postings", [*left, begun], measures, "postings", [ASSUMED])
+        return self._marked(
+            table, "postings", [*left, begun], measures, "postings", [ASSUMED], currency=self._currency_of(rows)
+        )
 
     def transactions(self) -> pd.DataFrame:
         """Return one row per card transaction with its amounts, parties, status and times.
@@ -123,13 +126,18 @@ class History(View):
             posted_at, refunded_at, and your own columns. `authorized_cents` is missing if the request is not in the
             source.
         """
-        rows, left, _ = self.rows(self.folded, "authorized_at")
+        rows, left, _ = self._rows(self._folded, "authorized_at")
         notes = []
         untimed = int((mask(rows["refunded_cents"] > 0) & mask(rows["refunded_at"].isna())).sum())
         notes += [f"{untimed:,} refunded transactions have no time of the refund."] * bool(untimed)
         measures = [Measure(name, name) for name in MONEY]
-        return self.marked(
-            self.own(rows.reset_index(drop=True)), "transactions", left, measures, notes=[*notes, ASSUMED]
+        return self._marked(
+            self._own(rows.reset_index(drop=True)),
+            "transactions",
+            left,
+            measures,
+            notes=[*notes, ASSUMED],
+            currency=self._currency_of(rows),
         )
 
     def spend(self, by: Columns | None = None, *, freq: Every | None = None) -> pd.DataFrame:
@@ -147,19 +155,19 @@ class History(View):
         """
         facts = self.facts
         moved = facts[~mask((facts["posted_cents"] == 0) & (facts["refunded_cents"] == 0))]
-        moved, left, period = self.rows(moved, "at", freq)
+        moved, left, period = self._rows(moved, "at", freq)
         unknown = mask(moved["posted_cents"].isna())
         left += [Left("amount not known", moved[unknown])] * bool(unknown.any())
         moved = moved[~unknown]
         by = by if by is not None else () if freq else "merchant_category"
-        keys = self.keys(moved, by, None if period is None else period[~unknown], _SPEND, "history.spend")
+        keys = self._keys(moved, by, None if period is None else period[~unknown], _SPEND, "history.spend")
         rows = Rows(moved, keys, moved)
         options = {} if freq else {"largest": "net_cents"}
-        return self.report("spend", rows, _SPEND, left, "postings", freq, by=by, **options)
+        return self._report("spend", rows, _SPEND, left, "postings", freq, by=by, **options)
 
     def _begun(self, freq: Every | None = None, scope: Filter | None = None) -> tuple[pd.DataFrame, list[Left], Any]:
         """Return the transactions whose request is in the source, since the others have no rate."""
-        rows, left, period = self.rows(self.folded, "authorized_at", freq, scope)
+        rows, left, period = self._rows(self._folded, "authorized_at", freq, scope)
         begun = mask(rows["authorized_cents"].notna())
         left += [Left("their request is not in the source", rows[~begun])] * (not begun.all())
         return rows[begun], left, None if period is None else period[begun]
@@ -184,9 +192,9 @@ class History(View):
         """
         table, left, period = self._asked(freq)
         declined = (table["status"] == "declined").astype("Int64")
-        keys = self.keys(table, by, period, _APPROVALS, "history.approvals")
+        keys = self._keys(table, by, period, _APPROVALS, "history.approvals")
         values = pd.DataFrame({"is_declined": declined, "is_approved": 1 - declined})
-        return self.report("approvals", Rows(values, keys, table), _APPROVALS, left, "authorizations", freq)
+        return self._report("approvals", Rows(values, keys, table), _APPROVALS, left, "authorizations", freq)
 
     def declines(self, by: Columns = "declined_reason") -> pd.DataFrame:
         """Return declined authorizations by reason, most frequent first, or by other columns.
@@ -200,10 +208,10 @@ class History(View):
         """
         table, left, _ = self._asked()
         table = table[mask(table["status"] == "declined")]
-        keys = self.keys(table, by, None, _DECLINES, "history.declines")
+        keys = self._keys(table, by, None, _DECLINES, "history.declines")
         keys = {"reason" if name == "declined_reason" else name: values for name, values in keys.items()}
         rows = Rows(table, keys, table)
-        return self.report("declines", rows, _DECLINES, left, "authorizations", largest="declined")
+        return self._report("declines", rows, _DECLINES, left, "authorizations", largest="declined")
 
     def funnel(self) -> pd.DataFrame:
         """Return the spend funnel of the requests: amounts requested, approved, posted, refunded and net.
@@ -224,9 +232,9 @@ class History(View):
         values["stage"] = pd.Categorical(np.repeat(np.array(_STAGES, dtype=object), count), categories=[*_STAGES])
         values["amount_cents"] = np.concatenate(amounts)
         values["is_in"] = np.concatenate([asked, approved, *(cents > 0 for cents in amounts[2:])]).astype("int64")
-        keys = {"stage": values["stage"], **self.keys(values, (), None, _FUNNEL, "history.funnel")}
+        keys = {"stage": values["stage"], **self._keys(values, (), None, _FUNNEL, "history.funnel")}
         rows = Rows(values, keys, table, places)
-        frame = self.report("spend_funnel", rows, _FUNNEL, left)
+        frame = self._report("spend_funnel", rows, _FUNNEL, left)
         frame["stage"] = frame["stage"].astype(TEXT)
         return frame
 
@@ -237,15 +245,15 @@ class History(View):
             Columns: the groups (if `by` is given), transactions (Int64), and median_hours, p90_hours, longest_hours
             (Float64).
         """
-        table, left, _ = self.rows(self.folded, "posted_at")
+        table, left, _ = self._rows(self._folded, "posted_at")
         timed = mask(table["posted_at"].notna() & table["authorized_at"].notna())
         settled = mask(table["settlements"] > 0)
         left += [Left("without a time", table[~timed & settled])] * bool((~timed & settled).any())
         table = table[timed]
         hours = (table["posted_at"] - table["authorized_at"]).dt.total_seconds() / 3_600
-        keys = self.keys(table, by, None, _POSTING_TIMES, "history.posting_times")
+        keys = self._keys(table, by, None, _POSTING_TIMES, "history.posting_times")
         rows = Rows(pd.DataFrame({"hours": hours}), keys, table.assign(hours=hours))
-        return self.report("posting_times", rows, _POSTING_TIMES, left)
+        return self._report("posting_times", rows, _POSTING_TIMES, left)
 
     def cohorts(self) -> pd.DataFrame:
         """Return cohorts of users by month of first approved authorization, with the users active in each later month.
@@ -273,8 +281,8 @@ class History(View):
             chosen = chosen & self.scope.has(first)
         table, active = table[chosen], active[chosen]
         keys = {"cohort": first[chosen], "month": month[chosen]}
-        keys |= self.keys(table, (), None, _COHORTS, "history.cohorts")
-        frame = self.report("cohorts", Rows(active, keys, active), _COHORTS, left)
+        keys |= self._keys(table, (), None, _COHORTS, "history.cohorts")
+        frame = self._report("cohorts", Rows(active, keys, active), _COHORTS, left)
         later = (frame["cohort"].to_numpy().astype("datetime64[M]") + frame["month"].to_numpy("int64")).astype(
             "datetime64[s]"
         )
@@ -300,9 +308,11 @@ class History(View):
             local = pd.Timestamp.now("UTC") if pd.isna(last) else last.tz_convert(zone(scope.tz))
             scope = scope.changed(f"{local:%Y-%m}", None, None, None)
         since, end = scope.ends
+        if self.until is not None and since > self.until:
+            raise UsageError(f"{scope.period} has not begun: the data end {self.until:%Y-%m-%d}", of="history.changes")
         start = pd.Timestamp(period_before(scope.given, scope.tz))
         moved = self.facts[mask(self.facts["net_cents"] != 0)]
-        table, left, _ = self.rows(moved, "at", scope=attrs.evolve(scope, since=start.to_pydatetime()))
+        table, left, _ = self._rows(moved, "at", scope=attrs.evolve(scope, since=start.to_pydatetime()))
         first, last = table["at"].fillna(table["earliest"]), table["at"].fillna(table["latest"])
         is_now, is_before = mask(first >= since), mask(last < since)
         left += [Left("period not known", table[~is_now & ~is_before])] * bool((~is_now & ~is_before).any())
@@ -323,9 +333,9 @@ class History(View):
         net, now = table["net_cents"], pd.Series(is_now[chosen], index=table.index)
         values = pd.DataFrame({"now_cents": net.where(now, 0), "before_cents": net.where(~now, 0)})
         values["change_cents"] = values["now_cents"] - values["before_cents"]
-        keys = self.keys(table, by, None, _CHANGES, "history.changes")
+        keys = self._keys(table, by, None, _CHANGES, "history.changes")
         values["currency"] = table["currency"]
-        frame = self.report("monthly_changes", Rows(values, keys, table), _CHANGES, left, "postings", notes=notes)
+        frame = self._report("monthly_changes", Rows(values, keys, table), _CHANGES, left, "postings", notes=notes)
         order = (-frame["change_cents"].abs()).argsort(kind="stable")
         about = frame.attrs
         frame = frame.iloc[order].reset_index(drop=True)
@@ -346,7 +356,7 @@ class History(View):
             authorized_cents, released_cents, settled_cents, closing_cents (of holds), posted_cents, refunded_cents,
             net_cents (in the period; Int64), and running (boolean: the period was not over when the data end).
         """
-        facts, left, period = self.rows(self._money, "at", freq, attrs.evolve(self.scope, since=None))
+        facts, left, period = self._rows(self._money, "at", freq, attrs.evolve(self.scope, since=None))
         begun = mask(facts["held_cents"].isna())
         left += [Left("a hold that began before the source", facts.loc[begun, ["currency"]])] * bool(begun.any())
         held = facts["held_cents"].fillna(0)
@@ -357,9 +367,9 @@ class History(View):
             released_cents=-held.where(~is_settlement & mask(held < 0), 0),
             settled_cents=-held.where(is_settlement, 0),
         )
-        keys = self.keys(facts, (), period, _ROLL_FORWARD, "history.roll_forward")
+        keys = self._keys(facts, (), period, _ROLL_FORWARD, "history.roll_forward")
         rows = Rows(values, keys, values)
-        frame = self.report("roll_forward", rows, _ROLL_FORWARD, left, "postings", freq, every=True)
+        frame = self._report("roll_forward", rows, _ROLL_FORWARD, left, "postings", freq, every=True)
         if self.scope.since is None or frame.empty:
             return frame
         shown: pd.DataFrame = frame[self.scope.has(frame[period_name(freq)])].reset_index(drop=True)
@@ -369,8 +379,8 @@ class History(View):
     @property
     def _money(self) -> pd.DataFrame:
         """The facts that move money or a hold."""
-        moved = ~mask(self.facts["posting"].isin(POSTINGS[:2]))
-        return self.facts.loc[moved]
+        facts: pd.DataFrame = self.facts[~mask(self.facts["posting"].isin(POSTINGS[:2]))]
+        return facts
 
     def anomalies(self) -> pd.DataFrame:
         """Return implausible transactions and events, one row each.

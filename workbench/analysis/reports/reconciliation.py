@@ -59,7 +59,7 @@ def reconcile(history: View, ledger: object, key: str, amount: str, signed_by: s
     sign = f"Signed off by {visible(signed_by, 100)}." if signed_by else "Not signed off."
     breaks = breaks.rename(columns={"key": key})
     lines = [*([remark] if remark else []), *statement, sign]
-    return history.marked(breaks, "reconciliation", notes=lines, noun="rows", statement=lines, unexplained=rest)
+    return history._marked(breaks, "reconciliation", notes=lines, noun="rows", statement=lines, unexplained=rest)
 
 
 def _theirs(history: View) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -69,9 +69,9 @@ def _theirs(history: View) -> tuple[pd.DataFrame, pd.DataFrame]:
     scope = history.scope
     if scope.currency is not None:
         moved = moved[mask(moved["currency"] == scope.currency)]
-    inside, left, _ = history.rows(moved, "at")
+    inside, left, _ = history._rows(moved, "at")
     unknown = pd.concat([part.rows for part in left if part.reason == "period not known"] or [moved.iloc[:0]])
-    table = history.folded
+    table = history._folded
     above = mask((table["posted_cents"] > table["authorized_cents"]).fillna(True)) | mask(
         (table["refunded_cents"] > table["posted_cents"]) & (table["posted_cents"] > 0)
     )

@@ -17,7 +17,7 @@ from workbench.analysis.tables.rows import mark_report, with_checked_marks
 from workbench.base.errors import UsageError, not_allowed, visible
 
 Columns = str | Collection[str]
-_AS_KNOWN = {"facts", "_known", "_transactions", "_begun_earlier"}
+_AS_KNOWN = {"facts", "_known", "_folded", "_begun_earlier"}
 """What a filter without another `at` does not change."""
 
 
@@ -45,14 +45,14 @@ class View:
         return self.reading.facts(self.scope.at)
 
     @cached_property
-    def folded(self) -> pd.DataFrame:
+    def _folded(self) -> pd.DataFrame:
         """The transactions folded from the facts."""
         return transactions_of(self.facts)
 
     @cached_property
-    def begun_earlier(self) -> int:
+    def _begun_earlier(self) -> int:
         """Number of transactions whose request is not in the source."""
-        return int(self.folded["authorized_cents"].isna().sum())
+        return int(self._folded["authorized_cents"].isna().sum())
 
     @property
     def until(self) -> datetime | None:
@@ -94,7 +94,7 @@ class View:
                 raise UsageError([not_allowed("currency", scope.currency, codes)], of="history.filter")
         return made
 
-    def rows(
+    def _rows(
         self, table: pd.DataFrame, time: str, freq: Every | None = None, scope: Filter | None = None
     ) -> tuple[pd.DataFrame, list[Left], Any]:
         """Return the rows of the filter, what is left out, and the first day of the period of each row."""
@@ -110,7 +110,7 @@ class View:
         left += [Left("period not known", rows[unknown])] * bool(unknown.any())
         return rows[~unknown], left, periods[~unknown]
 
-    def keys(self, rows: pd.DataFrame, by: Columns | None, period: Any, measures: Measures, of: str) -> dict[str, Any]:
+    def _keys(self, rows: pd.DataFrame, by: Columns | None, period: Any, measures: Measures, of: str) -> dict[str, Any]:
         """Return the columns that group rows: the period, those of `by`, and the currency if there are several."""
         keys: dict[str, Any] = {} if period is None else {str(period.name): period}
         names = columns_of(by)
@@ -133,7 +133,7 @@ class View:
             keys["currency"] = rows["currency"]
         return keys
 
-    def report(
+    def _report(
         self,
         kind: str,
         rows: Rows,
@@ -148,15 +148,16 @@ class View:
         tz = self.scope.tz
         frame = grouped(rows, measures, freq=freq, tz=tz, until=self.until, history=self, **options)
         more = {"tz": tz, "by": columns_of(by)} | ({"freq": freq} if freq else {})
-        return self.marked(frame, kind, left, measures, noun, notes, currency=self._currency(rows.values), **more)
+        return self._marked(frame, kind, left, measures, noun, notes, currency=self._currency_of(rows.values), **more)
 
-    def _currency(self, rows: pd.DataFrame) -> str | None:
+    def _currency_of(self, rows: pd.DataFrame) -> str | None:
+        """Return the currency of rows, if they have one."""
         if self.scope.currency or "currency" not in rows:
             return self.scope.currency
         codes = rows["currency"].dropna().unique()
         return codes[0] if len(codes) == 1 else None
 
-    def marked(
+    def _marked(
         self,
         frame: pd.DataFrame,
         kind: str,
@@ -172,7 +173,7 @@ class View:
         for reason, count in self.reading.unread.items():
             entries.append({"reason": reason, "currency": None, "rows": count})
             sentences.append(f"Left out, {reason}: {count:,}.")
-        begun = self.begun_earlier
+        begun = self._begun_earlier
         known = [f"{begun:,} transactions began before the source: what they requested is not known."] * bool(begun)
         notes = [f"Shown: {self.scope}.", *sentences, *notes, *known, *self.reading.notes]
         trace = frame.attrs.get("trace")
@@ -181,7 +182,7 @@ class View:
         until = self.until and self.until.isoformat()
         return mark_report(frame, kind, notes, until=until, filter=str(self.scope), left_out=entries, **more)
 
-    def own(self, table: pd.DataFrame) -> pd.DataFrame:
+    def _own(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return a table in which the caller's columns have their names.
 
         Raises:

@@ -55,6 +55,9 @@ def html(frame: pd.DataFrame) -> str | None:
         lines.insert(len(top), _item("td", "…") * len(heads))
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     size = f"{len(frame):,} rows × {frame.shape[1]:,} columns"
+    said = [str(frame.attrs["filter"])] if frame.attrs.get("filter") else []
+    said += [note for note in map(str, frame.attrs.get("notes", ())) if note.startswith("Left out")]
+    size = "<br>".join([size, *map(escape, said)])
     return (
         f'<table class="dataframe"><thead><tr>{"".join(heads)}</tr></thead><tbody>{body}</tbody></table><p>{size}</p>'
     )
@@ -128,7 +131,8 @@ def _writers(frame: pd.DataFrame) -> dict[Hashable, Writer]:
 def _codes(frame: pd.DataFrame, column: str) -> set[str]:
     """Return the currencies of the rows that can be seen, or of the report; an amount of several stays in cents."""
     if column not in frame:
-        return {str(frame.attrs.get("currency", "USD")).upper()} if column == "currency" else set()
+        known = frame.attrs.get("currency") if column == "currency" else None
+        return {str(known).upper()} if known else set()
     rows = frame[column]
     most = pd.get_option("display.max_rows") or len(rows)
     seen = rows if len(rows) <= 2 * most else pd.concat([rows.iloc[:most], rows.iloc[-most:]])

@@ -38,7 +38,7 @@ from workbench.analysis.tables.rows import (
 )
 from workbench.base.errors import Problem, UsageError, visible
 from workbench.base.schema.walk import flat, is_record
-from workbench.base.system.files import write_file
+from workbench.base.system.files import write_file, write_files
 from workbench.client.calls.journal import Entry, Journal
 from workbench.service.interface.events import Event
 from workbench.service.interface.table import OPERATIONS, Operation
@@ -269,10 +269,11 @@ def to_file(
     frame = with_checked_marks(frame)
     revealed = tuple(frame.attrs.get("revealed", ()))
     frame, cleaned = _cleaned(_with_units(frame))
-    write_file(path, lambda file: write(frame, file, tz), private=bool(revealed))
-    if path.suffix.lower() == ".csv" and (notes := _notes(frame)):
-        note_file = path.with_name(path.name + ".notes.txt")
-        write_file(note_file, ("\n".join(notes) + "\n").encode(), private=bool(revealed))
+    files: dict[Path, Any] = {path: lambda file: write(frame, file, tz)}
+    if path.suffix.lower() == ".csv":
+        lines = _notes(frame)
+        files[path.with_name(path.name + ".notes.txt")] = ("\n".join(lines) + "\n").encode() if lines else None
+    write_files(files, private=bool(revealed))
     if revealed:
         LOG.warning("private columns (%s) were written to %s", ", ".join(revealed), path)
     return Saved(path=path, rows=len(frame), columns=frame.shape[1], cleaned=cleaned, revealed=revealed)

@@ -124,7 +124,7 @@ def _moment(value: object, zone: str) -> str:
 
 
 def _column(frame: pd.DataFrame, place: int, currency: str | None, tz: str, lost: set[str]) -> _Column:
-    column, name = frame.iloc[:, place], str(frame.columns[place])
+    column, name, about = frame.iloc[:, place], str(frame.columns[place]), frame.attrs
     values = [None if is_missing(value) else _shown(value, tz) for value in column.tolist()]
     numeric = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
     places, head = None, name
@@ -139,6 +139,8 @@ def _column(frame: pd.DataFrame, place: int, currency: str | None, tz: str, lost
         head = f"{name} (unit unknown)"
     counts = pd.api.types.is_integer_dtype(column.dtype) and name not in ("month", "version", "chain_id")
     adds = numeric and (places is not None or counts) and not _BALANCES.match(name) and name not in lost
+    adds = adds and not re.search(r"(^|_)(year|code|id)$", name) and about.get("kind") != "spend_funnel"
+    adds = adds and (code is not None or not name.endswith("_cents"))
     return _Column(name, visible(head, 200), values, places, adds and len(values) > 1)
 
 
@@ -150,7 +152,11 @@ def _only(frame: pd.DataFrame) -> str | None:
 
 def _shown(value: object, tz: str) -> Value:
     if isinstance(value, pd.Timestamp):
-        return value.tz_convert(tz).tz_localize(None).to_pydatetime() if value.tzinfo else value.to_pydatetime().date()
+        local = value.tz_convert(tz).tz_localize(None) if value.tzinfo else value
+        is_day = not value.tzinfo and local == local.normalize()
+        return local.to_pydatetime().date() if is_day else local.to_pydatetime()
+    if isinstance(value, int) and abs(value) > 2**53:
+        return str(value)  # a spreadsheet would round it
     return value if isinstance(value, int | float | Decimal | date | bool) else visible(str(value), 2_000)
 
 
