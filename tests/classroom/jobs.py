@@ -73,7 +73,7 @@ class School:
     @contextmanager
     def serving(self, options: list[str], name: str, folder: Path) -> Iterator[str]:
         """Serve another class, in the environment of a person, and yield its URL."""
-        command = [*PROGRAM, "class", *options]
+        command = [*PROGRAM, "course", *options]
         with subprocess.Popen(
             command, cwd=folder, env=self.environ(name), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         ) as process:

@@ -14,6 +14,7 @@ from workbench.base.errors import ApiError, UnusableFile, UsageError
 from workbench.course import membership
 from workbench.course.classroom import ClassServer, class_state
 from workbench.course.classroom.class_results import read_roster
+from workbench.course.classroom.learner_sandboxes import MAX_OPEN
 from workbench.course.desk import Act
 from workbench.course.task_files import EXERCISES
 
@@ -171,6 +172,8 @@ def test_who_did_not_join_did_not_join_after_the_trainers_action(server: ClassSe
 
 def test_a_full_disk_is_said_in_one_sentence(server: ClassServer, ann: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with first_cell("02") as api:
+        in_terminal: list[str] = []
+        server.say = in_terminal.append
         monkeypatch.setattr(class_state, "MIN_FREE", 2**62)
         said = []
         for act in (
@@ -185,6 +188,7 @@ def test_a_full_disk_is_said_in_one_sentence(server: ClassServer, ann: str, monk
 
     assert all("the disk of the class server is full: nothing was changed" in text for text in said)
     assert server.board()["disk_full"] is True
+    assert in_terminal == [class_state.DISK_FULL]
 
 
 def test_progress_is_that_of_the_class(
@@ -288,3 +292,15 @@ def test_a_push_before_a_task_was_begun_is_no_mistake(server: ClassServer, ann: 
         exec(EXERCISES["start-1"].answer, {"api": api, "guide": api.sandbox.guide()})
 
         assert wb.course.check("start-1", api).missing == ()
+
+
+def test_few_files_are_open_however_many_notebooks_were_begun(server: ClassServer, ann: str) -> None:
+    bought = {}
+    sessions = {place: first_cell(place) for place in ("01", "02", "03", "04", "05", "06", "07")}
+    for place, api in sessions.items():
+        bought[place] = buy(api)
+    for place, api in sessions.items():
+        assert api.sandbox.state(bought[place])["held"] == 420
+        api.close()
+
+    assert len(server._by_name["Ann"]._apps) <= MAX_OPEN + 1

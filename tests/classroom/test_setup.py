@@ -109,7 +109,7 @@ def test_an_unprepared_class_says_so(tmp_path: Path) -> None:
         code = server.learners[0].code
 
         assert "workbench course prepare" in page.text
-        assert httpx.get(f"{url}/{code}").text.count(f"class join {url}/{code}") == 1
+        assert httpx.get(f"{url}/{code}").text.count(f"course join {url}/{code}") == 1
         assert "Ann" not in page.text
         assert httpx.get(f"{url}/setup/setup.json").status_code == 404
     server.close()

@@ -228,7 +228,7 @@ api.sandbox.review(filed[0].id.upper(), 'denied')
         """
 flat = {**ada, **{f'address.{name}': value for name, value in ada['address'].items()}}
 del flat['address']
-TERMINAL('applications', 'create', **{**flat, 'last_name': 'testingNeedsVerification'})
+TERMINAL('users', 'create', **{**flat, 'last_name': 'testingNeedsVerification'})
 TERMINAL('sandbox', 'review', api.sandbox.events()[-1].payload['body']['id'], 'denied')
 """,
     ),
@@ -263,7 +263,7 @@ SEQUENCE(step('file', 'create_user_application', sumsub_share_token='token-0001'
         "applications-2",
         "terminal",
         """
-TERMINAL('applications', 'create', sumsub_share_token='token-0001', **PROFILE)
+TERMINAL('users', 'create', sumsub_share_token='token-0001', **PROFILE)
 user = api.sandbox.events()[-1].payload['body']['id']
 TERMINAL('sandbox', 'review', user, 'tosNotAccepted')
 TERMINAL('sandbox', 'accept-terms', user)
@@ -295,7 +295,7 @@ BULK(api.update_ubo, {'company_id': guide['companies'][0]['id'], 'ubo_id': DENIE
         "people-1",
         "terminal",
         """
-TERMINAL('applications', 'update-owner', company_id=guide['companies'][0]['id'], ubo_id=DENIED,
+TERMINAL('users', 'update-owner', company_id=guide['companies'][0]['id'], ubo_id=DENIED,
     **{f'address.{name}': value for name, value in MOVED.items()})
 """,
     ),
@@ -816,7 +816,7 @@ SEQUENCE(*(step(person['external_id'], 'create_user_application', **person) for 
         "terminal",
         """
 for person in flat:
-    TERMINAL('applications', 'create', **person)
+    TERMINAL('users', 'create', **person)
     if person['external_id'] == 'desk-2':
         TERMINAL('users', 'update', user_id=api.sandbox.events()[-1].payload['body']['id'], **PHONE)
 """,

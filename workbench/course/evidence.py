@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from workbench.base.schema.walk import snake
 from workbench.client.calls.client import Client
 from workbench.sandbox import Sandbox
 from workbench.service.interface.table import OPERATIONS, PREFIX
@@ -24,13 +25,10 @@ _FOLLOWS = {"card": ("available", "held", "posted", "refunded"), "user": ("rewar
 _NUMBERS = re.compile(r"nonce|tokens\.[0-9]+\.balance")
 """Members of contracts that are stored at the beginning, so that a difference can be expected."""
 PURCHASE: Mapping[str, Any] = {"currency": "USD", "merchant_category_code": "5411"}
+CALLED = "called with"
+"""Member of a flat request with the names of its arguments."""
 Facts = dict[str, Any]
 Record = Mapping[str, Any]
-
-
-def snake(name: str) -> str:
-    """Return the Python name of a wire name."""
-    return re.sub("(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
 
 
 def flat(value: object, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -118,11 +116,11 @@ class Call:
     assumptions: Collection[str]
     entry: Any = attrs.field(repr=False)
 
-    def named(self) -> dict[str, Any]:
-        """Return what later criteria may refer to."""
-        carried_out = "yes" if self.status < 300 else "no"
+    def flat(self) -> Record:
+        """Return the arguments, with the answer and what else a criterion may ask for."""
         answer = {f"answer.{path}": value for path, value in self.answer.items()}
-        return {**self.arguments, **answer, "carried_out": carried_out}
+        sent = {path.partition(".")[0] for path in self.arguments}
+        return {**self.arguments, **answer, "carried_out": "yes" if self.status < 300 else "no", CALLED: sent}
 
 
 class Evidence:
@@ -176,6 +174,13 @@ class Evidence:
         calls = (_call(entry) for entry in [*log[begun:], *self._elsewhere] if entry.operation in OPERATIONS)
         live = set(self.state.get("live", ()))
         return [call for call in calls if call.answer.get("transaction_id") not in live]
+
+    def called(self, operation: str, status: int | None) -> list[Record]:
+        """Return the requests of an operation with a status, flat; None for those with an injected fault."""
+        calls = [call for call in self.calls if call.operation == operation]
+        if status is None:
+            return [call.flat() for call in calls if call.fault]
+        return [call.flat() for call in calls if call.status == status and call.fault in ("", "lost")]
 
     def add_live(self, transaction: str) -> None:
         """Take a purchase that the task itself made out of the learner's changes."""

@@ -1,12 +1,12 @@
 """Judge of tasks: what is missing, for a person in a notebook, in the panel or at the prompt, and for a program."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from workbench.base.errors import visible
-from workbench.course.evidence import Call, Evidence, Facts, Record, as_number, flat
+from workbench.course.evidence import CALLED, Evidence, Facts, Record, as_number, flat
 from workbench.course.functions import FUNCTIONS
 from workbench.course.task_files import Expectation, Task
 from workbench.service.rendering import money
@@ -14,6 +14,7 @@ from workbench.service.rendering import money
 _MONEY = frozenset({"authorized", "settled", "refunded", "held", "amount", "new_amount", "cleared"})
 _MAX_SENTENCES = 8
 _SHOWN = 3  # records that changed although nothing was to change there
+_MANY = 10**6
 
 
 def judge(task: Task, seen: Evidence) -> tuple[str, ...]:
@@ -25,130 +26,91 @@ class _Judgment:
     def __init__(self, task: Task, seen: Evidence) -> None:
         self._task = task
         self._seen = seen
-        self._names: Facts = {**seen.guide, **seen.state.get("facts", {}), "answers": seen.state.get("answers", {})}
+        self._answers: Mapping[str, str] = seen.state.get("answers", {})
+        self._names: Facts = {**seen.guide, **seen.state.get("facts", {}), "answers": self._answers}
         self._claimed: set[str] = set()
-        self._verbs: dict[str, Callable[[Expectation], Iterator[str]]] = {
-            "equals": self._equals,
-            "called": self._called,
-            "not_called": self._called,
-            "event": self._event,
-            "answer": self._answer,
-            "function": self._function,
-        }
 
     def missing(self) -> list[str]:
         sentences: list[str] = []
         for expected in self._task.expect:
             try:
-                sentences += self._verbs[expected.verb](expected)
+                sentences += self._judged(expected)
             except LookupError:  # it is about what an earlier criterion did not find
                 sentences += [] if sentences else [f"not there yet: {expected.that}."]
         return sentences + list(self._nothing_else())
 
-    # records
+    def _judged(self, expected: Expectation) -> Iterator[str]:
+        if expected.verb == "function":
+            return FUNCTIONS[expected.subject](self._seen, self._names)
+        return self._answer(expected) if expected.verb == "answer" else self._found(expected)
 
-    def _equals(self, expected: Expectation) -> Iterator[str]:
-        seen, ids = self._seen, self._ids(expected)
+    def _found(self, expected: Expectation) -> Iterator[str]:
+        """Compare the records, requests or events that a criterion is about with what it expects."""
         where, members = self._resolved(expected.where), self._resolved(expected.members)
-        pool = seen.records if ids is not None or expected.everything else seen.changed
-        of_kind = [
-            dict(flat(record))
-            for record in pool.values()
-            if record["kind"] == expected.subject and (ids is None or record["id"] in ids)
-        ]
-        chosen = [record for record in of_kind if self._fits(record, where)]
-        right = [record for record in chosen if self._fits(record, members)]
-        wrong = [record for record in chosen if record not in right]
-        count = expected.count if expected.count is not None else len(ids or (1,))
-        if ids and count == 0:  # deleted records have no kind any more
-            self._claimed |= ids
-        if count == "all":
-            needed, most = len(chosen), len(chosen)
-        else:
-            needed, most = _bounds(count)
-        found = len({record.get(expected.distinct) for record in right}) if expected.distinct else len(right)
-        self._claimed |= {record["id"] for record in right}
-        if found < needed:
-            self._claimed |= {record["id"] for record in wrong}
-            near = _nearest(wrong or of_kind, {**where, **members}, self._fits)
-            yield f"not there yet: {expected.that}{self._near(expected, near, {**where, **members})}."
-        elif len(right) > most:
-            yield f"too many: {len(right)} times {expected.that}."
+        pool = self._pool(expected)
+        chosen = [record for record in pool if self._fits(record, where)]
+        right = [record for record in chosen if self._fits(record, members) and not _further(record, expected)]
+        needed, most = self._bounds(expected, len(chosen))
+        differing = {record.get(expected.distinct) for record in right} if expected.distinct else right
+        is_missing = len(differing) < needed
+        self._claimed |= {str(record.get("id")) for record in (chosen if is_missing else right)}
         if right and expected.name:
             self._names[expected.name] = right[-1]
+        if is_missing:
+            asked = {**where, **members}
+            yield f"not there yet: {expected.that}{self._near(expected, chosen or pool, asked)}."
+        elif len(right) > most:
+            yield f"too many: {len(right)} times {expected.that}."
+        elif expected.verb == "called" and most < _MANY and len(chosen) > len(right):
+            yield f"{len(chosen) - len(right)} further calls of {expected.subject} are not what is asked for."
+
+    def _pool(self, expected: Expectation) -> list[Record]:
+        """Return the flat records, requests or events that a criterion may be about."""
+        seen, subject = self._seen, expected.subject
+        if expected.verb == "event":
+            return seen.events(subject, expected.everything)
+        if expected.verb != "equals":
+            return seen.called(subject, None if expected.fault else expected.status)
+        ids = self._ids(expected)
+        if ids and expected.count == 0:  # deleted records have no kind any more
+            self._claimed |= ids
+        records = seen.records if ids is not None or expected.everything else seen.changed
+        of_kind = [record for record in records.values() if record["kind"] == subject]
+        return [dict(flat(record)) for record in of_kind if ids is None or record["id"] in ids]
 
     def _ids(self, expected: Expectation) -> set[str] | None:
-        if expected.id is None:
-            return None
         value = self._value(expected.id)
-        return {str(each).lower() for each in (value if isinstance(value, list | tuple) else [value])}
+        return None if value is None else {str(id_).lower() for id_ in (value if isinstance(value, list) else [value])}
+
+    def _bounds(self, expected: Expectation, chosen: int) -> tuple[int, int]:
+        """Return how many are needed, and how many are allowed."""
+        usual: Any = 0 if expected.verb == "not_called" else 1
+        if expected.others or expected.verb == "event":
+            usual = "1+"
+        if expected.verb == "equals":
+            usual = len(self._ids(expected) or (1,))
+        count = usual if expected.count is None else expected.count
+        if count == "all":
+            return chosen, chosen
+        text = str(count)
+        return (int(text[:-1]), _MANY) if text.endswith("+") else (int(text), int(text))
 
     def _nothing_else(self) -> Iterator[str]:
         """Yield the records that changed although no criterion is about them."""
-        other = [
-            record
-            for id_, record in self._seen.changed.items()
-            if id_ not in self._claimed and record["kind"] not in self._task.also
-        ]
+        changed = [record for id_, record in self._seen.changed.items() if id_ not in self._claimed]
+        other = [record for record in changed if record["kind"] not in self._task.also]
         for record in other[:_SHOWN]:
             yield f"something else changed, {_described(record)}; only what is asked for may change."
         if len(other) > _SHOWN:
             yield f"{len(other) - _SHOWN} further records changed."
 
-    # requests
-
-    def _called(self, expected: Expectation) -> Iterator[str]:
-        where, members = self._resolved(expected.where), self._resolved(expected.members)
-        calls = [call for call in self._calls(expected) if self._fits(call.arguments, where)]
-        asked = {**where, **members}
-        right = [call for call in calls if self._fits(call.arguments, members) and not _further(call, expected)]
-        usual = 0 if expected.verb == "not_called" else "1+" if expected.others else 1
-        needed, most = _bounds(usual if expected.count is None else expected.count)
-        if right and expected.name:
-            self._names[expected.name] = right[-1].named()
-        if len(right) < needed:
-            near = _nearest([call.arguments for call in calls], asked, self._fits)
-            further = sorted({name for call in calls for name in _further(call, expected)}) if near else []
-            sent = f"; it also sent {', '.join(further)}" if further else ""
-            yield f"not there yet: {expected.that}{self._near(expected, near, asked)}{sent}."
-        elif len(right) > most:
-            yield f"{expected.subject} was called {len(right)} times: {expected.that}."
-        elif most and not expected.others and len(calls) > len(right):
-            yield f"{len(calls) - len(right)} further calls of {expected.subject} are not what is asked for."
-
-    def _calls(self, expected: Expectation) -> list[Call]:
-        return [
-            call
-            for call in self._seen.calls
-            if call.operation == expected.subject
-            and (bool(call.fault) if expected.fault else call.status == expected.status and call.fault in ("", "lost"))
-        ]
-
-    # events, answers, functions
-
-    def _event(self, expected: Expectation) -> Iterator[str]:
-        members = self._resolved(expected.members)
-        events = self._seen.events(expected.subject, expected.everything)
-        right = [event for event in events if self._fits(event, members)]
-        fetched = [event for event in right if event["fetched"] or not expected.fetched]
-        if fetched and expected.name:
-            self._names[expected.name] = fetched[-1]
-        if not right:
-            near = _nearest(events, members, self._fits)
-            yield f"not there yet: {expected.that}{self._near(expected, near, members)}."
-        elif not fetched:
-            yield f"{expected.that} happened, but nothing has waited for its event: `api.inbox.wait(…)` does."
-
     def _answer(self, expected: Expectation) -> Iterator[str]:
-        given = self._names["answers"].get(expected.subject)
-        if given is None or str(given).strip() == "":
+        given = self._answers.get(expected.subject, "").strip()
+        if not given:
             yield f"not answered yet: {expected.subject}, {expected.that}."
-        elif not self._fits_one({"answer": given}, "answer", self._value(expected.value)):
+        elif not self._fits({"answer": given}, {"answer": self._value(expected.value)}):
             advice = expected.near.get("", "")
-            yield f"{expected.subject} is not {visible(str(given), 60)}{f'; {advice}' if advice else ''}."
-
-    def _function(self, expected: Expectation) -> Iterator[str]:
-        yield from FUNCTIONS[expected.subject](self._seen, self._names)
+            yield f"{expected.subject} is not {visible(given, 60)}{f'; {advice}' if advice else ''}."
 
     # values
 
@@ -164,51 +126,63 @@ class _Judgment:
         return look_up(self._names, value[1:])
 
     def _fits(self, record: Record, members: Mapping[str, Any]) -> bool:
-        return all(self._fits_one(record, path, value) for path, value in members.items())
+        return not any(self._differs(record, path, value) for path, value in members.items())
 
-    def _fits_one(self, record: Record, path: str, expected: Any) -> bool:
-        value = record.get(path)
+    def _differs(self, record: Record, path: str, expected: Any) -> bool:
         if not isinstance(expected, Mapping):
-            return self._same(value, expected)
-        return all(self._holds(record, path, name, self._value(other)) for name, other in expected.items())
+            return not same(record.get(path), expected)
+        return not all(self._holds(record, path, name, self._value(other)) for name, other in expected.items())
 
     def _holds(self, record: Record, path: str, condition: str, other: Any) -> bool:
         value = record.get(path)
         match condition:
             case "not":
-                return not self._same(value, other)
+                return not same(value, other)
             case "matches":
                 return re.search(other, str(value or "")) is not None
             case "same_as":
-                return self._same(value, record.get(other))
+                return same(value, record.get(other))
             case "change":
                 return self._changed_by(record, path) == as_number(other)
             case _:  # "of": a value for each id
-                return self._same(value, other.get(record.get("id")))
+                return same(value, other.get(record.get("id")))
 
     def _changed_by(self, record: Record, path: str) -> Decimal | None:
         before = as_number(self._seen.state["numbers"].get(record.get("id"), {}).get(path))
         now = as_number(record.get(path))
         return None if before is None or now is None else now - before
 
-    def _same(self, value: Any, expected: Any) -> bool:
-        if isinstance(expected, list | tuple):
-            if isinstance(value, str) and "," in value:
-                return sorted(_plain(part) for part in value.split(",")) == sorted(map(_plain, expected))
-            return any(self._same(value, each) for each in expected)
-        number, other = as_number(value), as_number(expected)
-        if number is not None and other is not None:
-            return number == other
-        return _plain(value) == _plain(expected)
-
-    def _near(self, expected: Expectation, near: Record | None, asked: Mapping[str, Any]) -> str:
+    def _near(self, expected: Expectation, records: Sequence[Record], asked: Mapping[str, Any]) -> str:
         """Return how the nearest record or request differs, without what would be right."""
-        if near is None:
+        if not records:
             return ""
-        wrong = [path for path, value in asked.items() if not self._fits_one(near, path, value)]
-        shown = ", ".join(f"{path} is {_shown(path, near.get(path))}" for path in wrong[:3])
+        differing = [
+            [path for path, value in asked.items() if self._differs(record, path, value)] for record in records
+        ]
+        least = min(len(paths) for paths in differing)
+        number = max(number for number, paths in enumerate(differing) if len(paths) == least)
+        nearest, wrong = records[number], differing[number]
+        shown = [f"{path} is {_shown(path, nearest.get(path))}" for path in wrong[:3]]
+        shown += [f"it also has {', '.join(further)}" for further in [_further(nearest, expected)] if further]
         advice = next((expected.near[path] for path in wrong if path in expected.near), "")
-        return f"; in the nearest one {shown}" * bool(shown) + f". {advice.rstrip('.')}" * bool(advice)
+        return f"; in the nearest one {', '.join(shown)}" * bool(shown) + f". {advice.rstrip('.')}" * bool(advice)
+
+
+def same(value: Any, expected: Any) -> bool:
+    """Return whether two values are equal: numbers as numbers, text without regard to case; a list has allowed ones."""
+    if isinstance(expected, list | tuple):
+        if isinstance(value, str) and "," in value:
+            return sorted(map(_plain, value.split(","))) == sorted(map(_plain, expected))
+        return any(same(value, each) for each in expected)
+    number, other = as_number(value), as_number(expected)
+    if number is not None and other is not None:
+        return number == other
+    return _plain(value) == _plain(expected)
+
+
+def _plain(value: Any) -> str:
+    """Return text to compare: in lower case, with single blanks."""
+    return " ".join(str(value).split()).casefold()
 
 
 def look_up(names: Mapping[str, Any], path: str) -> Any:
@@ -223,20 +197,20 @@ def look_up(names: Mapping[str, Any], path: str) -> Any:
         rest = ".".join(parts)
         if isinstance(value, Mapping) and rest in value:
             return value[rest]
-        part = parts.pop(0)
-        if isinstance(value, Mapping):
-            value = value[part]
-        elif "=" in part:
-            member, _, wanted = part.partition("=")
-            value = next((each for each in value if str(each[member]) == wanted), None)
-        elif ":" in part:
-            begin, _, end = part.partition(":")
-            value = value[int(begin) : int(end)]
-        else:
-            value = value[int(part)]
+        value = _part(value, parts.pop(0))
         if value is None:
             raise LookupError(path)
     return value
+
+
+def _part(value: Any, part: str) -> Any:
+    if isinstance(value, Mapping):
+        return value[part]
+    member, equals, wanted = part.partition("=")
+    if equals:
+        return next((each for each in value if str(each[member]) == wanted), None)
+    begin, colon, end = part.partition(":")
+    return value[int(begin) : int(end)] if colon else value[int(part)]
 
 
 def _expected(members: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
@@ -249,31 +223,12 @@ def _expected(members: Mapping[str, Any], path: str = "") -> Iterator[tuple[str,
             yield below, value
 
 
-def _plain(value: Any) -> str:
-    """Return text to compare: in lower case, with single blanks."""
-    return " ".join(str(value).split()).casefold()
-
-
-def _bounds(count: int | str) -> tuple[int, int]:
-    text = str(count)
-    return (int(text[:-1]), 10**6) if text.endswith("+") else (int(text), int(text))
-
-
-def _further(call: Call, expected: Expectation) -> list[str]:
+def _further(record: Record, expected: Expectation) -> list[str]:
     """Return the arguments of a request beside those that a criterion names; any are allowed with `others`."""
-    if expected.others:
+    if expected.others or CALLED not in record:
         return []
     named = {path.partition(".")[0] for path in (*expected.where, *expected.members, *expected.may)}
-    return sorted({path.partition(".")[0] for path in call.arguments} - named)
-
-
-def _nearest(
-    records: Sequence[Record], asked: Mapping[str, Any], fits: Callable[[Record, Mapping[str, Any]], bool]
-) -> Record | None:
-    """Return the record with the most members as asked for, of the last ones."""
-    if not records:
-        return None
-    return max(reversed(records), key=lambda record: sum(fits(record, {path: asked[path]}) for path in asked))
+    return sorted({*record[CALLED]} - named)
 
 
 def _shown(path: str, value: Any) -> str:
@@ -286,10 +241,9 @@ def _shown(path: str, value: Any) -> str:
 
 
 def _described(record: Record) -> str:
-    kind = str(record["kind"]).replace("_", " ")
-    parts: Iterable[str] = [f"{kind} {str(record['id'])[:8]}"]
+    parts = [f"{str(record['kind']).replace('_', ' ')} {str(record['id'])[:8]}"]
     if "merchant_name" in record:
-        parts = [*parts, visible(str(record["merchant_name"]), 40), money(record["authorized"])]
+        parts += [visible(str(record["merchant_name"]), 40), money(record["authorized"])]
     if "status" in record:
-        parts = [*parts, f"now {visible(str(record['status']), 30)}"]
+        parts.append(f"now {visible(str(record['status']), 30)}")
     return ", ".join(parts)

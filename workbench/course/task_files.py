@@ -44,7 +44,6 @@ class Expectation:
         status: Status of the requests; 200 by default.
         fault: Whether a fault was injected into the request.
         everything: Whether records that did not change are looked at, and events from before the beginning.
-        fetched: Whether an inbox or a receiver must have accepted the event.
         name: Name for `$name.member` in later criteria.
         value: The right answer; `is` in a file.
         near: Advice by member, shown when the nearest record or request differs in it.
@@ -63,7 +62,6 @@ class Expectation:
     status: int = 200
     fault: bool = False
     everything: bool = False
-    fetched: bool = False
     name: str = ""
     value: Any = None
     near: Mapping[str, str] = attrs.field(factory=dict)

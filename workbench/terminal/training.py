@@ -46,6 +46,7 @@ def serve(
         from workbench.course.classroom.class_results import read_roster
 
         server = classroom.ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
+        server.say = say
         if trainer:
             server.results.set("trainer", trainer)
         if not server.learners:

@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,9 @@ class ClassState:
         folder: Folder for all state; a server restarted with it continues. None stores everything in memory. Task
             files in its folder `tasks` are added to those of the course.
         seed: Seed of all sandboxes, which the notebooks expect.
+
+    Attributes:
+        say: Function that tells the trainer what the server's terminal should show.
     """
 
     def __init__(self, names: Sequence[str] = (), folder: Path | None = None, *, seed: int | None = None) -> None:
@@ -57,6 +60,8 @@ class ClassState:
         self.results.set("seed", self.seed)
         self.trainer_key: str = self.results.get("trainer_key")
         self.url = ""
+        self.say: Callable[[str], object] = lambda text: None
+        self._was_full = False
         self._local = True
         self._by_code: dict[str, LearnerSandboxes] = {}
         self._by_name: dict[str, LearnerSandboxes] = {}
@@ -79,8 +84,12 @@ class ClassState:
 
     @property
     def disk_full(self) -> bool:
-        """Whether the disk of the folder has no room left for changes."""
-        return self._folder is not None and shutil.disk_usage(self._folder).free < MIN_FREE
+        """Whether the disk of the folder has no room left for changes; `say` is told when that changes."""
+        is_full = self._folder is not None and shutil.disk_usage(self._folder).free < MIN_FREE
+        if is_full != self._was_full:
+            self._was_full = is_full
+            self.say(DISK_FULL if is_full else "The disk of the class server has room again")
+        return is_full
 
     def enroll(self, name: str) -> Learner:
         """Add a learner while the class is served, and return the learner with the code.
@@ -163,7 +172,9 @@ class ClassState:
                 raise
             why = str(error) if isinstance(error, UsageError) else type(error).__name__
             what = f"the sandbox does not hold what the task needs ({why}): reset it, and begin the task again."
-            return {**self._desk(learner, place).do(attrs.evolve(act, kind="about")), "missing": [what], "tried": True}
+            with self._by_name[learner].busy:
+                told = self._desk(learner, place).do(attrs.evolve(act, kind="about"))
+            return {**told, "missing": [what], "tried": True}
         if act.kind == "start" and task.traffic:
             self._traffic[learner, place] = (act.task, monotonic())
         return told
@@ -241,7 +252,10 @@ class ClassState:
         sandboxes = self._by_name[name]
         places = (sandboxes.places or [""]) if action in _EVERYWHERE else [sandboxes.current]
         with sandboxes.busy:
-            return [self._act_in(name, place, action, arguments) for place in places][-1]
+            results = [self._act_in(name, place, action, arguments) for place in places]
+        if self._folder is not None:
+            sandboxes.close_unused()
+        return results[-1]
 
     def _act_in(self, name: str, place: str, action: str, arguments: Mapping[str, Any]) -> Any:
         """Run an action in one sandbox; what it changes is not the learner's, in any task."""

@@ -8,7 +8,7 @@ import asyncio
 import re
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +28,7 @@ MAX_LEARNER_BYTES = 64 * 2**20  # of the files of a learner's sandboxes
 AT_ONCE = 4  # requests of a learner that wait for a file or a control
 PRODUCTION = "/production"
 _WAITING = 64  # further ones of a learner
+MAX_OPEN = 3  # sandboxes of a learner whose files stay open; others are opened again when they are used
 _PLACE = re.compile(r"/([a-z0-9-]{1,41}\.[0-9]{1,6})(?=/|$)")
 _PAUSE = 120  # seconds without a request after which a learner does something else
 
@@ -68,7 +69,8 @@ class LearnerSandboxes:
         self._drained: dict[str, int] = {}
         self._make = make
         self._folder = folder
-        self._apps: dict[tuple[str, str], App] = {}
+        self._apps: dict[tuple[str, str], App] = {}  # the one that was used last is the last
+        self._in_use: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0
@@ -136,7 +138,7 @@ class LearnerSandboxes:
         return Response(status=200, headers={"content-type": "application/json"}, body=body)
 
     async def _answer(self, request: Request, place: str, prefix: str) -> Response:
-        path, headers = request.path, request.headers
+        path = request.path
         control = path.removeprefix(CONTROL_PATH) if path.startswith(CONTROL_PATH) else None
         if request.method != "GET" and sum(file.stat().st_size for file in self._files("*")) > MAX_LEARNER_BYTES:
             if control != "reset":
@@ -144,7 +146,18 @@ class LearnerSandboxes:
                 return refused(413, f"Your sandboxes hold more than {limit}: reset this one, and run the first cell")
             await asyncio.to_thread(self.remove, place)
         key = (place, prefix)
-        app = self._apps[key] if key in self._apps else await asyncio.to_thread(self._app, place, prefix)
+        self._in_use[key] += 1
+        try:
+            app = self._apps[key] if key in self._apps else await asyncio.to_thread(self._app, place, prefix)
+            answer = await self._ask(app, request, control, place, prefix)
+        finally:
+            self._in_use[key] -= 1
+        if self._folder is not None and len(self._apps) > MAX_OPEN:
+            await asyncio.to_thread(self.close_unused)
+        return answer
+
+    async def _ask(self, app: App, request: Request, control: str | None, place: str, prefix: str) -> Response:
+        headers = request.headers
         if control == "guide" and "api-key" not in headers:  # the code opens the guide
             headers = {**headers, "api-key": app.sandbox.full_key}
         # the code in the path is what a connection from this machine is elsewhere
@@ -154,10 +167,18 @@ class LearnerSandboxes:
         return answer
 
     def _app(self, place: str, prefix: str) -> App:
+        key = (place, prefix)
         with self._lock:
-            if (place, prefix) not in self._apps:
-                self._apps[place, prefix] = self._make(self.learner, place, prefix, self._name(place))
-            return self._apps[place, prefix]
+            app = self._apps.pop(key, None) or self._make(self.learner, place, prefix, self._name(place))
+            self._apps[key] = app
+            return app
+
+    def close_unused(self) -> None:
+        """Close the sandboxes that were opened first, unless a request or a task uses them."""
+        with self.busy, self._lock:
+            for key in list(self._apps)[:-MAX_OPEN]:
+                if not self._in_use[key] and key[0] != self.current:
+                    self._apps.pop(key).sandbox.close()
 
     def _name(self, place: str) -> str:
         name = place.partition(".")[0]
