@@ -122,7 +122,8 @@ class _Tools:
                 return await self._run(context, params)
             except WorkbenchError as error:
                 refusal = self._refusal(error, params)
-                if isinstance(error, OutcomeUnknown) and (journal := journal_of(self._api)) is not None:
+                journal = journal_of(self._api)
+                if isinstance(error, OutcomeUnknown) and journal is not None and journal[error.attempt.id].is_unknown:
                     evidence = await asyncio.to_thread(journal.evidence, error.attempt.id)
                     refusal["evidence"] = {"verdict": str(evidence.verdict), "reason": evidence.reason}
                 return _result(refusal, is_error=True)
