@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,8 @@ def test_busy_file_is_named(path: Path) -> None:
 
 def test_opening_waits_for_a_process_that_recovers_the_file(path: Path) -> None:
     """The first process after a kill holds all of the file while it reads the log; others that open it wait, as for a write."""
-    sqlite3.connect(path).execute("PRAGMA journal_mode=DELETE")
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("PRAGMA journal_mode=DELETE")
     holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     holder.execute("BEGIN EXCLUSIVE")
     with pytest.raises(FileBusy, match="another process holds it"):

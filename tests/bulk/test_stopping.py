@@ -5,6 +5,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ def test_a_bulk_run_begins_nothing_after_it_raised(tmp_path: Path, kind: str, wo
     with pytest.raises(EXPECTED[kind]):
         run(service.client().simulate_authorization, rows, workers=workers, path=path, progress=service.progress)
     calls, effects = service.calls, service.effects
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         states = dict(file.execute("SELECT state, count(*) FROM row GROUP BY state"))
     file.close()
     time.sleep(0.01)

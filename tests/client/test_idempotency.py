@@ -4,7 +4,7 @@ import asyncio
 import json
 import sqlite3
 import warnings
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ def test_a_foreign_table_keeps_a_file_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     with client_on(Service(AUTHORIZED), journal=path) as api:
         api.simulate_refund(**REFUND)
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         file.execute("DROP TABLE keys")
         file.execute("DELETE FROM checksums WHERE of_table = 'keys'")
         file.execute("DROP TABLE notes")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -335,7 +336,8 @@ def test_a_file_is_for_its_owner_and_holds_no_private_value(tmp_path: Path, stat
         assert canary.encode() not in kept
     assert ACCOUNT[-2:].encode() in kept
     assert [stat.S_IMODE(one.stat().st_mode) for one in (path, state / "secret")] == [0o600, 0o600]
-    assert sqlite3.connect(path).execute("PRAGMA application_id").fetchone()[0] != 0
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("PRAGMA application_id").fetchone()[0] != 0
 
 
 def test_the_secret_is_one_per_installation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: Path) -> None:

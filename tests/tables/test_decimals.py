@@ -239,6 +239,7 @@ def test_the_example_of_the_page_runs() -> None:
 def test_other_libraries_take_a_frame(tmp_path: Path) -> None:
     """Spreadsheets, databases, DuckDB and pandas' own conversions take a frame as docs/tables.md says."""
     import sqlite3
+    from contextlib import closing
 
     import duckdb
 
@@ -247,7 +248,7 @@ def test_other_libraries_take_a_frame(tmp_path: Path) -> None:
         **{name: frame[name].dt.tz_localize(None) for name in ("created_at", "posted_at", "minted_at")}
     )
     plain.to_excel(tmp_path / "a.xlsx", index=False)
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         rows = frame.astype({"points": "str"}).to_sql("rewards", connection)
     table = pa.Table.from_pandas(frame)
 

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from contextlib import closing
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
@@ -25,7 +26,7 @@ def test_the_list_of_frames_is_that_of_the_code() -> None:
 @pytest.mark.slow
 def test_other_libraries_take_a_frame_as_the_page_says(tmp_path: Path) -> None:
     """Each way of the table of other libraries works, and no digit is lost where the page says so."""
-    with wb.connect(seed=1) as api, sqlite3.connect(tmp_path / "rewards.db") as connection:
+    with wb.connect(seed=1) as api, closing(sqlite3.connect(tmp_path / "rewards.db")) as connection:
         frame = wb.rewards.fetch(api, api.sandbox.guide()["rewards_users"][0]["id"], progress=False).frame()
         listed = DOC.read_text().split("Way, tested |")[1].split("\n\n")[0]
         ways = re.findall(r"^\|[^|]*\| `(.*)` \|$", listed, re.MULTILINE)

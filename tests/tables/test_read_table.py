@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
+from tests.charts import samples
 from tests.tables import bank_files
 from tests.tables.bank_files import COUNTRIES, FILES, Style, Truth, answers, expected, truth, written
 from workbench.analysis.sheets.questions import UnclearTable
@@ -195,6 +196,59 @@ def test_a_known_other_side_proposes_answers(tmp_path: Path) -> None:
     assert {question.argument: question.proposed for question in caught.value.questions} == {
         "dates": "'d/m/y'", "decimal": "'.'",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", [".csv", ".xlsx", ".parquet"])
+@pytest.mark.parametrize("tz", ["UTC", "America/New_York"])
+def test_our_own_files_come_back_to_the_cent(tmp_path: Path, ending: str, tz: str) -> None:
+    """A saved frame of transactions has the same ids, times, flags and amounts; codes keep their zeros."""
+    frame = samples.spent().head(40)
+    path = wb.to_file(frame, tmp_path / f"a{ending}", tz=tz).path
+    read = wb.read_table(path)
+
+    assert [*read] == [*frame]
+    for name in ("transaction_id", "merchant_category_code", "authorized_cents", "net_cents", "authorized_at"):
+        assert read[name].astype("str").tolist() == frame[name].astype("str").tolist(), name
+
+
+def test_dates_that_a_spreadsheet_took_for_months_are_asked_for(tmp_path: Path) -> None:
+    """An American spreadsheet turned 03/04/2026 into 4 March, and left 13/04/2026 as text."""
+    book = openpyxl.Workbook()
+    for row in (
+        ["day", "a"],
+        [date(2026, 3, 4), 1.5],
+        ["13/04/2026", 2.5],
+        [date(2026, 5, 4), 3.5],
+        ["25/04/2026", 4.5],
+    ):
+        book.worksheets[0].append(row)
+    book.save(tmp_path / "a.xlsx")
+
+    with pytest.raises(UnclearTable, match=r"'d/m/y' \(line 2 is 2026-03-04\) or dates='d/m/y swapped'"):
+        wb.read_table(tmp_path / "a.xlsx")
+    days = wb.read_table(tmp_path / "a.xlsx", dates="d/m/y swapped")["day"].tolist()
+    assert days == [date(2026, 4, 3), date(2026, 4, 13), date(2026, 4, 5), date(2026, 4, 25)]
+
+
+def test_serial_numbers_are_dates_where_dates_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("day;a\n46085;1,50\n46090;2,50\n")
+
+    with pytest.raises(UnclearTable, match=r"'excel' .line 2 is 2026-03-04. or dates='excel 1904'"):
+        wb.read_table(tmp_path / "a.csv", columns={"at": "day"})
+    read = wb.read_table(tmp_path / "a.csv", columns={"at": "day"}, dates="excel")
+    assert read["at"].tolist() == [date(2026, 3, 4), date(2026, 3, 9)]
+    assert wb.read_table(tmp_path / "a.csv")["day"].tolist() == ["46085", "46090"]
+
+
+def test_sides_in_a_column_are_asked_for(tmp_path: Path) -> None:
+    """Amounts without a sign beside a column of S and H are not all positive."""
+    (tmp_path / "a.csv").write_text("day;a;s\n2026-03-01;12,50;S\n2026-03-02;3,00;H\n")
+    how: dict[str, Any] = {"currency": "EUR", "columns": {"at": "day", "amount": "a"}}
+
+    with pytest.raises(UnclearTable, match="'side': 's'"):
+        wb.read_table(tmp_path / "a.csv", **how)
+    how["columns"]["side"] = "s"
+    assert wb.read_table(tmp_path / "a.csv", credit="+", **how)["amount_cents"].tolist() == [-1250, 300]
 
 
 def test_formulas_of_a_workbook_are_read_as_their_stored_values(tmp_path: Path) -> None:

@@ -44,7 +44,6 @@ NOT_RUN = {
     "course check": "ends with 5 until the drill is solved",
     "test explore": "needs an application",
     "test http": "needs an application behind a URL",
-    "test regress": "needs two versions of an application",
     "bulk resume": "needs an interrupted run",
     "bulk run": "needs a file of rows",
     "course add": "needs a class",

@@ -4,6 +4,7 @@ import json
 import re
 import sqlite3
 import sys
+from contextlib import closing
 
 import pexpect
 import pytest
@@ -62,9 +63,8 @@ def test_history_keeps_no_key(ipython, monkeypatch):
     ipython.run_cell("print('canary-7f3a')", store_history=True)
     ipython.run_cell("kept = 1", store_history=True)
     ipython.history_manager.writeout_cache()
-    rows = (
-        sqlite3.connect(ipython.history_manager.hist_file).execute("SELECT source, source_raw FROM history").fetchall()
-    )
+    with closing(sqlite3.connect(ipython.history_manager.hist_file)) as history:
+        rows = history.execute("SELECT source, source_raw FROM history").fetchall()
 
     assert "kept = 1" in str(rows)
     assert "canary" not in str(rows)

@@ -1,6 +1,8 @@
 """Applications behind HTTP: deliveries at the same time and crashes inside a delivery find what one after the other hides."""
 
+import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from os import killpg
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +21,7 @@ from tests.testing.served import PAYING
 from workbench import testing
 from workbench.base.system import http_server
 from workbench.base.system.messages import Response
-from workbench.testing import HttpApplication
+from workbench.testing import HttpApplication, http_application
 from workbench.testing.deliveries import KEY
 
 SANDBOX = wb.Sandbox(behavior={"behavior": "observed", "refund_event_id": "transaction"})  # with idempotency keys
@@ -133,6 +136,113 @@ def test_calls_of_a_wrong_application_are_found(kind: str, broken: str, tmp_path
 def large_purchase(fault: int) -> dict[str, int]:
     """Return the decisions of a universe of one purchase of 99.99 whose refund fails; 1: the answer to it is lost."""
     return {"call of the application": fault, "traffic 1 amount": 2}
+
+
+@pytest.mark.parametrize(
+    "kill, why",
+    [
+        ("true", "still answers"),
+        (["true"], "still answers"),
+        (lambda: None, "still answers"),
+        ("false", "false ended with 1"),
+        ("no-such-command-anywhere", "FileNotFoundError"),
+    ],
+)
+def test_a_crash_is_one_that_was_seen(kill: Any, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the command, whose exit code counts, the port refuses connections."""
+    monkeypatch.setattr(http_application, "_GONE_SECONDS", 0.05)
+    with (
+        http_server.running(lambda _: Response(status=200, body=b"{}")) as url,
+        pytest.raises(wb.InvalidRequest, match=why),
+    ):
+        HttpApplication(url=url, books=url, kill=kill).crash()
+
+
+@pytest.mark.parametrize(
+    "body", [b"[" * 100_000, b"{", b"\xff", b"nope", b"x" * 60_000], ids=["deep", "cut", "bytes", "word", "long"]
+)
+def test_odd_books_are_errors_of_one_line(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_application, "MAX_BOOKS", 50_000 if body[:1] == b"x" else 500_000)
+    with (
+        http_server.running(lambda _: Response(status=200, body=body)) as url,
+        pytest.raises(wb.InvalidRequest) as refused,
+    ):
+        HttpApplication(url=url, books=url).read_books()
+
+    assert len(str(refused.value)) < 300
+    assert "Traceback" not in str(refused.value)
+
+
+def test_the_universes_time_is_written_for_libfaketime(tmp_path: Path) -> None:
+    """Before each delivery, so that a program that asks the C library sees it."""
+    told: list[str] = []
+    file = tmp_path / "faketime"
+
+    def answer(request: Any) -> Response:
+        if request.method == "POST":
+            told.append(file.read_text())
+        return Response(status=200, body=b"{}")
+
+    with http_server.running(answer) as url:
+        application = HttpApplication(url=f"{url}/webhooks", books=f"{url}/books", clock=file, patience=0)
+        result = testing.explore(application, universes=1, invariants=())
+
+    assert told[0].startswith("@2026-01-15 15:00:")
+    assert told == sorted(told)
+    assert not any("own time" in what for what in result.counts)
+
+
+NODE = """
+const http = require("http"), crypto = require("crypto");
+const [port, memory, key] = [+process.argv[2], +process.argv[3], process.argv[4]];
+let seen = new Map(), books = {};
+http.createServer((request, response) => {
+  const parts = [];
+  request.on("data", (part) => parts.push(part)).on("end", () => {
+    const body = Buffer.concat(parts);
+    if (request.url === "/books") return response.end(JSON.stringify(books));
+    if (request.url === "/reset") { seen = new Map(); books = {}; return response.end(); }
+    const wanted = crypto.createHmac("sha256", key).update(body).digest("hex");
+    if (![request.headers["signature"], request.headers["secondary-signature"]].includes(wanted)) {
+      response.statusCode = 401;
+      return response.end();
+    }
+    const event = JSON.parse(body), now = Date.now();
+    for (const [id, at] of seen) if (now - at > memory) seen.delete(id);
+    if (!seen.has(event.id) && event.resource === "transaction" && event.action === "completed")
+      books[event.body.id] = (books[event.body.id] || 0) + event.body.spend.amount;
+    seen.set(event.id, now);
+    response.end();
+  });
+}).listen(port, "127.0.0.1");
+"""
+FAKETIME = next(iter(Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), None)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(FAKETIME is None or shutil.which("node") is None, reason="needs node and libfaketime")
+@pytest.mark.parametrize("minutes, breaks", [(10, True), (60 * 24 * 30, False)], ids=["ten minutes", "thirty days"])
+def test_a_program_of_node_sees_the_universes_time(minutes: int, breaks: bool, tmp_path: Path) -> None:
+    """One that forgets ids after ten minutes of its machine's clock is wrong, and one with thirty days is right."""
+    port, clock, program = free_port(), tmp_path / "clock", tmp_path / "shop.js"
+    program.write_text(NODE)
+    clock.write_text("@2026-01-15 15:00:00\n")
+    given = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1", "TZ": "UTC"}
+    command = ["node", str(program), str(port), str(minutes * 60_000), KEY]
+    running = subprocess.Popen(command, env={**os.environ, **given, "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+    url = f"http://127.0.0.1:{port}"
+    try:
+        application = HttpApplication(
+            url=f"{url}/webhooks", books=f"{url}/books", reset=f"{url}/reset", clock=clock, patience=0.05
+        )
+        application.wait()
+        result = testing.explore(application, universes=60)
+    finally:
+        running.kill()
+        running.wait()
+
+    assert (result.failure is not None) == breaks, str(result)
+    assert result.failure is None or result.failure.breach.invariant == "each event counts once"
 
 
 def test_books_that_are_none_are_refused() -> None:

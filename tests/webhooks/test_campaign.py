@@ -3,6 +3,7 @@
 import random
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,7 @@ def test_each_event_is_handled(
         time.sleep(0.05)
     for member in members:
         member.kill()
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         stored = [one for (one,) in connection.execute("SELECT id FROM events")]
         booked = [one for (one,) in connection.execute("SELECT id FROM book")]
         whole = connection.execute("PRAGMA integrity_check").fetchone()

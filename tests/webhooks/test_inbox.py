@@ -331,7 +331,8 @@ def test_empty_id_purges_nothing() -> None:
 def test_file_of_others_is_left_alone(tmp_path: Path) -> None:
     """A database of another program is refused and not changed."""
     path = tmp_path / "other.db"
-    sqlite3.connect(path).execute("CREATE TABLE t(x)")
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("CREATE TABLE t(x)")
     before = path.read_bytes()
 
     with pytest.raises(UnusableFile, match="not a workbench database"):

@@ -1,6 +1,7 @@
-"""`workbench test …`: explore an application in simulated universes, also behind HTTP, or compare two versions."""
+"""`workbench test …`: explore an application in simulated universes, also behind HTTP."""
 
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -27,13 +28,20 @@ def _load(name: str) -> Callable[..., Any]:
     return loaded  # type: ignore[no-any-return]
 
 
-def _show(result: Any, command: str) -> int:
+def _show(result: Any, *command: str, **options: object) -> int:
+    """Print a result, with the command that resumes or replays it: all options, so that it is the same exploration."""
     print(result)
+    for name, value in options.items():
+        if value is True:
+            command += (f"--{name.replace('_', '-')}",)
+        elif value:
+            command += (f"--{name.replace('_', '-')}", str(value))
+    again = f"workbench test {shlex.join(command)} --seed {result.seed}"
     if result.following is not None:
-        say(f"Stopped. Resume with: {command} --seed {result.seed} --first {result.following}")
+        say(f"Stopped. Resume with: {again} --first {result.following}")
         return INTERRUPTED
     if result.failure is not None and result.universes > 1:
-        say(f"Replay with: {command} --seed {result.seed} --universe {result.failure.universe}")
+        say(f"Replay with: {again} --universe {result.failure.universe}")
     return DONE if result.failure is None else PARTLY
 
 
@@ -72,13 +80,13 @@ def explore(
         first=first,
         universe=universe,
         threads=threads,
-        sandbox=Sandbox(behavior=behavior),
+        sandbox=None if behavior is None else Sandbox(behavior=behavior),
         progress=True,
     )
     if export is not None and result.failure is not None:
         result.failure.to_pytest(export, application)
         say(f"Test: {export}")
-    return _show(result, f"workbench test explore {application}")
+    return _show(result, "explore", application, threads=threads, behavior=behavior)
 
 
 def http(
@@ -90,6 +98,7 @@ def http(
     start: CommandLine = "",
     api_port: Whole | None = None,
     unknown: Url | None = None,
+    clock: Path | None = None,
     universes: Whole = 20,
     seed: Whole = 1,
     first: Whole = 0,
@@ -109,6 +118,7 @@ def http(
         start: Command that starts the process and returns.
         api_port: Port at which the sandbox is served for the application's calls.
         unknown: URL that returns a JSON array of the calls with an unknown outcome.
+        clock: File in which libfaketime reads the time, for the machine's clock of the application.
         universes: Number of universes.
         seed: Random seed of the exploration.
         first: Number of the first universe, to resume.
@@ -125,22 +135,9 @@ def http(
         start=start,
         api_port=api_port,
         unknown=unknown,
+        clock=clock,
         key=os.environ.get(KEY_VARIABLE) or KEY,
     )
     result = testing.explore(application, universes=universes, seed=seed, first=first, universe=universe, progress=True)
-    return _show(result, f"workbench test http --deliveries {deliveries} --books {books}")
-
-
-def regress(*, log: Path, old: Name, new: Name) -> int:
-    """Send the deliveries of a log to two versions of an application. Exit code 5 if their books differ.
-
-    Args:
-        log: File with one event per line.
-        old: MODULE:NAME of the old version.
-        new: MODULE:NAME of the new one.
-    """
-    from workbench import testing
-
-    result = testing.regress(log, _load(old), _load(new), progress=True)
-    print(result)
-    return DONE if result.ok else PARTLY
+    given = {"deliveries": deliveries, "books": books, "reset": reset, "kill": kill, "start": start}
+    return _show(result, "http", **given, api_port=api_port, unknown=unknown, clock=clock)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from workbench.testing.generated import from_journal as from_journal
     from workbench.testing.generated import traffic as traffic
     from workbench.testing.http_application import HttpApplication as HttpApplication
-    from workbench.testing.regression import regress as regress
     from workbench.testing.sessions import Coverage as Coverage
     from workbench.testing.sessions import assert_balance as assert_balance
     from workbench.testing.sessions import assert_events as assert_events
@@ -31,7 +30,6 @@ _NAMES = {
     "HttpApplication": "workbench.testing.http_application",
     "MONEY": "workbench.testing.exploring",
     "Universe": "workbench.testing.universe",
-    "regress": "workbench.testing.regression",
     "assert_balance": "workbench.testing.sessions",
     "assert_events": "workbench.testing.sessions",
     "assert_requests": "workbench.testing.sessions",

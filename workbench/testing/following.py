@@ -26,7 +26,7 @@ from workbench.testing.recorded import Delivery, Exchange, Item
 from workbench.testing.twin import Change, Run, Step, Twin, nothing
 
 MAX_KEPT = 20_000  # calls, and events, that are replayed
-_MAX_ALIKE = 300  # calls of one kind
+_MAX_ALIKE = 50  # calls of one kind
 _NEW = {
     "simulate_authorization": "transaction",
     "create_user_application": "user",

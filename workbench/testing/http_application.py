@@ -7,11 +7,14 @@ another. A repeated universe may therefore run differently: its story reports wh
 import heapq
 import json
 import shlex
+import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from datetime import datetime
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ import attrs
 import httpx
 
 from workbench.base.errors import InvalidRequest, visible
+from workbench.base.schema import strict_json
 from workbench.base.system import http_server
 from workbench.base.system.http_server import Handler
 from workbench.base.system.messages import Request, Response
@@ -33,7 +37,11 @@ from workbench.testing.process import Process
 from workbench.testing.universe import Universe
 
 _START_SECONDS = 30.0
-_POLL_INTERVAL = 0.05
+_POLL_INTERVAL = 0.01
+_GONE_SECONDS = 5.0
+_READ_SECONDS = 10.0
+MAX_BOOKS = 50_000_000  # bytes
+Command = str | Sequence[str] | Callable[[], object]
 _TOGETHER = 0.5  # seconds of the universe within which deliveries are sent in parallel
 _KILLED_AFTER = (0.0, 0.0, 0.002, 0.005, 0.015, 0.05)  # seconds after the first of them was sent; the first is never
 _CALLS = {
@@ -55,11 +63,15 @@ class HttpApplication:
         url: URL that receives deliveries.
         books: URL that returns a JSON object of cents by transaction id.
         reset: URL that empties the books (POST). Without it books accumulate over universes, and none is made smaller.
-        kill: Command that kills the process, such as "pkill -9 -f shop"; without it there are no crashes.
-        start: Command that starts the process and returns.
+        kill: Command or function that kills the process, such as "docker kill shop"; without it there are no crashes.
+            It has to end with 0, and afterwards the port has to refuse connections.
+        start: Command or function that starts the process and returns.
         key: Key that the application verifies deliveries with.
         api_port: Port at which the sandbox is served for the application's calls; None if it makes none.
         unknown: URL that returns a JSON array of the calls with an unknown outcome, in any form.
+        clock: File for libfaketime (FAKETIME_TIMESTAMP_FILE, with FAKETIME_NO_CACHE=1 and TZ=UTC), to which the
+            universe's time is written before each delivery. Programs that do not ask the C library, such as those of
+            Go, see the machine's time. Without it the machine's clock is not simulated.
         patience: Maximum seconds at the end for the books to agree and unknown outcomes to be resolved. The full time
             passes if a call failed and `unknown` is not given, because the application may send the call again.
     """
@@ -67,11 +79,12 @@ class HttpApplication:
     url: str
     books: str
     reset: str | None = None
-    kill: str = ""
-    start: str = ""
+    kill: Command = ""
+    start: Command = ""
     key: str = KEY
     api_port: int | None = None
     unknown: str | None = None
+    clock: str | PathLike[str] | None = None
     patience: float = 5.0
     client: httpx.Client = attrs.field(
         factory=lambda: httpx.Client(timeout=10, trust_env=False, limits=httpx.Limits(max_keepalive_connections=0)),
@@ -113,20 +126,53 @@ class HttpApplication:
         return calls
 
     def _read(self, name: str, url: str) -> Any:
+        """Return the JSON at a URL, of limited size and within limited time."""
+        data, deadline = bytearray(), monotonic() + _READ_SECONDS
         try:
-            return self.client.get(url).raise_for_status().json()
-        except (httpx.HTTPError, json.JSONDecodeError) as error:
-            message = f"{name}: {visible(url, 200)} does not answer: {type(error).__name__}"
+            with self.client.stream("GET", url) as answer:
+                answer.raise_for_status()
+                for chunk in answer.iter_bytes():
+                    data += chunk
+                    if len(data) > MAX_BOOKS or monotonic() > deadline:
+                        raise InvalidRequest(f"{name}: more than {MAX_BOOKS:,} bytes, or no end in time", of="explore")
+            return strict_json.loads(bytes(data))
+        except (httpx.HTTPError, strict_json.NotJson) as error:
+            message = f"{name}: {visible(url, 200)} does not answer with JSON: {visible(type(error).__name__)}"
             raise InvalidRequest(message, of="explore") from None
 
+    def tell_time(self, moment: datetime) -> None:
+        """Write the time for libfaketime, if `clock` is given."""
+        if self.clock is not None:
+            Path(self.clock).write_text(f"@{moment:%Y-%m-%d %H:%M:%S}\n", encoding="utf-8")
+
     def crash(self) -> None:
-        """Kill the process."""
-        subprocess.run(shlex.split(self.kill), check=False, timeout=_START_SECONDS)
+        """Kill the process, and see that it is gone.
+
+        Raises:
+            InvalidRequest: The command fails, or the port still answers.
+        """
+        _run("kill", self.kill)
+        deadline = monotonic() + _GONE_SECONDS
+        while self._answers():
+            if monotonic() > deadline:
+                raise InvalidRequest(f"kill: {visible(self.url, 200)} still answers after it", of="explore")
+            time.sleep(_POLL_INTERVAL)
+
+    def _answers(self) -> bool:
+        """Return whether anything accepts connections at the port of the application."""
+        url = httpx.URL(self.url)
+        with suppress(OSError), socket.create_connection((url.host, url.port or 80), timeout=1):
+            return True
+        return False
 
     def boot(self) -> None:
-        """Start the process and wait until it responds."""
+        """Start the process and wait until it responds.
+
+        Raises:
+            InvalidRequest: The command fails, or the application does not respond.
+        """
         if self.start:
-            subprocess.run(shlex.split(self.start), check=False, timeout=_START_SECONDS)
+            _run("start", self.start)
         self.wait()
 
     def wait(self) -> None:
@@ -145,6 +191,24 @@ class HttpApplication:
                 time.sleep(_POLL_INTERVAL)
             else:
                 return
+
+
+def _run(name: str, command: Command) -> None:
+    """Run a command or call a function.
+
+    Raises:
+        InvalidRequest: The command cannot be run, or does not end with 0.
+    """
+    if callable(command):
+        command()
+        return
+    words = shlex.split(command) if isinstance(command, str) else list(command)
+    try:
+        code = subprocess.run(words, check=False, timeout=_START_SECONDS).returncode
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InvalidRequest(f"{name}: {visible(words[0], 100)}: {type(error).__name__}", of="explore") from None
+    if code:
+        raise InvalidRequest(f"{name}: {visible(shlex.join(words), 200)} ended with {code}", of="explore")
 
 
 class HttpUniverse(Universe):
@@ -201,6 +265,9 @@ class HttpUniverse(Universe):
     def _send(self) -> None:
         """Send a batch in parallel, and kill the process meanwhile if decided."""
         batch, self._batch = self._batch, []
+        self._http.tell_time(self.wall)
+        if self._http.clock is None:
+            self.counts["deliveries at the machine's own time, which is not simulated"] += len(batch)
         killed = 0
         if self._http.kill:
             killed = self._decide(f"crash in delivery of {batch[0][0].name}", len(_KILLED_AFTER), 0.25)
@@ -229,6 +296,14 @@ class HttpUniverse(Universe):
     def unknown_outcomes(self) -> list[str]:
         """Return the calls that the application reported with an unknown outcome."""
         return [visible(json.dumps(call), 200) for call in self._unknown]
+
+    def kill_between(self, what: str) -> None:
+        """Kill the process between two deliveries, if decided, and start it again."""
+        if self._http.kill and self._decide(f"crash {what}", 2, 0.1):
+            self._http.crash()
+            self.counts["crashes between deliveries"] += 1
+            self.add_line("crash", f"the process was killed {what}")
+            self._http.boot()
 
     def _books_at_start(self, process: Process) -> Mapping[str, Any]:
         """Return the books after the reset; without one they may hold those of earlier universes."""

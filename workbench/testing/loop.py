@@ -182,7 +182,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
 def _refused(what: str) -> Callable[..., NoReturn]:
     def refuse(loop: VirtualLoop, *_: object, **options: object) -> NoReturn:
-        loop.refusal = NotSimulated(f"{what} cannot be simulated: its order depends on this machine")
+        way_on = "try it behind HTTP, with testing.HttpApplication or `workbench test http`"
+        loop.refusal = NotSimulated(f"{what} cannot be simulated, since its order depends on this machine; {way_on}")
         raise loop.refusal
 
     return refuse

@@ -224,7 +224,9 @@ class Universe(Deliveries):
             with suppress(sqlite3.ProgrammingError):  # the application has closed it
                 sqlite3.Connection.execute(database, "PRAGMA query_only=ON")
         if threading.active_count() > self._threads_before:
-            raise NotSimulated("the application started a thread, which is not reproducible; see docs/testing.md")
+            raise NotSimulated(
+                "the application started a thread, which is not reproducible; try it behind HTTP, with HttpApplication"
+            )
 
     @property
     def application(self) -> Any:

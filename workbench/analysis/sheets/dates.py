@@ -8,6 +8,8 @@ from functools import lru_cache
 import attrs
 
 ORDERS = ("d/m/y", "m/d/y", "y/m/d")
+SERIALS = {"excel": date(1899, 12, 30), "excel 1904": date(1904, 1, 1)}
+"""First days of the numbers with which spreadsheets count days."""
 _LONGEST = 60  # characters of a date
 _LAST_SHORT_YEAR = 40
 _NUMERIC = re.compile(r"(\d{1,4})([./-]) ?(\d{1,2})\2 ?(\d{1,4})\.?")
@@ -77,6 +79,14 @@ def written_date(text: str, *, compact: bool = False) -> WrittenDate | None:
     if clock is None or match is None:
         return None
     return WrittenDate(days, clock, _offset(match[7]))
+
+
+def serial_date(cell: object) -> WrittenDate | None:
+    """Return the readings of a number of days of a spreadsheet, from 1954 to 2123; None for any other cell."""
+    text = str(cell).strip() if isinstance(cell, str | int) else ""
+    if not re.fullmatch("[2-7][0-9]{4}", text):
+        return None
+    return WrittenDate({name: first + timedelta(days=int(text)) for name, first in SERIALS.items()})
 
 
 def _days(text: str, compact: bool) -> dict[str, date]:

@@ -7,8 +7,10 @@ import zipfile
 from collections.abc import Iterator
 from datetime import date, datetime, time
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from workbench.analysis.sheets.grid import Grid, Row, blank, head_of, trimmed
 from workbench.analysis.sheets.questions import BadSheet, Question, UnclearTable
@@ -147,6 +149,8 @@ def _value(cell: Any, row: int) -> Any:
     value = cell.value
     if cell.data_type == "f":
         raise BadSheet(f"row {row}: a cell has a formula; replace it by its value")
+    if isinstance(value, datetime) and (zone := _zone_of(cell.number_format)) is not None:
+        return value.replace(tzinfo=zone)
     if isinstance(value, datetime) and value.time() == time():
         return value.date()
     if isinstance(value, float):
@@ -158,3 +162,13 @@ def _value(cell: Any, row: int) -> Any:
     if isinstance(value, date | time | int | str | None):
         return value
     raise BadSheet(f"row {row}: a cell has a value of type {type(value).__name__}")
+
+
+@lru_cache(maxsize=100)
+def _zone_of(form: str) -> ZoneInfo | None:
+    """Return the time zone in a number format, such as that of times in files of `to_file`."""
+    name = re.search(r'"([\w/+-]+)"', form)
+    try:
+        return ZoneInfo(name[1]) if name else None
+    except (ValueError, OSError, LookupError):
+        return None

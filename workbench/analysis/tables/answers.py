@@ -13,7 +13,7 @@ from workbench.base.errors import Problem, UsageError, unknown_name, visible
 from workbench.base.system import toml
 from workbench.base.system.files import check_name, write_file
 
-Dates = Literal["d/m/y", "m/d/y", "y/m/d", "d/m/y swapped", "m/d/y swapped"]
+Dates = Literal["d/m/y", "m/d/y", "y/m/d", "d/m/y swapped", "m/d/y swapped", "excel", "excel 1904"]
 Text = str | None
 
 

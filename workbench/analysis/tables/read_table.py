@@ -64,7 +64,7 @@ def read_table(
         columns: Names to give to columns of the file, such as `{"at": "Buchungstag", "amount": "Betrag"}`. `at` becomes
             dates or times in UTC; `amount`, or `debit` and `credit`, the whole number `amount_cents`; `side` has the
             words credit and debit of amounts without sign; `currency` three letters. Others keep their text.
-        dates: Order of dates: "d/m/y", "m/d/y" or "y/m/d".
+        dates: Order of dates: "d/m/y", "m/d/y" or "y/m/d"; "excel" or "excel 1904" if they are numbers of days.
         decimal: Decimal mark of numbers.
         tz: Time zone of times without one, such as "Europe/Berlin".
         unit: Unit of `amount`: "cents" (minor unit) or "main" (dollars).

@@ -10,7 +10,7 @@ import attrs
 import pandas as pd
 import pyarrow as pa
 
-from workbench.analysis.sheets.dates import ORDERS, WrittenDate, written_date
+from workbench.analysis.sheets.dates import ORDERS, SERIALS, WrittenDate, serial_date, written_date
 from workbench.analysis.sheets.numbers import MARKS, SHARED_SYMBOLS, WrittenNumber, destroyed, written_number
 from workbench.analysis.sheets.questions import Question, distinct
 from workbench.analysis.tables.columns import AMOUNT, json_text
@@ -209,12 +209,14 @@ class Columns:
             part: WrittenDate | date | None = cell if isinstance(cell, date) else None
             if isinstance(cell, str) and cell.strip():
                 part = written_date(cell, compact=compact)
+            if part is None and compact:
+                part = serial_date(cell)
             if part is None and not _is_empty(cell):
                 self.problem(row, name, "is not a date")
             parts.append(part)
         values = self._ordered(name, parts)
         if any(isinstance(part, WrittenDate) and part.has_time for part in parts) or any(
-            isinstance(value, datetime) and value.time() != time() for value in values
+            isinstance(value, datetime) and (value.tzinfo is not None or value.time() != time()) for value in values
         ):
             return self._zoned(name, values)
         return [value.date() if isinstance(value, datetime) else value for value in values]
@@ -222,7 +224,7 @@ class Columns:
     def _ordered(self, name: str, parts: Sequence[Any]) -> list[date | None]:
         given = self.answers.get("dates")
         swap = isinstance(given, str) and given.endswith(_SWAPPED)
-        orders = ORDERS if given is None else (given.removesuffix(_SWAPPED),)
+        orders = (*ORDERS, *SERIALS) if given is None else (given.removesuffix(_SWAPPED),)
         texts = [part for part in parts if isinstance(part, WrittenDate)]
         cells = [part for part in parts if isinstance(part, date)]
         values = {order: [_day(part, order, swap) for part in parts] for order in orders}
@@ -235,7 +237,7 @@ class Columns:
                     self.problem(row, name, f"is not a date in the order {orders[0]}")
             return values[orders[0]]
         if len(valid) != 1:
-            columns = valid or values
+            columns = valid or {order: values[order] for order in ORDERS}
             shown = {order: f"{fits[order]:,} of {wanted:,} cells are valid" for order in columns}
             if valid:
                 first, *others = valid.values()

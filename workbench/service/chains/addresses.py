@@ -48,8 +48,13 @@ class Chain:
 _KNOWN = {
     number: Chain(id=number, name=name, family=family, test=test)
     for number, name, family, test in (
-        (900, "Solana", Family.SOLANA, False),  # assumed: not in the document
-        (901, "Solana devnet", Family.SOLANA, True),  # assumed: which of 901 and 902 is which test net
+        (900, "Solana", Family.SOLANA, False),  # assumed: chain_numbers
+        (
+            901,
+            "Solana devnet",
+            Family.SOLANA,
+            True,
+        ),  # assumed: chain_numbers, and which of 901 and 902 is which test net
         (902, "Solana testnet", Family.SOLANA, True),  # assumed
         (1500, "Stellar", Family.STELLAR, False),  # assumed: not in the document
         (1501, "Stellar testnet", Family.STELLAR, True),  # assumed
