@@ -221,7 +221,7 @@ def _with_arguments(
     ]
 
 
-def _now(of: str, key: object, api: object) -> dict[str, Any]:
+def _now(of: str, key: str, api: object) -> dict[str, Any]:
     """Return the present status of a record, where there is a sandbox that knows it."""
     sandbox, status = sandbox_of(api), "application_status" if of == "users" else "status"
     if sandbox is None or of not in ("users", "transactions"):
