@@ -1,7 +1,7 @@
 """Model Context Protocol server for coding agents: three tools, and the rules as resources.
 
 Operations and controls are called by name, with JSON arguments in wire names; their schemas are those of the OpenAPI
-document. Answers are masked JSON. An agent registers no webhook endpoint; those of `agent serve --forward-to` receive
+document. Answers are masked JSON. An agent registers no webhook endpoint; those of `sandbox agent --forward-to` receive
 events. In production a call with an effect needs an armed session, and the confirmation of the person at the client.
 """
 

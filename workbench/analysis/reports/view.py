@@ -175,6 +175,8 @@ class View:
             sentences.append(f"Left out, {reason}: {count:,}.")
         begun = self._begun_earlier
         known = [f"{begun:,} transactions began before the source: what they requested is not known."] * bool(begun)
+        if self.until is not None and self.scope.since is not None and self.scope.since > self.until:
+            sentences.append(f"Nothing is known of {self.scope.period}: the data end {self.until:%Y-%m-%d}.")
         notes = [f"Shown: {self.scope}.", *sentences, *notes, *known, *self.reading.notes]
         trace = frame.attrs.get("trace")
         more |= {"trace": trace} if isinstance(trace, Trace) else {}
