@@ -5,6 +5,9 @@ The functions are those that `dir(wb)` and its namespaces show, so a new one is 
 
 import getpass
 import inspect
+import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -110,3 +113,21 @@ def test_no_wrong_type_raises_an_error_of_python(
                 raised.append(f"{part.name}, {kind}: {type(error).__name__}: {error}")
     plt.close("all")
     assert raised == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", ["a file", "a member"])
+def test_a_locale_that_is_not_utf_8_is_named(names: str) -> None:
+    """A name with an ë is right; what cannot read or write it is the locale."""
+    uses = {
+        "a file": "wb.Sandbox(path=f'/nowhere/Zo{chr(0xEB)}.db')",
+        "a member": "wb.connect().update_user(user_id='0' * 8 + '-0000-4000-8000-' + '0' * 12, first_name=sys.argv[1])",
+    }
+    script = f"import sys, workbench as wb\ntry: {uses[names]}\nexcept wb.errors.WorkbenchError as error: print(ascii(str(error)))"
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", script, "Zo\u00eb"], capture_output=True, text=True, check=True, env=plain
+    )
+
+    assert "locale (" in done.stdout, done.stdout
+    assert "set LC_ALL=C.UTF-8" in done.stdout

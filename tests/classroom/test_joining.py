@@ -66,6 +66,13 @@ def test_another_certificate_than_the_links_is_not_trusted(server: ClassServer, 
     assert not list(state.glob("class*"))
 
 
+@pytest.mark.parametrize("person", ["ann:secret-pw@", ":secret-pw@", "secret-pw@", "@secret-pw:x@"])
+def test_a_password_in_a_link_is_refused_and_not_repeated(state: Path, person: str) -> None:
+    with pytest.raises(wb.errors.UsageError) as caught:
+        wb.course.join(f"http://{person}127.0.0.1:9/olive-4f7m-qjxa")
+    assert "secret-pw" not in str(caught.value)
+
+
 def test_a_wrong_letter_and_a_dead_server_are_distinguished(server: ClassServer, state: Path) -> None:
     with server.serve():
         right = link(server)

@@ -126,5 +126,5 @@ def test_production_warns_of_an_address_without_a_checksum():
             == ()
         )
 
-    assert ["recipientAddress has no checksum" in str(one.message) for one in caught] == [True]
+    assert ["recipient_address has no checksum" in str(one.message) for one in caught] == [True]
     assert request_problems(Operations.sign_withdrawal, asked(WRONG_CASE), (), check=False, real=True, limits=Limits())

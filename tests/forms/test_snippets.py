@@ -22,7 +22,7 @@ from workbench.screens.forms.fields import explained, text_of, value_of
 from workbench.screens.panel.panel import form
 from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS
-from workbench.terminal import main, operations
+from workbench.terminal import binding, main
 from workbench.terminal.operations import option_members, values
 
 ID = "3f2a0b1c-0000-4000-8000-000000000000"
@@ -101,7 +101,7 @@ def test_curl_is_the_one_of_the_terminal(
         def __exit__(self, *_: object) -> None:
             """Nothing is to be closed."""
 
-    monkeypatch.setattr(operations, "session", lambda where: Lent())
+    monkeypatch.setattr(binding, "session", lambda where: Lent())
     made = form(getattr(api, name), **CALLS[name])
     main([*shlex.split(made.snippets["Terminal"])[1:], "--dry-run"])
 

@@ -35,8 +35,8 @@ PYTHON = {
 COMMANDS = {
     "events listen --count 1": "server",
     "sandbox serve": "server",
-    "class serve --folder class": "server",
-    "agent serve": "agents",
+    "course serve --folder class --learners 1": "server",
+    "sandbox agent": "agents",
     "sandbox shell": "lab",
     "course lab": "lab",
     "report chart points": "tables",

@@ -198,7 +198,7 @@ def test_controls(plain: Plain) -> None:
     assert after["held"] == before["held"] + 1250
     assert restored == before == plain.control("balance", card_id=card)
     assert (failed[0], failed[2]["workbench-fault"]) == (503, "1 active; status applied")
-    assert (fine[0], fine[2]["workbench-fault"]) == (200, "1 active")
+    assert (fine[0], fine[2]["workbench-fault"]) == (200, "0 active")
     assert "workbench-fault" not in clean[2]
     assert (asked["operation"], "Grace" in json.dumps(asked)) == ("create_user_application", False)
     assert plain.control("events") == []

@@ -280,3 +280,27 @@ def test_a_csv_of_whole_columns_is_that_of_its_cells(tmp_path: Path, monkeypatch
     monkeypatch.setattr(frames, "_csv_column", cells)
     wb.to_file(frame, tmp_path / "cells.csv")
     assert (tmp_path / "cells.csv").read_bytes() == (tmp_path / "columns.csv").read_bytes()
+
+
+def test_hours_without_a_zone_and_long_numbers_stay(tmp_path: Path) -> None:
+    """A spreadsheet has no zone and fifteen digits: what it cannot hold is text."""
+    frame = pd.DataFrame(
+        {"local": pd.to_datetime(["2026-03-01 13:45"]), "net_cents": pd.array([12_345_678_901_234_567], "Int64")}
+    )
+    frame.attrs = {"kind": "spend", "notes": [], "currency": "usd"}
+    to_file(frame, tmp_path / "a.xlsx")
+    to_file({"Spend": frame}, tmp_path / "pack.xlsx")
+    data, pack = (openpyxl.load_workbook(tmp_path / name) for name in ("a.xlsx", "pack.xlsx"))
+
+    assert [cell.value for cell in data["data"][2]] == ["2026-03-01 13:45:00", "12345678901234567"]
+    assert [str(cell.value) for cell in pack["Spend"][2]] == ["2026-03-01 13:45:00", "123,456,789,012,345.67"]
+
+
+def test_a_shorter_note_or_none_replaces_the_one_before(tmp_path: Path) -> None:
+    """A CSV file that is overwritten has its own notes, or none."""
+    frame = wb.history([]).spend()
+    to_file(frame, tmp_path / "a.csv")
+    assert (tmp_path / "a.csv.notes.txt").exists()
+    to_file(pd.DataFrame({"a": [1]}), tmp_path / "a.csv", overwrite=True)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]

@@ -12,7 +12,7 @@ from typing import Any
 import openpyxl
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
@@ -335,7 +335,7 @@ def test_files_of_libreoffice_are_right_after_their_questions(tmp_path: Path, la
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_no_value_is_silently_wrong(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """Whatever the style: without arguments the values are right, or the file is refused; with all answers they are right."""
     style = Style(
@@ -346,13 +346,15 @@ def test_no_value_is_silently_wrong(tmp_path_factory: pytest.TempPathFactory, da
         negative=data.draw(st.sampled_from(["minus", "trailing", "brackets"])),
         separator=data.draw(st.sampled_from(",;\t|")),
         titles=data.draw(st.integers(0, 2)), blank=data.draw(st.booleans()), total=data.draw(st.booleans()),
-        encoding=data.draw(st.sampled_from(["utf-8", "utf-16", "utf-8-sig"])),
+        encoding=data.draw(st.sampled_from(["utf-8", "utf-16", "utf-8-sig", "cp1252", "cp850", "mac-roman", "cp932"])),
     )  # fmt: skip
     table = truth(
         data.draw(st.integers(0, 99)), style.language, data.draw(st.integers(1, 6)), early=data.draw(st.booleans())
     )
     path = tmp_path_factory.mktemp("table") / "a.csv"
-    path.write_bytes(written(table, style))
+    with suppress(UnicodeEncodeError):
+        path.write_bytes(written(table, style))
+    assume(path.exists())
 
     try:
         frame = wb.read_table(path)

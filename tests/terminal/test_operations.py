@@ -218,7 +218,7 @@ def test_advice_is_a_line_of_its_own(wb):
 
     assert ended.code == 0
     assert ended.err.splitlines() == [
-        "Advice: create_user_application: countryOfIssue is usually written in capitals, US"
+        "Advice: create_user_application: country_of_issue is usually written in capitals, US"
     ]
 
 

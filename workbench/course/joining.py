@@ -116,7 +116,7 @@ def _learner_name(url: str, parts: SplitResult, ca_file: str | None) -> str:
 
 def _no_answer(parts: SplitResult, error: BaseException | None) -> NotSent:
     reason = "this name is unknown in your network" if isinstance(error, socket.gaierror) else "no class is served"
-    return NotSent(f"No answer from {parts.netloc.rpartition('@')[2]}: {reason}, or a firewall blocks it.")
+    return NotSent(f"No answer from {parts.netloc}: {reason}, or a firewall blocks it.")
 
 
 def leave() -> Display:

@@ -2,8 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -30,13 +29,16 @@ from workbench.service.interface.convert import MAX_BODY, placeholders
 from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS, Operation, Operations
 from workbench.service.rendering.calls import curl
-from workbench.terminal.exits import DONE, say, usage_error
+from workbench.terminal.binding import command
+from workbench.terminal.exits import say, usage_error
 from workbench.terminal.inputs import input_bytes
-from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, complete_member, session
+from workbench.terminal.output import Output
+from workbench.terminal.where import complete_member
 
 _REQUEST = Group("Request", sort_key=1)
 _CALL = Group("Call", sort_key=7)
+_POSITIONAL, _KEYWORD = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+_NO_CONTENT = 204
 
 
 Allowed = Literal["partial-address", "masked-value", "unusual-text", "unverified-address", "resend"]
@@ -76,55 +78,35 @@ def _option(path: str) -> str:
     return f"--{path.replace('_', '-')}"
 
 
-def _command(operation: Operation[..., Any]) -> Callable[..., int | None]:
-    in_path, holders = placeholders(operation.path), dict(leaves(operation.request))
-    parameters = [
-        inspect.Parameter(
-            path.replace(".", "__"),
-            inspect.Parameter.POSITIONAL_OR_KEYWORD if member.wire in in_path else inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                str | None,
-                Parameter(
-                    name=_option(path),
-                    help=option_help(member, holders.get(path.rpartition(".")[0])),
-                    metavar=value_name(member),
-                    group=_REQUEST,
-                    show_default=False,
-                    completer=complete_member(member),
-                ),
-            ],
+def _command(operation: Operation[..., Any]) -> Callable[..., int]:
+    holders = dict(leaves(operation.request))
+    in_path = placeholders(operation.path)
+    parameters = []
+    for path, member in option_members(operation.request):
+        options = Parameter(
+            name=_option(path),
+            help=option_help(member, holders.get(path.rpartition(".")[0])),
+            metavar=value_name(member),
+            group=_REQUEST,
+            show_default=False,
+            completer=complete_member(member),
         )
-        for path, member in option_members(operation.request)
-    ]
-    parameters.append(
-        inspect.Parameter("calling", inspect.Parameter.KEYWORD_ONLY, annotation=Calling, default=Calling())
-    )
-    return make_command(operation.name, "\n".join(_doc(operation)), parameters, partial(_run, operation))
+        kind = _POSITIONAL if member.wire in in_path else _KEYWORD
+        name = path.replace(".", "__")
+        parameters.append(inspect.Parameter(name, kind, default=None, annotation=Annotated[str | None, options]))
+    parameters.append(inspect.Parameter("calling", _KEYWORD, annotation=Calling, default=Calling()))
 
+    def run(api: Any, /, *, how: Output, calling: Calling, **texts: Any) -> Any:
+        given, wrong = values(operation, texts)
+        try:
+            return _send(api, operation, given, calling, how)
+        except InvalidRequest as error:
+            if error.operation != operation.name:
+                raise
+            raise _with_options(error, operation, wrong) from None
 
-def make_command(
-    name: str,
-    doc: str,
-    parameters: Sequence[inspect.Parameter],
-    run: Callable[[dict[str, Any], Where, Output], int | None],
-) -> Callable[..., int | None]:
-    """Return a function with these parameters, and the options for target and output."""
-    options = (
-        inspect.Parameter("where", inspect.Parameter.KEYWORD_ONLY, default=Where(), annotation=Where),
-        inspect.Parameter("how", inspect.Parameter.KEYWORD_ONLY, default=Output(), annotation=Output),
-    )
-    signature = inspect.Signature([*parameters, *options])
-
-    def command(*args: object, **kwargs: object) -> int | None:
-        given = signature.bind(*args, **kwargs)
-        given.apply_defaults()
-        return run(given.arguments, given.arguments.pop("where"), given.arguments.pop("how"))
-
-    command.__signature__ = signature  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in signature.parameters.values()}
-    command.__name__, command.__doc__ = name, doc
-    return command
+    run.__name__, run.__doc__ = operation.name, "\n".join(_doc(operation))
+    return command(run, parameters)
 
 
 def _doc(operation: Operation[..., Any]) -> Iterator[str]:
@@ -138,59 +120,61 @@ def _doc(operation: Operation[..., Any]) -> Iterator[str]:
         yield "\n[assumed]: not shown by the interface document; the details give the reason."
 
 
-def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, how: Output) -> int:
-    calling: Calling = texts.pop("calling")
-    given, wrong = values(operation, texts)
-    try:
-        return _send(operation, given, calling, where, how)
-    except InvalidRequest as error:
-        if error.operation != operation.name:
-            raise
-        paths = {wire_path(operation.request, path): path for path, _ in leaves(operation.request)}
-        problems = [
-            attrs.evolve(
-                problem,
-                path=_option(paths[problem.path]) if problem.path in paths else problem.path,
-                message=wrong.get(paths.get(problem.path, ""), problem.message),
-            )
-            for problem in error.problems
-        ]
-        raise InvalidRequest(problems, of=" ".join(command_of(operation))) from None
+def _with_options(error: InvalidRequest, operation: Operation[..., Any], wrong: Mapping[str, str]) -> InvalidRequest:
+    """Return an error that names options of the command.
+
+    Args:
+        wrong: Problems of texts that could not be converted, by dotted path.
+    """
+    paths = {wire_path(operation.request, path): path for path, _ in leaves(operation.request)}
+    problems = []
+    for problem in error.problems:
+        path = paths.get(problem.path, "")
+        option = _option(path) if path else problem.path
+        problems.append(attrs.evolve(problem, path=option, message=wrong.get(path, problem.message)))
+    return InvalidRequest(problems, of=" ".join(command_of(operation)))
 
 
-def _send(operation: Operation[..., Any], given: dict[str, Any], calling: Calling, where: Where, how: Output) -> int:
-    """Send a request from values by dotted path, or show it, and show the answer."""
-    with session(where) as api:
-        if calling.from_ is not None:
-            given = _read_body(operation, calling.from_, api.converter) | given
-        arguments = nested(given)
-        request = partial(build, operation.request, arguments)  # for what looks at it instead of sending it
-        allowing = {name.replace("-", "_") for name in calling.allow} | ({"again"} if calling.again else set())
-        real = context_of(api).real
-        if calling.dry_run:  # what is sent is checked by the client
-            problems = request_problems(operation, request(), allowing, check=True, real=real, limits=api.limits)
-            if problems:
-                raise InvalidRequest(problems, of=operation.name)
-            print(curl(operation, request(), base_url=api.base_url, converter=api.converter, reveal=how.reveal))
-            if api.host.endswith(".invalid"):
-                say(
-                    "This sandbox has no HTTP server. Start one with `workbench sandbox serve --own`, then pass its "
-                    "URL with --url."
-                )
-            return DONE
-        if api.environment == "production":
-            from workbench.terminal.journal import confirm
+def _send(api: Any, operation: Operation[..., Any], given: dict[str, Any], calling: Calling, how: Output) -> Any:
+    """Send a request from values by dotted path and return the answer, or print the request."""
+    if calling.from_ is not None:
+        given = _read_body(operation, calling.from_, api.converter) | given
+    arguments = nested(given)
+    allowing = {name.replace("-", "_") for name in calling.allow}
+    if calling.again:
+        allowing.add("again")
+    if calling.dry_run:
+        print(_dry_run(api, operation, arguments, allowing, how))
+        return None
+    if api.environment == "production":
+        from workbench.terminal.journal import confirm
 
-            confirm(api, operation, request())
-        answer: Any = api.allowing(**dict.fromkeys(allowing, True)).call(operation, arguments)
-        for notice in api.notices:
-            say(notice)
-        if operation.success == 204:
-            say("Deleted.")
-        else:
-            answer = getattr(answer, "items", answer)  # of a page of rewards
-            show(list(answer) if operation.many or operation is Operations.list_rewards_activity else answer, how)
-    return DONE
+        confirm(api, operation, build(operation.request, arguments))
+    answer: Any = api.allowing(**dict.fromkeys(allowing, True)).call(operation, arguments)
+    for notice in api.notices:
+        say(notice)
+    if operation.success == _NO_CONTENT:
+        say("Deleted.")
+        return None
+    items = getattr(answer, "items", answer)  # of a page of rewards
+    return list(items) if operation.many or operation is Operations.list_rewards_activity else items
+
+
+def _dry_run(
+    api: Any, operation: Operation[..., Any], arguments: Mapping[str, Any], allowing: Collection[str], how: Output
+) -> str:
+    """Return a request that was checked as the client checks it, as a curl command."""
+    request = build(operation.request, arguments)
+    real = context_of(api).real
+    problems = request_problems(operation, request, allowing, check=True, real=real, limits=api.limits)
+    if problems:
+        raise InvalidRequest(problems, of=operation.name)
+    if api.host.endswith(".invalid"):
+        say(
+            "This sandbox has no HTTP server. Start one with `workbench sandbox serve --own`, then pass its URL with "
+            "--url."
+        )
+    return curl(operation, request, base_url=api.base_url, converter=api.converter, reveal=how.reveal)
 
 
 def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> tuple[dict[str, Any], dict[str, str]]:

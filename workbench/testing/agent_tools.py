@@ -1,7 +1,7 @@
 """Model Context Protocol server for coding agents: three tools, and the rules as resources.
 
 Operations and controls are called by name, with JSON arguments in wire names; their schemas are those of the OpenAPI
-document. Answers are masked JSON. An agent registers no webhook endpoint; those of `agent serve --forward-to` receive
+document. Answers are masked JSON. An agent registers no webhook endpoint; those of `sandbox agent --forward-to` receive
 events. In production a call with an effect needs an armed session, and the confirmation of the person at the client.
 """
 
@@ -122,7 +122,8 @@ class _Tools:
                 return await self._run(context, params)
             except WorkbenchError as error:
                 refusal = self._refusal(error, params)
-                if isinstance(error, OutcomeUnknown) and (journal := journal_of(self._api)) is not None:
+                journal = journal_of(self._api)
+                if isinstance(error, OutcomeUnknown) and journal is not None and journal[error.attempt.id].is_unknown:
                     evidence = await asyncio.to_thread(journal.evidence, error.attempt.id)
                     refusal["evidence"] = {"verdict": str(evidence.verdict), "reason": evidence.reason}
                 return _result(refusal, is_error=True)

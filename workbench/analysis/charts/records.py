@@ -250,8 +250,8 @@ def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]
     if isinstance(contracts, pd.DataFrame) and {"at", "chain"} <= set(contracts):
         return _balances(table(contracts, "at", "chain", "value_usd"))
     known = isinstance(contracts, pd.DataFrame) and contracts.attrs.get("kind") == "contract_values"
-    made = contracts if known else history(contracts).contracts()
-    data = table(made, "chain_id", "tokens.address", "value_usd", "advance_usd")
+    values_of = contracts if known else history(contracts).contracts()
+    data = table(values_of, "chain_id", "tokens.address", "value_usd", "advance_usd")
     values = decimals(data["value_usd"])
     keys = list(zip(data["chain_id"].to_list(), data["tokens.address"].to_list(), strict=True))
     value, advance = sums(keys, values), sums(keys, decimals(data["advance_usd"]))

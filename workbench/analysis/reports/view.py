@@ -125,7 +125,7 @@ class View:
             if column not in rows:
                 if is_period(name):
                     raise UsageError(f"{name} is a period, not a column: use freq={name!r}", of=of)
-                known = [str(column).removeprefix(OWN) for column in rows]
+                known = [str(column).removeprefix(OWN) for column in (self._folded if "status" in rows else self.facts)]
                 raise UsageError([not_allowed("by", name, known)], of=of)
             keys[name] = rows[column]
         is_money = any(measure.name.endswith("_cents") for measure in measures)
@@ -175,6 +175,8 @@ class View:
             sentences.append(f"Left out, {reason}: {count:,}.")
         begun = self._begun_earlier
         known = [f"{begun:,} transactions began before the source: what they requested is not known."] * bool(begun)
+        if self.until is not None and self.scope.since is not None and self.scope.since > self.until:
+            sentences.append(f"Nothing is known of {self.scope.period}: the data end {self.until:%Y-%m-%d}.")
         notes = [f"Shown: {self.scope}.", *sentences, *notes, *known, *self.reading.notes]
         trace = frame.attrs.get("trace")
         more |= {"trace": trace} if isinstance(trace, Trace) else {}

@@ -9,7 +9,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import date
+from datetime import date, datetime, time
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -466,6 +466,8 @@ def _xlsx_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:
         if isinstance(column.dtype, pd.DatetimeTZDtype):
             local = [value and value.tz_convert(tz).to_pydatetime(warn=False).replace(tzinfo=None) for value in values]
             return local, "time"
+        if any(isinstance(value, datetime) and value.time() != time.min for value in known):  # hours without a zone
+            return [value and value.isoformat(" ") for value in values], "text"
         return [value and date(value.year, value.month, value.day) for value in values], "day"
     if pd.api.types.is_bool_dtype(column.dtype):
         return [None if value is None else bool(value) for value in values], "number"

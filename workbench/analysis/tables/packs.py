@@ -7,7 +7,7 @@ so. Nothing in the file depends on when or where it is written, so the same fram
 import re
 from collections.abc import Mapping
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from html import escape
 from typing import TYPE_CHECKING, Any, BinaryIO
 from zoneinfo import ZoneInfo
@@ -16,7 +16,7 @@ import attrs
 import pandas as pd
 
 from workbench.analysis.tables.columns import AMOUNT
-from workbench.analysis.tables.rows import UNKNOWN, is_missing, without_unit
+from workbench.analysis.tables.rows import EXACT, UNKNOWN, is_missing, without_unit
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering import design
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Value = str | bool | int | float | Decimal | date | None
 _ROWS = 100_000  # of one sheet
 _WIDEST, _CHART_BARS = 44, 12
+_EXACT_FLOATS = 10**13  # a number with two decimals up to this is exact as a float
 _BALANCES = re.compile("^(opening|closing|outstanding|before|now)")
 """Columns whose sum over rows is meaningless."""
 _DEFINITIONS = {
@@ -131,7 +132,7 @@ def _column(frame: pd.DataFrame, place: int, currency: str | None, tz: str, lost
     code = currency or _only(frame)
     if name.endswith("_cents") and code:
         places = minor_digits(code)
-        values = [None if value is None else Decimal(str(value)).scaleb(-places) for value in values]
+        values = [None if value is None else EXACT.scaleb(Decimal(str(value)), -places) for value in values]
         head = f"{name.removesuffix('_cents')} ({code.upper()})"
     elif name.endswith("_usd"):
         places, head = 2, f"{name.removesuffix('_usd')} (USD)"
@@ -155,13 +156,12 @@ def _shown(value: object, tz: str) -> Value:
         local = value.tz_convert(tz).tz_localize(None) if value.tzinfo else value
         is_day = not value.tzinfo and local == local.normalize()
         return local.to_pydatetime().date() if is_day else local.to_pydatetime()
-    if isinstance(value, int) and abs(value) > 2**53:
-        return str(value)  # a spreadsheet would round it
     return value if isinstance(value, int | float | Decimal | date | bool) else visible(str(value), 2_000)
 
 
 def _total(column: _Column) -> Decimal:
-    return sum((Decimal(str(value)) for value in column.values if value is not None), Decimal(0))
+    with localcontext(EXACT):
+        return sum((Decimal(str(value)) for value in column.values if value is not None), Decimal(0))
 
 
 def _cover(title: str, sheets: list[_Sheet]) -> list[tuple[str, str]]:
@@ -270,6 +270,8 @@ def _write(page: "Worksheet", row: int, place: int, value: Value, column: _Colum
         page.write_string(row, place, value, forms["text"])
     elif value is not None and column.name in ("rate", "share"):
         page.write_number(row, place, float(value), forms["rate"])
+    elif value is not None and abs(float(value)) > _EXACT_FLOATS:  # a spreadsheet would round it
+        page.write_string(row, place, _text(value, column), forms["text"])
     elif value is not None:
         page.write_number(row, place, float(value), forms[str(_places(value, column))])
 

@@ -8,6 +8,7 @@ warns of: masked values, invisible characters, implausible numbers. `flags` exam
 
 import ipaddress
 import re
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -16,6 +17,7 @@ from typing import Any, Protocol
 
 import attrs
 
+from workbench.base.arguments import UTF_8
 from workbench.base.errors import Problem, hidden_characters
 from workbench.base.remedies import Remedy, declare
 from workbench.base.schema import masks, walk
@@ -243,9 +245,15 @@ def _broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
                 yield "maximum", f"must be at most {rule.maximum:,}{f', in {rule.unit}' if rule.unit else ''}"
 
 
+def _why_no_text(value: str) -> str:
+    if sys.getfilesystemencoding() != "utf-8" and any("\udc80" <= character <= "\udcff" for character in value):
+        return f"was not read as text by this locale ({sys.getfilesystemencoding()}); {UTF_8}"
+    return "contains half of a surrogate pair, which cannot be sent"
+
+
 def _broken_by_text(rule: Rule, value: str) -> Iterator[tuple[str, str]]:
     if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
-        yield "text", "contains half of a surrogate pair, which cannot be sent"
+        yield "text", _why_no_text(value)
     elif "\0" in value:
         yield "text", "contains a NUL character, which cannot be sent"
     if rule.max_length is not None and len(value) > rule.max_length:  # assumed: lengths_elsewhere

@@ -515,7 +515,10 @@ class Journal:
         Events that only such calls cause are counted, less those of the calls of this journal. The counts assume that
         no program with another journal makes equal calls.
         """
-        return next(self.evidence_of([self[attempt]]))
+        entry = self[attempt]
+        if entry.outcome is not Outcome.UNKNOWN:
+            raise UsageError(f"entry {attempt} is not unknown but {entry.outcome.shown}", of="journal.evidence")
+        return next(self.evidence_of([entry]))
 
     def evidence_of(self, entries: Iterable[Entry]) -> Iterator[Evidence]:
         """Return the evidence on several calls, for which the events are read once."""

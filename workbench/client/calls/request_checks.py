@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from functools import cache
 from typing import Any
 
-from workbench.base.errors import Problem, UsageError, advise
+from workbench.base.errors import Problem, UsageError, advise, in_python
 from workbench.base.schema import checks
 from workbench.base.schema.fields import SECRET
 from workbench.base.schema.walk import Member, members
@@ -29,7 +29,7 @@ def request_problems(
     problems, warned = findings(operation, request, allowing, check=check, real=real, limits=limits)
     if not problems:
         for problem in (*warned, *(address_warnings(request) if real else ())):
-            advise(f"{operation.name}: {problem}")
+            advise(f"{operation.name}: {in_python(problem)}")
     return problems
 
 

@@ -1,7 +1,7 @@
 """OpenAPI 3.1 document of the interface, generated from the operation table.
 
 Requests are described as strictly as `checks.problems` checks them, except for unknown members, which the service
-ignores, for blanks in email addresses and for the form of IP addresses. Responses are described loosely: patterns and
+ignores. Responses are described loosely: patterns and
 lengths become `x-pattern` and `x-maxLength`, and enums `x-known-values` of any text, so that no tool rejects an answer
 for them. Assumptions carry `x-assumed` with the reason. Bodies and parameters have fictitious examples.
 
@@ -23,7 +23,7 @@ from workbench.service.interface.assumptions import BEHAVIORS
 from workbench.service.interface.convert import Converter, converter, placeholders
 from workbench.service.interface.events import EVENT_KINDS, Event, EventKind
 from workbench.service.interface.examples import example, example_of
-from workbench.service.interface.people import Address, User
+from workbench.service.interface.people import Address, ExternalFiatAccount, User
 from workbench.service.interface.table import KEY_HEADER, KEY_REUSED, LIMITED, OPERATIONS, VERSION, Failure, Operation
 
 Schema = dict[str, Any]
@@ -31,8 +31,16 @@ Schema = dict[str, Any]
 LARGEST = 2**53 - 1
 """Largest whole number that every JSON reader preserves. Assumed: see the behavior `whole_numbers`."""
 
-_NO_BLANK = r"[^@\x00-\x20\x7f]+"
-_PATTERNS = {"uuid": f"^{UUID.pattern}$", "email": f"^{_NO_BLANK}@{_NO_BLANK}$", "ip": r"^[0-9A-Fa-f.:]{2,45}$"}
+_V4 = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])(?:\.(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])){3}"
+_H = "[0-9A-Fa-f]{1,4}"
+_V6 = (
+    f"(?:{_H}:){{7}}{_H}|(?:{_H}:){{1,7}}:|:(?::{_H}){{1,7}}|::",
+    *(f"(?:{_H}:){{1,{left}}}(?::{_H}){{1,{7 - left}}}" for left in range(1, 7)),
+    f"(?:{_H}:){{6}}{_V4}|::(?:{_H}:){{0,5}}{_V4}",
+    *(f"(?:{_H}:){{{left}}}:(?:{_H}:){{0,{5 - left}}}{_V4}" for left in range(1, 6)),
+)
+_NO_BLANK = r"[^@\x00-\x20\x7f" + "\u0080-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
+_PATTERNS = {"uuid": f"^{UUID.pattern}$", "email": f"^{_NO_BLANK}@{_NO_BLANK}$", "ip": f"^(?:{_V4}|{'|'.join(_V6)})$"}
 """Patterns of formats that tools interpret differently."""
 _NO_NUL = r"^[^\x00]*$"
 
@@ -127,10 +135,8 @@ class _Document:
             parameters += [self._parameter(cls, field, "query") for field in rest]
         elif rest:
             self.schemas[cls.__name__] = schema = self._record(cls, rest, sent=True)
-            if operation is OPERATIONS["simulate_authorization"] and "currency" in self.settings:
-                currency = schema["properties"]["currency"]
-                del currency["pattern"]
-                currency["enum"] = list(self.settings["currency"])
+            if operation is OPERATIONS["simulate_authorization"]:
+                self._limit_currency(schema, "currency")
             if operation is OPERATIONS["simulate_refund"] and self.settings.get("refund_amount_omitted") == "400":
                 schema["required"] = ["amount"]
             _, body = self.converter.write_request(operation, example(cls))
@@ -144,6 +150,13 @@ class _Document:
         failures = (*operation.failures, *self._conventions(operation))
         described["responses"] = {str(operation.success): self._success(operation), **_failures(failures)}
         return described
+
+    def _limit_currency(self, schema: Schema, setting: str) -> None:
+        """Replace the pattern of a currency by the ones that a behavior supports."""
+        if setting in self.settings:
+            currency = schema["properties"]["currency"]
+            del currency["pattern"]
+            currency["enum"] = list(self.settings[setting])
 
     def _conventions(self, operation: Operation[..., Any]) -> Iterator[Failure]:
         """Yield failures that a behavior adds to those of the interface."""
@@ -274,6 +287,8 @@ class _Document:
         if not sent:
             schema["description"] = " ".join((cls.__doc__ or "").partition("\n\n")[0].split())
         schema["properties"] = {name: self._member(field, sent) for field, name in names.items()}
+        if cls is ExternalFiatAccount and sent:
+            self._limit_currency(schema, "account_currency")
         if cls is Address and sent:
             schema["properties"][self.converter.wire_name(cls, member(cls, "country"))] |= _assumed_behavior(
                 "address_country"
