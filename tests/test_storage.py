@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from workbench.base.errors import AdviceWarning, FileBusy, UnusableFile
-from workbench.base.system.database import Database
+from workbench.base.system.database import Database, as_uri
 from workbench.base.system.files import file_system
 from workbench.base.system.locks import FileLock
 
@@ -322,3 +322,18 @@ def test_a_damaged_row_is_named_and_the_others_are_read(tmp_path: Path, change: 
     assert file.damaged("things") == [2]
     assert len(names(file)) == (2 if "number" in change else 1)
     file.close()
+
+
+@pytest.mark.parametrize("name", ["C# runs.db", "q1?mode=rwc&z.db", "100%41.db", "a b.db"])
+def test_a_file_is_read_and_made_under_its_own_name(tmp_path: Path, name: str) -> None:
+    """`#`, `?` and `%` in a name of SQLite's address would read, or make, another file."""
+    for _ in range(2):
+        file = checked(tmp_path / name)
+        with file.write() as db:
+            db.execute("INSERT INTO things (name, size) VALUES ('one', 1)")
+        file.close()
+
+    assert {path.name for path in tmp_path.iterdir()} <= {name, f"{name}-wal", f"{name}-shm"}
+    with closing(sqlite3.connect(as_uri(tmp_path / name, "ro"), uri=True)) as stored:
+        assert stored.execute("SELECT count(*) FROM things").fetchone() == (2,)
+    assert {path.name for path in tmp_path.iterdir()} <= {name, f"{name}-wal", f"{name}-shm"}

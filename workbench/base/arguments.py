@@ -283,12 +283,12 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
         return lacking or [Problem("", "arguments", f"{visible(str(error), 200)}{known}")]
     with suppress(NameError, TypeError):  # what it is annotated with is loaded for type checkers alone
         hints = typing.get_type_hints(inspect.unwrap(function), include_extras=True)
-        found = (
+        checked = (
             argument_problem(name, value, hints[name])
             for name, value in bound.arguments.items()
             if name in hints and parameters[name].kind in (1, 3, 0)
         )
-        return [problem for problem in found if problem is not None]
+        return [problem for problem in checked if problem is not None]
     return []
 
 

@@ -87,7 +87,7 @@ class CheckResult(Display):
         if self.ok:
             lines, advice = ["The sandbox shows everything that is asked for, and nothing else."], []
             advice += [f'wb.course.debrief("{task.name}") shows what was done, and a good answer.'] * bool(task.minutes)
-        title = f"{task.name}: {task.title}"
+        title = f"{task.title} ({task.name})"
         status = DONE if self.ok else OPEN
         super().__init__(Sheet(title=title, status=status, words=tuple(lines), notes=(*advice, *notes)))
 
@@ -225,7 +225,7 @@ def debrief(name: str, api: Any = None) -> Display:
     cells = tuple(tuple(Cell((visible(str(part), 120),)) for part in row) for row in told["rows"])
     advice = [f"A good answer: {' '.join(words.split())}"] if words else []
     columns, notes = ("who", "what", "status"), (*advice, *code.split("\n"))
-    return Display(Grid(title=f"{name}: what was done", columns=columns, rows=cells, total=len(cells), notes=notes))
+    return Display(Grid(title=f"What was done ({name})", columns=columns, rows=cells, total=len(cells), notes=notes))
 
 
 class CourseProgress(Display):

@@ -12,6 +12,7 @@ Requests of browser pages are rejected: other hosts and origins, and bodies that
 """
 
 import asyncio
+import json
 import re
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -180,7 +181,8 @@ class App:
         server = self._prefix(request) + table.PREFIX
         controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some checkers want all of it
         linked = {"description": "Controls of this sandbox", "url": controls}
-        return orjson.dumps({**self._document, "servers": [{"url": server}], "externalDocs": linked})
+        described = {**self._document, "servers": [{"url": server}], "externalDocs": linked}
+        return json.dumps(described).encode()  # in ASCII: some tools read it as YAML, which has no control characters
 
     def _page(self, request: Request) -> bytes:
         rows = (*table.OPERATIONS.values(), *ROWS.values())

@@ -53,9 +53,9 @@ def list_events(
         inbox, _ = stack.enter_context(_inbox(where))
 
         def stored(since: int) -> list[Any]:
-            found = inbox.stored(kind, since=since)
+            rows = inbox.stored(kind, since=since)
             return [
-                row for row in found if about is None or about in {getattr(row.event.body, "id", None), row.event.id}
+                row for row in rows if about is None or about in {getattr(row.event.body, "id", None), row.event.id}
             ]
 
         rows = stored(0)

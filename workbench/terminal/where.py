@@ -293,10 +293,10 @@ def example_values() -> dict[str, str]:
         sandbox = Sandbox()
     with closing(sandbox):
         guide = sandbox.guide()
-        found = {name: _texts(pick(guide, path.split("."))) for name, path in _EXAMPLES.items()}
-        open_ones = {row["status"]: row["id"] for row in sandbox.records("transaction") if not row["refunded"]}
-        found["OPEN-TRANSACTION-ID"] = _texts(open_ones.get("authorized", []))
-        found["SETTLED-TRANSACTION-ID"] = _texts(open_ones.get("settled", []))
-        found["EVENT-ID"] = [event.payload["id"] for event in sandbox.events()[-1:]]
-        found["ENDPOINT-ID"] = [endpoint.id for endpoint in sandbox.endpoints()]
-    return {name: texts[0] for name, texts in found.items() if texts}
+        choices = {name: _texts(pick(guide, path.split("."))) for name, path in _EXAMPLES.items()}
+        transactions = {row["status"]: row["id"] for row in sandbox.records("transaction") if not row["refunded"]}
+        choices["OPEN-TRANSACTION-ID"] = _texts(transactions.get("authorized", []))
+        choices["SETTLED-TRANSACTION-ID"] = _texts(transactions.get("settled", []))
+        choices["EVENT-ID"] = [event.payload["id"] for event in sandbox.events()[-1:]]
+        choices["ENDPOINT-ID"] = [endpoint.id for endpoint in sandbox.endpoints()]
+    return {name: texts[0] for name, texts in choices.items() if texts}

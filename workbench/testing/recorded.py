@@ -24,6 +24,7 @@ import attrs
 import orjson
 
 from workbench.base.errors import UnusableFile, visible
+from workbench.base.system.database import as_uri
 from workbench.sandbox.extensions import ROWS
 from workbench.service.interface.table import OPERATIONS, PREFIX, Operation
 
@@ -528,7 +529,7 @@ def _database(path: Path, reading: Reading) -> Iterator[Item | None]:
         "calls": (_journaled, "SELECT operation, status, started, request, answer FROM calls ORDER BY number"),
     }
     try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as file:
+        with closing(sqlite3.connect(as_uri(path.resolve(), "ro"), uri=True)) as file:
             tables = {name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             for table, (read, query) in queries.items():
                 if table in tables:

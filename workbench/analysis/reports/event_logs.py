@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from workbench.analysis.reports.log_lines import (
-    MAX_LINE,
     BlockReader,
     Kinds,
     Lines,
@@ -70,15 +69,22 @@ class Events:
             UsageError: A line is not an event; the message names file and line.
         """
         for path in self.paths:
-            for first, data, _, _, is_cut in log_blocks(path):
-                lines = data.split(b"\n")[:-1]
-                last = first + len(lines) - 1 if is_cut else 0
-                for number, line in enumerate(lines, first):
-                    problem, event, _ = read_strictly(self._converter, line)
-                    if problem and (number != last or len(line) > MAX_LINE):
-                        self._reject(path, [(number, problem)])
-                    if event is not None:
-                        yield event
+            problems: Lines = []
+            for event in self._events(path, problems):
+                if problems:  # in order: an error comes where its line stands
+                    self._reject(path, problems)
+                yield event
+            self._reject(path, problems)
+
+    def _events(self, path: Path, problems: Lines) -> Iterator[Event]:
+        """Yield the events of a file, and list its other lines."""
+        for block in log_blocks(path):
+            for number, line in enumerate(block.data.split(b"\n")[:-1], block.first):
+                problem, event, _ = read_strictly(self._converter, line)
+                if problem and not block.is_unfinished(number, len(line)):
+                    problems.append((number, problem))
+                if event is not None:
+                    yield event
 
     def _reject(self, path: Path, problems: Lines) -> None:
         """List lines that are not events, or raise an error for all of them."""

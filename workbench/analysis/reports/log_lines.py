@@ -56,6 +56,10 @@ class Block(NamedTuple):
     size: int
     is_cut: bool
 
+    def is_unfinished(self, number: int, size: int) -> bool:
+        """Return whether a line is the last one of a log that is being written, after other lines."""
+        return self.is_cut and number == self.first + len(self.starts) - 2 and 1 < number and size <= MAX_LINE
+
 
 Lines = list[tuple[int, str]]
 """Numbers of lines that are not events, each with the reason."""
@@ -169,7 +173,7 @@ class BlockReader:
 
     def read(self, block: Block) -> tuple[int, Lines, Table]:
         """Return the size of a block, the lines that are not events, and the columns of the others."""
-        first, data, starts, size, is_cut = block
+        first, data, starts, size, _ = block
         sizes = np.diff(starts)
         strict: Sequence[int] = range(len(sizes))
         tables: list[Table] = []
@@ -196,7 +200,7 @@ class BlockReader:
             problem, event, at = f"longer than {MAX_LINE:,} bytes", None, None
             if sizes[place] <= MAX_LINE:
                 problem, event, at = read_strictly(self._converter, data[starts[place] : starts[place + 1]])
-            if problem and not (is_cut and place == len(sizes) - 1 and sizes[place] <= MAX_LINE):
+            if problem and not block.is_unfinished(first + int(place), int(sizes[place])):
                 problems.append((first + int(place), problem))
             if event is not None and (self._kinds is None or event.kind in self._kinds):
                 events.append(event)

@@ -125,7 +125,7 @@ class View:
             if column not in rows:
                 if is_period(name):
                     raise UsageError(f"{name} is a period, not a column: use freq={name!r}", of=of)
-                known = [str(column).removeprefix(OWN) for column in rows]
+                known = [str(column).removeprefix(OWN) for column in (self._folded if "status" in rows else self.facts)]
                 raise UsageError([not_allowed("by", name, known)], of=of)
             keys[name] = rows[column]
         is_money = any(measure.name.endswith("_cents") for measure in measures)

@@ -270,7 +270,7 @@ def _write(page: "Worksheet", row: int, place: int, value: Value, column: _Colum
         page.write_string(row, place, value, forms["text"])
     elif value is not None and column.name in ("rate", "share"):
         page.write_number(row, place, float(value), forms["rate"])
-    elif isinstance(value, int | float | Decimal) and abs(value) > _EXACT_FLOATS:  # a spreadsheet would round it
+    elif value is not None and abs(float(value)) > _EXACT_FLOATS:  # a spreadsheet would round it
         page.write_string(row, place, _text(value, column), forms["text"])
     elif value is not None:
         page.write_number(row, place, float(value), forms[str(_places(value, column))])

@@ -30,13 +30,13 @@ def python(draft: Draft) -> str:
 def terminal(draft: Draft, api: Any = None) -> str:
     """Return the call as a command that acts on the session's service; see `note` for an embedded sandbox."""
     values = {path: _masked(draft, path, draft.given[path]) for path in draft.leaves if path in draft.given}
-    words = [calls.command(draft.operation, values)]
+    tokens = [calls.command(draft.operation, values)]
     own = own_address()
     if (url := _url(api)) and (own is None or url != own.url):  # commands find the sandbox of their process themselves
-        words += ["--url", url]
+        tokens += ["--url", url]
     elif name := profile_of(api):
-        words += ["--profile", name] + (["--live"] if api.environment == "production" else [])
-    return " ".join(words)
+        tokens += ["--profile", name] + (["--live"] if api.environment == "production" else [])
+    return " ".join(tokens)
 
 
 def _url(api: object) -> str:

@@ -30,9 +30,9 @@ def operation_named(text: str) -> Operation[..., Any] | None:
     All of `simulate_refund`, `simulate-refund`, `simulateRefund`, `transactions refund` and `refund`, the end of one
     name only, are the same operation.
     """
-    words = _words(text)
-    ends = [row for row in OPERATIONS.values() if words and any(name[-len(words) :] == words for name in _names(row))]
-    exact = [row for row in ends if words in _names(row)]
+    parts = _words(text)
+    ends = [row for row in OPERATIONS.values() if parts and any(name[-len(parts) :] == parts for name in _names(row))]
+    exact = [row for row in ends if parts in _names(row)]
     return (exact or ends)[0] if len(exact or ends) == 1 else None
 
 

@@ -50,12 +50,12 @@ def command(operation: Operation[..., Any], values: Mapping[str, Any]) -> str:
         values: Values by the dotted paths of the request's members.
     """
     of = dict(walk.leaves(operation.request))
-    words = ["workbench", *command_of(operation)]
+    tokens = ["workbench", *command_of(operation)]
     for path, value in values.items():
         text = text_of(of[path], value)
         option, quoted = f"--{path.replace('_', '-')}", shlex.quote(text)
-        words += [f"{option}={quoted}"] if text.startswith("-") else [option, quoted]
-    return " ".join(words)
+        tokens += [f"{option}={quoted}"] if text.startswith("-") else [option, quoted]
+    return " ".join(tokens)
 
 
 def _python(value: object) -> str:
