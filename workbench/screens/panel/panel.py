@@ -469,8 +469,7 @@ class Panel(Displayed):
                         if arguments[name] is None:
                             raise InvalidRequest([Problem(name, "cents", no_amount(text))], of="browse")
                 self._save()
-                perform(self.sandbox, do, arguments)
-                self._changed(offer.label)
+                self._changed(offers.done(do, perform(self.sandbox, do, arguments)))
                 return {}
         raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
 
@@ -552,7 +551,7 @@ class Panel(Displayed):
         self.sandbox._undo(savepoint=self._savepoint, owner=self._owner)
         self._close_form()
         context_of(self._api).note("undone", f"{self._done}: the sandbox has the state before it again")
-        self._changed(f"Undo {self._done}", undo=False)
+        self._changed(f"Undone: {self._done}", undo=False)
         return {}
 
     def _changed(self, done: str, *, undo: bool = True) -> None:
@@ -564,7 +563,7 @@ class Panel(Displayed):
             if listing.is_read and name not in ("rewards", "sequences", "assumptions"):
                 listing.read()
         self.update_static()
-        text = f"{done}: done." if undo else f"{done}: done. Webhooks already delivered are not undone."
+        text = f"{done}." if undo else f"{done}. Webhooks already delivered are not undone."
         self._tell("changed", stamp=self._stamp(), text=text, undo=undoable)
 
     def _close_form(self, _: Mapping[str, Any] | None = None) -> dict[str, Any]:
