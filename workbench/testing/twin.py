@@ -49,16 +49,15 @@ class Settings(dict[str, Any]):
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         super().__init__(values)
-        self.touched: set[str] = set()
+        self.touched: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        self.touched.add(name)
-        return super().__getitem__(name)
+        value = self.touched[name] = super().__getitem__(name)
+        return value
 
     def get(self, name: str, default: object = None) -> Any:
         """Return the value of a setting."""
-        self.touched.add(name)
-        return super().get(name, default)
+        return self[name] if name in self else default  # noqa: SIM401 - it is what `get` is for
 
 
 @attrs.define(eq=False)

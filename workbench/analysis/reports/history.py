@@ -85,10 +85,10 @@ def history(source: object) -> "History":
     Raises:
         UsageError: The source has no card transactions.
     """
-    made = source if isinstance(source, History) else History(source)
-    if not is_other(made.source):
-        _ = made.reading  # an unusable source is an error here, not in the first report
-    return made
+    opened = source if isinstance(source, History) else History(source)
+    if not is_other(opened.source):
+        _ = opened.reading  # an unusable source is an error here, not in the first report
+    return opened
 
 
 class History(View):

@@ -392,15 +392,43 @@ def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.Dat
     raised = mask(table["increases"].fillna(0) > 0)
     parts = (  # action, rows, amount, change, time, earliest, latest
         ("requested", begun & only_requested, authorized, 0, table["authorized_at"], None, None),
-        ("created", begun & ~only_requested, authorized, 0, table["authorized_at"].mask(raised),
-         table["authorized_at"], end),
-        ("updated", mask(change < 0) | (~begun & ~settled & ~mask(refunded > 0)), 0, change, None,
-         table["authorized_at"], table["posted_at"].fillna(end)),
-        ("completed", settled, posted, 0, table["posted_at"].mask(several["settlements"]), table["authorized_at"],
-         table["posted_at"]),
-        ("completed", mask(refunded > 0), -refunded, 0, table["refunded_at"].where(refund_known),
-         table["posted_at"].fillna(table["authorized_at"]), table["refunded_at"].fillna(end)),
-    )  # fmt: skip
+        (
+            "created",
+            begun & ~only_requested,
+            authorized,
+            0,
+            table["authorized_at"].mask(raised),
+            table["authorized_at"],
+            end,
+        ),
+        (
+            "updated",
+            mask(change < 0) | (~begun & ~settled & ~mask(refunded > 0)),
+            0,
+            change,
+            None,
+            table["authorized_at"],
+            table["posted_at"].fillna(end),
+        ),
+        (
+            "completed",
+            settled,
+            posted,
+            0,
+            table["posted_at"].mask(several["settlements"]),
+            table["authorized_at"],
+            table["posted_at"],
+        ),
+        (
+            "completed",
+            mask(refunded > 0),
+            -refunded,
+            0,
+            table["refunded_at"].where(refund_known),
+            table["posted_at"].fillna(table["authorized_at"]),
+            table["refunded_at"].fillna(end),
+        ),
+    )
     own = [name for name in table if str(name).startswith(OWN)]
     tables = []
     for action, rows, amount, change_of, at, earliest, latest in parts:
@@ -408,10 +436,17 @@ def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.Dat
         at = nothing if at is None else at
         untimed = at.isna()
         part = table.assign(
-            action=action, amount=amount, change=change_of, at=at, known_at=at, clock="event", id=None,
-            authorized_amount=no_amount, earliest=nothing if earliest is None else earliest.where(untimed),
+            action=action,
+            amount=amount,
+            change=change_of,
+            at=at,
+            known_at=at,
+            clock="event",
+            id=None,
+            authorized_amount=no_amount,
+            earliest=nothing if earliest is None else earliest.where(untimed),
             latest=nothing if latest is None else latest.where(untimed),
-        )  # fmt: skip
+        )
         part["status"] = np.where(declined, "declined", "")
         tables.append(part.loc[rows, [*EVENTS, *own]].assign(place=np.flatnonzero(rows)))
     events = pd.concat(tables).sort_values("place", kind="stable", ignore_index=True).drop(columns="place")
