@@ -27,6 +27,7 @@ from workbench.screens.forms.answers import REVEAL_SECONDS, private
 from workbench.screens.forms.draft import cents_of, no_amount
 from workbench.screens.forms.form import Form
 from workbench.screens.forms.offers import Offer
+from workbench.screens.forms.predecessors import replace_former
 from workbench.screens.forms.snippets import Script
 from workbench.screens.forms.widgets import Displayed, close, css, headline, static_class, what_went_wrong
 from workbench.screens.panel import details
@@ -69,6 +70,8 @@ def browse(api: Any) -> "Panel":
 def form(call: Any, *, script: Script | None = None, **values: Any) -> Form:
     """Return a form for an operation of a client: `form(api.create_user_application)`. This sends nothing.
 
+    In a notebook it closes the forms of earlier runs of its cell, and those whose name it is given.
+
     Args:
         call: An operation of a client or session.
         script: Where "Add to sequence" adds the step; a new script by default.
@@ -87,7 +90,10 @@ def form(call: Any, *, script: Script | None = None, **values: Any) -> Form:
         return panel.widget
 
     form.show_thing = show_thing
-    return form.fill(**values) if values else form
+    if values:
+        form.fill(**values)
+    replace_former(form)
+    return form
 
 
 class PanelWidget(anywidget.AnyWidget):
