@@ -204,7 +204,7 @@ def name_problems(path: str, source: str) -> Iterator[Finding]:
     for line, name in [*defined, *argument_names(source)]:
         words = set(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_"))
         if (line, name) in old or words & parts:
-            yield Finding(path, line, f"name “{name}”", "see the table old → new of CHANGELOG.md")
+            yield Finding(path, line, f"name “{name}”", "the table of names in tests/test_words.py has the new one")
 
 
 def notebook_texts(raw: str) -> list[Text]:

@@ -167,7 +167,7 @@ def test_a_control_of_the_sandbox_is_used_and_seen(desk: Desk) -> None:
     drawer = open_row(panel)
     drawer.get_by_role("button", name="Settle", exact=True).click()
     drawer.locator(".ask .run").click()
-    expect(panel.locator(".say")).to_contain_text("Settle: done.")
+    expect(panel.locator(".say")).to_contain_text("Purchase settled.")
     expect(drawer.locator(".facts")).to_contain_text("settled")
     page.evaluate(
         "code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({code}).done", buy
@@ -435,12 +435,12 @@ def test_two_hundred_hostile_strings_do_nothing_in_the_panel(desk: Desk) -> None
 
 
 JOBS = {
-    "buy": (["Transactions", "Simulate purchase", "SEND"], "Simulate authorization: done.", 3),
-    "decline": (["Transactions", "Simulate decline", "SEND"], "Simulate authorization: done.", 3),
-    "settle": (["Transactions", "ROW authorized", "Settle", "RUN"], "Settle: done.", 4),
-    "refund": (["Transactions", "ROW settled", "Refund", "SEND"], "Simulate refund: done.", 4),
-    "dispute": (["Transactions", "ROW settled", "Dispute", "RUN"], "Dispute: done.", 4),
-    "approve a user": (["TILE Pending reviews", "ROW manual review", "Review", "RUN"], "Review: done.", 4),
+    "buy": (["Transactions", "Simulate purchase", "SEND"], "Purchase authorized.", 3),
+    "decline": (["Transactions", "Simulate decline", "SEND"], "Purchase declined.", 3),
+    "settle": (["Transactions", "ROW authorized", "Settle", "RUN"], "Purchase settled.", 4),
+    "refund": (["Transactions", "ROW settled", "Refund", "SEND"], "Purchase refunded.", 4),
+    "dispute": (["Transactions", "ROW settled", "Dispute", "RUN"], "Dispute opened.", 4),
+    "approve a user": (["TILE Pending reviews", "ROW manual review", "Review", "RUN"], "Application reviewed.", 4),
 }
 
 

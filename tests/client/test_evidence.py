@@ -349,3 +349,18 @@ def test_evidence_is_asked_of_unknown_calls_only() -> None:
     (entry,) = api.journal
     with pytest.raises(wb.errors.UsageError, match="is not unknown but done"):
         api.journal.evidence(entry.id)
+
+
+def test_a_replayed_answer_does_not_take_the_event_of_the_first_attempt() -> None:
+    """A resend with an honored key is answered with the record that the lost call made."""
+    api = wb.connect(behavior="observed", idempotency_header="Idempotency-Key")
+    card = api.sandbox.guide()["cards"]["active"][0]
+    purchase: dict[str, Any] = {
+        "card_id": card, "amount": 7, "currency": "USD", "merchant_name": "Shop", "merchant_category_code": "5411"
+    }  # fmt: skip
+    api.sandbox.add_fault("lost", times=1)
+    with pytest.raises(wb.OutcomeUnknown) as lost:
+        api.simulate_authorization(**purchase)
+    api.journal.resend(lost.value.attempt.id, purchase)
+
+    assert api.journal.evidence(lost.value.attempt.id).outcome != "not_sent"

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import ipywidgets
 import pytest
 
 import workbench as wb
-from tests.forms.conftest import ACCOUNT, CANARY, PERSON
+from tests.forms.conftest import ACCOUNT, CANARY, PERSON, below
 from workbench.base.schema import walk
 from workbench.client.session import Session
 from workbench.screens.forms import offers as offers
@@ -209,3 +210,45 @@ def test_production_offers_no_simulation_and_asks() -> None:
         assert "is not offered here" in pressed(panel, "settle", way="control")["error"]
         assert made.view.button.disabled
         assert "Arm" in made.view.arming.children[-1].description
+
+
+def test_every_action_says_what_it_did() -> None:
+    """Each in words of its own, which are not those of the operation."""
+    acts = {one.do for table in (offers.OF_TABS, offers.OF_ROWS) for group in table.values() for one in group}
+
+    assert acts == set(offers.DONE)
+    assert len(acts) == len(set(offers.DONE.values()))
+
+
+def test_a_dispute_is_offered_once(panel: Panel) -> None:
+    opened(panel, "transactions", status="authorized")
+    pressed(panel, "settle", way="control")
+    key = panel.opened[1] if panel.opened else ""
+    before = [one["label"] for one in panel.show("transactions", key)["actions"]]
+    pressed(panel, "open_dispute", way="control")
+
+    assert ["Refund", "Dispute"] == before
+    assert ["Refund"] == [one["label"] for one in panel.show("transactions", key)["actions"]]
+
+
+def test_an_answer_offers_what_its_record_allows(panel: Panel, purchase: dict[str, Any]) -> None:
+    """After Settle: Refund and Dispute, and neither Settle nor Reverse; after a full refund neither of them."""
+    made = panel.act("simulate_authorization", **purchase)
+    made.submit()
+
+    def labels() -> list[str]:
+        return [one.description for one in below(made.view.card.widget) if isinstance(one, ipywidgets.Button)]
+
+    def press(label: str) -> None:
+        next(one for one in below(made.widget) if getattr(one, "description", "") == label).click()
+
+    first = labels()
+    press("Settle")
+    settled = labels()
+    press("Refund")
+    made.opened[0].fill(amount=wb.FULL).submit()
+
+    assert ["Reverse", "Settle"] == first[:2]
+    assert ["Refund", "Dispute", "Open transaction"] == settled[:3]
+    assert "Purchase refunded." in made.view.card._became.value
+    assert not {"Refund", "Settle", "Reverse"} & set(labels())

@@ -17,6 +17,7 @@ from workbench.base.errors import UsageError
 from workbench.client.calls.client import AsyncClient
 from workbench.client.calls.keys import state_folder
 from workbench.client.session import Session, connect
+from workbench.screens.panel import details
 from workbench.screens.panel import lists as things
 from workbench.screens.panel.panel import Panel, browse
 from workbench.service.rendering import money
@@ -507,3 +508,16 @@ def test_events_arrive_by_the_sandbox_s_clock(lived: Session) -> None:
 
     assert sorted(row[0] for row in rows.rows) == sorted(to_frame(lived)["at"])
     assert rows.columns[0] == things.Column("arrived", "time")
+
+
+def test_the_completion_page_of_a_person_is_shown_masked(lived: Session) -> None:
+    """Support sends it: it is revealed with the other private values."""
+    panel = browse(lived)
+    listing = panel.open("users")
+    at = listing.data.column("application_status").index("needsInformation")
+    shown = panel.show("users", key := listing.data.ids[at])
+    revealed = answered(panel, "reveal", list="users", id=key)
+
+    assert "Application completion link" in str(list(details.sections(shown)))
+    assert "/complete" not in str(shown)
+    assert "/complete" in str(revealed["fields"])

@@ -55,21 +55,21 @@ def test_an_action_is_undone(panel: Panel, messages: list[dict[str, Any]]) -> No
     """A lock and a purchase by the form: lists show the former state, and the journal notes it."""
     sandbox = panel.sandbox
     card = act(panel, "cards", "lock_card", state="active")
-    assert ("Lock card: done.", True) == (messages[-1]["text"], messages[-1]["undo"])
+    assert ("Card locked.", True) == (messages[-1]["text"], messages[-1]["undo"])
     assert "locked" == sandbox.state(card)["status"]
 
     assert "error" not in ask(panel, "undo")
 
     assert "active" == sandbox.state(card)["status"]
     assert card in panel.open("cards", "status=active").ids
-    assert messages[-2]["text"] == "Undo Lock card: done. Webhooks already delivered are not undone."
+    assert messages[-2]["text"] == "Undone: Card locked. Webhooks already delivered are not undone."
     assert not messages[-2]["undo"]
     panel.open("transactions", "")
     before = sandbox.records("transaction")
     assert "model" in ask(panel, "form", do_what="simulate_authorization", label="Simulate purchase", for_list=True)
     panel.form.view.button.click()  # type: ignore[union-attr]
     assert len(before) + 1 == len(sandbox.records("transaction"))
-    assert ("Simulate authorization: done.", True) == (messages[-1]["text"], messages[-1]["undo"])
+    assert ("Purchase authorized.", True) == (messages[-1]["text"], messages[-1]["undo"])
 
     assert "error" not in ask(panel, "undo")
 

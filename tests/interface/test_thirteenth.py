@@ -121,13 +121,9 @@ assert "reopen_dispute" in printed("docs", "reopen-dispute").replace("-", "_")
 assert "reopen" in printed("docs", "completion", "bash")
 
 with wb.connect() as api:
-    # a form, and an entry in the panel for the list and for each row
+    # a form
     form = wb.form(api.reopen_dispute)
     assert {"dispute_id", "reason", "notify_user_id"} == set(form.view.inputs.fields)
-    from workbench.screens.forms import offers
-    assert "Reopen dispute by ID" in [offer.label for offer in offers.of_tab("disputes", api)]
-    offered = {offer.label: given for offer, given in offers.of_row("disputes", {"id": dispute}, api)}
-    assert {"dispute_id": dispute} == offered["Reopen dispute"]
 
     # an agent's tools
     async def talk():
@@ -189,7 +185,7 @@ def run(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_a_thirteenth_operation(copy: Path) -> None:
-    """They give it a method of both clients, checks, a route, a command, a form, an entry in the panel, a table, OpenAPI and a tool."""
+    """They give it a method of both clients, checks, a route, a command, a form, a table, OpenAPI and a tool."""
     done = run(copy, "-c", PROGRAM, str(copy))
 
     assert ("thirteen\n", "") == (done.stdout, done.stderr)

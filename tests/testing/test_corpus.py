@@ -41,6 +41,7 @@ def test_the_corpus_learns_what_the_traffic_does(corpus: Corpus) -> None:
     assert [item for item in learned.unlisted if item.kind != "delay"] == []
 
 
+@pytest.mark.slow
 def test_a_sandbox_with_the_learned_file_has_no_difference(corpus: Corpus, tmp_path: Path) -> None:
     """And one with another behavior has, each with its call."""
     corpus.learn().save(tmp_path / "acme.toml")
@@ -69,7 +70,9 @@ PLANTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("secret", PLANTED)
+@pytest.mark.parametrize(
+    "secret", [pytest.param(text, marks=() if number < 3 else pytest.mark.slow) for number, text in enumerate(PLANTED)]
+)
 def test_planted_values_are_in_no_file_and_no_report(secret: str, tmp_path: Path) -> None:
     """In any place of the traffic, also where codes and names of members are."""
     body = {"id": secret, "firstName": secret, secret: secret, "nested": {secret: [secret]}, "declinedReason": secret}
@@ -114,6 +117,7 @@ def test_planted_values_are_in_no_file_and_no_report(secret: str, tmp_path: Path
     assert json.dumps(secret)[1:-1] not in shown
 
 
+@pytest.mark.slow
 def test_differences_are_accepted_with_a_reason(corpus: Corpus, tmp_path: Path) -> None:
     """One without a reason is an error, and one that excuses nothing fails."""
     about = corpus.folder / "corpus.toml"
@@ -216,6 +220,7 @@ def test_a_database_is_read_by_its_name_and_makes_no_file(name: str, tmp_path: P
     assert {path.name.removesuffix("-wal").removesuffix("-shm") for path in tmp_path.iterdir()} <= before
 
 
+@pytest.mark.slow
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Add, learn, check: 0 where nothing differs, 5 where something does."""
     files = list(map(str, recorded(BEHAVIOR, tmp_path)))

@@ -94,6 +94,7 @@ def test_an_outcome_tells_differences_apart(tmp_path, monkeypatch) -> None:
     assert outcome.differ > 0
 
 
+@pytest.mark.slow
 def test_a_behavior_file_is_valid_and_reviewable(tmp_path) -> None:
     behavior = {"duplicate_external_id": "422", "extra_members": {"update_user": {"tier": "text"}}, "rate_limit": 600}
     learned = learn(recorded(behavior, tmp_path))
@@ -110,6 +111,7 @@ def test_a_behavior_file_is_valid_and_reviewable(tmp_path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_a_check_names_what_differs(documented, tmp_path) -> None:
     """The drift of a service shows against its behavior file."""
     learned = learn(recorded({"refund_bounds": "422"}, tmp_path))
@@ -122,6 +124,7 @@ def test_a_check_names_what_differs(documented, tmp_path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_mixed_observations_set_nothing(documented, tmp_path) -> None:
     other = recorded({"card_not_active": "declined"}, tmp_path, seed=8)
     learned = learn([*documented, *other])
@@ -132,6 +135,7 @@ def test_mixed_observations_set_nothing(documented, tmp_path) -> None:
     assert "card_not_active: 1 of 2" in learned.to_toml()
 
 
+@pytest.mark.slow
 def test_logs_with_other_names(documented, tmp_path) -> None:
     """A log of a gateway, a JSON object a line, with its own names."""
     entries = json.loads(documented[0].read_text())["log"]["entries"]
@@ -231,6 +235,7 @@ def test_the_page_runs(tmp_path, monkeypatch) -> None:
         assert printed.getvalue().strip() == output.strip()
 
 
+@pytest.mark.slow
 def test_the_command_checks_and_writes(documented, tmp_path, capsys) -> None:
     """`workbench corpus learn` writes the file; `--against` ends with 5 where traffic differs from it."""
     command = ["corpus", "learn", *map(str, recorded({"refund_bounds": "422"}, tmp_path))]
@@ -254,6 +259,7 @@ def test_wrong_arguments(tmp_path) -> None:
 SECRETS = ("Zebedee", "zebedee@example.com", "900-12-3456", "Quagmire Street 5", "4111111111111111", "k3y-s3cr3t-0001")
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_private_values_are_never_in_the_result(data, tmp_path) -> None:

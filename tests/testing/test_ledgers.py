@@ -40,7 +40,10 @@ def test_a_planted_bug_is_found(application: type[Ledger]) -> None:
 
 
 @pytest.mark.parametrize("application", RIGHT, ids=lambda application: application.__name__)
-@pytest.mark.parametrize("universes", [40, pytest.param(10_000, marks=[pytest.mark.soak, pytest.mark.timeout(0)])])
+@pytest.mark.parametrize(
+    "universes",
+    [pytest.param(40, marks=pytest.mark.slow), pytest.param(10_000, marks=[pytest.mark.soak, pytest.mark.timeout(0)])],
+)
 def test_a_right_ledger_passes(application: type[Ledger], universes: int) -> None:
     result = testing.explore(application, universes=universes, invariants=(*testing.MONEY, has_books))
 

@@ -314,7 +314,9 @@ def _masked(raw: object, name: str = "") -> Any:
     if isinstance(raw, Mapping):
         shown = {inner: _masked(value, inner) for inner, value in raw.items()}
         # with the name of its sender, an amount proves who owns an account; other amounts are public
-        return {**shown, "amount": DOTS} if "originator_name" in raw else shown
+        if "originator_name" in raw:
+            return {**shown, "amount": DOTS}
+        return {**shown, "url": DOTS} if name.endswith("_link") else shown  # it opens a person's application
     if isinstance(raw, list | tuple):
         return [_masked(item, name) for item in raw]
     about = private_members().get(name)

@@ -241,7 +241,9 @@ class RequestLog:
         operation = self._service.operation_of(request)
         if self._file is not None and operation is table.Operations.sign_withdrawal and response.status < 400:
             # No file contains a signature.
-            answer = strict_json.dumps(to_json(masked(_loaded(answer.decode("latin-1")), of=operation.answer)))
+            answer = strict_json.dumps(
+                to_json(masked(_loaded(answer.decode("latin-1")), of=table.Operations.sign_withdrawal.answer))
+            )
         return {
             "request_id": context.seeds.uuid(f"request:{number}") if context is not None and number else None,
             "method": request.method,

@@ -44,14 +44,30 @@ OF_DELIVERIES: Mapping[str, str] = {
 """Kinds of faults of deliveries."""
 
 FaultKind = Literal[
-    "latency", "status", "refused", "reset", "closed", "lost", "cut", "malformed", "slow_body",
-    "duplicate", "swap", "delay", "bad_signature",
-]  # fmt: skip
+    "latency",
+    "status",
+    "refused",
+    "reset",
+    "closed",
+    "lost",
+    "cut",
+    "malformed",
+    "slow_body",
+    "duplicate",
+    "swap",
+    "delay",
+    "bad_signature",
+]
 FaultTarget = Literal[
     OperationName,
-    "settle", "list_payment_routes", "list_automations",
-    UserKind, DepositKind, TransactionKind, CardKind,
-]  # fmt: skip
+    "settle",
+    "list_payment_routes",
+    "list_automations",
+    UserKind,
+    DepositKind,
+    TransactionKind,
+    CardKind,
+]
 """Kinds of faults, and the operations and kinds of events that a rule may be limited to, for type checkers."""
 _EXECUTED = frozenset({"latency", "lost", "cut", "malformed", "slow_body"})
 _WHOLE = frozenset({"latency", "status", "malformed"})

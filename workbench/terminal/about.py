@@ -156,7 +156,7 @@ ENVIRONMENT = {
     "WORKBENCH_ENVIRONMENT": "environment of that URL: sandbox or production",
     "WORKBENCH_WEBHOOK_KEY": "key that signs and verifies webhooks, if it is not the API key",
     "WORKBENCH_SANDBOX_KEY": "full API key of a new sandbox that `workbench sandbox serve` serves",
-    "WORKBENCH_READONLY": "1: nothing with an effect is sent to a real service",
+    "WORKBENCH_READONLY": "1: nothing with an effect is sent, except to a sandbox of the workbench",
     "WORKBENCH_CLASS": "URL of your sandbox in a class, on which notebooks and commands act",
     "WORKBENCH_CLASS_CA": "certificate of a class server with a self-signed one",
     "WORKBENCH_TRAINER_KEY": "key that the class server printed, for the board of the trainer",

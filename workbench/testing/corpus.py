@@ -32,11 +32,12 @@ from workbench.service.interface.table import OPERATIONS
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Grid
 from workbench.testing.facts import ABSENT, Reader, differing
-from workbench.testing.following import ODD, Sample
+from workbench.testing.following import Sample
 from workbench.testing.learning import Learned, Replay, check_names, given_paths, learn
 from workbench.testing.proposals import shown_path
 from workbench.testing.recorded import Exchange, Reading, read_traffic
 from workbench.testing.shapes import Shapes
+from workbench.testing.twin import ODD
 
 _KEY, _ABOUT = ".key", "corpus.toml"
 _OLD = 90 * 86_400  # seconds after which a corpus is said to be old

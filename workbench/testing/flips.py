@@ -15,11 +15,13 @@ import pytest
 
 from workbench.base.schema.walk import leaves, record_of
 from workbench.sandbox.behavior import Behavior, read_behavior
-from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS
+from workbench.service.interface.assumptions import BEHAVIORS
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import OPERATIONS
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Grid
+from workbench.testing.proposals import alternatives
+from workbench.testing.twin import Settings
 
 UNKNOWN_VALUES = ("status", "applicationStatus", "completionReason", "declinedReason")
 """Members that get a value of a later release when `unknown_values` is changed."""
@@ -34,30 +36,10 @@ def optional_members() -> tuple[str, ...]:
     return tuple(sorted({member.wire for member in members} - required))
 
 
-class TouchedSettings(dict[str, Any]):
-    """Settings of a sandbox that record which of them are read."""
-
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        super().__init__(settings)
-        self.touched: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        value = super().__getitem__(name)
-        self.touched[name] = value
-        return value
-
-    def get(self, name: str, default: object = None) -> Any:
-        """Return the value of a setting."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
-
-
-def touch(sandbox: Any) -> TouchedSettings:
+def touch(sandbox: Any) -> Settings:
     """Make a sandbox record which of its settings are read."""
     environment = sandbox._engine.environment
-    environment.settings = settings = TouchedSettings(environment.settings)
+    environment.settings = settings = Settings(environment.settings)
     return settings
 
 
@@ -69,11 +51,7 @@ def flipped(name: str, value: object) -> Any:
         return () if value else UNKNOWN_VALUES
     if name == "null_values":
         return () if value else optional_members()
-    row = BEHAVIORS[name]
-    if isinstance(value, bool):
-        return not value
-    values = (row.documented, row.observed, *("422" if other == STATUS else other for other in row.others))
-    return next((other for other in values if other not in (value, None, ANY)), ...)
+    return next((other for other in alternatives(name, value) if other is not None), ...)
 
 
 def with_flip(behavior: Behavior | None, flip: Mapping[str, Any]) -> Behavior | None:

@@ -23,7 +23,7 @@ from workbench.service.interface.vocabulary import DeclineReason
 from workbench.testing.adoption import Adoption, Clues, settlement, snaked
 from workbench.testing.facts import seconds_of
 from workbench.testing.recorded import Delivery, Exchange, Item
-from workbench.testing.twin import Change, Run, Step, Twin, nothing
+from workbench.testing.twin import ODD, Change, Run, Step, Twin, nothing
 
 MAX_KEPT = 20_000  # calls, and events, that are replayed
 _MAX_ALIKE = 50  # calls of one kind
@@ -33,8 +33,6 @@ _NEW = {
     "create_payment_account": "payment_account",
 }
 _TICK = 0.5  # seconds by which clocks may differ
-ODD = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
-"""Errors of Python where a stranger's answer has another form than adoption expects."""
 
 
 def resource_of(x: Exchange) -> str:
@@ -65,7 +63,9 @@ class Sample:
             resource = resource_of(item)
             kind = (item.name, item.status, *sorted(item.members)[:40], *sorted(map(str, item.answered))[:40])
             self._alike[kind] += 1
-            if len(self.calls) < MAX_KEPT and (self._alike[kind] <= _MAX_ALIKE or resource in self._kept):
+            if len(self.calls) < MAX_KEPT and (
+                self._alike[kind] <= _MAX_ALIKE or (resource and resource in self._kept)
+            ):
                 self.calls.append(item)
                 self._kept.add(resource)
             else:

@@ -30,12 +30,12 @@ from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Grid
 from workbench.testing.exports import record
 from workbench.testing.facts import is_word
-from workbench.testing.following import ODD, Following, Sample
+from workbench.testing.following import Following, Sample
 from workbench.testing.proposals import PARTS, alternatives, proposed, shown_path
 from workbench.testing.query_evidence import Pages, decided_by_answers
 from workbench.testing.reads import send_reads
 from workbench.testing.recorded import NAMES, Exchange, Reading, read_traffic
-from workbench.testing.twin import Attempt, Change, Step, Twin
+from workbench.testing.twin import ODD, Attempt, Change, Step, Twin
 
 _ORDER = ("refuted", "mixed", "undecided", "confirmed", "not seen")
 _PASSES = 4
@@ -256,6 +256,10 @@ class Replay:
         self, step: Step, tries: list[tuple[Change | None, Attempt]]
     ) -> tuple[Change | None, Mapping[str, Any], Attempt]:
         """Return the state and the settings that explain a step best, and learn them if no others do as well."""
+        kind = ("unexplained", step.name, step.status, *sorted(tries[0][1].differences)[:40])
+        self._tried[kind] += 1
+        if self._tried[kind] > _ALIKE:
+            return None, {}, tries[0][1]
         solutions = []
         for state, attempt in tries:
             rank = 0 if state is None or step.name in _OPEN else 1

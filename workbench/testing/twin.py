@@ -23,6 +23,8 @@ from workbench.service.interface.vocabulary import Role
 from workbench.testing.facts import Facts, Reader, differing
 
 TENANT = {"name": "recorded", "team": "individual", "management": "self", "corporate_cards": True}
+ODD = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, RecursionError)
+"""Errors of Python where a stranger's answer has another form than adoption expects."""
 Change = Callable[["Twin"], object]
 """Another state in which a call may have found the service."""
 Run = Callable[["Twin"], Response | None]
@@ -47,16 +49,15 @@ class Settings(dict[str, Any]):
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         super().__init__(values)
-        self.touched: set[str] = set()
+        self.touched: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        self.touched.add(name)
-        return super().__getitem__(name)
+        value = self.touched[name] = super().__getitem__(name)
+        return value
 
     def get(self, name: str, default: object = None) -> Any:
         """Return the value of a setting."""
-        self.touched.add(name)
-        return super().get(name, default)
+        return self[name] if name in self else default  # noqa: SIM401 - it is what `get` is for
 
 
 @attrs.define(eq=False)
@@ -121,7 +122,7 @@ class Twin:
         chosen = self.environment.settings = Settings(settings)
         result: list[Attempt] = []
         self.engine.service.rate_limit.forget()
-        with suppress(_Undone), self.store:
+        with suppress(_Undone, *ODD), self.store:
             if change is not None:
                 change(self)
             self.seeds.wanted.clear()
@@ -135,7 +136,8 @@ class Twin:
             result.append(self._compared(step, response, events, chosen.touched))
             if not keep:
                 raise _Undone
-        return result[0]
+        facts = step.facts
+        return result[0] if result else Attempt(None, [], chosen.touched, {}, facts, frozenset(facts))
 
     def _last_event(self) -> int:
         return self.store.get("counter", "event") or 0

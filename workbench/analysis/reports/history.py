@@ -15,9 +15,9 @@ from workbench.analysis.reports.data_checks import anomalies
 from workbench.analysis.reports.explanations import explain
 from workbench.analysis.reports.facts import DTYPES, MONEY, POSTINGS, mask, whole
 from workbench.analysis.reports.filters import Filter
-from workbench.analysis.reports.measures import Measure, Rows, Share
+from workbench.analysis.reports.measures import Measure, Rows, Share, columns_of
 from workbench.analysis.reports.reconciliation import reconcile
-from workbench.analysis.reports.sources import ASSUMED, Left, is_other
+from workbench.analysis.reports.sources import ASSUMED, OWN, Left, is_other
 from workbench.analysis.reports.view import Columns, View
 from workbench.analysis.tables.periods import Every, period_before, period_name, running, zone
 from workbench.analysis.tables.rows import TEXT
@@ -62,6 +62,10 @@ _ROLL_FORWARD = (
     Measure("closing_cents", "held_cents", span="through"),
     *(Measure(name, name) for name in ("posted_cents", "refunded_cents", "net_cents")),
 )
+_MOVED = frozenset(
+    {"transaction_id", "currency", "at", "earliest", "latest", "posted_cents", "refunded_cents", "net_cents"}
+)
+"""Columns of facts that `spend` reads, beside those of its groups."""
 _STAGES = ("requested", "approved", "posted", "refunded", "net")
 
 
@@ -81,10 +85,10 @@ def history(source: object) -> "History":
     Raises:
         UsageError: The source has no card transactions.
     """
-    made = source if isinstance(source, History) else History(source)
-    if not is_other(made.source):
-        _ = made.reading  # an unusable source is an error here, not in the first report
-    return made
+    opened = source if isinstance(source, History) else History(source)
+    if not is_other(opened.source):
+        _ = opened.reading  # an unusable source is an error here, not in the first report
+    return opened
 
 
 class History(View):
@@ -153,17 +157,18 @@ class History(View):
             Columns: the groups, currency (if there are several), transactions, posted_cents, refunded_cents, net_cents
             (Int64), and running (boolean: the period was not over when the data end) with `freq`.
         """
+        groups = columns_of(by if by is not None else () if freq else "merchant_category")
         facts = self.facts
-        moved = facts[~mask((facts["posted_cents"] == 0) & (facts["refunded_cents"] == 0))]
+        is_moved = ~mask((facts["posted_cents"] == 0) & (facts["refunded_cents"] == 0))
+        moved = facts.loc[is_moved, [name for name in facts if name in _MOVED or str(name).removeprefix(OWN) in groups]]
         moved, left, period = self._rows(moved, "at", freq)
         unknown = mask(moved["posted_cents"].isna())
         left += [Left("amount not known", moved[unknown])] * bool(unknown.any())
         moved = moved[~unknown]
-        by = by if by is not None else () if freq else "merchant_category"
-        keys = self._keys(moved, by, None if period is None else period[~unknown], _SPEND, "history.spend")
-        rows = Rows(moved, keys, moved)
+        keys = self._keys(moved, groups, None if period is None else period[~unknown], _SPEND, "history.spend")
+        rows = Rows(moved, keys, facts, moved.index.to_numpy())
         options = {} if freq else {"largest": "net_cents"}
-        return self._report("spend", rows, _SPEND, left, "postings", freq, by=by, **options)
+        return self._report("spend", rows, _SPEND, left, "postings", freq, by=groups, **options)
 
     def _begun(self, freq: Every | None = None, scope: Filter | None = None) -> tuple[pd.DataFrame, list[Left], Any]:
         """Return the transactions whose request is in the source, since the others have no rate."""
@@ -228,7 +233,9 @@ class History(View):
         amounts = [requested, np.where(approved, requested, 0)]
         amounts += [whole(table[f"{name}_cents"]) for name in _STAGES[2:]]
         places = np.tile(np.arange(count), stages)
-        values = pd.DataFrame({"currency": table["currency"].array.take(places)})
+        codes, currencies = pd.factorize(table["currency"])
+        currency = pd.array(currencies, dtype=TEXT).take(np.tile(codes, stages), allow_fill=True)
+        values = pd.DataFrame({"currency": currency})
         values["stage"] = pd.Categorical(np.repeat(np.array(_STAGES, dtype=object), count), categories=[*_STAGES])
         values["amount_cents"] = np.concatenate(amounts)
         values["is_in"] = np.concatenate([asked, approved, *(cents > 0 for cents in amounts[2:])]).astype("int64")

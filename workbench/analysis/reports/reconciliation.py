@@ -260,9 +260,9 @@ def _unmatched(history: View, mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.Da
     )
     keys = both["key_mine"].fillna(both["key_theirs"])
     code = both["currency_mine"].fillna(both["currency_theirs"])
-    one = _rows(kind, keys, code, cents[0], cents[1].mask(other), both["at_mine"], both["at_theirs"])
+    breaks = _rows(kind, keys, code, cents[0], cents[1].mask(other), both["at_mine"], both["at_theirs"])
     swapped = both[other]
-    two = _rows(
+    swapped_breaks = _rows(
         "currency differs",
         keys[other],
         swapped["currency_theirs"],
@@ -271,7 +271,7 @@ def _unmatched(history: View, mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.Da
         swapped["at_mine"],
         swapped["at_theirs"],
     )
-    parts = [one, two]
+    parts = [breaks, swapped_breaks]
     for side, is_mine in zip(rest, (True, False), strict=True):
         bare = side[side["id"].isna()]
         amounts, times = (bare["cents"], pd.NA), (bare["at"], pd.NaT)

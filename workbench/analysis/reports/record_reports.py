@@ -159,9 +159,11 @@ def roll_forward_of_disputes(source: Any, *, at: datetime, tz: str) -> pd.DataFr
     closed = resolved.assign(opened=0, change=-1, resolved=1, month=steps(resolved["resolved_at"], "month", tz))
     data = pd.concat([opened, closed], ignore_index=True)
     measures = [
-        Measure("opening", "change", span="before"), Measure("opened", "opened"), Measure("resolved", "resolved"),
+        Measure("opening", "change", span="before"),
+        Measure("opened", "opened"),
+        Measure("resolved", "resolved"),
         Measure("closing", "change", span="through"),
-    ]  # fmt: skip
+    ]
     frame = report(Rows(data, {"month": data["month"]}, data), measures, freq="month", tz=tz, until=at, every=True)
     trace = frame.attrs["trace"]
     return mark_report(frame, "disputes_roll_forward", notes, tz=tz, until=at.isoformat(), trace=trace)

@@ -1,7 +1,7 @@
 """Read card transactions from any source: events, logs, records or frames, with what the source says of itself."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -237,11 +237,20 @@ def _typed(frame: pd.DataFrame, dtypes: Mapping[str, Any]) -> pd.DataFrame:
         if name == "merchant_category_code" and values.dtype != dtype:
             columns[name] = columns[name].str.replace(r"\.0$", "", regex=True).str.zfill(4)
         if name in ("currency", "local_currency"):
-            columns[name] = columns[name].str.strip().str.lower()
+            columns[name] = _written(columns[name], lambda text: text.strip().lower())
         if name == "merchant_name":
-            columns[name] = columns[name].str.strip()
+            columns[name] = _written(columns[name], str.strip)
     columns |= {f"{OWN}{str(name).removeprefix(OWN)}": frame[name] for name in frame if name not in dtypes}
     return pd.DataFrame(columns, copy=False).reset_index(drop=True)
+
+
+def _written(values: "pd.Series[Any]", write: Callable[[str], str]) -> "pd.Series[Any]":
+    """Return texts in another notation, each different one converted once."""
+    codes, texts = pd.factorize(values)
+    new = [write(text) for text in texts]
+    if new == [*texts]:
+        return values
+    return pd.Series(pd.array(new, dtype=TEXT).take(codes, allow_fill=True), index=values.index)
 
 
 def _converted(values: "pd.Series[Any]", dtype: Any) -> "pd.Series[Any]":
@@ -280,7 +289,7 @@ def _of_events(
     names = {"id": "id", "transaction_id": "body.id", "known_at": "at"}
     names |= {name: f"body.spend.{member}" for name, member in _SPEND.items()}
     repeated = pd.Series(pd.factorize(frame["id"])[0]).duplicated().to_numpy() & mask(frame["id"].notna())
-    action = frame["kind"].astype(TEXT).str.removeprefix("transaction.")
+    action = _written(frame["kind"].astype(TEXT), lambda kind: kind.removeprefix("transaction."))
     is_known = mask(action.isin(_ACTIONS))
     has_id = mask(frame["body.id"].notna()) if "body.id" in frame else np.zeros(len(frame), bool)
     kept = is_known & has_id & ~repeated
@@ -290,8 +299,11 @@ def _of_events(
     events = _typed(pd.DataFrame(columns, copy=False, index=chosen.index), EVENTS)
     source = chosen["at_source"] if "at_source" in chosen else pd.Series("delivery", chosen.index)
     events, clocks = timed(events, source.astype(TEXT).reset_index(drop=True))
-    odd = _odd(frame, is_known)
-    others = mask(frame["kind"].astype(TEXT).str.startswith("transaction.")) & ~is_known
+    is_odd = ~is_known | (frame["id"].isin(frame["id"][repeated]).to_numpy() if repeated.any() else False)
+    odd = _odd(frame[is_odd])
+    others = ~is_known
+    if others.any():
+        others &= mask(frame["kind"].astype(TEXT).str.startswith("transaction."))
     unread = {
         **(unread or {}),
         "event of an unknown kind": int(others.sum()),
@@ -309,17 +321,17 @@ def _of_events(
     )
 
 
-def _odd(frame: pd.DataFrame, is_known: Any) -> pd.DataFrame:
+def _odd(frame: pd.DataFrame) -> pd.DataFrame:
     """Return events that contradict others, or that no report reads."""
     names = {"id": "event_id", "body.id": "transaction_id", "at": "at", "body.spend.amount": "amount_cents"}
     names["body.spend.currency"] = "currency"
     given = frame.reindex(columns=["kind", *names])
-    own = mask(given["kind"].astype(TEXT).str.startswith("transaction."))
-    ids = given["id"][own]
-    doubled = given[own & given["id"].isin(ids[ids.duplicated()]).to_numpy()].drop_duplicates()
+    given = given[mask(given["kind"].astype(TEXT).str.startswith("transaction."))]
+    is_known = mask(given["kind"].astype(TEXT).str.removeprefix("transaction.").isin(_ACTIONS))
+    doubled = given.drop_duplicates()
     listed = {
         "duplicate id, other content": doubled[mask(doubled["id"].duplicated())],
-        "unknown kind": given[own & ~is_known],
+        "unknown kind": given[~is_known],
     }
     parts = [rows[[*names]].rename(columns=names).assign(anomaly=name) for name, rows in listed.items() if len(rows)]
     return pd.concat(parts) if parts else pd.DataFrame()
@@ -380,15 +392,43 @@ def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.Dat
     raised = mask(table["increases"].fillna(0) > 0)
     parts = (  # action, rows, amount, change, time, earliest, latest
         ("requested", begun & only_requested, authorized, 0, table["authorized_at"], None, None),
-        ("created", begun & ~only_requested, authorized, 0, table["authorized_at"].mask(raised),
-         table["authorized_at"], end),
-        ("updated", mask(change < 0) | (~begun & ~settled & ~mask(refunded > 0)), 0, change, None,
-         table["authorized_at"], table["posted_at"].fillna(end)),
-        ("completed", settled, posted, 0, table["posted_at"].mask(several["settlements"]), table["authorized_at"],
-         table["posted_at"]),
-        ("completed", mask(refunded > 0), -refunded, 0, table["refunded_at"].where(refund_known),
-         table["posted_at"].fillna(table["authorized_at"]), table["refunded_at"].fillna(end)),
-    )  # fmt: skip
+        (
+            "created",
+            begun & ~only_requested,
+            authorized,
+            0,
+            table["authorized_at"].mask(raised),
+            table["authorized_at"],
+            end,
+        ),
+        (
+            "updated",
+            mask(change < 0) | (~begun & ~settled & ~mask(refunded > 0)),
+            0,
+            change,
+            None,
+            table["authorized_at"],
+            table["posted_at"].fillna(end),
+        ),
+        (
+            "completed",
+            settled,
+            posted,
+            0,
+            table["posted_at"].mask(several["settlements"]),
+            table["authorized_at"],
+            table["posted_at"],
+        ),
+        (
+            "completed",
+            mask(refunded > 0),
+            -refunded,
+            0,
+            table["refunded_at"].where(refund_known),
+            table["posted_at"].fillna(table["authorized_at"]),
+            table["refunded_at"].fillna(end),
+        ),
+    )
     own = [name for name in table if str(name).startswith(OWN)]
     tables = []
     for action, rows, amount, change_of, at, earliest, latest in parts:
@@ -396,10 +436,17 @@ def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.Dat
         at = nothing if at is None else at
         untimed = at.isna()
         part = table.assign(
-            action=action, amount=amount, change=change_of, at=at, known_at=at, clock="event", id=None,
-            authorized_amount=no_amount, earliest=nothing if earliest is None else earliest.where(untimed),
+            action=action,
+            amount=amount,
+            change=change_of,
+            at=at,
+            known_at=at,
+            clock="event",
+            id=None,
+            authorized_amount=no_amount,
+            earliest=nothing if earliest is None else earliest.where(untimed),
             latest=nothing if latest is None else latest.where(untimed),
-        )  # fmt: skip
+        )
         part["status"] = np.where(declined, "declined", "")
         tables.append(part.loc[rows, [*EVENTS, *own]].assign(place=np.flatnonzero(rows)))
     events = pd.concat(tables).sort_values("place", kind="stable", ignore_index=True).drop(columns="place")

@@ -87,12 +87,12 @@ class View:
         scope = self.scope.changed(period, tz, currency, at)
         same = {"reading"} | (_AS_KNOWN if scope.at == self.scope.at else set())
         known = {name: value for name, value in self.__dict__.items() if name in same}
-        made = type(self)(self.source, scope, known)
+        filtered = type(self)(self.source, scope, known)
         if currency is not None and not is_other(self.source):
-            codes = sorted(made.facts["currency"].dropna().unique())
+            codes = sorted(filtered.facts["currency"].dropna().unique())
             if codes and scope.currency not in codes:
                 raise UsageError([not_allowed("currency", scope.currency, codes)], of="history.filter")
-        return made
+        return filtered
 
     def _rows(
         self, table: pd.DataFrame, time: str, freq: Every | None = None, scope: Filter | None = None
@@ -125,7 +125,7 @@ class View:
             if column not in rows:
                 if is_period(name):
                     raise UsageError(f"{name} is a period, not a column: use freq={name!r}", of=of)
-                known = [str(column).removeprefix(OWN) for column in rows]
+                known = [str(column).removeprefix(OWN) for column in (self._folded if "status" in rows else self.facts)]
                 raise UsageError([not_allowed("by", name, known)], of=of)
             keys[name] = rows[column]
         is_money = any(measure.name.endswith("_cents") for measure in measures)

@@ -28,9 +28,11 @@ _BRACKETS = re.compile(r"([^\d()]*)\((.*)\)([^\d()]*)")
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:([.,'’ \u00a0\u2007\u2009\u202f])\d{3})(?:\1\d{3})*")
 _LAKHS = re.compile(r"[1-9]\d?(?:,\d\d)+,\d{3}")
 _DIGIT = re.compile("[0-9]")
-_SUSPECT = re.compile("[#=]|[0-9][Ee][+-]")
-_SHORTENED = re.compile(r"[+-]?\d(?:[.,]\d+)?[Ee][+-]\d+")
-_ERROR = re.compile(r"#(?:[^\s#]{1,20}[!?]|N/?[AVD]|GETTING_DATA|#{2,})")
+_SUSPECT = re.compile("[#=]|Err:|[0-9][Ee][+-]")
+SHORTENED = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)?[eE][+-][0-9]+%?")
+"""Number that a spreadsheet shortened."""
+ERROR = re.compile(r"#(?:[^\s#]{1,20}[!?]|N/?[AVD]|GETTING_DATA|FMT|#+)|Err:[0-9]{3}", re.IGNORECASE)
+"""Error value of a spreadsheet, in any language, or a column too narrow for its number."""
 
 
 @attrs.frozen
@@ -99,9 +101,9 @@ def destroyed(cell: object) -> str | None:
     if not isinstance(cell, str) or not _SUSPECT.search(cell, 0, _LONGEST):
         return None
     text = cell.strip(SPACES)
-    if _SHORTENED.fullmatch(text):
+    if SHORTENED.fullmatch(text):
         return "is a number that a spreadsheet shortened: its digits are lost; enter it again in a column of text"
-    if _ERROR.fullmatch(text):
+    if ERROR.fullmatch(text):
         return "is an error value or a column too narrow for its number; correct the cell in the spreadsheet"
     if text.startswith('="') or re.fullmatch(r"=[A-Z]+\(.*\)", text):
         return "is a formula; replace it by its value"

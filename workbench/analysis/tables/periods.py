@@ -105,15 +105,15 @@ def bounds(period: str | tuple[Any, Any], tz: str) -> tuple[str, datetime, datet
         return f"{first} to {last}", start, end
     match = _PERIOD.fullmatch(str(period))
     try:
-        found = _period_of(match) if match else None
+        parsed = _period_of(match) if match else None
     except ValueError:  # no such day, month or week
-        found = None
-    if found is None:
+        parsed = None
+    if parsed is None:
         example = "2026-03, 2026-W14, 2026-Q1, 2026, FY2026-Q1-SEP, a day, or a first and last day"
         raise UsageError(
             [Problem("period", "format", f"must be a period such as {example}, not {visible(str(period), 40)}")]
         )
-    return str(period), _start_of(found.start_time, tz), _start_of((found + 1).start_time, tz)
+    return str(period), _start_of(parsed.start_time, tz), _start_of((parsed + 1).start_time, tz)
 
 
 def period_before(period: str | tuple[Any, Any], tz: str) -> datetime:

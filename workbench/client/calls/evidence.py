@@ -9,14 +9,13 @@ Assumed: no other program makes equal calls whose journal is not this one.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from functools import partial
 from typing import Any, Literal, Protocol
 
 import attrs
 
 from workbench.base.schema.walk import is_record
 from workbench.client.calls.effects import RESEND, Entry, Outcome
-from workbench.service.interface.effects import UNCLEAR, Key, Stored, Trace
+from workbench.service.interface.effects import UNCLEAR, Effect, Key, Stored, Trace
 from workbench.service.interface.table import OPERATIONS
 
 
@@ -81,12 +80,11 @@ class Evidence:
 
 @attrs.frozen
 class _Call:
-    """A call of the journal, with the key of its events and the least and most events that it caused."""
+    """A call that may have caused one event, with the key of that event, and whether it surely did."""
 
     entry: Entry
     key: Key
-    least: int
-    most: int
+    surely: bool
 
 
 class Evidences:
@@ -99,16 +97,22 @@ class Evidences:
 
     def __init__(self, entries: Sequence[Entry], source: EventSource | None, hashed: Callable[[Key], str]) -> None:
         self._hashed = hashed
-        events, self._world = source.since(entry.mark for entry in entries) if source is not None else ([], "")
         self._entries = entries
+        events, self._world = ([], "") if source is None else source.since(entry.mark for entry in entries)
         self._events = [event for event in events if is_record(event.body)]
         self._bodies: defaultdict[str, list[Any]] = defaultdict(list)
         for event in self._events:
             self._bodies[event.body.id].append(event.body)
-        created = ((_created_by(entry), entry.request) for entry in entries)
-        self._created = {record_id: request for record_id, request in created if record_id is not None}
-        self._attempts = Counter(entry.idempotency_key or entry.id for entry in entries)
+        # A call with the key of another may have been answered from the first one, without an effect.
+        attempts = Counter(entry.idempotency_key or entry.id for entry in entries)
+        self._alone = {entry.id for entry in entries if attempts[entry.idempotency_key or entry.id] == 1}
+        self._created: dict[str, Entry] = {}
+        for entry in entries:
+            record_id = _created_by(entry)
+            if record_id is not None:
+                self._created[record_id] = entry
         self._calls: dict[str, list[_Call]] = {}
+        self._shown: dict[str, list[tuple[Key, Any]]] = {}
 
     def bodies(self, record_id: str) -> list[Any]:
         """Return the bodies of the events of a record."""
@@ -116,55 +120,78 @@ class Evidences:
 
     def request(self, record_id: str) -> Stored | None:
         """Return the request that created a record; None if it is not in the journal."""
-        return self._created.get(record_id)
+        created = self._created.get(record_id)
+        return None if created is None else created.request
 
     def of(self, entry: Entry) -> Evidence:
         """Return the evidence on a call."""
-        effect = OPERATIONS[entry.operation].effect
+        effect = _effect(entry)
         assert effect is not None
         trace = effect.evidence
         key = None if trace is None else self._key(entry, trace)
         complete = bool(self._world) and _world(entry) == self._world
-        evidence = partial(Evidence, attempt=entry.id, complete=complete, next_step=effect.next_step, equal=(entry.id,))
-        repeated = self._repeated(entry)
-        if trace is None or key is None:
-            reason = f"no event shows whether this call was carried out{repeated}"
-            return evidence(verdict=Verdict.NO_EVENT, reason=reason)
-        events = tuple(event for event in self._events if self._shows(event, trace, key))
+        evidence = Evidence(
+            attempt=entry.id,
+            verdict=Verdict.NO_EVENT,
+            equal=(entry.id,),
+            complete=complete,
+            reason="no event shows whether this call was carried out",
+            next_step=effect.next_step,
+        )
+        if trace is not None and key is not None:
+            evidence = self._counted(evidence, entry, trace, key)
+        if evidence.outcome is None:
+            evidence = attrs.evolve(evidence, reason=evidence.reason + self._repeated(entry))
+        return evidence
+
+    def _counted(self, evidence: Evidence, entry: Entry, trace: Trace, key: Key) -> Evidence:
+        """Return evidence with the verdict of the counts."""
+        alike = {key, UNCLEAR}
+        events = [event for shown, event in self._shown_by(entry.operation, trace) if key in (shown, UNCLEAR)]
         calls = [
             call
             for call in self._calls_of(entry.operation, trace)
             if call.entry.id != entry.id
-            and (call.key == key or UNCLEAR in (call.key, key))
-            and (not complete or _world(call.entry) == self._world)
+            and (key == UNCLEAR or call.key in alike)
+            and (not evidence.complete or _world(call.entry) == self._world)
         ]
-        evidence = partial(
-            evidence, events=events, equal=(entry.id, *(call.entry.id for call in calls if not call.least))
-        )
         changed = {other.request.get(trace.also) for other in self._entries} if trace.also else set()
         records = {event.body.id for event in events} - changed
-        others = f"{_counted(len(calls), 'other call')} that may have caused one"
-        if len(records) > sum(call.most for call in calls):
-            return evidence(verdict=Verdict.DONE, reason=f"{_counted(len(records), 'event')}, {others}: carried out")
-        if len({event.id for event in events}) > sum(call.least for call in calls):
-            reason = f"{_counted(len(records), 'event')}, {others}: this call or another{repeated}"
-            return evidence(verdict=Verdict.OPEN, reason=reason)
-        reason = "no event shows this call, and all events are here: not carried out"
-        if not complete:
-            reason = f"no event shows this call; events may be late or missing{repeated}"
-        return evidence(verdict=Verdict.NOT_FOUND, reason=reason)
+        most, least = len(calls), sum(call.surely for call in calls)
+        counts = f"{_number(len(records), 'event')}, {_number(most, 'other call')} that may have caused one"
+        if len(records) > most:
+            verdict, reason = Verdict.DONE, f"{counts}: carried out"
+        elif len({event.id for event in events}) > least:
+            verdict, reason = Verdict.OPEN, f"{counts}: this call or another"
+        else:
+            verdict, reason = Verdict.NOT_FOUND, "no event shows this call; events may be late or missing"
+            if evidence.complete:
+                reason = "no event shows this call, and all events are here: not carried out"
+        unsure = [call.entry.id for call in calls if not call.surely]
+        return attrs.evolve(
+            evidence,
+            verdict=verdict,
+            reason=reason,
+            events=tuple(events),
+            equal=(entry.id, *unsure),
+        )
 
     def _key(self, entry: Entry, trace: Trace) -> Key | None:
         if trace.identity is not None:
             return (entry.trace,) if entry.trace else None
         return trace.of_call(entry.request, self)
 
-    def _shows(self, event: Any, trace: Trace, key: Key) -> bool:
-        """Return whether an event shows a key, and no call is known to have created its record."""
-        shown = trace.of_event(event.body) if event.kind == trace.kind else None
-        if shown is None or (trace.record is not None and event.body.id in self._created):
-            return False
-        return key in (UNCLEAR, (self._hashed(shown),) if trace.identity is not None else shown)
+    def _shown_by(self, operation: str, trace: Trace) -> list[tuple[Key, Any]]:
+        """Return the events that calls of an operation may have caused, with their keys, except attributed ones."""
+        if operation not in self._shown:
+            shown = self._shown[operation] = []
+            for event in self._events:
+                key = trace.of_event(event.body) if event.kind == trace.kind else None
+                created = self._created.get(event.body.id) if trace.record else None
+                if key is None or (created is not None and created.id in self._alone):
+                    continue
+                shown.append(((self._hashed(key),) if trace.identity is not None else key, event))
+        return self._shown[operation]
 
     def _calls_of(self, operation: str, trace: Trace) -> list[_Call]:
         """Return the calls that may have caused events, except those whose answer names the record."""
@@ -172,30 +199,37 @@ class Evidences:
             calls = self._calls[operation] = []
             for entry in self._entries:
                 outcome = entry.outcome if _is_superseded(entry) else entry.final_outcome
-                never = outcome in (Outcome.REFUSED, Outcome.NOT_SENT)
-                if entry.operation != operation or never or (trace.record and _created_by(entry)):
+                if entry.operation != operation or outcome in (Outcome.REFUSED, Outcome.NOT_SENT):
                     continue
-                if (key := self._key(entry, trace)) is not None:
-                    # A repeated call may have been answered from the first one, without an effect.
-                    alone = self._attempts[entry.idempotency_key or entry.id] < 2
-                    surely = outcome is Outcome.DONE and trace.every and key != UNCLEAR and alone
-                    calls.append(_Call(entry, key, int(surely), 1))
+                is_alone = entry.id in self._alone
+                key = self._key(entry, trace)
+                if key is None or (is_alone and trace.record is not None and _created_by(entry) is not None):
+                    continue
+                is_certain = outcome is Outcome.DONE and trace.every and key != UNCLEAR
+                calls.append(_Call(entry, key, is_alone and is_certain))
         return self._calls[operation]
 
     def _repeated(self, entry: Entry) -> str:
         """Return what the refusal of a repeated call makes probable, as text."""
         for other in self._entries:
-            effect = OPERATIONS[other.operation].effect
+            effect = _effect(other)
             if other.resend_of == entry.id and effect is not None and effect.is_repeat(other.status, other.error):
                 return f"; probably done: {other.id} sent it again and was refused ({other.error})"
         return ""
 
 
+def _effect(entry: Entry) -> Effect | None:
+    operation = OPERATIONS.get(entry.operation)
+    return None if operation is None else operation.effect
+
+
 def _created_by(entry: Entry) -> str | None:
     """Return the id of the record that a call created, as its answer has it."""
-    effect = OPERATIONS[entry.operation].effect
-    name = effect.evidence.record if effect is not None and effect.evidence is not None else None
-    created = entry.answer.get(name) if name and isinstance(entry.answer, Mapping) else None
+    effect = _effect(entry)
+    trace = None if effect is None else effect.evidence
+    if trace is None or trace.record is None or not isinstance(entry.answer, Mapping):
+        return None
+    created = entry.answer.get(trace.record)
     return created if isinstance(created, str) else None
 
 
@@ -209,5 +243,5 @@ def _world(entry: Entry) -> str:
     return entry.mark.partition(":")[0]
 
 
-def _counted(count: int, noun: str) -> str:
+def _number(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"

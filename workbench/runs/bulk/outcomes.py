@@ -395,20 +395,20 @@ def investigate(api: Any, run: BulkResult) -> Findings:
     unknown = run.unknown()
     entries = [None if result.attempt is None else journal.get(result.attempt) for result in unknown]
     asked = [entry for entry in entries if entry is not None and entry.outcome is Outcome.UNKNOWN]
-    evidence = {found.attempt: found for found in journal.evidence_of(asked)}
+    evidence = {seen.attempt: seen for seen in journal.evidence_of(asked)}
     findings = []
     for result, entry in zip(unknown, entries, strict=True):
         seen = None if entry is None else evidence.get(entry.id)
         proven: str | None = None if seen is None else seen.outcome
-        found = "no entry in this journal" if seen is None else seen.reason
+        text = "no entry in this journal" if seen is None else seen.reason
         if entry is not None and (seen is None or entry.resolution is not None):
-            proven, found = str(entry.final_outcome), f"the journal says {entry.final_outcome.shown}"
+            proven, text = str(entry.final_outcome), f"the journal says {entry.final_outcome.shown}"
         findings.append(
             Finding(
                 row=result.row,
                 key=result.key,
                 attempt=result.attempt,
-                found=found,
+                found=text,
                 events=0 if seen is None else len(seen.events),
                 proposal=proven or "look it up",
                 next_step=next_step(run.operation),

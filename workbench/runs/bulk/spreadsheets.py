@@ -2,6 +2,7 @@
 
 import re
 
+from workbench.analysis.sheets.numbers import ERROR, SHORTENED
 from workbench.base.schema.walk import Member
 
 NUMBERS = frozenset(
@@ -9,10 +10,6 @@ NUMBERS = frozenset(
      "national_id"}
 )  # fmt: skip
 """Members whose values of digits are names and not numbers."""
-_ERROR = re.compile(
-    r"#(?:N/A|REF!|VALUE!|NAME\?|DIV/0!|NUM!|NULL!|SPILL!|CALC!|GETTING_DATA|FMT|#+)|Err:[0-9]{3}", re.IGNORECASE
-)
-_SCIENTIFIC = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)?[eE][+-][0-9]+%?")  # also of an id, which may be any text
 _AS_TEXT = "in the spreadsheet, format the column as text and enter the value again"
 _DAMAGES = (
     (re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)?[eE][+-]?[0-9]+%?"), "is in scientific notation, so digits are lost"),
@@ -28,12 +25,12 @@ _DIGITS = re.compile(r"[0-9]+(?:[\s\u00a0\u202f]+[0-9]+)+")
 def damage(member: Member, text: str) -> str | None:
     """Return what a spreadsheet did to the text of a cell, and what to do about it; None if nothing shows."""
     bare = text.strip()
-    if _ERROR.fullmatch(bare):
+    if ERROR.fullmatch(bare):
         return f"is an error value of a spreadsheet ({bare[:12]}); correct the cell"
     if bare.startswith("="):
         return "is a formula; replace it by its value as text"
     if member.name not in NUMBERS:
-        is_id = member.name.endswith("_id") and _SCIENTIFIC.fullmatch(bare)
+        is_id = member.name.endswith("_id") and SHORTENED.fullmatch(bare)
         return f"is in scientific notation, so digits are lost; {_AS_TEXT}" if is_id else None
     for pattern, what in _DAMAGES:
         if pattern.fullmatch(bare):

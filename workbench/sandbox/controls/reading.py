@@ -15,6 +15,7 @@ from workbench.sandbox.control_records import (
 )
 from workbench.sandbox.controls.declaration import ControlGroup, Record, control
 from workbench.sandbox.delivery import listed
+from workbench.sandbox.people import links
 from workbench.sandbox.world import guide
 from workbench.service.interface.events import EVENT_KINDS
 
@@ -100,7 +101,8 @@ class ReadingControls(ControlGroup):
 
     @control(changes=False)
     def state(self, record_id: str, api_key: str | None = None, all_tenants: bool = False) -> StoredRecord:
-        """Return a record of the tenant as the sandbox stores it, with its kind. It prints masked.
+        """Return a record of the tenant as the sandbox stores it, with its kind, and the pages to send a person to. It
+        prints masked.
 
         Args:
             record_id: Id of the record, of any kind.
@@ -110,7 +112,7 @@ class ReadingControls(ControlGroup):
         for kind in RECORD_KINDS:
             record = self._engine.store.get(kind, record_id.lower())
             if record is not None and any(self._theirs([record], api_key, all_tenants)):
-                return StoredRecord({"kind": kind, **record})
+                return self._stored(kind, record)
         raise not_found("Record")
 
     @control(changes=False)
@@ -125,7 +127,12 @@ class ReadingControls(ControlGroup):
             all_tenants: Whether to return those of every tenant.
         """
         records = self._theirs(self._engine.store.all(kind), api_key, all_tenants)
-        return self._collect(StoredRecord({"kind": kind, **row}) for row in records)
+        return self._collect(self._stored(kind, row) for row in records)
+
+    def _stored(self, kind: str, record: Record) -> StoredRecord:
+        """Return a stored record; of a person with the pages to send them to."""
+        pages = links(self._engine.environment.settings, record) if kind in ("user", "owner") else {}
+        return StoredRecord({"kind": kind, **record, **pages})
 
     @control(changes=False)
     def _columns(self, kind: Annotated[str, RECORD_KINDS], names: str, api_key: str | None = None) -> list[Any]:

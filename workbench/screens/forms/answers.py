@@ -1,5 +1,6 @@
 """Answer of a form: its card, subsequent events, next steps, and private values revealed for a minute."""
 
+from functools import partial
 from types import NoneType
 from typing import Any
 
@@ -11,8 +12,8 @@ from workbench.base.schema.fields import OPEN
 from workbench.client.calls.base import context_of
 from workbench.sandbox.control_records import StoredRecord
 from workbench.sandbox.controls import perform
-from workbench.screens.forms.offers import Offer, after_call
-from workbench.screens.forms.widgets import Later, after, button, close, line, row
+from workbench.screens.forms.offers import Offer, after_call, done
+from workbench.screens.forms.widgets import Later, after, button, close, close_soon, line, row
 from workbench.service import rendering
 from workbench.service.rendering.markup import isolated
 
@@ -61,17 +62,21 @@ class AnswerCard:
         # A signature is only given out by `wb.withdrawals`.
         self.may_reveal = operation != "sign_withdrawal" and bool(private(answer))
         self._more, self._shown = ipywidgets.VBox(), ipywidgets.VBox()
-        actions = [self._step(*offer) for offer in after_call(operation, request, answer, api)]
+        self._steps = partial(after_call, operation, request, answer, api)
+        actions = []
         if mark is not None:
             actions.append(button("Check for events again", lambda: form.view.guard(self.check_events)))
         if self.may_reveal:
             actions.append(button(f"Show private values for {REVEAL_SECONDS:.0f} s", self.show_private))
         actions.append(button("New form", lambda: self._add(form.open(operation, {}))))
-        self._actions = row(*actions)
-        done = f"Sent to {api.environment.upper()}." + (f" Journal: {entry}" if entry else "")
+        self._lasting = tuple(actions)
+        self._actions = row()
+        self._became = ipywidgets.HTML()
+        sent = f"Sent to {api.environment.upper()}." + (f" Journal: {entry}" if entry else "")
         self.widget = ipywidgets.VBox(
             [
-                ipywidgets.HTML(line("ok", done)),
+                ipywidgets.HTML(line("ok", sent)),
+                self._became,
                 ipywidgets.HTML(rendering.html(answer)).add_class("wb-answer-card"),
                 self._shown,
                 self.events,
@@ -79,7 +84,15 @@ class AnswerCard:
                 self._more,
             ]
         )
+        self.offer_steps()
         form.view.guard(self.check_events)
+
+    def offer_steps(self, said: str = "") -> None:
+        """Say what became of the record, and offer what its present state allows."""
+        self._became.value = line("ok", f"{said}.") if said else ""
+        before = self._actions.children
+        self._actions.children = (*(self._step(*offer) for offer in self._steps()), *self._lasting)
+        close_soon([step for step in before if step not in self._lasting])
 
     def _step(self, offer: Offer, arguments: dict[str, Any]) -> Any:
         form, api = self._form, self._form.api
@@ -92,10 +105,10 @@ class AnswerCard:
             step_button.disabled = True
             form.before_sending()
             answer = perform(api.sandbox, offer.do, {**arguments, **offer.extra})
+            said = done(offer.do, answer)
+            self.offer_steps(said)
             self.check_events()
-            steps = [step for step in after_call(offer.do, None, answer, api) if not step[0].opens]
-            self._actions.children = (*(self._step(*step) for step in steps), *self._actions.children)
-            form.when_done(offer.label)
+            form.when_done(said)
 
         act, name, tooltip = (use, "wb-control", "A control of the sandbox") if offer.control else (show, "", "")
         step_button = button(offer.label, lambda: form.view.guard(act), name, tooltip)

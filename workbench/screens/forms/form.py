@@ -26,13 +26,13 @@ from workbench.client.calls.client import refuse_async
 from workbench.screens.forms.answers import AnswerCard
 from workbench.screens.forms.draft import TICKS, Draft, Review
 from workbench.screens.forms.fields import help_of
+from workbench.screens.forms.offers import done
 from workbench.screens.forms.snippets import SNIPPETS, Script
 from workbench.screens.forms.view import FormView, State
 from workbench.screens.forms.widgets import Displayed, line
 from workbench.service import rendering
 from workbench.service.interface.effects import Confirmation
 from workbench.service.interface.table import Call
-from workbench.service.rendering.text import sentence
 
 word("form", {"again": "tick “again” to send it again", "allow": "tick it below to send it"})
 
@@ -250,7 +250,7 @@ class Form(Displayed):
         self.view.show_card(AnswerCard(self, request, answer, mark=mark, entry=entry))
         self.update_static()
         self._make_earlier_static()
-        self.when_done(sentence(rendering.label(self.operation.name)))
+        self.when_done(done(self.operation.name, answer))
 
     def _make_earlier_static(self) -> None:
         """Replace the widgets of the oldest submitted form by static HTML, unless a form below it is still open."""
@@ -268,9 +268,16 @@ class Form(Displayed):
         form = Form(getattr(self.api, name), script=self.script, choices=self._choices)
         if values:
             form.fill(**values)
-        form.before_sending, form.when_done, form.show_thing = self.before_sending, self.when_done, self.show_thing
+        form.before_sending, form.show_thing = self.before_sending, self.show_thing
+        form.when_done = self._followed
         self.opened.append(form)
         return form.view.widget
+
+    def _followed(self, what: str) -> None:
+        """Offer what the record allows after a call of a form that was opened from the answer."""
+        if self.view.card is not None and self.state == "done":
+            self.view.card.offer_steps(what)
+        self.when_done(what)
 
     def _check_open(self) -> None:
         if self.state in _CLOSED:

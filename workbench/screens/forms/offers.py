@@ -1,16 +1,17 @@
 """Next steps for a record: operations and sandbox controls, with their button labels."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
 
+from workbench.base.errors import WorkbenchError
 from workbench.base.schema.rules import FULL
-from workbench.base.schema.walk import members
 from workbench.client.session import sandbox_of
-from workbench.service.interface.naming import command_of
+from workbench.service import rendering
 from workbench.service.interface.table import OPERATIONS
 from workbench.service.interface.vocabulary import EventApplicationStatus
+from workbench.service.rendering.text import sentence
 
 
 def _takes(text: str) -> Mapping[str, str]:
@@ -130,25 +131,15 @@ OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
 """Actions of an opened row."""
 
 
-def _offered_by_declaration() -> Iterator[tuple[str, Offer, Offer | None]]:
-    """Yield the offers for operations that neither table names: their list, an offer for it, and one for its rows.
-
-    The list is that of the command's noun; a row gets the offer if the operation takes its id.
-    """
-    named = {offer.do for table in (OF_TABS, OF_ROWS) for offers in table.values() for offer in offers}
-    for name, operation in OPERATIONS.items():
-        taken = {member.name for member in members(operation.request)}
-        if name not in named and taken:
-            of = command_of(operation)[0].replace("-", " ")
-            label, key = name.replace("_", " ").capitalize(), f"{of.removesuffix('s').replace(' ', '_')}_id"
-            yield of, Offer(name, f"{label} by ID"), Offer(name, label, f"{key}=id") if key in taken else None
-
-
-_BY_DECLARATION = tuple(_offered_by_declaration())
-
 _FINAL = {"payment accounts": "deleted"}  # tab → the column that, once it has a value, ends all actions
 
-_APPROVE = Offer("review", "Approve in the sandbox", "user_or_owner_id=id", extra={"status": "approved"})
+_APPROVE = Offer(
+    "review",
+    "Approve in the sandbox",
+    "user_or_owner_id=id",
+    f"application_status={','.join(status for status in _STATUSES if status != 'approved')}",
+    extra={"status": "approved"},
+)
 
 AFTER: Mapping[str, tuple[str, str, Mapping[str, str], tuple[Offer, ...]]] = {
     "create_user_application": ("users", "id application_status", {"kind": "user"}, (_APPROVE,)),
@@ -157,17 +148,36 @@ AFTER: Mapping[str, tuple[str, str, Mapping[str, str], tuple[Offer, ...]]] = {
     "create_payment_account": ("payment accounts", "id", {}, ()),
     "simulate_authorization": ("transactions", "id=transaction_id status", {}, ()),
     "simulate_reversal": ("transactions", "id=transaction_id status", {}, ()),
-    "settle": ("transactions", "id=transaction_id", {"status": "settled"}, ()),
     "simulate_refund": ("transactions", "id=request.transaction_id", {"status": "settled"}, ()),
     "update_dispute": ("disputes", "id=request.dispute_id", {}, ()),
 }
 """Record that a call created or changed: its list, its known values from answer and request, and the first actions."""
 
 
+DONE: Mapping[str, str] = {
+    "create_user_application": "Application created", "review": "Application reviewed",
+    "accept_terms": "Terms accepted",
+    "update_user": "User edited", "update_ubo": "Owner edited",
+    "create_payment_account": "Payment account added", "delete_payment_account": "Payment account deleted",
+    "create_card": "Card issued", "activate_card": "Card activated", "lock_card": "Card locked",
+    "unlock_card": "Card unlocked", "cancel_card": "Card canceled",
+    "simulate_authorization": "Purchase {status}", "simulate_reversal": "Hold reversed", "settle": "Purchase settled",
+    "simulate_refund": "Purchase refunded", "open_dispute": "Dispute opened", "update_dispute": "Dispute edited",
+    "resolve_dispute": "Dispute decided", "resend": "Event redelivered", "sign_withdrawal": "Withdrawal checked",
+    "list_rewards_activity": "Rewards read",
+}  # fmt: skip
+"""What a person reads after each action."""
+
+
+def done(do: str, answer: object = None) -> str:
+    """Return what an action did, in words: `Purchase declined`."""
+    words = DONE.get(do) or f"{sentence(rendering.label(do))}: done"
+    return words.format(status=rendering.label(str(getattr(answer, "status", None) or "sent")))
+
+
 def of_tab(name: str, api: object) -> list[Offer]:
     """Return the actions of a tab."""
-    declared = (offer for of, offer, _ in _BY_DECLARATION if of == name)
-    return [offer for offer in (*OF_TABS.get(name, ()), *declared) if _available(offer, api)]
+    return [offer for offer in OF_TABS.get(name, ()) if _available(offer, api)]
 
 
 def prefilled(offer: Offer, api: Any) -> dict[str, Any]:
@@ -182,8 +192,7 @@ def prefilled(offer: Offer, api: Any) -> dict[str, Any]:
 def of_row(name: str, facts: Mapping[str, Any], api: object) -> list[tuple[Offer, dict[str, Any]]]:
     """Return the actions of an opened row with their arguments; those with unknown arguments are omitted."""
     over = facts.get(_FINAL.get(name, "")) is not None
-    declared = (offer for of, _, offer in _BY_DECLARATION if of == name and offer is not None)
-    return [] if over else _with_arguments((*OF_ROWS.get(name, ()), *declared), facts, api)
+    return [] if over else _with_arguments(OF_ROWS.get(name, ()), facts, api)
 
 
 def after_call(name: str, request: object, answer: object, api: object) -> list[tuple[Offer, dict[str, Any]]]:
@@ -195,6 +204,7 @@ def after_call(name: str, request: object, answer: object, api: object) -> list[
     for fact, path in _takes(takes).items():
         holder, _, member = path.rpartition(".")
         facts[fact] = getattr(request if holder else answer, member, None)
+    facts |= _now(of, facts["id"], api)
     noun = facts.get("kind") or of.removesuffix("s").rpartition(" ")[2]
     offered = [row for row in OF_ROWS[of] if not any(isinstance(asked, list) for asked in row.asks.values())]
     return _with_arguments((*first, *offered, Offer(of, f"Open {noun}", "id", opens=True)), facts, api)
@@ -204,7 +214,29 @@ def _with_arguments(
     offers: Iterable[Offer], facts: Mapping[str, Any], api: object
 ) -> list[tuple[Offer, dict[str, Any]]]:
     offered = [(offer, offer.arguments(facts)) for offer in offers if _available(offer, api)]
-    return [(offer, given) for offer, given in offered if given is not None]
+    return [
+        (offer, given)
+        for offer, given in offered
+        if given is not None and not (offer.do == "open_dispute" and _disputed(given["transaction_id"], api))
+    ]
+
+
+def _now(of: str, key: str, api: object) -> dict[str, Any]:
+    """Return the present status of a record, where there is a sandbox that knows it."""
+    sandbox, status = sandbox_of(api), "application_status" if of == "users" else "status"
+    if sandbox is None or of not in ("users", "transactions"):
+        return {}
+    try:
+        record = sandbox.state(key)
+    except WorkbenchError:  # it was removed meanwhile
+        return {}
+    refunded = of == "transactions" and 0 < record["settled"] <= record["refunded"]
+    return {status: "refunded" if refunded else str(record["status"])}
+
+
+def _disputed(key: object, api: object) -> bool:
+    sandbox = sandbox_of(api)
+    return sandbox is not None and any(record["transaction"] == key for record in sandbox.records("dispute"))
 
 
 def _available(offer: Offer, api: Any) -> bool:

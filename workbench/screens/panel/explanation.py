@@ -50,6 +50,8 @@ class Number:
         elif self.column:
             cells = data.column(self.column)
             numbers = [number for number in numbers if cells[number] is not None]
+            if kind == "money" and self.key is None:
+                numbers = [*listing._moving(numbers)]
             values = [cells[number] for number in numbers]
         table = _table(api, listing, numbers, values, "Int64" if kind == "money" else None)
         return _as_rows(table, listing, f"contribution{'_cents' if kind == 'money' else ''}", self._note)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property, lru_cache, partial
 from itertools import chain, compress, repeat
-from operator import eq, ge, gt, le, lt, ne
+from operator import and_, eq, ge, gt, le, lt, ne
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,7 @@ class Listing:
         with self._reading:
             before, self._data = self._data, data
             self._prepared = False
-            self._forget("searched", "_coded", "_passing", "_only_currency", "_integers")
+            self._forget("searched", "_coded", "_passing", "_counted", "_only_currency", "_integers")
         self.fresh = frozenset() if before is None else frozenset(data.ids) - frozenset(before.ids)
         self._codes = data.column("currency")
         if self.grouped not in [column.name for column in data.columns]:  # it has no values any more
@@ -119,7 +119,7 @@ class Listing:
                 quote text with spaces. Money is compared in dollars, times by their ISO text.
         """
         self.text = text
-        self._forget("_passing")
+        self._forget("_passing", "_counted")
 
     def _forget(self, *names: str) -> None:
         """Forget what was computed from the rows, the filter and the order."""
@@ -217,7 +217,9 @@ class Listing:
         )
         if by is not None and self.data.columns[by].kind == "money" and one_currency:
             amounts = self.data.cells[by]
-            totals = {key: sum(_cents(amounts[number]) for number in numbers) for key, numbers in groups.items()}
+            totals = {
+                key: sum(_cents(amounts[number]) for number in self._moving(numbers)) for key, numbers in groups.items()
+            }
             return {key: groups[key] for key in sorted(groups, key=totals.__getitem__, reverse=first[0] == "-")}
         return dict(groups)
 
@@ -423,10 +425,12 @@ class Listing:
         """Yield each column of amounts with the sum by currency of some rows, or of those that pass the filter."""
         data, only = self.data, self._only_currency  # read on first use
 
-        def chosen(cells: Sequence[Any]) -> Iterator[Any]:
-            return compress(cells, self._passing) if numbers is None else map(cells.__getitem__, numbers)
+        numbers = None if numbers is None else self._moving(numbers)
 
-        if not (any(self._passing) if numbers is None else numbers):
+        def chosen(cells: Sequence[Any]) -> Iterator[Any]:
+            return compress(cells, self._counted) if numbers is None else map(cells.__getitem__, numbers)
+
+        if not (any(self._counted) if numbers is None else numbers):
             return
         codes = [] if only else list(chosen(self._codes))
         for place, column in enumerate(data.columns):
@@ -444,6 +448,18 @@ class Listing:
                     totals[_code(code)] += cents
             if totals:
                 yield column, " + ".join(rendering.money(cents, code) for code, cents in sorted(totals.items()))
+
+    def _moving(self, numbers: Sequence[int]) -> Sequence[int]:
+        """Return the rows that are not declined: an amount that was declined is in no sum."""
+        statuses = self.data.column("status")
+        return [number for number in numbers if statuses[number] != "declined"]
+
+    @cached_property
+    def _counted(self) -> bytearray:
+        """A byte for each row, which is 1 for those that pass the filter and were not declined."""
+        if "declined" not in (statuses := self.data.column("status")):
+            return self._passing
+        return bytearray(map(and_, self._passing, (status != "declined" for status in statuses)))
 
     @cached_property
     def _only_currency(self) -> str:
@@ -464,7 +480,8 @@ class Listing:
         amounts = next((at for at, column in enumerate(self.data.columns) if column.kind == "money"), None)
         if amounts is None:
             return ""
-        known = [number for number in self.numbers(places) if type(self.data.cells[amounts][number]) is int]
+        counted = self._moving(self.numbers(places))
+        known = [number for number in counted if type(self.data.cells[amounts][number]) is int]
         codes = {_code(self._codes[number]) for number in known}
         if len(codes) != 1:
             return ""

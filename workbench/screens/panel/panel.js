@@ -252,7 +252,7 @@ class Stored {
     }
     const found = [...groups.values()], back = sort[0]?.startsWith("-") ? -1 : 1;
     if (first?.kind !== "money" || new Set(rows.map((row) => this.code(list, row))).size > 1) return found;
-    for (const one of found) one.total = one.rows.reduce((sum, row) => sum + (Number(first.values[row]) || 0), 0);
+    for (const one of found) one.total = this.moving(list, one.rows).reduce((sum, row) => sum + (Number(first.values[row]) || 0), 0);
     return found.sort((a, b) => back * (a.total - b.total));
   }
 
@@ -295,12 +295,18 @@ class Stored {
   totals(list, rows) {
     return list.columns.filter((one) => one.kind === "money").flatMap((one) => {
       const totals = new Map();
-      for (const row of rows) {
+      for (const row of this.moving(list, rows)) {
         const code = this.code(list, row);
         if (typeof one.values[row] === "number") totals.set(code, (totals.get(code) || 0) + one.values[row]);
       }
       return totals.size ? [[one, [...totals].sort().map(([code, cents]) => this.written(cents, code)).join(" + ")]] : [];
     });
+  }
+
+  /** The rows that are not declined: an amount that was declined is in no sum. */
+  moving(list, rows) {
+    const status = list.columns.find((one) => one.name === "status")?.values;
+    return status ? rows.filter((row) => status[row] !== "declined") : rows;
   }
 
   sums(list, rows) { return this.totals(list, rows).map(([one, text]) => [one.label, text]); }
@@ -322,7 +328,7 @@ class Stored {
 
   mean(list, rows) {
     const values = list.columns.find((one) => one.kind === "money")?.values;
-    const known = rows.filter((row) => typeof values?.[row] === "number"), codes = new Set(known.map((row) => this.code(list, row)));
+    const known = this.moving(list, rows).filter((row) => typeof values?.[row] === "number"), codes = new Set(known.map((row) => this.code(list, row)));
     if (codes.size !== 1) return "";
     const total = known.reduce((sum, row) => sum + values[row], 0);
     return this.written(Math.floor((2 * total + known.length) / (2 * known.length)), [...codes][0]);
@@ -603,11 +609,11 @@ function render({ model, el, of }) {
   const setting = (what) => kept()[what]?.[view.list];
   const set = (what, value) => keep(what, { ...kept()[what], [view.list]: value });
   const pinned = () => setting("pinned");
-  /** The columns shown, the pinned one first. */
+  /** The columns shown: the pinned one, the first, and the status, which a narrow table must not cut; then the others. */
   function columns() {
-    const first = pinned(), not = hidden();
+    const first = pinned(), not = hidden(), rank = (one) => (one.name === first ? 0 : !one.place ? 1 : one.kind === "status" ? 2 : 3);
     return data.columns.map((one, place) => ({ ...one, place, look: `cell${isNumber(one.kind) ? " right" : ""}${one.name === first ? " pinned" : ""}` }))
-      .filter((one) => one.kind !== "hidden" && !not.has(one.name)).sort((a, b) => (b.name === first) - (a.name === first));
+      .filter((one) => one.kind !== "hidden" && !not.has(one.name)).sort((a, b) => rank(a) - rank(b));
   }
   const hidden = () => new Set(view.hidden || setting("hidden") || []);
   const width = (column) => setting("widths")?.[column.name] || Math.max((zone() && CLOCKS[column.kind] ? 176 + 7 * (zone().length - 3) : WIDTHS[column.kind]) || WIDTHS.text, 8.8 * column.label.length + 40);

@@ -27,6 +27,7 @@ from workbench.screens.forms.answers import REVEAL_SECONDS, private
 from workbench.screens.forms.draft import cents_of, no_amount
 from workbench.screens.forms.form import Form
 from workbench.screens.forms.offers import Offer
+from workbench.screens.forms.predecessors import replace_former
 from workbench.screens.forms.snippets import Script
 from workbench.screens.forms.widgets import Displayed, close, css, headline, static_class, what_went_wrong
 from workbench.screens.panel import details
@@ -69,6 +70,8 @@ def browse(api: Any) -> "Panel":
 def form(call: Any, *, script: Script | None = None, **values: Any) -> Form:
     """Return a form for an operation of a client: `form(api.create_user_application)`. This sends nothing.
 
+    In a notebook it closes the forms of earlier runs of its cell, and those whose name it is given.
+
     Args:
         call: An operation of a client or session.
         script: Where "Add to sequence" adds the step; a new script by default.
@@ -87,7 +90,10 @@ def form(call: Any, *, script: Script | None = None, **values: Any) -> Form:
         return panel.widget
 
     form.show_thing = show_thing
-    return form.fill(**values) if values else form
+    if values:
+        form.fill(**values)
+    replace_former(form)
+    return form
 
 
 class PanelWidget(anywidget.AnyWidget):
@@ -469,8 +475,7 @@ class Panel(Displayed):
                         if arguments[name] is None:
                             raise InvalidRequest([Problem(name, "cents", no_amount(text))], of="browse")
                 self._save()
-                perform(self.sandbox, do, arguments)
-                self._changed(offer.label)
+                self._changed(offers.done(do, perform(self.sandbox, do, arguments)))
                 return {}
         raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
 
@@ -552,7 +557,7 @@ class Panel(Displayed):
         self.sandbox._undo(savepoint=self._savepoint, owner=self._owner)
         self._close_form()
         context_of(self._api).note("undone", f"{self._done}: the sandbox has the state before it again")
-        self._changed(f"Undo {self._done}", undo=False)
+        self._changed(f"Undone: {self._done}", undo=False)
         return {}
 
     def _changed(self, done: str, *, undo: bool = True) -> None:
@@ -564,7 +569,7 @@ class Panel(Displayed):
             if listing.is_read and name not in ("rewards", "sequences", "assumptions"):
                 listing.read()
         self.update_static()
-        text = f"{done}: done." if undo else f"{done}: done. Webhooks already delivered are not undone."
+        text = f"{done}." if undo else f"{done}. Webhooks already delivered are not undone."
         self._tell("changed", stamp=self._stamp(), text=text, undo=undoable)
 
     def _close_form(self, _: Mapping[str, Any] | None = None) -> dict[str, Any]:

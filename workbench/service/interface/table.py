@@ -438,10 +438,19 @@ class Operations:
 
 
 OperationName = Literal[
-    "list_contracts", "sign_withdrawal", "simulate_authorization", "simulate_reversal", "simulate_refund",
-    "create_payment_account", "delete_payment_account", "update_user", "update_ubo", "update_dispute",
-    "create_user_application", "list_rewards_activity",
-]  # fmt: skip
+    "list_contracts",
+    "sign_withdrawal",
+    "simulate_authorization",
+    "simulate_reversal",
+    "simulate_refund",
+    "create_payment_account",
+    "delete_payment_account",
+    "update_user",
+    "update_ubo",
+    "update_dispute",
+    "create_user_application",
+    "list_rewards_activity",
+]
 """Names of the operations, for type checkers."""
 OPERATIONS: Mapping[str, Operation[..., Any]] = {
     row.name: row for row in vars(Operations).values() if isinstance(row, Operation)

@@ -1,0 +1,89 @@
+"""Recorded traffic of any form: mutated files end in a result or in an error of the workbench, never in one of Python."""
+
+import copy
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workbench as wb
+from tests.testing.services import Har, Traffic, in_process
+from workbench.sandbox import Sandbox
+from workbench.testing import Corpus
+
+ODD: list[Any] = [
+    None, True, 0, -1, 2**63, 1.5, 1e300, "", "²", "\ud83d", "null", "\x1b]0;x\x07", "a" * 5_000, [], [5], [[]], {}, {"a": 1},
+    [None, None], "2026-13-45T99:99:99Z", "0x" + "f" * 41, {"name": None}, "9" * 400,
+]  # fmt: skip
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the paths of all values."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for name, item in items for place in places(item, (*path, name)))]
+
+
+def mutated(value: Any, dice: random.Random) -> Any:
+    """Return a JSON value with one to three values replaced or dropped."""
+    changed = copy.deepcopy(value)
+    for _ in range(dice.randint(1, 3)):
+        *above, name = dice.choice(places(changed)[1:] or [("",)])
+        target = changed
+        for part in above:
+            target = target[part]
+        if not isinstance(target, dict | list):
+            return changed
+        if dice.random() < 0.2:
+            del target[name]
+        else:
+            target[name] = dice.choice(ODD)
+    return changed
+
+
+@pytest.fixture(scope="module")
+def recorded() -> tuple[list[Any], list[Any]]:
+    """Entries of a HAR file whose bodies are JSON values, and events."""
+    sandbox, har = Sandbox(seed=7), Har()
+    traffic = Traffic(sandbox, in_process(sandbox), har)
+    traffic.run()
+    entries = [entry for entry in har.entries if entry["request"]["bodySize"] < 10_000]
+    for entry in entries:
+        content = entry["response"]["content"]
+        content["json"] = json.loads(content.pop("text") or "null")
+        if posted := entry["request"].get("postData"):
+            posted["json"] = json.loads(posted.pop("text") or "null")
+    return entries, [json.loads(json.dumps(row.payload, default=str)) for row in sandbox.events(all_tenants=True)]
+
+
+def as_text(entry: Any) -> Any:
+    """Return an entry with its bodies as text again, where it still has them."""
+    for part in (entry.get("request"), entry.get("response")) if isinstance(entry, dict) else ():
+        for name in ("postData", "content"):
+            body = part.get(name) if isinstance(part, dict) else None
+            if isinstance(body, dict) and "json" in body:
+                body["text"] = json.dumps(body.pop("json"))
+    return entry
+
+
+@pytest.mark.parametrize("rounds", [3, pytest.param(150, marks=[pytest.mark.slow, pytest.mark.timeout(0)])])
+def test_mutated_traffic_raises_no_error_of_python(recorded: Any, rounds: int, tmp_path: Path) -> None:
+    """Values of other types at any place, missing members, half characters, control characters, in HAR files and logs."""
+    entries, events = recorded
+    for number in range(rounds):
+        dice = random.Random(number)
+        some = [as_text(mutated(entry, dice)) for entry in dice.sample(entries, 12)]
+        lines = [mutated(dice.choice(events), dice) for _ in range(8)]
+        (tmp_path / "calls.har").write_text(json.dumps({"log": {"entries": some}}))
+        (tmp_path / "calls.ndjson").write_text("\n".join(json.dumps(entry) for entry in some))
+        (tmp_path / "events.ndjson").write_text("\n".join(json.dumps(line) for line in lines))
+        for name in ("calls.har", "calls.ndjson", "events.ndjson"):
+            try:
+                shown = str(wb.learn(tmp_path / name)) + wb.learn(tmp_path / name).to_toml()
+                corpus = Corpus(tmp_path / f"corpus {number} {name}")
+                corpus.add(tmp_path / name)
+                shown += str(corpus.check("observed"))
+            except wb.WorkbenchError as error:
+                shown = str(error)
+            assert "\x1b]" not in shown, (number, name)

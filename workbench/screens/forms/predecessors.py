@@ -1,0 +1,52 @@
+"""Forms that a notebook replaced: a cell that runs again, or a name given to another form, closes the former."""
+
+from typing import Any
+
+import attrs
+
+from workbench.base.system.progress import notebook_shell
+
+
+@attrs.define(eq=False)
+class _Made:
+    """A form that a cell made."""
+
+    form: Any
+    cell: str
+    run: str
+    named: bool = False
+
+
+_made: list[_Made] = []
+_watched: list[Any] = []  # the shells whose cells are noticed when they end
+
+
+def replace_former(form: Any) -> None:
+    """Close the forms that earlier runs of the running cell made, and note that this one was made by it."""
+    shell = notebook_shell()
+    if shell is None:
+        return
+    if not any(known is shell for known in _watched):
+        _watched.append(shell)
+        shell.events.register("post_run_cell", lambda *_: _close_unnamed(shell))
+    parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
+    run = str(parent.get("header", {}).get("msg_id", ""))
+    cell = str(parent.get("metadata", {}).get("cellId") or parent.get("content", {}).get("code", ""))
+    if cell:
+        _close([made for made in _made if made.cell == cell and made.run != run])
+        _made.append(_Made(form, cell, run))
+
+
+def _close_unnamed(shell: Any) -> None:
+    """Close the forms whose names were given to something else."""
+    named = {id(value) for name, value in shell.user_ns.items() if not name.startswith("_")}
+    _close([made for made in _made if made.named and id(made.form) not in named])
+    for made in _made:
+        made.named = id(made.form) in named
+
+
+def _close(replaced: list[_Made]) -> None:
+    for made in replaced:
+        if made.form.state != "sending":
+            made.form.close()
+            _made.remove(made)
