@@ -241,6 +241,7 @@ class Traffic:
         company = self.tenants["company team"]["companies"][0]["id"]
         self.call("POST", "/payment-accounts", account)
         self.call("POST", "/payment-accounts", {**account, "externalFiatAccount": {**BANK, "currency": "eur"}})
+        self.call("POST", "/payment-accounts", {**account, "externalFiatAccount": {**BANK, "accountNumber": 7}})
         bank = {**BANK, "beneficiaryBusinessName": "Example Company"}
         self.call("POST", "/payment-accounts", {**account, "externalFiatAccount": bank})
         other = {name: value for name, value in account.items() if name != "userId"}
