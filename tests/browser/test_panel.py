@@ -470,7 +470,7 @@ def test_six_jobs_of_a_person_who_does_not_code(desk: Desk) -> None:
         if job == "refund":
             picture(panel, "panel-done")
         panel.get_by_role("button", name="Undo", exact=True).click()
-        expect(panel.locator(".say")).to_contain_text(f"Undo {said}")
+        expect(panel.locator(".say")).to_contain_text(f"Undone: {said}")
         expect(panel.get_by_role("button", name="Undo", exact=True)).to_have_count(0)
     panel.get_by_role("navigation").get_by_role("button", name="Overview", exact=True).click()
     panel.locator(".tile", has_text="Posted this month").click()

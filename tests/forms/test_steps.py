@@ -130,6 +130,7 @@ def test_a_press_that_sends_nothing_shows_the_first_step_with_a_problem(api: Ses
 def test_optional_inputs_are_in_a_collapsed_panel(api: Session) -> None:
     """It opens when one of them has a value."""
     made = form(api.create_user_application)
+    made.view._steps.go(1)
     panel = made.view.inputs._optional["address.line2"]
     assert ("Optional: line 2, country",) == panel.titles
     assert panel.selected_index is None
