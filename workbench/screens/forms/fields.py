@@ -42,6 +42,16 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Terms": ("is_terms_of_service_accepted", "has_existing_documents"),
 }  # fmt: skip
 """Steps of a form with many inputs, each with the members on it; the first one has all others."""
+WORDS: Mapping[str, str] = {
+    "is_terms_of_service_accepted": "Terms of service accepted", "has_existing_documents": "Existing documents",
+    "is_active": "Active", "sumsub_share_token_mode": "Sumsub token mode",
+}  # fmt: skip
+"""Labels of fields that a person would not call by their names."""
+_CHOICES: Mapping[str, str] = {
+    "sumsub_share_token": "Verify by a Sumsub share token", "persona_share_token": "Verify by a Persona share token",
+    "first_name": "Verify by personal information", "user_id": "For a user", "company_id": "For a company",
+}  # fmt: skip
+"""Groups of fields to choose from, by their first one."""
 _MANY = 8  # inputs that need no steps
 
 
@@ -162,7 +172,8 @@ class Field(Quiet):
         self._required: bool | None = None
         self._changed = changed
         member = leaf.member
-        self.label = sentence(re.sub(r"(?<=[a-z])(?=[0-9])", " ", rendering.label(member.name)))  # `line1` is "Line 1"
+        spaced = re.sub(r"(?<=[a-z])(?=[0-9])", " ", rendering.label(member.name))  # `line1` is "Line 1"
+        self.label = WORDS.get(member.name) or sentence(spaced)
         """Its name for people."""
         self._accepted = accepted
 
@@ -417,7 +428,8 @@ class Inputs(Quiet):
         options = [("Select …", -1)]
         for number, group in enumerate(alternative.rule.groups):
             more = f" and {len(group) - 3} more" if len(group) > 3 else ""
-            options.append((sentence(", ".join(rendering.label(name) for name in group[:3])) + more, number))
+            named = sentence(", ".join(rendering.label(name) for name in group[:3])) + more
+            options.append((_CHOICES.get(group[0], named), number))
         dropdown = ipywidgets.Dropdown(options=options, value=-1, description=alternative.rule.doc)
         dropdown.style.description_width = "initial"
         self.on_change(dropdown, lambda number: self._edit(partial(self._choose, alternative, number)))
@@ -463,8 +475,13 @@ class Inputs(Quiet):
         for section in draft.sections.values():
             if section.path not in self._notes:  # of a step that was not opened
                 continue
+            undecided = [
+                choice.rule.doc
+                for choice, group in draft.chosen.items()
+                if group is None and choice.section == section.path
+            ]
             messages = [
-                problem.message
+                next((f"Choose one: {doc}" for doc in undecided if problem.message.startswith(doc)), problem.message)
                 for problem in problems
                 if problem.path == section.wire and (attempted or (section.wire and problem.rule != "required"))
             ]

@@ -280,13 +280,9 @@ class FormView(Quiet):
         if self.arming is not None:
             self.arming.layout.display = None if needs_arming else "none"
         if review.problems:
-            general = [
-                line("problem", problem.message) for problem in review.problems if not problem.path and self.attempted
-            ]
             named = self.inputs.labels(review.problems)
             more = f" and {len(named) - 8} more" if len(named) > 8 else ""
-            to_do = f"To fill in or correct before sending: {', '.join(named[:8])}{more}"
-            text = "".join([*general, line("quiet", to_do)])
+            text = line("quiet", f"To fill in or correct before sending: {', '.join(named[:8])}{more}")
         else:
             effect = isolated(what(self._operation, review.record))
             text = f"<div>Will be sent to {self._api.environment.upper()}: {effect}</div>"
