@@ -480,6 +480,10 @@ def test_six_jobs_of_a_person_who_does_not_code(desk: Desk) -> None:
     assert page.locator(".wb-form").count() == 0
 
 
+UNCUT = """() => { const edge = (which) => document.querySelector('.wbp ' + which).getBoundingClientRect().right;
+  return edge('.rows .row .pill') <= edge('.grid'); }"""
+
+
 def test_the_focus_is_never_lost(desk: Desk) -> None:
     """After each action it is where it was, at its opener, or in the part that opened; Escape closes the last thing."""
     page = desk.page
@@ -517,6 +521,7 @@ def test_the_focus_is_never_lost(desk: Desk) -> None:
     expect(panel.locator(".say")).to_contain_text("Undone: Purchase authorized.")
     then("undone")
     open_row(panel)
+    assert page.evaluate(UNCUT)
     panel.get_by_role("button", name="Refund", exact=True).first.focus()
     page.keyboard.press("Enter")
     expect(panel.locator("button.wb-send")).to_be_visible()
