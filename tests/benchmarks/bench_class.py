@@ -315,7 +315,7 @@ def report(rows: list[Any], results: list[Any], board: Board, names: list[str]) 
         for row, result in zip(rows, results, strict=True)
     )
     foreign = sum(result["amounts"] != [10_000 + number] for number, result in enumerate(results))
-    drills = sum(row["results"].get("drill-duplicate-bookings", {}).get("done", False) for row in rows)
+    drills = sum(row["results"].get("duplicate-bookings", {}).get("done", False) for row in rows)
     behind = sorted(
         max(board.seen[name, exercise] - at, 0)
         for name, result in zip(names, results, strict=True)
