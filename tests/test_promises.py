@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 TESTED = ROOT / "docs" / "how-it-is-tested.md"
 GENERATED = {"assumptions.md", "events.md", "interface.md"}
 """Pages that are written from the declarations, whose words are looked at there."""
-GENERATED_PARTS = r"<!-- (?:names|listing|assumed)\b.*?<!-- [\w: ]*\bend\b[^>]*-->"
+GENERATED_PARTS = r"<!-- (?:names|assumed)\b.*?<!-- [\w: ]*\bend\b[^>]*-->"
 ABSOLUTE = re.compile(r"\b(?:never|always|every|exactly)\b", re.IGNORECASE)
 CODE = r"^```.*?^```|^ {4,}\S[^\n]*|`[^`\n]*`"
 

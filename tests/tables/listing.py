@@ -1,4 +1,4 @@
-"""The list of frames and their columns in docs/tables.md: `python -m tests.tables.listing` writes it anew."""
+"""The list of frames and their columns in columns.md: `python -m tests.tables.listing` writes it anew."""
 
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from workbench.analysis.tables.frames import to_frame
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import OPERATIONS
 
-DOC = Path(__file__).parents[2] / "docs" / "tables.md"
-START, END = "<!-- listing -->", "<!-- end of listing -->"
+PAGE = Path(__file__).parent / "columns.md"
+HEAD = ["# Frames and their columns", "", "Charts depend on these columns.", ""]
 
 
 def _columns(frame: pd.DataFrame, private: frozenset[str] = frozenset()) -> str:
@@ -51,6 +51,4 @@ def listing() -> list[str]:
 
 
 if __name__ == "__main__":
-    text = DOC.read_text()
-    before, after = text.split(START)[0], text.split(END)[1]
-    DOC.write_text("\n".join([before + START, "", *listing(), "", END + after]))
+    PAGE.write_text("\n".join([*HEAD, *listing(), ""]), encoding="utf-8")
