@@ -25,7 +25,7 @@ RESERVED: dict[str, tuple[str, Callable[[str], Any]]] = {
         lambda number: re.match(r"000|666|9", number),
     ),
     "phone numbers": (r"(?i)phone_?number[\"']?\s*[:=,]\s*[\"']([\d -]{7,})[\"']", lambda number: re.match(r"(?:\d{3})?555 ?-?01\d\d$", number)),
-    "routing numbers": (r"(?i)routing_?number[\"']?\s*[:=,]\s*[\"'](\d{9})[\"']", lambda number: number in {"000000000", "011000015", "021000021"}),
+    "routing numbers": (r"(?i)routing_?number[\"']?\s*[:=,]\s*[\"'](\d{9})[\"']", lambda number: number in {"000000000", "011000015", "021000021", "021000022"}),
     "addresses of machines": (
         r"(?<![\d.])(\d{1,3}(?:\.\d{1,3}){3})(?![\d.])", lambda text: text in PUBLIC or not _global(text),
     ),
