@@ -190,8 +190,8 @@ class Evidence:
     def events(self, kind: str, everything: bool = False) -> list[Record]:
         """Return the events of a kind, flat, with `event_id`, `cause` and `fetched`."""
         since = 0 if everything else self.state["event"]
-        found = list(self.sandbox.events(kind, since=since))
-        return [self._event(event) for event in found if event.payload["id"] not in self.state["others"]]
+        events = list(self.sandbox.events(kind, since=since))
+        return [self._event(event) for event in events if event.payload["id"] not in self.state["others"]]
 
     def _event(self, event: Any) -> Record:
         id_ = event.payload["id"]

@@ -49,8 +49,8 @@ class TaskShown(Display):
         code = tuple(line for name, value in self.facts.items() for line in _lines(name, value))
         kind = "Exercise" if task.notebook else "Drill"
         planned = (f"Planned time: {task.minutes} minutes.",) if task.minutes else ()
-        words = (" ".join(task.task.split()), *asked, *planned)
-        super().__init__(Sheet(title=f"{kind} {task.name}: {task.title}", words=words, code=code, notes=notes))
+        paragraphs = (" ".join(task.task.split()), *asked, *planned)
+        super().__init__(Sheet(title=f"{kind} {task.name}: {task.title}", words=paragraphs, code=code, notes=notes))
 
     def _ipython_display_(self) -> None:
         require_widgets()
@@ -220,10 +220,10 @@ def debrief(name: str, api: Any = None) -> Display:
     Raises:
         UsageError: There is no such task, or it was not begun.
     """
-    told = _do(_session(name, api), Act(kind="debrief", task=name))
-    words, code = told["good"]
-    cells = tuple(tuple(Cell((visible(str(part), 120),)) for part in row) for row in told["rows"])
-    advice = [f"A good answer: {' '.join(words.split())}"] if words else []
+    debriefing = _do(_session(name, api), Act(kind="debrief", task=name))
+    wording, code = debriefing["good"]
+    cells = tuple(tuple(Cell((visible(str(part), 120),)) for part in row) for row in debriefing["rows"])
+    advice = [f"A good answer: {' '.join(wording.split())}"] if wording else []
     columns, notes = ("who", "what", "status"), (*advice, *code.split("\n"))
     return Display(Grid(title=f"What was done ({name})", columns=columns, rows=cells, total=len(cells), notes=notes))
 

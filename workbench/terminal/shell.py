@@ -246,11 +246,11 @@ def close(
 
     points = None if rewards is None else read_table(rewards)
     with nullcontext([*logs]) if logs else session(where) as source:
-        wanted = history(source).filter(tz=tz, currency=currency)
-        made = wanted.close(month, ledger=ledger, signed_by=signed_by, former=former, rewards=points)
-    for path in made.write(out):
+        filtered = history(source).filter(tz=tz, currency=currency)
+        closing = filtered.close(month, ledger=ledger, signed_by=signed_by, former=former, rewards=points)
+    for path in closing.write(out):
         say(f"Wrote {visible(str(path), 200)}.")
-    for line in made.statement:
+    for line in closing.statement:
         say(line)
 
 

@@ -39,8 +39,8 @@ def resource_of(x: Exchange) -> str:
     """Return the id of the record whose events a call causes, empty without one."""
     path = x.path_members
     asked = path.get("transactionId") or path.get("uboId") or path.get("userId") or ""
-    made = {"simulate_authorization": "transactionId", "create_user_application": "id"}.get(x.name)
-    return str(x.answered.get(made) or "").lower() if made else asked.lower()
+    new = {"simulate_authorization": "transactionId", "create_user_application": "id"}.get(x.name)
+    return str(x.answered.get(new) or "").lower() if new else asked.lower()
 
 
 @attrs.define
@@ -162,8 +162,8 @@ class Following:
         step = Step(x.place, self._now, self.twin.call(request), x.name, x.status, exchange=x)
         step.has_key = bool(headers.get("idempotency-key")) and x.method != "GET"
         if kind := _NEW.get(x.name):
-            made = str(x.answered.get("transactionId") or x.answered.get("id") or "").lower()
-            step.new_ids = {kind: made} if made and x.ok else {}
+            new_id = str(x.answered.get("transactionId") or x.answered.get("id") or "").lower()
+            step.new_ids = {kind: new_id} if new_id and x.ok else {}
         self.twin.ids.update(str(x.answered.get(name)).lower() for name in ("id", "transactionId"))
         states: list[Change] = []
         with suppress(*ODD):
@@ -352,8 +352,8 @@ def _group(queue: deque[Delivery]) -> list[Delivery]:
     first, *others = islice(queue, 3)
     group = [first]
     for event in others:
-        amounts = [one.spend.get("amount") for one in (group[-1], event)]
-        actions = [str(one.event.get("action")) for one in (group[-1], event)]
+        amounts = [delivery.spend.get("amount") for delivery in (group[-1], event)]
+        actions = [str(delivery.event.get("action")) for delivery in (group[-1], event)]
         is_pair = amounts[0] == amounts[1] and (
             actions == ["requested", "created"] or (_refunds(event) and actions == ["created", "completed"])
         )

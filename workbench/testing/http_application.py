@@ -202,13 +202,13 @@ def _run(name: str, command: Command) -> None:
     if callable(command):
         command()
         return
-    words = shlex.split(command) if isinstance(command, str) else list(command)
+    arguments = shlex.split(command) if isinstance(command, str) else list(command)
     try:
-        code = subprocess.run(words, check=False, timeout=_START_SECONDS).returncode
+        code = subprocess.run(arguments, check=False, timeout=_START_SECONDS).returncode
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InvalidRequest(f"{name}: {visible(words[0], 100)}: {type(error).__name__}", of="explore") from None
+        raise InvalidRequest(f"{name}: {visible(arguments[0], 100)}: {type(error).__name__}", of="explore") from None
     if code:
-        raise InvalidRequest(f"{name}: {visible(shlex.join(words), 200)} ended with {code}", of="explore")
+        raise InvalidRequest(f"{name}: {visible(shlex.join(arguments), 200)} ended with {code}", of="explore")
 
 
 class HttpUniverse(Universe):

@@ -102,9 +102,9 @@ class Twin:
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         store = Store()
-        made = {"seed": 1, "environment": "sandbox", "behavior": "documented", "start": 0, "world": 1}
+        origin = {"seed": 1, "environment": "sandbox", "behavior": "documented", "start": 0, "world": 1}
         with store:
-            for name, value in {"made": made, "clock": 0, "next_due": NEVER}.items():
+            for name, value in {"made": origin, "clock": 0, "next_due": NEVER}.items():
                 store.put("meta", name, value)
         self.engine = Engine(store, settings, {}, (), ())
         self.store, self.environment = store, self.engine.environment

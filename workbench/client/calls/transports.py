@@ -183,7 +183,7 @@ def _closed_with(owner: object, pool: Any) -> None:
 class _Met:
     """Classification of a transport error."""
 
-    words: str = "the connection failed"
+    text: str = "the connection failed"
     sent: bool = True  # whether a byte of the request may have been written
     harmless: bool = False  # whether its text holds no header and no body
 
@@ -214,7 +214,7 @@ def _broken(failure: Exception, outgoing: Request) -> Broken:
     name = next((cls.__name__ for cls in type(failure).__mro__ if cls.__name__ in _FAILURES), "")
     met = _FAILURES.get(name, _Met())
     text = outgoing.clean(str(failure))
-    message = f"{met.words}: {visible(text, 200)}" if name == "ConnectError" and text else met.words
+    message = f"{met.text}: {visible(text, 200)}" if name == "ConnectError" and text else met.text
     if name == "ProxyError" and (status := re.match(r"\d{3}\b", text)):
         advice = ": check its user and password" if status[0] == "407" else ""
         message = f"the proxy answered {status[0]}{advice}"
@@ -252,7 +252,7 @@ class _Incoming:
         except _ERRORS as failure:
             self._broken = _broken(failure, outgoing)
         except ssl.SSLError:  # an alert after the handshake, which httpcore's asynchronous streams pass on
-            self._broken = Broken(_FAILURES["ReadError"].words, left=not outgoing.surely_not_sent)
+            self._broken = Broken(_FAILURES["ReadError"].text, left=not outgoing.surely_not_sent)
         except TimeoutError:
             self._broken = Broken("no answer in time", left=not outgoing.surely_not_sent, timeout=True)
         except _TooLarge:
