@@ -276,7 +276,7 @@ def test_ip_addresses_by_their_pattern(text: str) -> None:
 @given(
     st.ip_addresses().map(str)
     | st.ip_addresses(v=6).map(lambda address: address.exploded)
-    | st.lists(st.sampled_from(["", "0", "ff", "1.2.3.4", "256.1.1.1", "12345", "g"]), max_size=9).map(":".join)
+    | st.lists(st.sampled_from(["", "0", "ff", "192.0.2.1", "256.1.1.1", "12345", "g"]), max_size=9).map(":".join)
 )
 @settings(max_examples=200)
 def test_any_address_by_its_pattern(text: str) -> None:

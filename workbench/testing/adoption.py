@@ -88,7 +88,7 @@ class Adoption:
         """Return an id of a record that the traffic does not name."""
         return Seeds(1).uuid(label)
 
-    def user(self, key: str, **members: Any) -> Record:
+    def user(self, key: str, **members: object) -> Record:
         """Return a user, adopted if it is new."""
         user: Record | None = self.store.get("user", key)
         new = people.new_user(key, self.tenant, self.at - 1_000, **{"status": "approved", **_NAMES, **members})

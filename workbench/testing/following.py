@@ -296,9 +296,9 @@ class Following:
         elif amount < 0:
             handler = cards.refund
         elif action == "completed" and amount > 0:
-            times = [seconds_of(spend.get(name)) for name in ("authorizedAt", "postedAt")]
-            if None not in times and times[1] > times[0]:  # type: ignore[operator]
-                self.delays.setdefault("settle_by_clock", []).append(round(times[1] - times[0]))  # type: ignore[operator]
+            authorized, posted = (seconds_of(spend.get(name)) for name in ("authorizedAt", "postedAt"))
+            if authorized is not None and posted is not None and posted > authorized:
+                self.delays.setdefault("settle_by_clock", []).append(round(posted - authorized))
             return _quiet(settlement(known["tenant"], key, amount))
         if handler is None:
             return None

@@ -214,7 +214,7 @@ def _run(name: str, command: Command) -> None:
 class HttpUniverse(Universe):
     """One run of an application behind HTTP."""
 
-    def __init__(self, http: HttpApplication, sandbox: Sandbox, *given: Any, **options: Any) -> None:
+    def __init__(self, http: HttpApplication, sandbox: Sandbox, *given: object, **options: Any) -> None:
         super().__init__(lambda _: http, sandbox, *given, **options, fork=http.reset is not None)
         self.key, self._http = http.key, http
         self.asynchronous = True  # its universes are drawn: it has no points that could be failed one by one

@@ -168,7 +168,7 @@ class Tally:
 
     rows: dict[bytes, list[Any]] = attrs.field(factory=dict)
 
-    def add(self, value: Any, place: str) -> None:
+    def add(self, value: object, place: str) -> None:
         """Count a step."""
         self.rows.setdefault(_plain(value), [value, 0, place])[1] += 1
 
@@ -282,7 +282,7 @@ class Replay:
                     self.learned_from[name] = self.tallies[name]
         return state, changes, explained
 
-    def _known(self, name: str, value: Any) -> bool:
+    def _known(self, name: str, value: object) -> bool:
         """Return whether other steps show another value."""
         tally = self.tallies.get(name)
         return tally is not None and name not in PARTS and _plain(value) not in tally.rows
@@ -307,7 +307,7 @@ class Replay:
                 break
         return solutions
 
-    def _note(self, name: str, value: Any, step: Step) -> None:
+    def _note(self, name: str, value: object, step: Step) -> None:
         self.tallies.setdefault(name, Tally()).add(value, step.place)
 
 
@@ -464,7 +464,7 @@ def _learn_retries(replay: Replay) -> None:
         _settle(replay, "event_retry_spread", round(1 - min(waits[1]) / max(waits[1]), 1), count)
 
 
-def _settle(replay: Replay, name: str, value: Any, count: int) -> None:
+def _settle(replay: Replay, name: str, value: object, count: int) -> None:
     replay.tallies[name] = Tally({b"": [value, count, f"{count} deliveries"]})
     replay.learned[name] = value
 

@@ -211,7 +211,7 @@ def _items(
     return _lines(file, path, names, reading)
 
 
-def _kept(read: Callable[..., Item | None], raw: Json, place: str, reading: Reading, *more: Any) -> Item | None:
+def _kept(read: Callable[..., Item | None], raw: Json, place: str, reading: Reading, *more: object) -> Item | None:
     """Return what is read from a value; what is not as expected is skipped."""
     try:
         return read(raw, place, reading, *more)

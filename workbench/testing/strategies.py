@@ -145,7 +145,7 @@ def arguments(draw: st.DrawFn, cls: type[Any], *, whole: bool = False, plain: bo
     return chosen
 
 
-def requests(operation: Operation[..., Any], **how: Any) -> st.SearchStrategy[Any]:
+def requests(operation: Operation[..., Any], **how: object) -> st.SearchStrategy[Any]:
     """Return requests of an operation that satisfy every rule; `how` as for `arguments`."""
     values = arguments(operation.request, **how)  # type: ignore[arg-type]
     return values.map(lambda given: build(operation.request, given))

@@ -194,7 +194,7 @@ class Twin:
         """Return a function that answers a request."""
         return lambda twin: twin.engine.service.handle(request)
 
-    def control(self, tenant: str, handler: Callable[..., object], *arguments: Any) -> None:
+    def control(self, tenant: str, handler: Callable[..., object], *arguments: object) -> None:
         """Run a handler for a tenant; what it refuses does not happen."""
         context = RequestContext(self.environment, "outside")
         context.tenant = self.store.get("tenant", tenant) or TENANT
@@ -213,6 +213,6 @@ class Twin:
         return str(known["tenant"])
 
 
-def nothing(**members: Any) -> Any:
+def nothing(**members: object) -> Any:
     """Return a request of a handler that is not checked."""
     return SimpleNamespace(**members)

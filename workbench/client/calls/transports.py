@@ -44,7 +44,7 @@ class Trace:
         if not self._connecting and (started or event.endswith("complete")):
             self._request.phase = 1 if started else WRITTEN
 
-    async def awaited(self, event: str, info: Any) -> None:
+    async def awaited(self, event: str, info: object) -> None:
         """Asynchronous variant, for asynchronous transports."""
         self(event, info)
 
@@ -122,7 +122,7 @@ def is_replaced() -> bool:
     return any(not _is_of(library, send) for library, send in senders)
 
 
-def _is_of(library: ModuleType, function: Any) -> bool:
+def _is_of(library: ModuleType, function: object) -> bool:
     code = getattr(function, "__code__", None)
     return code is not None and str(code.co_filename).startswith(os.path.dirname(str(library.__file__)))  # noqa: PTH120
 
@@ -339,7 +339,7 @@ def transmit(
 
 
 async def atransmit(
-    transport: Any, outgoing: Request, *, base: str, key: tuple[bytes, bytes], clock: Any, http: HttpOptions
+    transport: Any, outgoing: Request, *, base: str, key: tuple[bytes, bytes], clock: object, http: HttpOptions
 ) -> Response | Broken:
     """Asynchronous variant of `transmit`."""
     incoming = _Incoming(outgoing)

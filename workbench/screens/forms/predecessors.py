@@ -21,7 +21,7 @@ _made: list[_Made] = []
 _watched: list[Any] = []  # the shells whose cells are noticed when they end
 
 
-def replace_former(form: Any) -> None:
+def replace_former(form: object) -> None:
     """Close the forms that earlier runs of the running cell made, and note that this one was made by it."""
     shell = notebook_shell()
     if shell is None:
