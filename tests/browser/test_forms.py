@@ -202,7 +202,7 @@ def test_an_application_is_filed_in_steps(desk: Desk, tmp_path: Path) -> None:
 
     form.locator(".wb-people select").select_option(index=5)
     expect(form.locator(".wb-filling .wb-message")).to_contain_text("Filled in from the sandbox.")
-    expect(form.locator(".wb-link")).to_have_text(["Is terms of service accepted"])
+    expect(form.locator(".wb-link")).to_have_text(["Terms of service accepted"])
     expect(birth.locator("input")).to_have_value("")
     assert "filled in: •••" == birth.locator("input").get_attribute("placeholder")
 
@@ -212,7 +212,7 @@ def test_an_application_is_filed_in_steps(desk: Desk, tmp_path: Path) -> None:
     chooser.value.set_files(tmp_path / "person.json")
     expect(form.locator(".wb-filling .wb-message")).to_contain_text("Filled in from person.json.")
     assert "Kanarienvogel" not in page.content()
-    form.get_by_role("button", name="Is terms of service accepted").click()
+    form.get_by_role("button", name="Terms of service accepted").click()
     terms = form.locator(".wb-is-terms-of-service-accepted select")
     expect(terms).to_be_focused()
     terms.select_option(label="Yes")

@@ -470,7 +470,7 @@ def test_six_jobs_of_a_person_who_does_not_code(desk: Desk) -> None:
         if job == "refund":
             picture(panel, "panel-done")
         panel.get_by_role("button", name="Undo", exact=True).click()
-        expect(panel.locator(".say")).to_contain_text(f"Undo {said}")
+        expect(panel.locator(".say")).to_contain_text(f"Undone: {said}")
         expect(panel.get_by_role("button", name="Undo", exact=True)).to_have_count(0)
     panel.get_by_role("navigation").get_by_role("button", name="Overview", exact=True).click()
     panel.locator(".tile", has_text="Posted this month").click()
@@ -478,3 +478,62 @@ def test_six_jobs_of_a_person_who_does_not_code(desk: Desk) -> None:
 
     assert counted == {job: most for job, (_, _, most) in JOBS.items()}
     assert page.locator(".wb-form").count() == 0
+
+
+UNCUT = """() => { const edge = (which) => document.querySelector('.wbp ' + which).getBoundingClientRect().right;
+  return edge('.rows .row .pill') <= edge('.grid'); }"""
+
+
+def test_the_focus_is_never_lost(desk: Desk) -> None:
+    """After each action it is where it was, at its opener, or in the part that opened; Escape closes the last thing."""
+    page = desk.page
+    panel = panel_on(desk, START, LIVED)
+    where = "() => { const one = document.activeElement; return one === document.body ? '' : one.ariaLabel || one.textContent || one.className; }"
+    seen: dict[str, str] = {}
+
+    def then(step: str) -> None:
+        page.wait_for_timeout(400)
+        seen[step] = page.evaluate(where)
+
+    tile = panel.locator(".tile", has_text="Posted this month")
+    tile.focus()
+    page.keyboard.press("Enter")
+    expect(panel.locator(".rows .row").first).to_be_visible()
+    then("a tile")
+    panel.get_by_role("navigation").get_by_role("button", name="Transactions", exact=True).focus()
+    page.keyboard.press("Enter")
+    then("a list")
+    panel.get_by_role("button", name="Export", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(panel.locator(".pop")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(panel.locator(".pop")).to_have_count(0)
+    then("a menu closed")
+    panel.get_by_role("button", name="Simulate purchase", exact=True).focus()
+    page.keyboard.press("Enter")
+    panel.locator("button.wb-send").focus()
+    page.keyboard.press("Enter")
+    expect(panel.locator(".say")).to_contain_text("Purchase authorized.")
+    page.wait_for_timeout(2_500)  # the sent button is closed after two seconds
+    then("sent")
+    panel.get_by_role("button", name="Undo", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(panel.locator(".say")).to_contain_text("Undone: Purchase authorized.")
+    then("undone")
+    open_row(panel)
+    assert page.evaluate(UNCUT)
+    panel.get_by_role("button", name="Refund", exact=True).first.focus()
+    page.keyboard.press("Enter")
+    expect(panel.locator("button.wb-send")).to_be_visible()
+    panel.get_by_role("button", name="Close form").focus()
+    page.keyboard.press("Escape")
+    expect(panel.locator("button.wb-send")).to_have_count(0)
+    then("a form closed")
+    page.keyboard.press("Escape")
+    expect(panel.get_by_role("region", name="Details")).to_have_count(0)
+    then("details closed")
+
+    assert not [step for step, focused in seen.items() if not focused]
+    assert "Transactions" in seen["a list"]
+    assert ("Export", "Refund") == (seen["a menu closed"], seen["a form closed"])
+    assert seen["details closed"].startswith("Transactions, ")

@@ -36,6 +36,8 @@ def test_every_operation_with_arguments_has_a_form(api: Session, name: str) -> N
 
     wanted = {path: one for path, one in leaves(OPERATIONS[name].request) if not isinstance(one.kind, Nested)}
     assert set(wanted) == set(made.view.inputs.fields)
+    assert all(field.box for field in made.view.inputs.fields.values())  # makes those that are not shown
+    made.view.refresh()
     for path, one in wanted.items():
         assert one.about.doc in note(made, path)
         assert one.about.assumed is None or one.about.assumed in note(made, path)

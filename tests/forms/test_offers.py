@@ -68,7 +68,7 @@ ACTIONS = [
     ("payment accounts", {}, {"delete_payment_account"}),
     ("disputes", {"status": "pending"}, {"update_dispute", "resolve_dispute"}),
     ("transactions", {"status": "authorized"}, {"simulate_reversal", "settle"}),
-    ("transactions", {"status": "settled"}, {"simulate_refund", "open_dispute"}),
+    ("transactions", {"status": "settled"}, {"simulate_refund"}),  # the first one is disputed
     ("events", {}, {"resend"}),
     ("assumptions", {}, set()),
 ]  # fmt: skip

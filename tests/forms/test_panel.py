@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.forms.conftest import PERSON, SECRETS
+from tests.panel.test_page import data_of
 from workbench.analysis.reports.history import history
 from workbench.analysis.tables.frames import to_frame
 from workbench.base.errors import UsageError
@@ -414,12 +415,18 @@ def test_the_view_is_exported_as_it_is_shown(lived: Session, tmp_path: Path, mon
 
     saved = answered(panel, "export", list="assumptions", file="csv")
     again = answered(panel, "export", list="assumptions", file="csv")
+    answered(panel, "export", list="assumptions", file="html")
+    answered(panel, "export", list="assumptions", file="page")
 
     listing = panel.lists["assumptions"]
     assert listing.ids == pd.read_csv(tmp_path / "assumptions.csv", dtype=str)["id"].tolist()
     assert f"{len(listing)} rows" in saved["text"]
     assert 0 < len(listing) < len(listing.data.rows)
     assert "exists" in again["error"]
+    of_rows, of_all = (data_of((tmp_path / f"{name}.html").read_text()) for name in ("assumptions", "workbench"))
+    assert listing.ids == of_rows["lists"][0]["stored"][-1]["at"]
+    assert len(listing.data.rows) == len(of_all["lists"][0]["stored"][-1]["at"])
+    assert "exists" in answered(panel, "export", list="assumptions", file="html")["error"]
 
 
 def test_a_view_in_python_makes_the_same_frame(lived: Session) -> None:

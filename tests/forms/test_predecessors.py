@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
+import ipywidgets
 import pytest
 
 from tests.forms.test_forms import models
 from workbench.client.session import Session
 from workbench.screens.forms import predecessors
 from workbench.screens.panel.panel import form
+
+AROUND = ("LayoutModel", "StyleModel")
 
 
 class Shell:
@@ -76,3 +79,19 @@ def test_a_name_that_is_given_again_closes_its_form(api: Session, shell: Shell) 
     assert "open" == before
     assert "closed" == first.state
     assert ["open", "open"] == [shell.user_ns[name].state for name in ("mine", "other")]
+
+
+def test_a_form_makes_what_is_open(api: Session) -> None:
+    """The application opens with at most sixty widgets, besides their layouts and styles; a step makes its fields."""
+    before = models()
+    made = form(api.create_user_application)
+    state = ipywidgets.Widget.get_manager_state()["state"]
+    widgets = [one for key, one in state.items() if key not in before and not one["model_name"].endswith(AROUND)]
+    built = [path for path, field in made.view.inputs.fields.items() if field.made]
+    made.view._steps.go(5)
+
+    assert len(widgets) <= 60
+    assert set(made.view.inputs.steps[0].paths) > set(built)
+    assert made.view.inputs.fields["is_terms_of_service_accepted"].made
+    made.close()
+    assert models() == before

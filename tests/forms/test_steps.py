@@ -4,9 +4,10 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+import ipywidgets
 import pytest
 
-from tests.forms.conftest import PERSON, SECRETS, state
+from tests.forms.conftest import PERSON, SECRETS, below, state
 from workbench.base.errors import InvalidRequest
 from workbench.client.session import Session, connect
 from workbench.screens.panel.panel import form
@@ -130,6 +131,7 @@ def test_a_press_that_sends_nothing_shows_the_first_step_with_a_problem(api: Ses
 def test_optional_inputs_are_in_a_collapsed_panel(api: Session) -> None:
     """It opens when one of them has a value."""
     made = form(api.create_user_application)
+    made.view._steps.go(1)
     panel = made.view.inputs._optional["address.line2"]
     assert ("Optional: line 2, country",) == panel.titles
     assert panel.selected_index is None
@@ -146,7 +148,7 @@ def test_a_person_of_the_sandbox_fills_the_form(api: Session) -> None:
 
     made.view._filling.people.value = user
 
-    assert ["Is terms of service accepted"] == links(made)
+    assert ["Terms of service accepted"] == links(made)
     assert "It does not store Birth date, National ID" in made.view._filling.message.value
     assert "" == made.view._filling.people.value
     made.fill(is_terms_of_service_accepted=True)
@@ -232,3 +234,15 @@ def test_people_are_offered_only_in_a_sandbox(api: Session) -> None:
     assert live.view._filling.file.tooltip == "Fill in from a JSON file"
     with pytest.raises(InvalidRequest):
         live.submit()
+
+
+def test_a_problem_is_said_once_and_to_a_person(api: Session) -> None:
+    """The missing choice stands at the chooser, in words and not in names of the wire."""
+    made = form(api.create_user_application)
+    made.view.button.click()
+
+    texts = [one.value for one in below(made.widget) if isinstance(one, ipywidgets.HTML)]
+    (chooser,) = made.view.inputs.choosers.values()
+    assert 1 == sum("✗ " in text and "Identity is verified" in text for text in texts)
+    assert not [text for text in texts if "sumsubShareToken" in text]
+    assert all(words.startswith(("Select", "Verify by")) for words, _ in chooser.options)

@@ -15,13 +15,14 @@ class Hostile:
     """An application whose books hold what a terminal would obey."""
 
     def __init__(self, universe: Any) -> None:
-        self.universe = universe
+        self.received = False
 
     def receive(self, headers: Mapping[str, str], body: bytes) -> int:
+        self.received = True
         return 200
 
     def books(self) -> dict[str, Any]:
-        return {HOSTILE[0] + text: text for text in HOSTILE}
+        return {HOSTILE[0] + text: text for text in HOSTILE} if self.received else {}
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from functools import partial
+from functools import cached_property, partial
 from html import escape
 from typing import Any
 
@@ -42,6 +42,16 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Terms": ("is_terms_of_service_accepted", "has_existing_documents"),
 }  # fmt: skip
 """Steps of a form with many inputs, each with the members on it; the first one has all others."""
+WORDS: Mapping[str, str] = {
+    "is_terms_of_service_accepted": "Terms of service accepted", "has_existing_documents": "Existing documents",
+    "is_active": "Active", "sumsub_share_token_mode": "Sumsub token mode",
+}  # fmt: skip
+"""Labels of fields that a person would not call by their names."""
+_CHOICES: Mapping[str, str] = {
+    "sumsub_share_token": "Verify by a Sumsub share token", "persona_share_token": "Verify by a Persona share token",
+    "first_name": "Verify by personal information", "user_id": "For a user", "company_id": "For a company",
+}  # fmt: skip
+"""Groups of fields to choose from, by their first one."""
 _MANY = 8  # inputs that need no steps
 
 
@@ -124,16 +134,23 @@ def explained(member: Member, value: object, record: Any) -> str:
 
 @attrs.define(eq=False)
 class Step:
-    """A part of a form: its title, its box, the paths of its fields, and its choosers."""
+    """A part of a form: its title, its box, which is empty until opened, the paths of its fields, and its choosers."""
 
     title: str
     box: Any
     paths: list[str]
     choosers: list[Alternative]
+    build: Callable[[], list[Any]]
+    """Makes what is in the box."""
+
+    def open(self) -> None:
+        """Fill the box, unless it is filled."""
+        if not self.box.children:
+            self.box.children = self.build()
 
 
 class Field(Quiet):
-    """Widgets of one leaf. A private value set from code never enters them; it stays in the draft.
+    """Widgets of one leaf, made when they are used. A private value set from code never enters them.
 
     Args:
         known: Values to pick from, by searchable label.
@@ -155,26 +172,60 @@ class Field(Quiet):
         self._required: bool | None = None
         self._changed = changed
         member = leaf.member
-        self.label = sentence(re.sub(r"(?<=[a-z])(?=[0-9])", " ", rendering.label(member.name)))  # `line1` is "Line 1"
+        spaced = re.sub(r"(?<=[a-z])(?=[0-9])", " ", rendering.label(member.name))  # `line1` is "Line 1"
+        self.label = WORDS.get(member.name) or sentence(spaced)
         """Its name for people."""
-        self.input = _input(leaf, known)
-        if isinstance(self.input, ipywidgets.Text | ipywidgets.Textarea):
-            self.input.continuous_update = False  # a problem appears when the field is left
+        self._accepted = accepted
+
+    @cached_property
+    def input(self) -> Any:
+        """What a person types in."""
+        member = self.leaf.member
+        made = _input(self.leaf, self.known)
+        if isinstance(made, ipywidgets.Text | ipywidgets.Textarea):
+            made.continuous_update = False  # a problem appears when the field is left
         if is_money(member):
-            self.input.placeholder = "0.00"
-        self.input.style.description_width = "initial"
-        self.input.tooltip = walk.described(member)
-        self.on_change(self.input, self._typed)
-        self.note = ipywidgets.HTML().add_class("wb-note")
-        full = isinstance(member.kind, Integer) and member.kind.full
-        self.full = self.checkbox("FULL: the entire amount", self._full_ticked, "wb-full") if full else None
-        omitted = f"I understand that omitting it means {leaf.default}"
-        self.tick = self.checkbox(omitted, partial(accepted, leaf.path), "wb-tick") if leaf.acknowledged else None
+            made.placeholder = "0.00"
+        made.style.description_width = "initial"
+        made.tooltip = walk.described(member)
+        self.on_change(made, self._typed)
+        return made
+
+    @cached_property
+    def note(self) -> Any:
+        """What is said below the input."""
+        return ipywidgets.HTML().add_class("wb-note")
+
+    @cached_property
+    def full(self) -> Any:
+        """The box to tick for an entire amount; None where there is no such amount."""
+        kind = self.leaf.member.kind
+        if not (isinstance(kind, Integer) and kind.full):
+            return None
+        return self.checkbox("FULL: the entire amount", self._full_ticked, "wb-full")
+
+    @cached_property
+    def tick(self) -> Any:
+        """The box to tick for an omission with an effect; None where there is none."""
+        if not self.leaf.acknowledged:
+            return None
+        omitted = f"I understand that omitting it means {self.leaf.default}"
+        return self.checkbox(omitted, partial(self._accepted, self.leaf.path), "wb-tick")
+
+    @cached_property
+    def box(self) -> Any:
+        """All of it."""
+        member = self.leaf.member
         parts = [widget for widget in (self.input, self.full, self.tick, self.note) if widget is not None]
-        self.box = ipywidgets.VBox(parts).add_class("wb-field")
-        self.box.add_class(css_name(member.name)).add_class(css_name(leaf.path))
-        if member.about.rule.format == "long-text":
-            self.box.add_class("wb-wide")
+        box = ipywidgets.VBox(parts).add_class("wb-field")
+        box.add_class(css_name(member.name)).add_class(css_name(self.leaf.path))
+        box.layout.display = "none"  # until the form finds that it is shown
+        return box.add_class("wb-wide") if member.about.rule.format == "long-text" else box
+
+    @property
+    def made(self) -> bool:
+        """Whether its widgets were made."""
+        return "input" in self.__dict__
 
     def _typed(self, value: object) -> None:
         self.touched = self.filled = True
@@ -260,9 +311,12 @@ class Inputs(Quiet):
         self._boxes: dict[str, Any] = {}
         self._titles: dict[str, Any] = {}
         self._notes: dict[str, Any] = {}
+        self._places: list[tuple[Any, Sequence[str]]] = []  # the boxes of fields, each with the paths that belong in it
         self._optional: dict[str, Any] = {}  # the collapsed panel that contains a field
         self.steps: list[Step] = []
         """Parts of a form with many inputs; none for a short form."""
+        for path, leaf in draft.leaves.items():
+            self.fields[path] = self._field(leaf)
         self.widget = self._section("") if len(self._leaves("")) <= _MANY else self._in_steps()
 
     def _leaves(self, path: str) -> list[str]:
@@ -282,28 +336,53 @@ class Inputs(Quiet):
             here = [choice for choice in left if {name for group in choice.rule.groups for name in group} & {*names}]
             left = [choice for choice in left if choice not in here]
             if names:
-                leaves = [name for name in names if name in draft.leaves]
-                box = ipywidgets.VBox([*map(self._chooser, here), *self._boxed(leaves)])
-                sections = [self._section(name) for name in names if name in draft.sections]
-                box.children = (*box.children, *sections)
                 paths = [path for path in self.fields if path.partition(".")[0] in names]
-                self.steps.append(Step(title, box, paths, here))
+                build = partial(self._step, names, here)
+                self.steps.append(Step(title, ipywidgets.VBox(), paths, here, build))
         note = self._notes[""] = ipywidgets.HTML().add_class("wb-note")
         return note
+
+    def _step(self, names: Sequence[str], choices: Sequence[Alternative]) -> list[Any]:
+        """Return what is in the box of a step, with the values of the draft."""
+        leaves = [name for name in names if name in self._draft.leaves]
+        sections = [name for name in names if name in self._draft.sections]
+        made = [*map(self._chooser, choices), *self._boxed(leaves), *map(self._section, sections)]
+        self.show()
+        return made
 
     def _boxed(self, paths: Sequence[str]) -> list[Any]:
         """Return boxes with the fields of a section, the optional ones in a collapsed panel if others are required."""
         optional = [path for path in paths if self._draft.optional(path)]
         if len(self._draft.leaves) <= _MANY or len(optional) == len(paths):
             optional = []
-        boxes = [ipywidgets.Box([self._field(path) for path in paths if path not in optional]).add_class("wb-fields")]
+        boxes = [self._place([path for path in paths if path not in optional])]
         if optional:
-            box = ipywidgets.Box([self._field(path) for path in optional]).add_class("wb-fields")
+            box = self._place(optional)
             title = "Optional: " + ", ".join(self.fields[path].label.lower() for path in optional)
             panel = ipywidgets.Accordion([box], titles=(title,), selected_index=None).add_class("wb-optional")
             self._optional |= dict.fromkeys(optional, panel)
             boxes.append(panel)
         return boxes if paths else []
+
+    def _place(self, paths: Sequence[str]) -> Any:
+        box = ipywidgets.Box().add_class("wb-fields")
+        self._places.append((box, paths))
+        return box
+
+    def make_shown(self) -> None:
+        """Make the fields that are shown and have a place; those of what was not chosen are made when it is."""
+        for box, paths in self._places:
+            fields = [self.fields[path] for path in paths if self.fields[path].made or self._draft.shown(path)]
+            for field in fields:
+                if not field.made:
+                    field.show(self._draft.given.get(field.leaf.path))
+            if len(fields) != len(box.children):
+                box.children = [field.box for field in fields]
+
+    @property
+    def boxes(self) -> list[Any]:
+        """The boxes of the fields that were made."""
+        return [field.box for field in self.fields.values() if field.made]
 
     def labels(self, problems: Sequence[Problem]) -> list[str]:
         """Return the labels of the inputs, sections and choices that problems name."""
@@ -335,23 +414,22 @@ class Inputs(Quiet):
         box = self._boxes[path] = ipywidgets.VBox([title, *parts]).add_class("wb-section").add_class(css_name(path))
         return box
 
-    def _field(self, path: str) -> Any:
-        leaf = self._draft.leaves[path]
+    def _field(self, leaf: Leaf) -> Field:
         known = self._known(leaf.member.name) if leaf.member.about.privacy is OPEN else {}
         accepted = self._draft.accepted
-        field = self.fields[leaf.path] = Field(
+        return Field(
             leaf,
             known,
             lambda path, value: self._edit(lambda: self._put(path, value)),
             lambda path, yes: self._edit(lambda: (accepted.add if yes else accepted.discard)(path)),
         )
-        return field.box
 
     def _chooser(self, alternative: Alternative) -> Any:
         options = [("Select …", -1)]
         for number, group in enumerate(alternative.rule.groups):
             more = f" and {len(group) - 3} more" if len(group) > 3 else ""
-            options.append((sentence(", ".join(rendering.label(name) for name in group[:3])) + more, number))
+            named = sentence(", ".join(rendering.label(name) for name in group[:3])) + more
+            options.append((_CHOICES.get(group[0], named), number))
         dropdown = ipywidgets.Dropdown(options=options, value=-1, description=alternative.rule.doc)
         dropdown.style.description_width = "initial"
         self.on_change(dropdown, lambda number: self._edit(partial(self._choose, alternative, number)))
@@ -376,7 +454,8 @@ class Inputs(Quiet):
     def show(self) -> None:
         """Show the values of the draft."""
         for path, field in self.fields.items():
-            field.show(self._draft.given.get(path))
+            if field.made:
+                field.show(self._draft.given.get(path))
             if path in self._draft.given:
                 self.reveal(path)
         with self.quietly():
@@ -394,8 +473,15 @@ class Inputs(Quiet):
         """Show titles and problems of sections, and hide sections that were not chosen."""
         draft = self._draft
         for section in draft.sections.values():
+            if section.path not in self._notes:  # of a step that was not opened
+                continue
+            undecided = [
+                choice.rule.doc
+                for choice, group in draft.chosen.items()
+                if group is None and choice.section == section.path
+            ]
             messages = [
-                problem.message
+                next((f"Choose one: {doc}" for doc in undecided if problem.message.startswith(doc)), problem.message)
                 for problem in problems
                 if problem.path == section.wire and (attempted or (section.wire and problem.rule != "required"))
             ]

@@ -242,7 +242,7 @@ class Form(Displayed):
             view.inputs.sync()
         view.refresh()
         if isinstance(error, DuplicateSuspected):
-            view.ticks["again"].layout.display = None
+            view.offer("again")
 
     def _done(self, request: object, answer: object, mark: int | None, entry: str | None) -> None:
         self.answer, self.error = answer, None

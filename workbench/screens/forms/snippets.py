@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from html import escape
 from itertools import chain, count
 from typing import Any
@@ -135,24 +135,41 @@ class SnippetPanel:
     def __init__(self, draft: Draft, api: object, script: Script, guard: Callable[[Callable[[], Any]], None]) -> None:
         self._draft, self._api, self._script = draft, api, script
         self._kept: dict[str, str] | None = None  # of a form that was sent, whose values are gone
-        self._boxes = [ipywidgets.HTML() for _ in SNIPPETS]
-        self._insert = ipywidgets.HTML().add_class("wb-now")
-        self.message = ipywidgets.HTML().add_class("wb-message")
+        self._guard = guard
+        self._content = ipywidgets.VBox()
+        title = "The same call in Python, terminal, curl and as a step"
+        self.widget = ipywidgets.Accordion([self._content], titles=(title,), selected_index=None)
+        self.widget.add_class("wb-snippets")
+        self.widget.observe(lambda _: guard(self.refresh), "selected_index")
+
+    @property
+    def message(self) -> Any:
+        """What a button of the panel did."""
+        return self._tab and self._message
+
+    @property
+    def add_button(self) -> Any:
+        """Adds the call to the script."""
+        return self._tab and self._add
+
+    @cached_property
+    def _tab(self) -> Any:
+        """The snippets, which are made when the panel opens for the first time, with the buttons above them."""
+        tab = ipywidgets.Tab([ipywidgets.HTML() for _ in SNIPPETS], titles=tuple(SNIPPETS), selected_index=0)
+        tab.observe(lambda _: self._guard(self.refresh), "selected_index")
         put = button(
             "Insert below the next cell you run",
-            lambda: guard(self.put_in_cell),
+            lambda: self._guard(self.put_in_cell),
             "wb-put",
             "A page without JupyterLab's commands can insert a cell only when a cell is run",
         )
-        self.add_button = button(
-            "Add to sequence", lambda: guard(self.add_to_sequence), "wb-add", "Add the call as a step of a sequence"
-        )
-        self._tab = ipywidgets.Tab(self._boxes, titles=tuple(SNIPPETS), selected_index=0)
-        content = ipywidgets.VBox([row(self._insert, put, self.add_button, self.message), self._tab])
-        title = "The same call in Python, terminal, curl and as a step"
-        self.widget = ipywidgets.Accordion([content], titles=(title,), selected_index=None).add_class("wb-snippets")
-        for widget in (self.widget, self._tab):
-            widget.observe(lambda _: guard(self.refresh), "selected_index")
+        what = "Add the call as a step of a sequence"
+        self._add = button("Add to sequence", lambda: self._guard(self.add_to_sequence), "wb-add", what)
+        self._add.disabled = self._kept is not None
+        self._insert = ipywidgets.HTML().add_class("wb-now")
+        self._message = ipywidgets.HTML().add_class("wb-message")
+        self._content.children = (row(self._insert, put, self._add, self._message), tab)
+        return tab
 
     def show(self, index: int | None) -> None:
         """Open the tab of a snippet by index, or collapse the panel."""
@@ -170,13 +187,14 @@ class SnippetPanel:
         index = self._tab.selected_index or 0
         name = list(SNIPPETS)[index]
         below = f'<div class="wb-help">{escape(comment)}</div>' if (comment := note(name, self._api)) else ""
-        self._boxes[index].value = f"<pre>{escape(self.text(name))}</pre>{below}"
+        self._tab.children[index].value = f"<pre>{escape(self.text(name))}</pre>{below}"
         self._insert.value = insert_button(self.text("Python"))
 
     def finish(self) -> None:
         """Store the snippets of a sent call before its values are discarded."""
         self._kept = {name: self.text(name) for name in SNIPPETS}
-        self.add_button.disabled = True
+        if self._content.children:
+            self._add.disabled = True
 
     def put_in_cell(self) -> str:
         """Insert the call as Python into a new cell below the current or next running one; return its text."""

@@ -37,6 +37,10 @@ class Steps:
         main = ipywidgets.VBox([self._title, *boxes, row(self._back, self._next)]).add_class("wb-step-box")
         self.widget = ipywidgets.Box([side, main]).add_class("wb-stepped")
 
+    def open(self) -> None:
+        """Make the fields of the current step."""
+        self._inputs.steps[self.current].open()
+
     def go(self, number: int) -> None:
         """Show a step; the fields of the one that is left show their problems."""
         for path in self._inputs.steps[self.current].paths:

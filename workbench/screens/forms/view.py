@@ -77,28 +77,29 @@ class FormView(Quiet):
         self.head = ipywidgets.HTML(head).add_class("wb-head")
         self.summary = ipywidgets.HTML().add_class("wb-summary")
         self.error = ipywidgets.HTML().add_class("wb-error")
-        self.typed = ipywidgets.Text(description="Type to confirm").add_class("wb-typed")
-        self.typed.style.description_width = "initial"
-        self.ticks = {name: self._tick(name, label) for name, label in TICKS.items()}
+        self.typed: Any = None
+        """Where a person confirms a call in production; made when it is asked for."""
+        self.ticks: dict[str, Any] = {}
+        """Checkboxes of the exceptions that were offered."""
         self.arming = self._arming_box() if api.environment == "production" and operation.effect else None
         self._sender = row(self._new_button())
         self._answer = ipywidgets.VBox().add_class("wb-answer")
-        self._body = ipywidgets.VBox(
-            [
-                ipywidgets.HTML(line("quiet", _HINT)),
-                *([self._filling.widget] if self._filling else []),
-                self.inputs.widget,
-                *([self._steps.widget] if self._steps else []),
-                *self.ticks.values(),
-                *([self.arming] if self.arming else []),
-                self.summary,
-                self.typed,
-                self._sender,
-            ]
-        )
+        self._above = [
+            ipywidgets.HTML(line("quiet", _HINT)),
+            *([self._filling.widget] if self._filling else []),
+            self.inputs.widget,
+            *([self._steps.widget] if self._steps else []),
+        ]
+        self._body = ipywidgets.VBox()
+        self._arrange()
         content = (self.head, self._body, self.error, self._answer, self.snippets.widget)
         self.widget = root(*content, name="wb-form", api=api).add_class(f"wb-form-{operation.name.replace('_', '-')}")
         self.refresh()
+
+    def _arrange(self) -> None:
+        """Show the parts of the form that were made, in their order."""
+        below = [*self.ticks.values(), self.arming, self.summary, self.typed, self._sender]
+        self._body.children = [*self._above, *(part for part in below if part is not None)]
 
     def _new_button(self) -> Any:
         live = self._api.environment == "production"
@@ -217,7 +218,12 @@ class FormView(Quiet):
             return
         review = self.draft.review() if review is None else review
         problems, advice = _by_path(review.problems), _by_path(review.advice)
+        if self._steps is not None:
+            self._steps.open()
+        self.inputs.make_shown()
         for path, field in self.inputs.fields.items():
+            if not field.made:
+                continue
             field.box.layout.display = None if self.draft.shown(path) else "none"
             field.require(self.draft.required(path))
             self._annotate(field, review.record, problems.get(field.leaf.wire, ()), advice.get(field.leaf.wire, ()))
@@ -253,10 +259,19 @@ class FormView(Quiet):
             section.member is not None and section.member.about.partial for section in self.draft.sections.values()
         ):
             rules.add("partial_address")
+        self.offer(*(name for name in TICKS if name in rules | self.draft.ticks))
         with self.quietly():
             for name, tick in self.ticks.items():
                 tick.layout.display = None if name in rules | self.draft.ticks else "none"
                 tick.value = name in self.draft.ticks
+
+    def offer(self, *names: str) -> None:
+        """Show the checkboxes for exceptions."""
+        if new := [name for name in names if name not in self.ticks]:
+            self.ticks |= {name: self._tick(name, TICKS[name]) for name in new}
+            self._arrange()
+        for name in names:
+            self.ticks[name].layout.display = None
 
     def _summarize(self, review: Review) -> None:
         """Show above the button what sending will do, or what is missing."""
@@ -265,18 +280,19 @@ class FormView(Quiet):
         if self.arming is not None:
             self.arming.layout.display = None if needs_arming else "none"
         if review.problems:
-            general = [
-                line("problem", problem.message) for problem in review.problems if not problem.path and self.attempted
-            ]
             named = self.inputs.labels(review.problems)
             more = f" and {len(named) - 8} more" if len(named) > 8 else ""
-            to_do = f"To fill in or correct before sending: {', '.join(named[:8])}{more}"
-            text = "".join([*general, line("quiet", to_do)])
+            text = line("quiet", f"To fill in or correct before sending: {', '.join(named[:8])}{more}")
         else:
             effect = isolated(what(self._operation, review.record))
             text = f"<div>Will be sent to {self._api.environment.upper()}: {effect}</div>"
         asked = self.asks(review)
-        self.typed.layout.display = None if asked is not None else "none"
+        if asked is not None and self.typed is None:
+            self.typed = ipywidgets.Text(description="Type to confirm").add_class("wb-typed")
+            self.typed.style.description_width = "initial"
+            self._arrange()
+        if self.typed is not None:
+            self.typed.layout.display = None if asked is not None else "none"
         if asked is not None:
             text += line("problem", f"{asked.says}. Type {asked.types} to confirm.")
         self.summary.value = text
@@ -290,14 +306,15 @@ class FormView(Quiet):
         self.state = state
         self._body.layout.display = "none"
         spent, self._body.children = self._body.children, ()
-        close_soon(spent)
+        close_soon([*spent, *self.inputs.boxes])
 
     def clear(self) -> None:
         """Discard every value."""
         self.draft.clear()
         if self.state in ("open", "sending"):
             self.inputs.sync()
-            self.typed.value = ""
+            if self.typed is not None:
+                self.typed.value = ""
 
     def show_card(self, card: AnswerCard) -> None:
         """Show the answer."""
@@ -319,4 +336,4 @@ class FormView(Quiet):
         self.state = "closed"
         if self.card is not None:
             self.card.hide_private()
-        close(self.widget)
+        close(self.widget, *self.inputs.boxes)

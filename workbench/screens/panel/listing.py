@@ -416,6 +416,14 @@ class Listing:
         columns = zip(self.data.columns, self.data.cells, strict=True)
         return pd.DataFrame({column.name: [cells[number] for number in numbers] for column, cells in columns})
 
+    def shown(self) -> "Listing":
+        """Return a list of the rows that pass the filter, in their order."""
+        order, data = self.order, self.data
+        cells = tuple([column[number] for number in order] for column in data.cells)
+        ids, records = [data.ids[number] for number in order], [None] * len(order)
+        part = attrs.evolve(data, cells=cells, ids=ids, things=records, times=(), frame=None)
+        return Listing(self.name, lambda: part)
+
     def sums(self, places: Sequence[int] | None = None) -> list[list[str]]:
         """Return label and sum by currency of each amount column, over the filtered rows or those at some lines."""
         numbers = None if places is None else self.numbers(places)

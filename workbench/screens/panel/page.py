@@ -74,7 +74,8 @@ def to_file(
         raise FileExistsError(f"{path} exists; pass overwrite=True to replace it")
     revealed: tuple[str, ...] = ()
     if hasattr(of, "document"):
-        text, shown = of.document(), (sum(len(each) for each in of.lists.values() if each.is_read), 0)
+        shown = sum(len(each.data.ids) for each in of.lists.values() if each.is_read), 0
+        text = of.document()
     else:
         frame = _frame_of(of)
         check_columns(frame)

@@ -386,7 +386,7 @@ function render({ model, el, of }) {
   let asked = 0, busy = 0, dead = false, info = of?.info, stamp = null, turns = 0, timer = 0, second = null;
   let view = { list: "overview", ...PLAIN };
   let chosen = new Set(), anchor = 0; // the places of the selected rows, and where a range begins
-  let past = [], future = [], data = null, cache = new Map(), pending = new Set(), active = 0, opened = null, formView = null, clock = Date.now();
+  let past = [], future = [], data = null, cache = new Map(), pending = new Set(), active = 0, opened = null, formView = null, held = null, opener = null, acted = "", clock = Date.now();
   const zone = () => ({ UTC: "UTC", here: HERE })[kept().times];
 
   const hide = h("style"), headline = div("head");
@@ -824,8 +824,8 @@ function render({ model, el, of }) {
   function toggle(button, build) {
     const name = button.textContent;
     if (shut()?.ariaLabel === name) return;
-    const pop = h("div", { class: "pop", role: "group", "aria-label": name,
-      onkeydown: (event) => { if (event.key === "Escape") { event.stopPropagation(); pop.remove(); button.focus(); } } }, build());
+    const pop = h("div", { class: "pop", role: "group", "aria-label": name }, build());
+    opener = button;
     tools.append(pop);
     pop.querySelector("button, input, select")?.focus();
   }
@@ -971,7 +971,16 @@ function render({ model, el, of }) {
     else if (id) follow(id, to);
   });
 
+  const closeForm = quietly(async () => {
+    const place = formed();
+    if (formView) await ask("close form");
+    dropForm();
+    if (!opened) closeDrawer(); else { show(place); place.hidden = true; }
+    [...root.querySelectorAll("button.do")].find((one) => one.textContent === acted)?.focus();
+  });
+
   const act = quietly(async (one, forList) => {
+    acted = one.label;
     if (one.control) return askFor(one);
     if (forList) { view = { ...view, id: null }; opened = null; }
     const answer = await ask("form", { do_what: one.do, label: one.label, for_list: forList });
@@ -984,11 +993,7 @@ function render({ model, el, of }) {
     if (forList) show(drawer, header(one.label), h("section", { class: "formed" }));
     const place = formed();
     place.hidden = false;
-    show(place, div("bar", title(forList ? "" : one.label), button("edge close-form", quietly(async () => {
-      await ask("close form");
-      dropForm();
-      if (forList) closeDrawer(); else { show(place); place.hidden = true; }
-    }), "Close form")));
+    show(place, div("bar", title(forList ? "" : one.label), button("edge close-form", () => closeForm(), "Close form")));
     if (made.luminoWidget) made.luminoWidget.constructor.attach(made.luminoWidget, place);
     else place.append(made.el);
     place.scrollIntoView({ block: "nearest" });
@@ -1021,10 +1026,40 @@ function render({ model, el, of }) {
     place.querySelector("input, select, button").focus();
   }
 
+  /** Close what was opened last: a menu, a form, or the details; its opener has the focus again. */
+  function escape() {
+    if (shut()) opener.focus();
+    else if (formed() && !formed().hidden) closeForm();
+    else if (!drawer.hidden) leave();
+    else return false;
+    return true;
+  }
+
+  const usable = (one) => one?.isConnected && !one.disabled && !one.closest("[hidden]");
+  const known = (one) => [one.tagName, one.className, one.ariaLabel || one.textContent.replace(/[ ▲▼]+$/, "")].join();
+
+  /** Give the focus of what was removed or hidden to its like, to what opened it, or to the part that is shown. */
+  function refocus() {
+    if (!held || usable(held) || (document.activeElement !== document.body && root.contains(document.activeElement) && usable(document.activeElement))) return;
+    const alike = known(held), like = [...root.querySelectorAll(held.tagName)].find((one) => known(one) === alike && usable(one));
+    const part = [drawer, grid, nav.querySelector("[aria-current=page]")].find((one) => usable(one) && one.offsetParent);
+    const next = like || (held.closest(".pop") && usable(opener) ? opener : part);
+    held = null;
+    next?.focus({ preventScroll: true });
+  }
+
+  if (!of) {
+    root.addEventListener("focusin", (event) => { held = event.target; });
+    root.addEventListener("focusout", (event) => queueMicrotask(() => {
+      if (held === event.target && usable(held) && document.hasFocus() && !root.contains(document.activeElement)) held = null; // a person left
+    }));
+    new MutationObserver(refocus).observe(root, { childList: true, subtree: true, attributes: true, attributeFilter: ["hidden", "disabled"] });
+  }
+
   if (!of) root.addEventListener("keydown", (event) => {
     event.stopPropagation(); // a notebook has shortcuts of its own
-    const inField = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
-    if (event.key === "Escape" && !drawer.hidden && !inField) return leave();
+    const inField = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName), inForm = formView?.el.contains(event.target);
+    if (event.key === "Escape" && !(inField && inForm) && event.target !== search && escape()) return;
     const act_ = event.altKey ? { ArrowLeft: () => step(past, future), ArrowRight: () => step(future, past) }[event.key]
       : event.key === "/" && !inField && view.list !== "overview" && (() => search.focus());
     if (act_) { event.preventDefault(); act_(); }

@@ -35,7 +35,7 @@ from workbench.screens.panel import lists as things
 from workbench.screens.panel.explanation import APPROVED, COUNT, Number
 from workbench.screens.panel.listing import Listing, choices
 from workbench.screens.panel.lists import LINKED, Column, Rows
-from workbench.screens.panel.page import document
+from workbench.screens.panel.page import document, to_file
 from workbench.service import rendering
 from workbench.service.chains.values import refuse_private_key
 from workbench.service.interface.vocabulary import RewardType
@@ -44,7 +44,7 @@ from workbench.service.rendering.text import Cell, Grid, cell, sentence, status_
 
 _HERE = Path(__file__).parent
 _STATIC_ROWS = 20
-_FILES = {"csv": "CSV", "xlsx": "Excel", "parquet": "Parquet"}
+_FILES = {"csv": "CSV", "xlsx": "Excel", "parquet": "Parquet", "html": "HTML", "page": "HTML of all lists read"}
 EXPLANATION = "explanation"
 """The name of the list of what a number is made of."""
 ALL = "All known users"
@@ -484,8 +484,18 @@ class Panel(Displayed):
         kind = str(asked.get("file"))
         if kind not in _FILES:
             return {"code": listing.python()}
-        file = f"{name.replace(' ', '-')}.{kind}"
-        return {"text": str(listing.to_file(file, overwrite=bool(asked.get("overwrite"))))}
+        overwrite = bool(asked.get("overwrite"))
+        if kind == "page":
+            return {"text": str(to_file(self, "workbench.html", overwrite=overwrite))}
+        path = Path(f"{name.replace(' ', '-')}.{kind}")
+        if kind != "html":
+            return {"text": str(listing.to_file(path, overwrite=overwrite))}
+        if path.exists() and not overwrite:
+            raise FileExistsError(f"{path} exists")
+        notes = [f"Filter: {listing.text}"] if listing.text else []
+        text = document(sentence(name), [listing.shown()], at=things.now(self._api), notes=notes)
+        write_file(path, text.encode(), private=False)
+        return {"text": f"{path}: {len(listing):,} rows"}
 
     def _shown_as(self, asked: Mapping[str, Any]) -> Listing:
         """Return a list with the page's filter, order and groups."""
