@@ -36,14 +36,14 @@ def _first(doc: str) -> str:
 
 
 def row(name: str, thing: Any) -> str:
-    """Return a row of a table; a function is shown with its parentheses."""
+    """Return a line of a list; a function is shown with its parentheses."""
     shown = f"{name}()" if callable(thing) and not isinstance(thing, type) else name
-    return f"| `{shown}` | {summary(thing).replace('|', chr(92) + '|')} |"
+    return f"- `{shown}`: {summary(thing)}".removesuffix(": ")
 
 
 def table(rows: list[str]) -> str:
-    """Return a table of names."""
-    return "\n".join(["| Name | What it is |", "|---|---|", *rows]) + "\n"
+    """Return a list of names."""
+    return "\n".join(rows) + "\n"
 
 
 def members(cls: type) -> list[str]:

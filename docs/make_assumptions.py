@@ -21,13 +21,13 @@ INTRODUCTION = """# Assumptions
 The interface document leaves things open: names, required members, error bodies, events, and much of how the service behaves. What
 the workbench assumes there is listed on this page, in `wb.assumptions()` and by `workbench docs assumptions`. An assumption is marked
 where it applies, too: `~` in forms and tables, `x-assumed` in `/openapi.json`, and each answer of the sandbox names those it
-rests on in the header `workbench-assumed`. Assumptions about members of records and about errors stand on [the interface page](interface.md), where they apply.
-
-This page is written by `python docs/make_assumptions.py`; a test compares it with the code.
+rests on in the header `workbench-assumed`.
+Assumptions about members of records and about errors stand on [the interface page](interface.md), where they apply.
 """
 SETTINGS = """
 The sandbox has two presets. `documented` follows the letter of the document wherever it says anything; `observed` follows what
-live services were seen to do: `wb.connect(behavior="observed")`. `wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile changes one value.
+live services were seen to do: `wb.connect(behavior="observed")`. `wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile changes one value. Each assumption has its
+value, how well it is known, and why it is assumed.
 """
 
 
@@ -36,18 +36,22 @@ def value(x: Any) -> str:
     return f"`{x!r}`"
 
 
-def setting_row(row: Behavior) -> list[str]:
-    """Return the row of a behavior whose value can be chosen, with the values of both presets."""
-    others = ", ".join({ANY: "another", STATUS: "a status"}.get(str(other)) or value(other) for other in row.others)
-    presets = (
-        value(row.documented) if row.documented == row.observed else f"{value(row.documented)}, {value(row.observed)}"
-    )
-    return [f"`{row.id}`", row.where, row.says, presets, others, row.confidence, row.reason]
+def setting(row: Behavior) -> str:
+    """Return the values of a behavior that can be chosen: of both presets, and others."""
+    presets = value(row.documented)
+    if row.documented != row.observed:
+        presets += f" or, observed, {value(row.observed)}"
+    others = [{ANY: "another", STATUS: "a status"}.get(str(other)) or value(other) for other in row.others]
+    return f" Value {presets}{'; also ' if others else ''}{', '.join(others)}."
 
 
-def fixed_row(row: Behavior) -> list[str]:
-    """Return the row of a behavior that is the same in both presets and cannot be chosen."""
-    return [f"`{row.id}`", row.where, row.says, row.confidence, row.reason]
+def listed(rows: list[Behavior]) -> Iterator[str]:
+    """Yield the assumptions, under what they are about."""
+    for where in dict.fromkeys(row.where for row in rows):
+        yield f"\n### {where}\n"
+        for row in (row for row in rows if row.where == where):
+            chosen = "" if row.documented is ... else setting(row)
+            yield f"- `{row.id}`: {row.says}.{chosen} *{str(row.confidence).capitalize()}*: {row.reason}."
 
 
 def page() -> str:
@@ -56,19 +60,16 @@ def page() -> str:
     fixed = [row for row in BEHAVIORS.values() if row.documented is ...]
     parts = [INTRODUCTION, "## How well an assumption is known\n"]
     parts += table(("Known", "Meaning", "Assumptions"), counted())
-    parts += ["\n## Settings\n" + SETTINGS]
-    columns = ("Name", "Where", "What is assumed", "`documented`, `observed` if another", "Can also be", "Known", "Why")
-    parts += table(columns, map(setting_row, settable))
-    parts += ["\n## The same in both presets\n\nThese cannot be changed.\n"]
-    parts += table(("Name", "Where", "What is assumed", "Known", "Why"), map(fixed_row, fixed))
+    parts += ["\n## Settings\n" + SETTINGS, *listed(settable)]
+    parts += ["\n## The same in both presets\n\nThese cannot be changed.\n", *listed(fixed)]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).rstrip() + "\n"
 
 
 def counted() -> Iterator[list[str]]:
     """Yield the levels of confidence, with the number of assumptions of each."""
-    listed = assumptions()
+    known = assumptions()
     for level, meaning in MEANINGS.items():
-        yield [level, meaning, str(sum(one.confidence == level for one in listed))]
+        yield [level, meaning, str(sum(row.confidence == level for row in known))]
 
 
 if __name__ == "__main__":

@@ -296,17 +296,25 @@ def events() -> Iterator[str]:
     yield from fields(Event)
     for kind in EVENT_KINDS.values():
         if not kind.assumed:
-            yield f"### {kind.name}\n\n{kind.doc}. Version `{kind.version}`. {NOTES.get(kind.name, '')}"
-            yield from fields(kind.body)
+            yield f"### {kind.name}\n\n{kind.doc}. Version `{kind.version}`. {NOTES.get(kind.name, '')}\n"
+            yield f"[Its members](events.md#{slug(kind.name)})\n"
+            yield from reasons((one.wire, one.about.assumed) for one in walk.members(kind.body))
     yield "### Links from operations to events\n"
     yield "Status changes of an application cause `user.updated`. The other events below are assumed.\n"
     assumed = [kind for kind in EVENT_KINDS.values() if kind.assumed]
     yield from table(
-        ("Event", "Sent when", "Body"), ((f"`{kind.name}`", kind.doc, f"`{kind.body.__name__}`") for kind in assumed)
+        ("Event", "Sent when"), ((f"[{kind.name}](events.md#{slug(kind.name)})", kind.doc) for kind in assumed)
     )
-    for cls in dict.fromkeys(cls for kind in assumed for cls in walk.records(kind.body)):
-        yield f"**{cls.__name__}**: {words(cls)}"
-        yield from fields(cls)
+    yield "All their members are assumed:\n"
+    records = dict.fromkeys(cls for kind in assumed for cls in walk.records(kind.body))
+    members = {
+        (one.about.assumed, one.about.assumed.confidence)
+        for cls in records
+        for one in walk.members(cls)
+        if one.about.assumed
+    }
+    yield from (f"- {reason} (*{confidence}*)" for reason, confidence in sorted(members))
+    yield ""
 
 
 def errors() -> Iterator[str]:
@@ -326,19 +334,9 @@ def errors() -> Iterator[str]:
 
 
 def limits() -> Iterator[str]:
-    """Yield every length and range that a field has."""
+    """Yield the limits that no field states."""
     yield "## Limits"
-    found: dict[tuple[str, str], list[str]] = {}
-    for operation in OPERATIONS.values():
-        for cls in (*walk.records(operation.request), *walk.records(operation.answer)):
-            for one in walk.members(cls):
-                rule = one.about.rule
-                if (rule.min_length, rule.max_length, rule.minimum, rule.maximum) != (None,) * 4:
-                    held = found.setdefault((one.wire, walk.rule_words(one)), [])
-                    held += [cls.__name__] if cls.__name__ not in held else []
-    yield from table(
-        ("Field", "Limit", "Of"), ((f"`{wire}`", limit, codes(held)) for (wire, limit), held in found.items())
-    )
+    yield "\nLengths and ranges stand at the fields above.\n"
     yield f"- `externalId` is unique within the tenant.\n- Deposits below {MINIMUM_DEPOSIT} USD are not processed; they cause `microDeposit.received`."
     for name in ("rate_limits", "lengths_elsewhere", "whole_numbers"):
         yield f"- **assumed**: {BEHAVIORS[name].says} ({BEHAVIORS[name].reason})."

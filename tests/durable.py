@@ -318,7 +318,7 @@ class ResultsOf:
             if not tried(disk, f"open {part}", call):
                 continue
             (results,) = opened
-            disk.note("secret", results.get("secret"), results.get("trainer_key"))
+            disk.note("key", results.get("trainer_key"))
             both = [f"{part}-Ada", f"{part}-Bob"]
             tried(disk, f"enroll {part}", lambda to=results, both=both: to.enroll(both))
             for number in range(3):
@@ -328,13 +328,12 @@ class ResultsOf:
 
     @staticmethod
     def check(folder: Path, notes: Notes) -> None:
-        """Learners and entries that were recorded are there, and the keys are those of before."""
+        """Learners and entries that were recorded are there, and the trainer key is that of before."""
         done = names(notes, "done")
         with closing(Results(folder / "class.db")) as results:
             for note in notes:
-                if note[0] == "secret":
-                    assert note[1:] == (results.get("secret"), results.get("trainer_key"))
-            assert results.get("secret")
+                if note[0] == "key":
+                    assert note[1] == results.get("trainer_key")
             assert results.get("trainer_key")
             learners = {one.name for one in results.learners()}
             for part in "ab":

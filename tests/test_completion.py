@@ -69,18 +69,6 @@ TYPES = {
 }
 
 
-PAGE = Path(__file__).parents[1] / "docs/architecture.md"
-"""Page with the table of what an editor shows."""
-
-
-def test_the_page_shows_what_an_editor_shows() -> None:
-    """The table lists each place with its type; the test below asks pyright for them."""
-    rows = "\n".join(f"| `{code}` | `{kind}` |" for code, kind in TYPES.items()).replace(" | None`", " \\| None`")
-    assert rows.replace(" | str`", " \\| str`").replace("int | Full", "int \\| Full") in PAGE.read_text(
-        encoding="utf-8"
-    )
-
-
 def test_pyright_knows_the_types(tmp_path: Path) -> None:
     """Of a session and all that hangs on it, as hovering shows them."""
     (tmp_path / "shown.py").write_text(SESSION + "".join(f"reveal_type({code})\n" for code in TYPES))

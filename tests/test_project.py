@@ -142,7 +142,7 @@ def test_requirements_fit_the_bounds() -> None:
 
 # Library to the places that may name it, as prefixes of paths inside workbench/.
 FROM_TABLES = (
-    "analysis/tables/", "analysis/rewards/", "runs/bulk/", "analysis/reports/", "runs/sequences/", "analysis/charts/", "testing/", "screens/panel/", "course/", "terminal/",
+    "analysis/tables/", "analysis/sheets/", "analysis/rewards/", "runs/bulk/", "analysis/reports/", "runs/sequences/", "analysis/charts/", "testing/", "screens/panel/", "course/", "terminal/",
 )  # fmt: skip
 REACH = {
     "httpx": (

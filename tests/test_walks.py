@@ -11,9 +11,9 @@ from tests.client.doubles import KEY, URL
 from workbench.base.schema import checks
 
 MOST = {
-    "a refund's amount to the wire": 7,
-    "a webhook's body to its handler": 8,
-    "an option of a command to the request": 9,
+    "a refund's amount to the wire": 9,
+    "a webhook's body to its handler": 9,
+    "an option of a command to the request": 12,
 }
 
 

@@ -30,7 +30,7 @@ from workbench.base.schema.walk import build, members, records
 from workbench.service.interface import contracts, events, people, table, transactions
 from workbench.service.interface.contracts import IssuingContract, Token
 from workbench.service.interface.convert import Converter, Unreadable, converter, placeholders, read_time
-from workbench.service.interface.events import Event
+from workbench.service.interface.events import Event, UserUpdated
 from workbench.service.interface.table import Operation
 from workbench.service.interface.vocabulary import CompletionReason
 
@@ -476,13 +476,15 @@ def test_a_body_of_an_unknown_kind_may_be_deep() -> None:
     assert CONVERTER.unstructure(event)["body"] is raw["body"]
 
 
-def test_an_event_whose_body_does_not_fit_is_kept() -> None:
-    """A body of another shape stays as it came, and is marked."""
-    raw = strict_json.loads(b'{"id": "e", "resource": "user", "action": "updated", "body": {"id": 5}}')
+@pytest.mark.parametrize("id_, read", [("5", "5"), ("[5]", None)])
+def test_an_event_whose_body_does_not_fit_is_kept(id_: str, read: str | None) -> None:
+    """A number for a text counts as its text; a value of another shape is left out. Both are marked."""
+    raw = strict_json.loads(b'{"id": "e", "resource": "user", "action": "updated", "body": {"id": %s}}' % id_.encode())
     event = CONVERTER.structure(raw, Event)
 
-    assert event.body == {"id": 5}
-    assert [mark.path for mark in event.marks] == ["body.id"]
+    assert isinstance(event.body, UserUpdated)
+    assert event.body.id == read
+    assert [(mark.path, mark.rule) for mark in event.marks] == [("body.id", "type")]
 
 
 def test_the_converter_is_one_of_cattrs() -> None:

@@ -1,4 +1,4 @@
-"""The list of frames and their columns in docs/tables.md: `python -m tests.tables.listing` writes it anew."""
+"""The list of frames and their columns in columns.md: `python -m tests.tables.listing` writes it anew."""
 
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from workbench.analysis.tables.frames import to_frame
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import OPERATIONS
 
-DOC = Path(__file__).parents[2] / "docs" / "tables.md"
-START, END = "<!-- listing -->", "<!-- end of listing -->"
+PAGE = Path(__file__).parent / "columns.md"
+HEAD = ["# Frames and their columns", "", "Charts depend on these columns.", ""]
 
 
 def _columns(frame: pd.DataFrame, private: frozenset[str] = frozenset()) -> str:
@@ -24,16 +24,16 @@ def _columns(frame: pd.DataFrame, private: frozenset[str] = frozenset()) -> str:
 
 
 def listing() -> list[str]:
-    """Return the lines of the list."""
-    lines = ["| Frame of | `attrs['kind']` | Columns: dtype (• masked unless revealed) |", "|---|---|---|"]
+    """Return the lines of the list; frames with the same columns share a line."""
+    shared: dict[tuple[str, str], list[str]] = {}
     for name, row in OPERATIONS.items():
         frame = to_frame([], of=name)
         of = layout_of(row.answer) if frame.attrs["kind"] != "rewards_item" else None
         private = frozenset(c.name for c in of.columns if c.private) if of else frozenset()
-        lines.append(f"| `api.{name}(…)` | `{frame.attrs['kind']}` | {_columns(frame, private)} |")
+        shared.setdefault((frame.attrs["kind"], _columns(frame, private)), []).append(f"`api.{name}(…)`")
     for kind in EVENT_KINDS:
         private = frozenset(c.name for c in events_layout({kind}).columns if c.private)
-        lines.append(f"| events of kind `{kind}` | `event` | {_columns(to_frame([], of=kind), private)} |")
+        shared.setdefault(("event", _columns(to_frame([], of=kind), private)), []).append(f"events of kind `{kind}`")
     derived = {
         "contracts()": wb.history([]).contracts(),
         'contracts("chain_id")': wb.history([]).contracts("chain_id"),
@@ -42,11 +42,13 @@ def listing() -> list[str]:
         "transactions()": wb.history([]).transactions(),
     }
     for call, frame in derived.items():
-        lines.append(f"| `history.{call}` | `{frame.attrs['kind']}` | {_columns(frame)} |")
-    return lines
+        shared[frame.attrs["kind"], _columns(frame)] = [f"`history.{call}`"]
+    lines = ["| Frame of | `attrs['kind']` | Columns: dtype (• masked unless revealed) |", "|---|---|---|"]
+    return [
+        *lines,
+        *(f"| {', '.join(sources)} | `{kind}` | {columns} |" for (kind, columns), sources in shared.items()),
+    ]
 
 
 if __name__ == "__main__":
-    text = DOC.read_text()
-    before, after = text.split(START)[0], text.split(END)[1]
-    DOC.write_text("\n".join([before + START, "", *listing(), "", END + after]))
+    PAGE.write_text("\n".join([*HEAD, *listing(), ""]), encoding="utf-8")

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.tables import samples
-from tests.tables.listing import DOC
 from workbench import tables
 from workbench.analysis.rewards.pages import cast
 from workbench.analysis.tables.frames import to_frame
@@ -226,7 +225,12 @@ def test_the_context_of_the_caller_does_not_matter() -> None:
 
 def test_the_example_of_the_page_runs() -> None:
     """The lines of the page on tables run as they are."""
-    section = DOC.read_text().partition("## Exact arithmetic")[2].partition("\n## ")[0]
+    section = (
+        (Path(__file__).parents[2] / "docs" / "tables.md")
+        .read_text()
+        .partition("## Exact arithmetic")[2]
+        .partition("\n## ")[0]
+    )
     (code,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     with wb.connect(seed=7) as api:
         users = [user["id"] for user in api.sandbox.guide()["rewards_users"][:2]]

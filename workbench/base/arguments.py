@@ -282,7 +282,9 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
         known = f"; {_public_name(function, args)} takes {', '.join(names)}" if "positional" in str(error) else ""
         return lacking or [Problem("", "arguments", f"{visible(str(error), 200)}{known}")]
     with suppress(NameError, TypeError):  # what it is annotated with is loaded for type checkers alone
-        hints = typing.get_type_hints(inspect.unwrap(function), include_extras=True)
+        annotated = [(name, parameters[name].annotation) for name in names]
+        hints = {name: annotation for name, annotation in annotated if annotation is not inspect.Parameter.empty}
+        hints |= typing.get_type_hints(inspect.unwrap(function), include_extras=True)
         checked = (
             argument_problem(name, value, hints[name])
             for name, value in bound.arguments.items()

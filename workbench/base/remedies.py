@@ -44,8 +44,8 @@ class Remedy:
 
     def worded(self, interface: Interface) -> str:
         """Return the text for an interface."""
-        words = WORDINGS[self.code]
-        return words.get(interface, words["other"]).format_map(self.parameters)
+        texts = WORDINGS[self.code]
+        return texts.get(interface, texts["other"]).format_map(self.parameters)
 
 
 def interface() -> Interface:

@@ -234,12 +234,12 @@ def latest() -> Session | None:
     return _LATEST[0]() if _LATEST else None
 
 
-def sandbox_of(api: Any) -> "Sandbox | None":
+def sandbox_of(api: object) -> "Sandbox | None":
     """Return the sandbox behind a client or session; None for a real service or a plain client."""
     return api.sandbox if isinstance(api, _Session) and api._sandbox is not None else None
 
 
-def sandbox_times(api: Any) -> dict[str, datetime]:
+def sandbox_times(api: object) -> dict[str, datetime]:
     """Return the sandbox time of each event by event id; empty for a real service."""
     sandbox = sandbox_of(api)
     return {} if sandbox is None else {event.payload["id"]: event.at for event in sandbox.events()}
@@ -262,12 +262,12 @@ def session_on(sandbox: "Sandbox", like: BaseClient) -> Session:
     )
 
 
-def behaviors_of(api: Any) -> Mapping[str, Any]:
+def behaviors_of(api: object) -> Mapping[str, Any]:
     """Return the undocumented behaviors of a real sandbox from its profile, for example {"settle_route": True}."""
     return api._behaviors if isinstance(api, _Session) else {}
 
 
-def profile_of(api: Any) -> str:
+def profile_of(api: object) -> str:
     """Return the name of the profile that a session was opened with; empty if it was opened without one."""
     return api._name if isinstance(api, _Session) else ""
 
@@ -370,7 +370,7 @@ def _takes_arguments_of(function: Callable[P, object]) -> Callable[[Callable[...
 
 @hide_arguments
 @_takes_arguments_of(connect)
-async def connect_async(*args: Any, **given: Any) -> AsyncSession:
+async def connect_async(*args: object, **given: object) -> AsyncSession:
     """Open an asynchronous session; the arguments are those of `connect`."""
     arguments = inspect.signature(connect).bind(*args, **given)
     arguments.apply_defaults()

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.base.errors import UsageError, WorkbenchError, allowed_names, visible
 from workbench.client.calls.client import Client
@@ -24,6 +24,9 @@ from workbench.course.set_ups import SET_UPS
 from workbench.course.task_files import Task
 from workbench.service.interface.table import OPERATIONS
 from workbench.service.rendering import money
+
+if TYPE_CHECKING:
+    from workbench.sandbox.embedded import Sandbox
 
 MAX_ANSWER = 2_000
 _NOTHING = hashlib.sha256(json.dumps([{}, [], {}]).encode()).hexdigest()[:16]
@@ -47,7 +50,7 @@ class Attempt:
     """
 
     def __init__(
-        self, task: Task, sandbox: Any, state: Facts | None = None, ca_file: str | None = None, base: Any = None
+        self, task: Task, sandbox: "Sandbox", state: Facts | None = None, ca_file: str | None = None, base: Any = None
     ) -> None:
         self.task = task
         self.sandbox = sandbox
@@ -170,7 +173,7 @@ class Attempt:
         return rows
 
 
-def _run(client: Client, sandbox: Any, names: Facts, step: Facts) -> None:
+def _run(client: Client, sandbox: object, names: Facts, step: Facts) -> None:
     """Make one call or control of a world."""
     do, name = step.pop("do"), step.pop("as", "")
     target: Any = client if do in OPERATIONS else sandbox
@@ -181,7 +184,7 @@ def _run(client: Client, sandbox: Any, names: Facts, step: Facts) -> None:
         names[name] = getattr(result, "transaction_id", None) or result.id
 
 
-def _filled(names: Mapping[str, Any], value: Any) -> Any:
+def _filled(names: Mapping[str, Any], value: object) -> Any:
     if isinstance(value, Mapping):
         return {name: _filled(names, inner) for name, inner in value.items()}
     return look_up(names, value[1:]) if isinstance(value, str) and value.startswith("$") else value

@@ -51,12 +51,12 @@ def digest(record: Record) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def all_records(sandbox: Any) -> dict[str, Record]:
+def all_records(sandbox: "Sandbox") -> dict[str, Record]:
     """Return the records of a sandbox by id."""
     return {record["id"]: dict(record) for kind in KINDS for record in sandbox.records(kind, all_tenants=True)}
 
 
-def mark(sandbox: Any) -> Facts:
+def mark(sandbox: "Sandbox") -> Facts:
     """Return what a task begins with: hashes of all records, the last request and the last event, as JSON values."""
     records = all_records(sandbox)
     requests = sandbox.requests(all_tenants=True)
@@ -90,7 +90,7 @@ def as_number(value: object) -> Decimal | None:
         return None
 
 
-def absorb(state: Facts, sandbox: Any, before: Mapping[str, str], last_event: int) -> None:
+def absorb(state: Facts, sandbox: "Sandbox", before: Mapping[str, str], last_event: int) -> None:
     """Take what others changed in a sandbox out of a task: the records and events are not the learner's.
 
     Args:
@@ -134,7 +134,7 @@ class Evidence:
     """
 
     def __init__(
-        self, sandbox: Any, state: Facts, fetched: Collection[str] = (), elsewhere: Iterable[Any] = ()
+        self, sandbox: "Sandbox", state: Facts, fetched: Collection[str] = (), elsewhere: Iterable[Any] = ()
     ) -> None:
         self.sandbox = sandbox
         self.state = state
@@ -190,8 +190,8 @@ class Evidence:
     def events(self, kind: str, everything: bool = False) -> list[Record]:
         """Return the events of a kind, flat, with `event_id`, `cause` and `fetched`."""
         since = 0 if everything else self.state["event"]
-        found = list(self.sandbox.events(kind, since=since))
-        return [self._event(event) for event in found if event.payload["id"] not in self.state["others"]]
+        events = list(self.sandbox.events(kind, since=since))
+        return [self._event(event) for event in events if event.payload["id"] not in self.state["others"]]
 
     def _event(self, event: Any) -> Record:
         id_ = event.payload["id"]
@@ -215,7 +215,7 @@ def first_guide(seed: int) -> Mapping[str, Any]:
     return _first(seed)[1]
 
 
-def first_mark(sandbox: Any) -> Facts:
+def first_mark(sandbox: "Sandbox") -> Facts:
     """Return the mark of a sandbox as it was at first."""
     return {**mark(_first(sandbox.seed)[0]), "world": sandbox._world_id()}
 

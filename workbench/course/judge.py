@@ -84,7 +84,7 @@ class _Judgment:
 
     def _bounds(self, expected: Expectation, chosen: int) -> tuple[int, int]:
         """Return how many are needed, and how many are allowed."""
-        usual: Any = 0 if expected.verb == "not_called" else 1
+        usual: object = 0 if expected.verb == "not_called" else 1
         if expected.others or expected.verb == "event":
             usual = "1+"
         if expected.verb == "equals":
@@ -117,7 +117,7 @@ class _Judgment:
     def _resolved(self, members: Mapping[str, Any]) -> dict[str, Any]:
         return {path: self._value(value) for path, value in _expected(members)}
 
-    def _value(self, value: Any) -> Any:
+    def _value(self, value: object) -> Any:
         """Return a value; text that begins with `$` is a path in the guide, the facts and what was found before."""
         if isinstance(value, list):
             return [self._value(each) for each in value]
@@ -128,7 +128,7 @@ class _Judgment:
     def _fits(self, record: Record, members: Mapping[str, Any]) -> bool:
         return not any(self._differs(record, path, value) for path, value in members.items())
 
-    def _differs(self, record: Record, path: str, expected: Any) -> bool:
+    def _differs(self, record: Record, path: str, expected: object) -> bool:
         if not isinstance(expected, Mapping):
             return not same(record.get(path), expected)
         return not all(self._holds(record, path, name, self._value(other)) for name, other in expected.items())
@@ -168,7 +168,7 @@ class _Judgment:
         return f"; in the nearest one {', '.join(shown)}" * bool(shown) + f". {advice.rstrip('.')}" * bool(advice)
 
 
-def same(value: Any, expected: Any) -> bool:
+def same(value: object, expected: object) -> bool:
     """Return whether two values are equal: numbers as numbers, text without regard to case; a list has allowed ones."""
     if isinstance(expected, list | tuple):
         if isinstance(value, str) and "," in value:
@@ -180,7 +180,7 @@ def same(value: Any, expected: Any) -> bool:
     return _plain(value) == _plain(expected)
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     """Return text to compare: in lower case, with single blanks."""
     return " ".join(str(value).split()).casefold()
 
@@ -191,7 +191,7 @@ def look_up(names: Mapping[str, Any], path: str) -> Any:
     Raises:
         LookupError: There is none.
     """
-    value: Any = names
+    value: object = names
     parts = path.split(".")
     while parts:
         rest = ".".join(parts)
@@ -231,7 +231,7 @@ def _further(record: Record, expected: Expectation) -> list[str]:
     return sorted({*record[CALLED]} - named)
 
 
-def _shown(path: str, value: Any) -> str:
+def _shown(path: str, value: object) -> str:
     if isinstance(value, int) and path in _MONEY:
         return money(value)
     if value is None or value == "":

@@ -49,8 +49,8 @@ class TaskShown(Display):
         code = tuple(line for name, value in self.facts.items() for line in _lines(name, value))
         kind = "Exercise" if task.notebook else "Drill"
         planned = (f"Planned time: {task.minutes} minutes.",) if task.minutes else ()
-        words = (" ".join(task.task.split()), *asked, *planned)
-        super().__init__(Sheet(title=f"{kind} {task.name}: {task.title}", words=words, code=code, notes=notes))
+        paragraphs = (" ".join(task.task.split()), *asked, *planned)
+        super().__init__(Sheet(title=f"{kind} {task.name}: {task.title}", words=paragraphs, code=code, notes=notes))
 
     def _ipython_display_(self) -> None:
         require_widgets()
@@ -139,7 +139,7 @@ def add(path: str | os.PathLike[str]) -> TaskShown:
     return TaskShown(task, {})
 
 
-def task(name: str, api: Any = None) -> TaskShown:
+def task(name: str, api: object = None) -> TaskShown:
     """Show a task and begin it: what the sandbox holds now is what only the task may change.
 
     A drill creates its incident, and goes on if it was begun before. To begin an exercise again, call this again.
@@ -161,7 +161,7 @@ def task(name: str, api: Any = None) -> TaskShown:
     return TaskShown(_described(name, told), told["facts"], _notes(told))
 
 
-def check(name: str, api: Any = None) -> CheckResult:
+def check(name: str, api: object = None) -> CheckResult:
     """Check a task by what the sandbox received and stores; return whether it is done, or what is missing.
 
     In a class the server runs the check on its own data.
@@ -180,7 +180,7 @@ def check(name: str, api: Any = None) -> CheckResult:
     return CheckResult(_described(name, told), missing, _notes(told))
 
 
-def answer(name: str, api: Any = None, /, **values: Any) -> Display:
+def answer(name: str, api: object = None, /, **values: object) -> Display:
     """Answer the questions of a task, such as `answer("read-a-card", held=4500)`; `check` judges them.
 
     Raises:
@@ -193,7 +193,7 @@ def answer(name: str, api: Any = None, /, **values: Any) -> Display:
     return Display(Sheet(title=f"Answer to {name}", words=(said,), notes=(note,)))
 
 
-def hint(name: str, number: int | None = None, api: Any = None) -> Hint:
+def hint(name: str, number: int | None = None, api: object = None) -> Hint:
     """Return the next hint of a task, or an earlier one by its number; the last one contains the code.
 
     Raises:
@@ -214,16 +214,16 @@ def hint(name: str, number: int | None = None, api: Any = None) -> Hint:
     return Hint(_described(name, told), wanted, text, _notes(told))
 
 
-def debrief(name: str, api: Any = None) -> Display:
+def debrief(name: str, api: object = None) -> Display:
     """Show what was done since a task began, and a good answer.
 
     Raises:
         UsageError: There is no such task, or it was not begun.
     """
-    told = _do(_session(name, api), Act(kind="debrief", task=name))
-    words, code = told["good"]
-    cells = tuple(tuple(Cell((visible(str(part), 120),)) for part in row) for row in told["rows"])
-    advice = [f"A good answer: {' '.join(words.split())}"] if words else []
+    debriefing = _do(_session(name, api), Act(kind="debrief", task=name))
+    wording, code = debriefing["good"]
+    cells = tuple(tuple(Cell((visible(str(part), 120),)) for part in row) for row in debriefing["rows"])
+    advice = [f"A good answer: {' '.join(wording.split())}"] if wording else []
     columns, notes = ("who", "what", "status"), (*advice, *code.split("\n"))
     return Display(Grid(title=f"What was done ({name})", columns=columns, rows=cells, total=len(cells), notes=notes))
 
@@ -312,7 +312,7 @@ def in_class(on: bool = True) -> Display:
     return Display(Sheet(title="CLASS", status=Cell(("■ real services: reads only",), "status:locked"), words=(text,)))
 
 
-def notes(api: Any = None) -> tuple[str, ...]:
+def notes(api: object = None) -> tuple[str, ...]:
     """Return the notes of your trainer, oldest first; empty outside a class."""
     in_class = _class_of(api or session.latest())
     status = membership.status(in_class)
@@ -322,13 +322,13 @@ def notes(api: Any = None) -> tuple[str, ...]:
 # sessions, and the class
 
 
-def _class_of(api: Any) -> RemoteSandbox | None:
+def _class_of(api: object) -> RemoteSandbox | None:
     """Return the learner's sandbox on a class server; None outside a class."""
-    sandbox: Any = session.sandbox_of(api)
+    sandbox: object = session.sandbox_of(api)
     return sandbox if isinstance(sandbox, RemoteSandbox) and sandbox._hosted else None
 
 
-def _do(api: Any, act: Act) -> Any:
+def _do(api: object, act: Act) -> Any:
     """Carry out an act on the class server, or here, and return what the learner is told."""
     if (in_class := _class_of(api)) is not None:
         return membership.report(in_class, act)
@@ -388,7 +388,7 @@ def _bound_session(name: str) -> Any:
     return _bound[name]() if name in _bound else None
 
 
-def _session(name: str, api: Any) -> Any:
+def _session(name: str, api: object) -> Any:
     chosen = api or _bound_session(name) or session.latest()
     if chosen is None:
         raise UsageError("there is no session yet: run the first cell of the notebook", of="course")
@@ -400,7 +400,7 @@ def _session(name: str, api: Any) -> Any:
     return chosen
 
 
-def _elsewhere(api: Any) -> list[Any]:
+def _elsewhere(api: object) -> list[Any]:
     """Return the requests of the newest session if it has another embedded sandbox, as from `connect(tenant=)`."""
     newest = session.latest() if isinstance(api, Client) else None
     own: Any = session.sandbox_of(api)
@@ -410,7 +410,7 @@ def _elsewhere(api: Any) -> list[Any]:
     return list(other.requests(all_tenants=True, reveal=True))
 
 
-def _play(name: str, api: Any) -> None:
+def _play(name: str, api: object) -> None:
     """Make the purchases of a drill's live traffic while its session is open."""
     task = _named(name)
     if not task.traffic:

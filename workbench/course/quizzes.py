@@ -141,9 +141,9 @@ _AMOUNT = re.compile(
 
 def _cents(text: str) -> str:
     """Convert an amount such as "45.90" or "$45.90" to cents; other text is unchanged."""
-    found = _AMOUNT.fullmatch(text)
-    if found is None or (found["after"] == "cents" and (found["unit"] or found["cents"])):
+    match = _AMOUNT.fullmatch(text)
+    if match is None or (match["after"] == "cents" and (match["unit"] or match["cents"])):
         return text
-    digits = found["whole"].replace(",", "")
-    is_dollars = found["cents"] is not None or found["unit"] or found["after"] in ("usd", "dollars")
-    return f"{found['sign']}{digits}{(found['cents'] or '').ljust(2, '0') if is_dollars else ''}"
+    digits = match["whole"].replace(",", "")
+    is_dollars = match["cents"] is not None or match["unit"] or match["after"] in ("usd", "dollars")
+    return f"{match['sign']}{digits}{(match['cents'] or '').ljust(2, '0') if is_dollars else ''}"

@@ -6,15 +6,18 @@ begin with `_` are not shown.
 
 import secrets
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.course.evidence import Facts
 from workbench.sandbox.contracts import example_bank
 
+if TYPE_CHECKING:
+    from workbench.sandbox.embedded import Sandbox
+
 SetUp = Callable[[Any, Any, Facts], Facts]
 
 
-def double_bookings(_: Any, sandbox: Any, facts: Facts) -> Facts:
+def double_bookings(_: object, sandbox: "Sandbox", facts: Facts) -> Facts:
     """A ledger in which two of the deliveries were booked twice."""
     events = {event.payload["body"]["id"]: event.payload for event in sandbox.events("transaction.completed")}
     rows = [events[transaction] for transaction in facts["bought"]]
@@ -25,12 +28,12 @@ def double_bookings(_: Any, sandbox: Any, facts: Facts) -> Facts:
     return {"ledger": ledger, "_twice": [row["id"] for row in twice], "_cents": cents}
 
 
-def refund_event(_: Any, sandbox: Any, facts: Facts) -> Facts:
+def refund_event(_: object, sandbox: "Sandbox", facts: Facts) -> Facts:
     """The ids of the events of the last refund."""
     return {"_event": [event.payload["id"] for event in sandbox.events()[-2:]]}
 
 
-def rotated_key(_: Any, sandbox: Any, facts: Facts) -> Facts:
+def rotated_key(_: object, sandbox: "Sandbox", facts: Facts) -> Facts:
     """An endpoint without a receiver whose key was rotated, and deliveries that wait."""
     port = 20_000 + secrets.randbelow(20_000)
     endpoint = sandbox.register_endpoint(f"http://127.0.0.1:{port}/webhooks", signing_key="drill-key-0001")
@@ -40,7 +43,7 @@ def rotated_key(_: Any, sandbox: Any, facts: Facts) -> Facts:
     return {"port": port, "endpoint": endpoint.id, "signing_key": "drill-key-0003", "_due": due}
 
 
-def lost_endpoint(_: Any, sandbox: Any, facts: Facts) -> Facts:
+def lost_endpoint(_: object, sandbox: "Sandbox", facts: Facts) -> Facts:
     """An endpoint whose machine is gone, and deliveries whose retries have ended."""
     port = 20_000 + secrets.randbelow(20_000)
     endpoint = sandbox.register_endpoint(f"http://127.0.0.1:{port}/webhooks")
@@ -51,7 +54,7 @@ def lost_endpoint(_: Any, sandbox: Any, facts: Facts) -> Facts:
     return {"endpoint": endpoint.id, "_due": due}
 
 
-def _settle(sandbox: Any, facts: Facts) -> list[str]:
+def _settle(sandbox: "Sandbox", facts: Facts) -> list[str]:
     """Settle the purchases, and return the ids of the events."""
     last = sandbox._last_event()
     for transaction in facts["bought"]:
@@ -59,7 +62,7 @@ def _settle(sandbox: Any, facts: Facts) -> list[str]:
     return [event.payload["id"] for event in sandbox.events(since=last)]
 
 
-def half_migration(client: Any, sandbox: Any, _: Facts) -> Facts:
+def half_migration(client: Any, sandbox: "Sandbox", _: Facts) -> Facts:
     """Eight users with an account at Old Bank, five of them with one at New Bank, three of those without the old."""
     users = sandbox.guide()["users"]["approved"][2:10]
     old = {user: str(client.create_payment_account(**_account(user, "Old Bank")).id) for user in users}
@@ -76,7 +79,7 @@ def _account(user: str, bank: str) -> Facts:
     return {"type": "externalFiatAccount", "user_id": user, "external_fiat_account": account}
 
 
-def partner_ids(_: Any, sandbox: Any, __: Facts) -> Facts:
+def partner_ids(_: object, sandbox: "Sandbox", __: Facts) -> Facts:
     """The ids of a partner for twelve users, and a service that answers every third call with 429."""
     users = sandbox.guide()["users"]["approved"][6:18]
     sandbox.add_fault("status", of="update_user", status=429, probability=0.34, retry_after=0)

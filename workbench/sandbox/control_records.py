@@ -336,7 +336,7 @@ def to_json(result: object) -> Any:
     return write_time(result) if isinstance(result, datetime) else result
 
 
-def from_json(annotation: Any, raw: Any) -> Any:
+def from_json(annotation: object, raw: Any) -> Any:
     """Convert JSON values to the annotated return type of a control; times are text or milliseconds."""
     if get_origin(annotation) is list:
         return [from_json(get_args(annotation)[0], value) for value in raw]

@@ -343,7 +343,7 @@ class FileStore(Store):
     def until(self, kind: str, key: str, limit: int = 1_000) -> list[tuple[str, Any]]:
         """Return the first ids and values of a kind with ids up to `key`, in order."""
         query = "SELECT id FROM value WHERE kind = ? AND id <= ? ORDER BY id LIMIT ?"
-        return [(found, self.get(kind, found)) for (found,) in self._run(query, (kind, key, limit))]
+        return [(id_, self.get(kind, id_)) for (id_,) in self._run(query, (kind, key, limit))]
 
     def count(self, kind: str) -> int:
         """Return the number of values of a kind."""

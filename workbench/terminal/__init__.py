@@ -127,7 +127,7 @@ def _with_stdin(tokens: list[str]) -> list[str]:
     return joined
 
 
-def _hints(error: Any, tokens: list[str]) -> Iterator[str]:
+def _hints(error: object, tokens: list[str]) -> Iterator[str]:
     """Yield what was probably meant by a command line that cannot be run."""
     from cyclopts import MissingArgumentError, UnknownCommandError
 
@@ -188,7 +188,7 @@ def _style(app: Any, example: str) -> None:
             self.column_specs = (ColumnSpec(renderer=stacked),) if widest > console.width * 0.35 else None
             super().__call__(console, options, panel)
 
-        def render_description(self, console: Any, options: Any, description: Any) -> None:
+        def render_description(self, console: Any, options: Any, description: object) -> None:
             unwrap(description)
             super().render_description(console, options, description)
 

@@ -34,7 +34,7 @@ def command(function: Callable[..., Any], parameters: Sequence[inspect.Parameter
     signature = inspect.Signature(sorted(listed, key=lambda parameter: parameter.kind))
 
     @wraps(function)
-    def run(*args: Any, **kwargs: Any) -> int:
+    def run(*args: object, **kwargs: object) -> int:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         where, how = bound.arguments.pop("where", None), bound.arguments.get("how", _HOW.default)

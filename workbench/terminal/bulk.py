@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import attrs
 from cyclopts import Parameter
@@ -22,6 +22,9 @@ from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Name, Text, Where, Whole, complete_ids, complete_operations, session
+
+if TYPE_CHECKING:
+    from workbench.client.session import Session
 
 _Rows = Annotated[Path, Parameter(help="Rows: a CSV, JSON, NDJSON, XLSX or Parquet file.")]
 
@@ -119,7 +122,7 @@ def _resolved(text: str | None) -> dict[int, Literal["done", "not_sent"]] | None
     return outcomes
 
 
-def _confirmed_plan(api: Any, operation: Any, rows: Path, sending: Sending) -> str | None:
+def _confirmed_plan(api: "Session", operation: Any, rows: Path, sending: Sending) -> str | None:
     """In production, show the plan, ask for its phrase and return the phrase."""
     if api.environment != "production":
         return None
@@ -192,7 +195,7 @@ def rewards(
 
 
 def read_rewards(
-    api: Any,
+    api: "Session",
     users: Sequence[str],
     kind: Literal["earned", "redeemed"] | None,
     how: Output,
@@ -255,7 +258,7 @@ def _sums(frame: Any) -> str:
 _ENDINGS = (".svg", ".png", ".pdf")
 
 
-def _rewards(api: Any, users: tuple[str, ...]) -> Any:
+def _rewards(api: "Session", users: tuple[str, ...]) -> Any:
     from workbench.analysis.rewards.reading import fetch
 
     if not users:
@@ -283,7 +286,7 @@ _Kind: Any = Literal[tuple(_DATA)]
 
 
 @command
-def chart(api: Any, kind: _Kind, *users: str, out: Path | None = None, how: Output = Output()) -> Any:
+def chart(api: "Session", kind: _Kind, *users: str, out: Path | None = None, how: Output = Output()) -> Any:
     """Draw a chart into a file, or show its rows.
 
     Args:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -24,6 +24,9 @@ from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, flush_line
 from workbench.terminal.operations import nested
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Last, Name, Setting, Text, Url, Where, Whole, chosen_profile, session
+
+if TYPE_CHECKING:
+    from workbench.client.session import Session
 
 KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
 _COLUMNS = {"amount": 100, "event id": 140}  # columns of the screen from which each is shown
@@ -135,7 +138,7 @@ def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any,
             yield inbox, key or own
 
 
-def _sandbox_key(api: Any, where: Where) -> str:
+def _sandbox_key(api: "Session", where: Where) -> str:
     tenants = api.sandbox.tenants()
     tenant = next((tenant for tenant in tenants if tenant.name == where.tenant), tenants[0])
     return str(api.sandbox.guide()["api_keys"][tenant.keys[0]])
@@ -215,7 +218,7 @@ def listen(
         inbox, key = stack.enter_context(_inbox(where, unsigned=unsigned))
         seen, failed = 0 if earlier else inbox._mark(), 0
         url = stack.enter_context(inbox.serve(port=port, hosts=allow_host or ()))
-        refused: Any = None
+        refused: object = None
         unread = 0 if earlier else len(inbox.unreadable())
         say(f"Receiving at {url}{f', forwarding to {forward_to}' if target else ''}. Press Ctrl-C to stop.")
         while True:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import attrs
 from cyclopts import Parameter
@@ -38,6 +38,9 @@ from workbench.terminal.where import (
     read_operation,
     session,
 )
+
+if TYPE_CHECKING:
+    from workbench.client.session import Session
 
 _File = Annotated[Path | None, Parameter(help="Journal file of an application.")]
 
@@ -126,7 +129,7 @@ def resolve(
 
 
 @command
-def health(api: Any, /, *, how: Output = Output()) -> int:
+def health(api: "Session", /, *, how: Output = Output()) -> int:
     """List what needs attention, most urgent first, each with its fix; the versions and unconfirmed assumptions."""
     state = api.health()
     names = ("kind", "count", "what", "fix", "last")
@@ -259,7 +262,7 @@ def arm(
     say(f"Armed until {until:%H:%M:%S} UTC. Use --live with --profile {profile}.")
 
 
-def confirm(api: Any, operation: Operation[..., Any], request: object) -> None:
+def confirm(api: "Session", operation: Operation[..., Any], request: object) -> None:
     """Ask for a typed confirmation before an irreversible call in production.
 
     Raises:

@@ -4,7 +4,7 @@ import inspect
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import attrs
 from cyclopts import Group, Parameter
@@ -34,6 +34,9 @@ from workbench.terminal.exits import say, usage_error
 from workbench.terminal.inputs import input_bytes
 from workbench.terminal.output import Output
 from workbench.terminal.where import complete_member
+
+if TYPE_CHECKING:
+    from workbench.client.session import Session
 
 _REQUEST = Group("Request", sort_key=1)
 _CALL = Group("Call", sort_key=7)
@@ -96,7 +99,7 @@ def _command(operation: Operation[..., Any]) -> Callable[..., int]:
         parameters.append(inspect.Parameter(name, kind, default=None, annotation=Annotated[str | None, options]))
     parameters.append(inspect.Parameter("calling", _KEYWORD, annotation=Calling, default=Calling()))
 
-    def run(api: Any, /, *, how: Output, calling: Calling, **texts: Any) -> Any:
+    def run(api: object, /, *, how: Output, calling: Calling, **texts: Any) -> Any:
         given, wrong = values(operation, texts)
         try:
             return _send(api, operation, given, calling, how)
@@ -161,7 +164,7 @@ def _send(api: Any, operation: Operation[..., Any], given: dict[str, Any], calli
 
 
 def _dry_run(
-    api: Any, operation: Operation[..., Any], arguments: Mapping[str, Any], allowing: Collection[str], how: Output
+    api: "Session", operation: Operation[..., Any], arguments: Mapping[str, Any], allowing: Collection[str], how: Output
 ) -> str:
     """Return a request that was checked as the client checks it, as a curl command."""
     request = build(operation.request, arguments)

@@ -10,7 +10,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import attrs
 from cyclopts import App, Group, Parameter
@@ -29,6 +29,9 @@ from workbench.terminal.inputs import input_text
 from workbench.terminal.output import Output
 from workbench.terminal.where import Name, Text, Whole, complete_ids, kept_path
 
+if TYPE_CHECKING:
+    from workbench.client.session import Session
+
 _KEYS = frozenset({"api_key", "signing_key"})
 _MAX_KEY_FILE = 10_000
 _MAX_FILE = 4_000_000
@@ -36,7 +39,7 @@ _CONTROL = Group("Control", sort_key=1)
 _MONEY = frozenset({"limit", "available", "held", "posted", "refunded"})
 
 
-def _json(_: Any, tokens: Any) -> Any:
+def _json(_: object, tokens: Any) -> Any:
     text = tokens[0].value
     try:
         value = json.loads(input_text(Path(text[1:]), _MAX_FILE) if text.startswith("@") else text)
@@ -73,7 +76,7 @@ def _command(control: Control) -> Callable[..., int]:
     key = os.environ.get(KEY_VARIABLE)
     keys = {row.name: key for row in declared if row.name == "signing_key" and key}
 
-    def run(api: Any, /, *, how: Output, **values: Any) -> Any:
+    def run(api: "Session", /, *, how: Output, **values: object) -> Any:
         given = {name: value for name, value in values.items() if value is not None}
         flags = {row.name: given[row.name] == "true" for row in taken if _kind(row) is bool and row.name in given}
         if missing := [row for row in declared if row.name in _KEYS - {*keys} and row.default is row.empty]:
@@ -121,14 +124,14 @@ def _kind(parameter: inspect.Parameter) -> Any:
 
 
 @command
-def reset(api: Any, /) -> None:
+def reset(api: "Session", /) -> None:
     """Reset the sandbox to its initial state. Other users' sandboxes are not affected."""
     api.sandbox.reset()
     say("Sandbox reset.")
 
 
 @command
-def advance(api: Any, duration: str | None = None, /, *, until: datetime | None = None) -> Any:
+def advance(api: "Session", duration: str | None = None, /, *, until: datetime | None = None) -> Any:
     """Move the clock forward; scheduled changes on the way happen at their own times.
 
     Args:
@@ -176,7 +179,7 @@ def serve_until_stopped(
     *,
     own_certificate: Path,
     kept: str,
-    **options: Any,
+    **options: object,
 ) -> None:
     """Serve the result of `make` until a signal arrives, and end the command.
 

@@ -3,7 +3,7 @@
 import json
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -13,6 +13,9 @@ from workbench.runs.sequences.reading import problems as problems_of
 from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, WRONG_INPUT, say, usage_error
 from workbench.terminal.where import Name, Setting
+
+if TYPE_CHECKING:
+    from workbench.client.session import Session
 
 
 def _names(_: object) -> list[str]:
@@ -50,7 +53,7 @@ def read_parameters(given: list[str]) -> dict[str, Any]:
 
 @command
 def run(
-    api: Any,
+    api: "Session",
     sequence: _Sequence,
     /,
     *,

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -24,6 +24,9 @@ from workbench.terminal.commands import read_duration
 from workbench.terminal.exits import DONE, exit_code, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import option_members
 from workbench.terminal.where import Name, Text, Url, Where, arguments_of, ids_of, session
+
+if TYPE_CHECKING:
+    from workbench.client.session import Session
 
 _BANNER = """api      {api}
 sandbox  controls: sandbox.settle(…), sandbox.review(…), sandbox.advance(days=2), sandbox.guide()
@@ -49,7 +52,9 @@ class LazyModule:
 
 
 @command
-def shell(api: Any, /, *, code: Annotated[str | None, Parameter(name=("--code", "-c"), metavar="CODE")] = None) -> int:
+def shell(
+    api: "Session", /, *, code: Annotated[str | None, Parameter(name=("--code", "-c"), metavar="CODE")] = None
+) -> int:
     """Open IPython with api, sandbox, inbox, wb and pandas ready; also for a profile.
 
     Args:
@@ -77,7 +82,7 @@ def shell(api: Any, /, *, code: Annotated[str | None, Parameter(name=("--code", 
     return DONE
 
 
-def load(ipython: Any, api: Any = None) -> Callable[[], None]:
+def load(ipython: Any, api: object = None) -> Callable[[], None]:
     """Add record display, completion of values, and a history without keys to an IPython shell or notebook kernel.
 
     Args:
@@ -246,11 +251,11 @@ def close(
 
     points = None if rewards is None else read_table(rewards)
     with nullcontext([*logs]) if logs else session(where) as source:
-        wanted = history(source).filter(tz=tz, currency=currency)
-        made = wanted.close(month, ledger=ledger, signed_by=signed_by, former=former, rewards=points)
-    for path in made.write(out):
+        filtered = history(source).filter(tz=tz, currency=currency)
+        closing = filtered.close(month, ledger=ledger, signed_by=signed_by, former=former, rewards=points)
+    for path in closing.write(out):
         say(f"Wrote {visible(str(path), 200)}.")
-    for line in made.statement:
+    for line in closing.statement:
         say(line)
 
 
@@ -279,7 +284,7 @@ def lab(folder: Path | None = None, /) -> int:
 
 
 @command
-def agent(api: Any, /, *, forward_to: tuple[Url, ...] = ()) -> None:
+def agent(api: "Session", /, *, forward_to: tuple[Url, ...] = ()) -> None:
     """Serve tools for coding agents by the Model Context Protocol, over standard input and output.
 
     By default it uses your own sandbox. A production profile needs --live; calls with an effect need an armed session

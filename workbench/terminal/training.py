@@ -5,7 +5,7 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote
 
 from cyclopts import Parameter
@@ -20,6 +20,9 @@ from workbench.terminal.output import Output, show
 from workbench.terminal.sandbox import Listening, serve_until_stopped
 from workbench.terminal.sequences import read_parameters
 from workbench.terminal.where import Setting, Text, Url, Whole
+
+if TYPE_CHECKING:
+    from workbench.client.session import Session
 
 _Folder = Annotated[Path, Parameter(help="Folder of the class: sandboxes, codes and results.")]
 
@@ -202,20 +205,20 @@ def list_tasks() -> Any:
 
 
 @command
-def start(api: Any, name: _Task, /) -> Any:
+def start(api: "Session", name: _Task, /) -> Any:
     """Show a task and begin it in the sandbox. An active drill is shown again."""
     return course.task(name, api)
 
 
 @command
-def check(api: Any, name: _Task, /) -> Any:
+def check(api: "Session", name: _Task, /) -> Any:
     """Show what is missing in a task. Exit code 5 while it is not done."""
     return course.check(name, api)
 
 
 @command
 def answer(
-    api: Any,
+    api: "Session",
     name: _Task,
     /,
     *,
@@ -227,12 +230,12 @@ def answer(
 
 
 @command
-def hint(api: Any, name: _Task, /) -> Any:
+def hint(api: "Session", name: _Task, /) -> Any:
     """Show the next hint of a task; the last one contains the code."""
     return course.hint(name, api=api)
 
 
 @command
-def debrief(api: Any, name: _Task, /) -> Any:
+def debrief(api: "Session", name: _Task, /) -> Any:
     """Show what was done since a task began, and a good answer."""
     return course.debrief(name, api)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import attrs
 from cyclopts import Group, Parameter
@@ -24,8 +24,11 @@ from workbench.service.interface.naming import operation_named, unknown_operatio
 from workbench.service.interface.table import OPERATIONS, Operation
 from workbench.terminal.exits import Stopped, say, usage_error
 
+if TYPE_CHECKING:
+    from workbench.client.session import Session
 
-def _whole(_: Any, tokens: Any) -> int:
+
+def _whole(_: object, tokens: Any) -> int:
     if not re.fullmatch("[+-]?[0-9]+", tokens[0].value):  # cyclopts would round it
         raise ValueError(f"{tokens[0].value!r} is not a whole number")
     return int(tokens[0].value)
@@ -141,7 +144,7 @@ def armed_path(profile: str) -> Path:
     return state_folder() / f"armed-{profile}.json"
 
 
-def _arm_if_allowed(api: Any, profile: str) -> None:
+def _arm_if_allowed(api: "Session", profile: str) -> None:
     """Arm a session with the operations and expiry permitted by `workbench profiles arm`."""
     path = armed_path(profile)
     try:

@@ -5,7 +5,7 @@ transaction > transaction.json.
 """
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import attrs
 from cyclopts import Group, Parameter
@@ -21,6 +21,9 @@ from workbench.terminal.exits import DONE, REFUSED, say, usage_error
 from workbench.terminal.inputs import input_bytes, input_text
 from workbench.terminal.output import Output
 from workbench.terminal.where import Address, Hex, Text, Units, Usd, Uuid, Where, Whole, complete_ids, session
+
+if TYPE_CHECKING:
+    from workbench.client.session import Session
 
 _MAX_FILE = 1_000_000
 _Plan = Annotated[Path, Parameter(help="Output of `withdrawals plan -o json`.")]
@@ -45,7 +48,7 @@ class Terms:
 
 @command
 def plan(
-    api: Any,
+    api: "Session",
     /,
     *,
     contract: Annotated[Uuid, Parameter(help="Id of the contract.", completer=complete_ids("contract_id"))],
@@ -72,7 +75,7 @@ def plan(
 
 @command
 def verify(
-    api: Any,
+    api: "Session",
     plan: _Plan,
     signed: _Signed,
     /,
@@ -95,7 +98,7 @@ def verify(
 
 @command
 def typed_data(
-    api: Any,
+    api: "Session",
     plan: _Plan,
     signed: _Signed,
     /,
@@ -116,7 +119,7 @@ def typed_data(
 
 @command
 def transaction(
-    api: Any,
+    api: "Session",
     plan: _Plan,
     signed: _Signed,
     /,
@@ -178,7 +181,7 @@ def explain(
     return REFUSED if explanation.differences else DONE
 
 
-def _withdrawal(api: Any, plan: Path, signed: Path, terms: Terms) -> tuple[Any, dict[str, Any]]:
+def _withdrawal(api: "Session", plan: Path, signed: Path, terms: Terms) -> tuple[Any, dict[str, Any]]:
     """Return the withdrawal of a plan and its answer, and the contract data that a sandbox publishes."""
     request, mistyped, unknown = api.converter.read_request(Operations.sign_withdrawal, _read(plan), {})
     if mistyped or unknown or request.collateral_contract_id is None:
@@ -198,7 +201,7 @@ def _withdrawal(api: Any, plan: Path, signed: Path, terms: Terms) -> tuple[Any, 
     return planned.answered(api.converter.read_answer(Operations.sign_withdrawal, _read(signed))), published
 
 
-def _published(api: Any, contract_id: str, token: str) -> dict[str, Any]:
+def _published(api: "Session", contract_id: str, token: str) -> dict[str, Any]:
     """Return signer and nonce of a contract, and decimals of its token, if a sandbox publishes them."""
     rows = api.sandbox.guide()["contracts"] if sandbox_of(api) is not None else ()
     row = next((row for row in rows if row["id"] == contract_id), {"tokens": ()})

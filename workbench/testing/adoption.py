@@ -88,17 +88,17 @@ class Adoption:
         """Return an id of a record that the traffic does not name."""
         return Seeds(1).uuid(label)
 
-    def user(self, key: str, **members: Any) -> Record:
+    def user(self, key: str, **members: object) -> Record:
         """Return a user, adopted if it is new."""
-        known: Record | None = self.store.get("user", key)
-        made = people.new_user(key, self.tenant, self.at - 1_000, **{"status": "approved", **_NAMES, **members})
-        return known or self.add("user", made)
+        user: Record | None = self.store.get("user", key)
+        new = people.new_user(key, self.tenant, self.at - 1_000, **{"status": "approved", **_NAMES, **members})
+        return user or self.add("user", new)
 
     def card(self, key: str) -> Record:
         """Return a card, adopted with its holder if it is new."""
-        known: Record | None = self.store.get("card", key)
-        if known is not None:
-            return known
+        card: Record | None = self.store.get("card", key)
+        if card is not None:
+            return card
         holder = self.user(self.clues.holders.get(key) or self.made_up(f"holder:{key}"))
         return self.add("card", cards.new_card(key, holder, 1, self.clues.limits.get(key, _LIMIT)))
 
@@ -106,10 +106,10 @@ class Adoption:
         """Return a company, adopted with its owners if it is new."""
         for owner in owners:
             self.add("owner", owner)
-        made = people.new_company(key, self.tenant, "C", owners)
+        company = people.new_company(key, self.tenant, "C", owners)
         names = ("address", "external_id", "source_key")
-        kept: Record = {name: self.shown[name] for name in names if name in self.shown}
-        return self.add("company", {**{name: made[name] for name in made if name != "address"}, **kept})
+        recorded: Record = {name: self.shown[name] for name in names if name in self.shown}
+        return self.add("company", {**{name: company[name] for name in company if name != "address"}, **recorded})
 
     def team(self, **kind: object) -> Change:
         """Return the change of the tenant to another kind of team."""

@@ -72,7 +72,7 @@ _INSTRUCTIONS = (
 )
 
 
-def make_server(api: Any) -> Server[Any]:
+def make_server(api: object) -> Server[Any]:
     """Return the MCP server of a session.
 
     Args:
@@ -89,7 +89,7 @@ def make_server(api: Any) -> Server[Any]:
     )
 
 
-async def serve(api: Any) -> None:
+async def serve(api: object) -> None:
     """Serve a session over standard input and output until they are closed."""
     server = make_server(api)
     async with stdio_server() as (read, write):
@@ -108,7 +108,7 @@ class _Tools:
         self._operations = {name: row for name, row in OPERATIONS.items() if not (row.sandbox_only and production)}
         self._pending: dict[str, str] = {}  # questions that a client asks itself, by their state: digests of the calls
 
-    async def list(self, _: Any, __: Any) -> types.ListToolsResult:
+    async def list(self, _: object, __: object) -> types.ListToolsResult:
         """Return the tools: `describe` and `call`, and with a sandbox `control`."""
         tools = [_DESCRIBE, _CALL] if self._sandbox is None else [_DESCRIBE, _CALL, _CONTROL]
         return types.ListToolsResult(tools=tools)
@@ -189,7 +189,7 @@ class _Tools:
         return _masked(answer)
 
     async def _confirm(
-        self, context: Any, operation: Operation[..., Any], request: Any, params: types.CallToolRequestParams
+        self, context: Any, operation: Operation[..., Any], request: object, params: types.CallToolRequestParams
     ) -> types.InputRequiredResult | None:
         """Ask the person at the client to confirm an effect in production; return the question while it is unanswered.
 
@@ -235,7 +235,7 @@ class _Tools:
             del self._pending[oldest]
         return types.InputRequiredResult(input_requests=requests, request_state=state)
 
-    async def list_resources(self, _: Any, __: Any) -> types.ListResourcesResult:
+    async def list_resources(self, _: object, __: object) -> types.ListResourcesResult:
         """Return the resources: the document, the assumptions, and each kind of event."""
         listed = [
             types.Resource(uri=uri, name=uri.removeprefix("workbench://"), description=doc, mime_type=_JSON)
@@ -243,13 +243,13 @@ class _Tools:
         ]
         return types.ListResourcesResult(resources=listed)
 
-    async def read_resource(self, _: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read_resource(self, _: object, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """Return the content of a resource; its schemas define what they refer to."""
         uri = str(params.uri)
         if uri not in _RESOURCES:
             raise ValueError(f"no resource {visible(uri, 100)!r}")
         kind, _, name = uri.removeprefix("workbench://").partition("/")
-        described: Any = self._document
+        described: object = self._document
         if kind == "assumptions":
             described = [{name: str(getattr(row, name)) for name in _ASSUMPTION_MEMBERS} for row in assumptions()]
         elif kind == "events":
@@ -294,7 +294,7 @@ def _unknown(what: str, name: object, known: Any) -> WorkbenchError:
 _SNAKE = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 
 
-def _masked(x: Any, name: str = "") -> Any:
+def _masked(x: object, name: str = "") -> Any:
     """Return the JSON of a control with wire names, and members masked that are private in any record."""
     if isinstance(x, Mapping):
         return {camel(key) if _SNAKE.fullmatch(key) else key: _masked(value, snake(key)) for key, value in x.items()}
@@ -304,7 +304,7 @@ def _masked(x: Any, name: str = "") -> Any:
     return x if about is None else about.mask(x)
 
 
-def _result(answer: Any, *, is_error: bool = False) -> types.CallToolResult:
+def _result(answer: object, *, is_error: bool = False) -> types.CallToolResult:
     text = strict_json.printable(answer)
     if len(text) > _MAX_ANSWER:
         raise WorkbenchError(f"the answer has {len(text):,} characters, more than {_MAX_ANSWER:,}; ask for less")
@@ -387,7 +387,7 @@ def _defined(schema: Schema, of: Schema) -> Schema:
     """Return a schema with the definitions of an OpenAPI document that it refers to, directly or indirectly."""
     used: Schema = {}
 
-    def read(part: Any) -> Any:
+    def read(part: object) -> Any:
         text = json.dumps(part).replace("#/components/schemas/", "#/$defs/")
         for name in re.findall(r'"#/\$defs/(\w+)"', text):
             if name not in used:

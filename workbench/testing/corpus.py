@@ -168,7 +168,7 @@ class Corpus:
         """Return the behavior under which this corpus has no difference; see `learn`."""
         return learn(self.folder, against=against)
 
-    def check(self, behavior: Behavior | None = None, *, against: Any = None) -> Checked:
+    def check(self, behavior: Behavior | None = None, *, against: object = None) -> Checked:
         """Replay the corpus on a sandbox, and say in which facts it differs.
 
         Args:

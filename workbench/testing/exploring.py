@@ -63,8 +63,8 @@ def transactions_agree(universe: Universe) -> None:
             continue
         effects = [cents for transaction, cents in universe.posted if transaction == name]
         rules = _explanations(booked - posted, effects) or ["the books agree with the service"]
-        found = f"transaction {name}: the books show {booked} cents, the service posted {posted}"
-        raise InvariantBroken(rules[0], " or ".join([found, *rules[1:]]), name)
+        evidence = f"transaction {name}: the books show {booked} cents, the service posted {posted}"
+        raise InvariantBroken(rules[0], " or ".join([evidence, *rules[1:]]), name)
 
 
 def _explanations(extra: int, effects: list[int]) -> list[str]:
@@ -73,7 +73,7 @@ def _explanations(extra: int, effects: list[int]) -> list[str]:
     for size in range(1, len(repeated) + 1):
         sums = {sum(some) for some in combinations(repeated, size)}
         lost = {sum(some) for some in combinations(effects, size)}
-        rules = [rule for rule, found in zip(_RULES, (extra in sums, -extra in lost), strict=True) if found]
+        rules = [rule for rule, explains in zip(_RULES, (extra in sums, -extra in lost), strict=True) if explains]
         if rules:
             return rules
     return []
@@ -90,8 +90,8 @@ def holds_agree(universe: Universe) -> None:
     for name in sorted({*universe.holds, *service}):
         shown, held = universe.holds.get(name, 0), service.get(name, 0)
         if shown != held:
-            found = f"transaction {name}: the application holds {shown} cents, the service {held}"
-            raise InvariantBroken("holds agree with the service", found, name)
+            evidence = f"transaction {name}: the application holds {shown} cents, the service {held}"
+            raise InvariantBroken("holds agree with the service", evidence, name)
 
 
 def refunds_are_made_once(universe: Universe) -> None:
@@ -267,8 +267,8 @@ class _Explorer:
         _, breach = self.run(Decisions())
         if breach is None or not was_right or not self.repeatable:
             return None
-        found = f"{breach.invariant} in a universe without any fault, which was right before"
-        return Breach(_OUTLIVES, f"module-level state, a file or a cache of the application: {found}")
+        text = f"{breach.invariant} in a universe without any fault, which was right before"
+        return Breach(_OUTLIVES, f"module-level state, a file or a cache of the application: {text}")
 
     def shrink(self, taken: Mapping[str, int], breach: Breach) -> tuple[Universe, Breach] | None:
         """Return the smallest universe that Hypothesis finds in which the same invariant breaks."""

@@ -140,7 +140,7 @@ def _made_up(cls: Any, raw: object, clean: Clean | None = None) -> Any:
     return {wire: _value(cls, members.get(wire), value, clean) for wire, value in raw.items()}
 
 
-def _value(cls: Any, member: walk.Member | None, value: Any, clean: Clean | None) -> Any:
+def _value(cls: Any, member: walk.Member | None, value: object, clean: Clean | None) -> Any:
     if member is None:  # a member that the document does not name
         return value if clean is None and masks.MASK not in str(value) else "made up"
     inner = walk.record_of(member.kind)
@@ -212,7 +212,7 @@ def _har_entry(call: _Call) -> dict[str, Any]:
 
 
 @contextmanager
-def record(api: Any, path: str | Path) -> Iterator[None]:
+def record(api: object, path: str | Path) -> Iterator[None]:
     """Record the calls of a client within a `with` block, in this thread or task, as a HAR file.
 
     Private values of requests and responses are replaced by fictitious ones; API keys are never included. Ids stay.

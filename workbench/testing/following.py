@@ -39,8 +39,8 @@ def resource_of(x: Exchange) -> str:
     """Return the id of the record whose events a call causes, empty without one."""
     path = x.path_members
     asked = path.get("transactionId") or path.get("uboId") or path.get("userId") or ""
-    made = {"simulate_authorization": "transactionId", "create_user_application": "id"}.get(x.name)
-    return str(x.answered.get(made) or "").lower() if made else asked.lower()
+    new = {"simulate_authorization": "transactionId", "create_user_application": "id"}.get(x.name)
+    return str(x.answered.get(new) or "").lower() if new else asked.lower()
 
 
 @attrs.define
@@ -162,8 +162,8 @@ class Following:
         step = Step(x.place, self._now, self.twin.call(request), x.name, x.status, exchange=x)
         step.has_key = bool(headers.get("idempotency-key")) and x.method != "GET"
         if kind := _NEW.get(x.name):
-            made = str(x.answered.get("transactionId") or x.answered.get("id") or "").lower()
-            step.new_ids = {kind: made} if made and x.ok else {}
+            new_id = str(x.answered.get("transactionId") or x.answered.get("id") or "").lower()
+            step.new_ids = {kind: new_id} if new_id and x.ok else {}
         self.twin.ids.update(str(x.answered.get(name)).lower() for name in ("id", "transactionId"))
         states: list[Change] = []
         with suppress(*ODD):
@@ -296,9 +296,9 @@ class Following:
         elif amount < 0:
             handler = cards.refund
         elif action == "completed" and amount > 0:
-            times = [seconds_of(spend.get(name)) for name in ("authorizedAt", "postedAt")]
-            if None not in times and times[1] > times[0]:  # type: ignore[operator]
-                self.delays.setdefault("settle_by_clock", []).append(round(times[1] - times[0]))  # type: ignore[operator]
+            authorized, posted = (seconds_of(spend.get(name)) for name in ("authorizedAt", "postedAt"))
+            if authorized is not None and posted is not None and posted > authorized:
+                self.delays.setdefault("settle_by_clock", []).append(round(posted - authorized))
             return _quiet(settlement(known["tenant"], key, amount))
         if handler is None:
             return None
@@ -352,8 +352,8 @@ def _group(queue: deque[Delivery]) -> list[Delivery]:
     first, *others = islice(queue, 3)
     group = [first]
     for event in others:
-        amounts = [one.spend.get("amount") for one in (group[-1], event)]
-        actions = [str(one.event.get("action")) for one in (group[-1], event)]
+        amounts = [delivery.spend.get("amount") for delivery in (group[-1], event)]
+        actions = [str(delivery.event.get("action")) for delivery in (group[-1], event)]
         is_pair = amounts[0] == amounts[1] and (
             actions == ["requested", "created"] or (_refunds(event) and actions == ["created", "completed"])
         )

@@ -202,19 +202,19 @@ def _run(name: str, command: Command) -> None:
     if callable(command):
         command()
         return
-    words = shlex.split(command) if isinstance(command, str) else list(command)
+    arguments = shlex.split(command) if isinstance(command, str) else list(command)
     try:
-        code = subprocess.run(words, check=False, timeout=_START_SECONDS).returncode
+        code = subprocess.run(arguments, check=False, timeout=_START_SECONDS).returncode
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InvalidRequest(f"{name}: {visible(words[0], 100)}: {type(error).__name__}", of="explore") from None
+        raise InvalidRequest(f"{name}: {visible(arguments[0], 100)}: {type(error).__name__}", of="explore") from None
     if code:
-        raise InvalidRequest(f"{name}: {visible(shlex.join(words), 200)} ended with {code}", of="explore")
+        raise InvalidRequest(f"{name}: {visible(shlex.join(arguments), 200)} ended with {code}", of="explore")
 
 
 class HttpUniverse(Universe):
     """One run of an application behind HTTP."""
 
-    def __init__(self, http: HttpApplication, sandbox: Sandbox, *given: Any, **options: Any) -> None:
+    def __init__(self, http: HttpApplication, sandbox: Sandbox, *given: object, **options: Any) -> None:
         super().__init__(lambda _: http, sandbox, *given, **options, fork=http.reset is not None)
         self.key, self._http = http.key, http
         self.asynchronous = True  # its universes are drawn: it has no points that could be failed one by one

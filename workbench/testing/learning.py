@@ -168,7 +168,7 @@ class Tally:
 
     rows: dict[bytes, list[Any]] = attrs.field(factory=dict)
 
-    def add(self, value: Any, place: str) -> None:
+    def add(self, value: object, place: str) -> None:
         """Count a step."""
         self.rows.setdefault(_plain(value), [value, 0, place])[1] += 1
 
@@ -191,7 +191,7 @@ class Replay:
     undecided: dict[str, tuple[str, frozenset[str]]] = attrs.field(factory=dict)  # by place
     differences: list[tuple[Step, list[str], Attempt]] = attrs.field(factory=list)
     delays: dict[str, list[float]] = attrs.field(factory=dict)
-    found: dict[str, Tally] = attrs.field(factory=dict)  # where a setting was learned, in an earlier pass
+    learned_from: dict[str, Tally] = attrs.field(factory=dict)  # where a setting was learned, in an earlier pass
     _following: Any = None
     _tried: Counter[object] = attrs.field(factory=Counter)
 
@@ -263,12 +263,14 @@ class Replay:
         solutions = []
         for state, attempt in tries:
             rank = 0 if state is None or step.name in _OPEN else 1
-            for changes, found in self._searched(step, state, attempt):
+            for changes, explained in self._searched(step, state, attempt):
                 contradicts = any(self._known(name, value) for name, value in changes.items())
-                solutions.append(((len(found.differences), contradicts, len(changes), rank), state, changes, found))
+                solutions.append(
+                    ((len(explained.differences), contradicts, len(changes), rank), state, changes, explained)
+                )
         best = min(solution[0] for solution in solutions)
         likely = [solution for solution in solutions if solution[0] == best]
-        _, state, changes, found = likely[0]
+        _, state, changes, explained = likely[0]
         names = {_plain(sorted(solution[2].items())) for solution in likely}
         if len(names) > 1:
             self.undecided[step.place] = step.name, frozenset(name for row in likely for name in row[2])
@@ -277,19 +279,19 @@ class Replay:
                 self._note(name, value, step)
                 if len(self.tallies[name].rows) == 1 or name in PARTS:
                     self.learned[name] = value
-                    self.found[name] = self.tallies[name]
-        return state, changes, found
+                    self.learned_from[name] = self.tallies[name]
+        return state, changes, explained
 
-    def _known(self, name: str, value: Any) -> bool:
+    def _known(self, name: str, value: object) -> bool:
         """Return whether other steps show another value."""
         tally = self.tallies.get(name)
         return tally is not None and name not in PARTS and _plain(value) not in tally.rows
 
     def _searched(self, step: Step, state: Change | None, attempt: Attempt) -> list[tuple[Mapping[str, Any], Attempt]]:
         """Return the changes of settings that leave the fewest differences: all single ones that leave as few."""
-        found: list[tuple[Mapping[str, Any], Attempt]] = [({}, attempt)]
+        solutions: list[tuple[Mapping[str, Any], Attempt]] = [({}, attempt)]
         for _ in range(_CHANGES):
-            changes, current = found[0]
+            changes, current = solutions[0]
             better = []
             for name in sorted(current.touched):
                 value = {**self.base, **self.learned, **changes}.get(name)
@@ -300,12 +302,12 @@ class Replay:
             if not better:
                 break
             fewest = min(len(tried.differences) for _, tried in better)
-            found = [row for row in better if len(row[1].differences) == fewest]
+            solutions = [row for row in better if len(row[1].differences) == fewest]
             if not fewest:
                 break
-        return found
+        return solutions
 
-    def _note(self, name: str, value: Any, step: Step) -> None:
+    def _note(self, name: str, value: object, step: Step) -> None:
         self.tallies.setdefault(name, Tally()).add(value, step.place)
 
 
@@ -384,7 +386,7 @@ class _Learner:
             return Finding(id=key, status=status, seen=seen if total else "", place=where or place)
         expected, tally = self.base[key], replay.tallies.get(key)
         if tally is None and key in replay.learned:
-            tally = replay.found[key]  # with the setting, nothing shows it any more
+            tally = replay.learned_from[key]  # with the setting, nothing shows it any more
         if tally is None:
             for place, (_, names) in replay.undecided.items():
                 if key in names:
@@ -462,7 +464,7 @@ def _learn_retries(replay: Replay) -> None:
         _settle(replay, "event_retry_spread", round(1 - min(waits[1]) / max(waits[1]), 1), count)
 
 
-def _settle(replay: Replay, name: str, value: Any, count: int) -> None:
+def _settle(replay: Replay, name: str, value: object, count: int) -> None:
     replay.tallies[name] = Tally({b"": [value, count, f"{count} deliveries"]})
     replay.learned[name] = value
 

@@ -139,19 +139,19 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def time(self) -> float:
         return self._now()
 
-    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:  # type: ignore[override]
+    def call_soon(self, callback: Any, *args: object, context: Context | None = None) -> Any:  # type: ignore[override]
         handle = _Callback(callback, args, self, context)
         if not self._closed:
             self._ready.append(handle)
         return handle
 
     def call_later(  # type: ignore[override]
-        self, delay: float, callback: Any, *args: Any, context: Context | None = None
+        self, delay: float, callback: object, *args: object, context: Context | None = None
     ) -> Any:
         return self.call_at(self._now() + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
-        self, when: float, callback: Any, *args: Any, context: Context | None = None
+        self, when: float, callback: Any, *args: object, context: Context | None = None
     ) -> Any:
         timer = _Timer(when, callback, args, self, context)
         if not self._closed:
@@ -161,7 +161,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def create_future(self) -> "asyncio.Future[Any]":
         return asyncio.Future(loop=self)
 
-    def create_task(self, coro: Any, *, name: Any = None, context: Context | None = None, **options: Any) -> Any:
+    def create_task(self, coro: Any, *, name: Any = None, context: Context | None = None, **options: object) -> Any:
         task = asyncio.Task(coro, loop=self, name=name, context=context, **options)
         self._tasks.append(task)
         return task

@@ -28,7 +28,7 @@ PARTS = frozenset(
 """Settings that are collections; each step shows a part of them."""
 
 
-def proposed(name: str, step: Step, attempt: Attempt, current: Any) -> list[Any]:
+def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[Any]:
     """Return the values of a setting that a step suggests, other than the current one."""
     row = BEHAVIORS.get(name)
     if row is None or not row.settable:
@@ -43,7 +43,7 @@ def proposed(name: str, step: Step, attempt: Attempt, current: Any) -> list[Any]
     return [value for i, value in enumerate(values) if value not in (current, *values[:i]) and row.accepts(value)]
 
 
-def alternatives(name: str, current: Any) -> list[Any]:
+def alternatives(name: str, current: object) -> list[Any]:
     """Return other values of a setting, of which a step that shows it must differ."""
     row = BEHAVIORS.get(name)
     if row is None or not row.settable:
@@ -56,7 +56,7 @@ def alternatives(name: str, current: Any) -> list[Any]:
 
 
 def _word_of(member: str) -> Proposal:
-    def propose(step: Step, attempt: Attempt, current: Any) -> Values:
+    def propose(step: Step, attempt: Attempt, current: object) -> Values:
         value = step.exchange.answered.get(member) if step.exchange is not None else None
         if (value is None or is_word(value)) and value not in _CARD_REASONS:
             yield value
@@ -64,20 +64,20 @@ def _word_of(member: str) -> Proposal:
     return propose
 
 
-def _lifetime(step: Step, attempt: Attempt, current: Any) -> Values:
+def _lifetime(step: Step, attempt: Attempt, current: object) -> Values:
     seconds = step.facts.get("answer/expiresAt")
     if isinstance(seconds, int) and seconds > 0:
         near = (usual for usual in _LIFETIMES if abs(usual - seconds) <= 2)
         yield next(near, seconds)
 
 
-def _currency(step: Step, attempt: Attempt, current: Any) -> Values:
+def _currency(step: Step, attempt: Attempt, current: object) -> Values:
     currency = step.exchange.members.get("currency") if step.exchange is not None else None
     if isinstance(currency, str) and re.fullmatch("[A-Z]{3}", currency):
         yield _toggled(current, currency)
 
 
-def _account_currency(step: Step, attempt: Attempt, current: Any) -> Values:
+def _account_currency(step: Step, attempt: Attempt, current: object) -> Values:
     account = step.exchange.members.get("externalFiatAccount") if step.exchange is not None else None
     currency = account.get("currency") if isinstance(account, dict) else None
     if isinstance(currency, str) and re.fullmatch("[a-z]{3}", currency):
@@ -98,7 +98,7 @@ def _bodies(step: Step) -> Iterator[Mapping[str, Any]]:
         yield event.get("body") or {}
 
 
-def _links(step: Step, attempt: Attempt, current: Any) -> Values:
+def _links(step: Step, attempt: Attempt, current: object) -> Values:
     for body in _bodies(step):
         if body.get("applicationStatus") in frozenset(EventApplicationStatus):
             yield _toggled(current, body["applicationStatus"])
@@ -121,7 +121,7 @@ def _success(step: Step, attempt: Attempt, current: Any) -> Values:
         yield rest if step.status == OPERATIONS[step.name].success else {**rest, step.name: step.status}
 
 
-def _limit(step: Step, attempt: Attempt, current: Any) -> Values:
+def _limit(step: Step, attempt: Attempt, current: object) -> Values:
     yield step.facts.get("limit")
 
 
@@ -201,11 +201,11 @@ def _is_value(step: Step, name: str) -> bool:
     return any(re.search(pattern, text, re.IGNORECASE) for text in texts)
 
 
-def _later(step: Step, attempt: Attempt, current: Any) -> Values:
+def _later(step: Step, attempt: Attempt, current: object) -> Values:
     yield from _added(current, (path for path, fact in attempt.recorded.items() if fact == LATER))
 
 
-def _nulls(step: Step, attempt: Attempt, current: Any) -> Values:
+def _nulls(step: Step, attempt: Attempt, current: object) -> Values:
     yield from _added(current, (path for path in attempt.differences if attempt.recorded.get(path, 0) is None))
 
 
@@ -228,13 +228,13 @@ def _roles(step: Step, attempt: Attempt, current: Any) -> Values:
         yield {**rest, step.name: "newRole"} if step.status == 403 else rest
 
 
-def _version(step: Step, attempt: Attempt, current: Any) -> Values:
+def _version(step: Step, attempt: Attempt, current: object) -> Values:
     for event in (step.events or ())[:1]:
         if re.fullmatch(VERSION, str(event.get("version"))):
             yield event["version"]
 
 
-def _update_status(step: Step, attempt: Attempt, current: Any) -> Values:
+def _update_status(step: Step, attempt: Attempt, current: object) -> Values:
     for event in (step.events or ())[:2]:
         status = ((event.get("body") or {}).get("spend") or {}).get("status")
         if is_word(status):

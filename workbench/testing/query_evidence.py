@@ -15,7 +15,7 @@ class Pages:
     _first: dict[tuple[tuple[str, Any], ...], Any] = attrs.field(factory=dict)
     _types: dict[str, set[Any]] = attrs.field(factory=dict)
 
-    def read(self, query: Mapping[str, Any], answer: Any) -> Iterator[tuple[str, bool]]:
+    def read(self, query: Mapping[str, Any], answer: object) -> Iterator[tuple[str, bool]]:
         """Yield each name of a query that its answer decides on, and whether the service honored it."""
         items = answer.get("items") if isinstance(answer, Mapping) else None
         if not isinstance(items, list) or not items:

@@ -167,8 +167,8 @@ def read_traffic(paths: Iterable[Path], names: Mapping[str, str], reading: Readi
                 reading.newest = max(reading.newest, item.at or 0.0)
                 yield item
         if not count:
-            found = "; ".join(reading.notes()[before:]) or HINT
-            raise _unusable(given, f"holds no exchange of a request and an answer, and no event; {found}")
+            reasons = "; ".join(reading.notes()[before:]) or HINT
+            raise _unusable(given, f"holds no exchange of a request and an answer, and no event; {reasons}")
 
 
 def _unusable(path: Path, problem: str) -> UnusableFile:
@@ -211,7 +211,7 @@ def _items(
     return _lines(file, path, names, reading)
 
 
-def _kept(read: Callable[..., Item | None], raw: Json, place: str, reading: Reading, *more: Any) -> Item | None:
+def _kept(read: Callable[..., Item | None], raw: Json, place: str, reading: Reading, *more: object) -> Item | None:
     """Return what is read from a value; what is not as expected is skipped."""
     try:
         return read(raw, place, reading, *more)
@@ -335,7 +335,7 @@ def exchange(
     if not prefix or (operation is None and reading.hosts and host not in reading.hosts):
         reading.skip("of another host, or outside of the interface", visible(place, 120))
         return None
-    made = Exchange(
+    exchange = Exchange(
         place=place,
         method=method,
         path="/" + path,
@@ -346,8 +346,8 @@ def exchange(
         path_members=path_members,
         **parts,
     )
-    made.body, made.answer = _json(made.sent), _json(made.received)
-    return made
+    exchange.body, exchange.answer = _json(exchange.sent), _json(exchange.received)
+    return exchange
 
 
 def _json(data: bytes) -> Any:
@@ -561,7 +561,7 @@ def _journaled(row: Json, place: str, reading: Reading) -> Item | None:
         return None
     body = {wire: value for wire, value in members.items() if f"{{{wire}}}" not in operation.path}
     target = operation.target({**members}, {})
-    made = Exchange(
+    exchange = Exchange(
         place=place,
         method=operation.method,
         path=target,
@@ -575,6 +575,6 @@ def _journaled(row: Json, place: str, reading: Reading) -> Item | None:
         operation=operation,
         path_members=operation.in_path(target) or {},
     )
-    made.body = None if operation.in_query else body
-    made.answer = _json(made.received)
-    return made
+    exchange.body = None if operation.in_query else body
+    exchange.answer = _json(exchange.received)
+    return exchange

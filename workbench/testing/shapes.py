@@ -101,7 +101,7 @@ class Shapes:
             "response_body": self._body(x.answer, x.received),
         }
 
-    def _body(self, value: Any, raw: bytes) -> Any:
+    def _body(self, value: object, raw: bytes) -> Any:
         if value is None and raw:
             return self.text(raw[:10_000].decode("utf-8", "replace"))
         return self.value(value)
@@ -197,7 +197,7 @@ def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list | tuple):

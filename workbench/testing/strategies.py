@@ -87,13 +87,13 @@ def texts(rule: Rule, plain: bool = True) -> st.SearchStrategy[str]:
 
 
 @cache
-def values(one: Member, kind: Kind | None = None, plain: bool = True) -> st.SearchStrategy[Any]:
+def values(member: Member, kind: Kind | None = None, plain: bool = True) -> st.SearchStrategy[Any]:
     """Return values of a request member that satisfy its rule; nested records as mappings of attribute names."""
-    kind, rule = kind or one.kind, one.about.rule
-    if plain and one.name == "currency" and rule.pattern is not None:  # of an account
+    kind, rule = kind or member.kind, member.about.rule
+    if plain and member.name == "currency" and rule.pattern is not None:  # of an account
         return st.just("usd")
-    if plain and one.name in _NAMED:
-        return _NAMED[one.name]
+    if plain and member.name in _NAMED:
+        return _NAMED[member.name]
     match kind:
         case Text():
             return texts(rule, plain)
@@ -109,7 +109,7 @@ def values(one: Member, kind: Kind | None = None, plain: bool = True) -> st.Sear
             return st.dates(date(1900, 1, 1), date(2008, 1, 1))
         case Nested(of=cls):
             return arguments(cls, plain=plain)  # type: ignore[arg-type]
-    raise TypeError(f"no values are declared for {one.name}: {kind}")
+    raise TypeError(f"no values are declared for {member.name}: {kind}")
 
 
 @cache
@@ -121,11 +121,11 @@ def arguments(draw: st.DrawFn, cls: type[Any], *, whole: bool = False, plain: bo
         whole: Include every member that the rules allow together.
         having: Name of a member to include always.
     """
-    by_name = {one.name: one for one in members(cls)}
+    by_name = {member.name: member for member in members(cls)}
     chosen = {
-        name: draw(values(one, plain=plain))
-        for name, one in by_name.items()
-        if one.required or whole or name == having or draw(st.booleans())
+        name: draw(values(member, plain=plain))
+        for name, member in by_name.items()
+        if member.required or whole or name == having or draw(st.booleans())
     }
     for rule in cross_rules(cls):
         match rule:
@@ -145,17 +145,17 @@ def arguments(draw: st.DrawFn, cls: type[Any], *, whole: bool = False, plain: bo
     return chosen
 
 
-def requests(operation: Operation[..., Any], **how: Any) -> st.SearchStrategy[Any]:
+def requests(operation: Operation[..., Any], **how: object) -> st.SearchStrategy[Any]:
     """Return requests of an operation that satisfy every rule; `how` as for `arguments`."""
     values = arguments(operation.request, **how)  # type: ignore[arg-type]
     return values.map(lambda given: build(operation.request, given))
 
 
 @cache
-def _answered(one: Member, kind: Kind, missing: bool) -> st.SearchStrategy[Any]:
+def _answered(member: Member, kind: Kind, missing: bool) -> st.SearchStrategy[Any]:
     match kind:
         case Text():
-            return ANY_TEXT | texts(one.about.rule)
+            return ANY_TEXT | texts(member.about.rule)
         case Integer():
             return st.integers(-(2**63), 2**256)
         case Boolean():
@@ -173,10 +173,10 @@ def _answered(one: Member, kind: Kind, missing: bool) -> st.SearchStrategy[Any]:
         case Nested(of=cls):
             return answers(cls, missing=missing)  # type: ignore[arg-type]
         case Array(of=inner):
-            return st.lists(_answered(one, inner, missing), max_size=3).map(tuple)
+            return st.lists(_answered(member, inner, missing), max_size=3).map(tuple)
         case Untyped():
             return JSON.filter(lambda value: value is not None)
-    raise TypeError(f"no answers are declared for {one.name}: {kind}")
+    raise TypeError(f"no answers are declared for {member.name}: {kind}")
 
 
 @cache
@@ -185,32 +185,32 @@ def answers(draw: st.DrawFn, cls: type[Any], *, missing: bool = True) -> Any:
     """Return answers that a service may send: with missing members, texts outside their patterns, and unknown enum
     values.
     """
-    given: dict[str, Any] = {}
-    for one in members(cls):
-        empty = () if isinstance(one.kind, Array) else None
-        absent = (missing or not one.about.needed) and draw(st.booleans())
-        given[one.name] = empty if absent else draw(_answered(one, one.kind, missing))
-    return cls(**{**given, **({"status": given.get("status") or ""} if _status_is_text(cls) else {})})
+    chosen: dict[str, Any] = {}
+    for member in members(cls):
+        empty = () if isinstance(member.kind, Array) else None
+        absent = (missing or not member.about.needed) and draw(st.booleans())
+        chosen[member.name] = empty if absent else draw(_answered(member, member.kind, missing))
+    return cls(**{**chosen, **({"status": chosen.get("status") or ""} if _status_is_text(cls) else {})})
 
 
 def _status_is_text(cls: type[Any]) -> bool:
-    return any(one.name == "status" and one.default == "" for one in members(cls))
+    return any(member.name == "status" and member.default == "" for member in members(cls))
 
 
 @st.composite
 def _event_bodies(draw: st.DrawFn, row: EventKind, cls: type[Any], prefix: str, missing: bool) -> Any:
     """Return bodies of a kind of event: with the members that all have, and perhaps with those that some have."""
-    given: dict[str, Any] = {}
-    for one in members(cls):
-        path = f"{prefix}{one.wire}"
-        may_lack = path in row.optional or (missing and not one.about.needed)
+    chosen: dict[str, Any] = {}
+    for member in members(cls):
+        path = f"{prefix}{member.wire}"
+        may_lack = path in row.optional or (missing and not member.about.needed)
         if path in row.never or (may_lack and draw(st.booleans())):
             continue
-        if isinstance(one.kind, Nested):
-            given[one.name] = draw(_event_bodies(row, one.kind.of, f"{path}.", missing))
+        if isinstance(member.kind, Nested):
+            chosen[member.name] = draw(_event_bodies(row, member.kind.of, f"{path}.", missing))
         else:
-            given[one.name] = draw(_answered(one, one.kind, missing))
-    return build(cls, given)
+            chosen[member.name] = draw(_answered(member, member.kind, missing))
+    return build(cls, chosen)
 
 
 @cache

@@ -102,9 +102,9 @@ class Twin:
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         store = Store()
-        made = {"seed": 1, "environment": "sandbox", "behavior": "documented", "start": 0, "world": 1}
+        origin = {"seed": 1, "environment": "sandbox", "behavior": "documented", "start": 0, "world": 1}
         with store:
-            for name, value in {"made": made, "clock": 0, "next_due": NEVER}.items():
+            for name, value in {"made": origin, "clock": 0, "next_due": NEVER}.items():
                 store.put("meta", name, value)
         self.engine = Engine(store, settings, {}, (), ())
         self.store, self.environment = store, self.engine.environment
@@ -194,7 +194,7 @@ class Twin:
         """Return a function that answers a request."""
         return lambda twin: twin.engine.service.handle(request)
 
-    def control(self, tenant: str, handler: Callable[..., object], *arguments: Any) -> None:
+    def control(self, tenant: str, handler: Callable[..., object], *arguments: object) -> None:
         """Run a handler for a tenant; what it refuses does not happen."""
         context = RequestContext(self.environment, "outside")
         context.tenant = self.store.get("tenant", tenant) or TENANT
@@ -213,6 +213,6 @@ class Twin:
         return str(known["tenant"])
 
 
-def nothing(**members: Any) -> Any:
+def nothing(**members: object) -> Any:
     """Return a request of a handler that is not checked."""
     return SimpleNamespace(**members)

@@ -47,7 +47,7 @@ class Universe(Deliveries):
 
     def __init__(
         self,
-        *given: Any,
+        *given: object,
         scenario: Callable[["Universe"], object] | None = None,
         settle: float = 3_600.0,
         **options: Any,
@@ -325,7 +325,7 @@ class _Purchase:
         universe.cause = ""
 
 
-def _changed(event: dict[str, Any], why: str, action: str = "", **spend: Any) -> dict[str, Any]:
+def _changed(event: dict[str, Any], why: str, action: str = "", **spend: object) -> dict[str, Any]:
     """Return an event with an id of its own and other members of its spend."""
     body = {**event["body"], "spend": {**event["body"]["spend"], **spend}}
     return {**event, "id": made_up(event["id"] + why, 4), "action": action or event["action"], "body": body}

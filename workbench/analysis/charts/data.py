@@ -160,7 +160,7 @@ _DAYS: dict[By, float] = {"day": 1, "week": 7, "month": 30.44, "year": 365.25}
 _PERIODS: dict[By, str] = {"day": "D", "week": "W-SUN", "month": "M", "year": "Y"}
 
 
-def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
+def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
     """Return the frame of a chart's data: a frame, records, or a result that has one.
 
     Raises:

@@ -162,7 +162,7 @@ class Events:
         types = {name: values.type for name, values in arrow_table(layout, [], shown).columns.items()}
         schema = pa.schema([(n, WIDTHS[1] if pa.types.is_decimal(kind) else kind) for n, kind in types.items()])
 
-        def write(file: Any) -> None:
+        def write(file: object) -> None:
             # zstd without dictionaries compresses texts better and faster: each part would repeat the dictionary.
             with pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer:
                 for table in self._tables(layout, kinds, shown, progress):

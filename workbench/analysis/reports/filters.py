@@ -27,7 +27,7 @@ class Filter:
     given: Any = None
     """The period as it was passed, which another time zone reads again."""
 
-    def changed(self, period: Any, tz: str | None, currency: str | None, at: Any) -> "Filter":
+    def changed(self, period: object, tz: str | None, currency: str | None, at: object) -> "Filter":
         """Return the filter with what is not None replaced.
 
         Raises:

@@ -324,11 +324,11 @@ def _quoted(kind: str) -> str:
     return json.dumps(kind).replace(".", '"."')
 
 
-def _values(event: Any, path: str) -> Any:
+def _values(event: object, path: str) -> Any:
     return pc.struct_field(event, path.split("."))
 
 
-def _valid(values: Any) -> Any:
+def _valid(values: object) -> Any:
     return pc.is_valid(values).to_numpy(zero_copy_only=False)
 
 
@@ -345,11 +345,11 @@ def _parent(path: str) -> str:
     return path.rpartition(".")[0]
 
 
-def _true(flags: Any) -> Any:
+def _true(flags: object) -> Any:
     return pc.fill_null(flags, False).to_numpy(zero_copy_only=False)
 
 
-def _all_true(flags: Any) -> Any:
+def _all_true(flags: object) -> Any:
     """Return True if every value is true (the usual case, fast to check), else the mask."""
     return pc.all(flags, min_count=0).as_py() or _true(flags)
 
@@ -393,7 +393,7 @@ def _converted(column: Column, values: Any) -> tuple[Any, Any]:
     return convert(pc.if_else(fits, values, None)), _true(fits)
 
 
-def _whole(texts: Any) -> Any:
+def _whole(texts: object) -> Any:
     try:
         return pc.cast(texts, pa.int64())
     except pa.ArrowInvalid:
@@ -405,7 +405,7 @@ def _flags(texts: Any) -> Any:
     return pc.equal(texts, "true") if pc.all(known).as_py() else None
 
 
-def _amounts(texts: Any) -> Any:
+def _amounts(texts: object) -> Any:
     """Return decimals of the usual width; None if any is wider or has another notation."""
     usual = pc.match_substring_regex(texts, r"^-?[0-9]{1,12}(\.[0-9]{1,6})?$")
     return pc.cast(texts, WIDTHS[0]) if pc.all(usual).as_py() is not False else None

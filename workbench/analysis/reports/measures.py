@@ -178,7 +178,7 @@ class Trace(str):
     history: Any
 
     @classmethod
-    def of(cls, rows: Rows, measures: Measures, period: str, history: Any) -> Self:
+    def of(cls, rows: Rows, measures: Measures, period: str, history: object) -> Self:
         """Return the trace of a report."""
         trace = cls()
         trace.rows, trace.period, trace.history = rows, period, history
@@ -238,7 +238,7 @@ def report(
     tz: str = "UTC",
     until: datetime | None = None,
     every: bool = False,
-    history: Any = None,
+    history: object = None,
 ) -> pd.DataFrame:
     """Return a report: one row for each group, with its measures.
 

@@ -205,7 +205,7 @@ def _timing(pairs: pd.DataFrame, history: View) -> pd.DataFrame:
     return _rows("late", keys, rows["currency"], *sides, rows["at_mine"], rows["at_theirs"])
 
 
-def _rows(kind: object, keys: Any, currency: Any, *columns: Any) -> pd.DataFrame:
+def _rows(kind: object, keys: Any, currency: object, *columns: Any) -> pd.DataFrame:
     """Return breaks from their kinds, keys, currencies, amounts of both sides, and times of both sides."""
     names = ("mine_cents", "theirs_cents", "mine_at", "theirs_at")
     frame = pd.DataFrame({"break": kind, "key": keys, "currency": currency}, index=keys.index)

@@ -53,7 +53,7 @@ _TOKEN = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchange
 
 def status_history(history: View) -> pd.DataFrame:
     """Return one row per change of a user's application status."""
-    source: Any = history.source
+    source: object = history.source
     if isinstance(source, pd.DataFrame) and {"status", "previous"} <= set(source):
         return source
     kind = EVENT_KINDS["user.updated"].name
@@ -149,7 +149,7 @@ def disputes(history: View) -> pd.DataFrame:
     return mark_report(frame, "disputes", notes, at=now.isoformat(), trace=frame.attrs["trace"])
 
 
-def roll_forward_of_disputes(source: Any, *, at: datetime, tz: str) -> pd.DataFrame:
+def roll_forward_of_disputes(source: object, *, at: datetime, tz: str) -> pd.DataFrame:
     """Return open disputes rolled forward by month until a time; later changes of a dispute do not alter it."""
     table, notes = disputes_of(source)
     table = table[mask(table["created_at"] < pd.Timestamp(at))]
@@ -183,7 +183,7 @@ def disputes_of(source: Any) -> tuple[pd.DataFrame, list[str]]:
     return source[~repeated], notes
 
 
-def _dispute(dispute: Any) -> Any:
+def _dispute(dispute: object) -> Any:
     """Convert a dispute from the sandbox's store to an interface record."""
     if not isinstance(dispute, Mapping) or "transaction" not in dispute:
         return dispute

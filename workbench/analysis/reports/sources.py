@@ -89,7 +89,7 @@ class Reading:
         return facts, Left("not known whether it was known then", left)
 
 
-def read(source: Any) -> Reading:
+def read(source: object) -> Reading:
     """Return the facts of a source.
 
     Raises:
@@ -107,14 +107,14 @@ def read(source: Any) -> Reading:
         return _of_events(source.frame(of=PATTERN, progress=False), "log of events", unread=source.rejected)
     if isinstance(source, list) and source and isinstance(source[0], Mapping) and source[0].get("kind"):
         return _of_records(source, None)
-    inbox: Any = getattr(source, "inbox", source)
+    inbox: object = getattr(source, "inbox", source)
     unreadable = getattr(inbox, "unreadable", None)
     unread = {"delivery that cannot be read": len(unreadable())} if callable(unreadable) else {}
     kind = "inbox" if inbox is not source or unread else "events"
     return _of_events(events_frame(inbox, PATTERN), kind, unread=unread)
 
 
-def is_other(source: Any) -> bool:
+def is_other(source: object) -> bool:
     """Return whether a source has records for other reports than those on card transactions."""
     if isinstance(source, pd.DataFrame):
         return any(columns <= set(source) for columns in _OTHER) and "body.spend.amount" not in source

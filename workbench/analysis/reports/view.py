@@ -165,7 +165,7 @@ class View:
         measures: Measures = (),
         noun: str = "transactions",
         notes: Collection[str] = (),
-        **more: Any,
+        **more: object,
     ) -> pd.DataFrame:
         """Return a frame with the filter, the notes, and what it leaves out."""
         undecided = self._known[1]

@@ -51,7 +51,7 @@ def _partition(folder: Path) -> pd.DataFrame:
 
 
 def read_on_cluster(
-    api: Any,
+    api: object,
     users: Sequence[str],
     wanted: ReadFilter,
     *,

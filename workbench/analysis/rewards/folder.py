@@ -171,7 +171,7 @@ def _about(path: Path) -> dict[str, Any]:
     return about
 
 
-def uniform(table: Any, points: Any = POINTS) -> Any:
+def uniform(table: Any, points: object = POINTS) -> Any:
     """Return rows in the schema of the folder; values that do not fit move to `extra`."""
     index = SCHEMA.get_field_index("points")
     schema = SCHEMA.set(index, pa.field("points", points))
@@ -192,7 +192,7 @@ def uniform(table: Any, points: Any = POINTS) -> Any:
     return _with(table, schema, points=pa.array(kept, points), extra=pa.array(extras, pa.large_string()))
 
 
-def _with(table: Any, schema: Any, **columns: Any) -> Any:
+def _with(table: Any, schema: Any, **columns: object) -> Any:
     for name, values in columns.items():
         table = table.set_column(table.schema.get_field_index(name), name, values)
     return table.select(schema.names).cast(schema)

@@ -335,7 +335,7 @@ class Reading:
         known, changed = self._known.get(user), True
         if known is not None and cursor.end != "failed":
             now, changes = known.compare([table.columns for table in tables], cursor.back_to)
-            self.result.found = [*(self.result.found or ()), *changes]
+            self.result.comparison = [*(self.result.comparison or ()), *changes]
             tables, cursor.rows, changed = [Table(_columns(now), Notes())], len(now), bool(changes)
         self.result.tables[user], self.result.cursors[user] = tables, cursor
         if changed:
@@ -422,7 +422,7 @@ async def read_users(
         result.cursors |= {user: cursor for user, cursor in resume.cursors.items() if cursor.end != "failed"}
         result.tables, result.started = dict(resume.tables), dict(resume.started)
     known = {} if folder is None or refresh is None else folder.known(refresh)
-    result.found = [] if known else None
+    result.comparison = [] if known else None
     left = [user for user in users if user not in result.cursors or user in known]
     reading = Reading(api, left, wanted, result, folder=folder, known=known, **how)
     if running is not None:

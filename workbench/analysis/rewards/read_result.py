@@ -92,7 +92,7 @@ class Rewards:
     tables: dict[str, list[Table]] = attrs.field(factory=dict)
     started: dict[str, list[Part]] = attrs.field(factory=dict)  # pages of users that were not read to their end
     routes: dict[str, int] = attrs.field(factory=lambda: {"fast": 0, "exact": 0})
-    found: list[dict[str, Any]] | None = None  # what a refresh found: see `StoredRows.compare`
+    comparison: list[dict[str, Any]] | None = None  # what a refresh found: see `StoredRows.compare`
 
     @property
     def complete(self) -> bool:
@@ -103,8 +103,8 @@ class Rewards:
     def notes(self) -> tuple[str, ...]:
         """Caveats: rows that were not read, with the reason, and parameters that the service seems to ignore."""
         notes = []
-        if self.found is not None:
-            counts = Counter(row["change"] for row in self.found)
+        if self.comparison is not None:
+            counts = Counter(row["change"] for row in self.comparison)
             changes = ", ".join(f"{counts[change]:,} {change}" for change in ("new", "changed", "gone"))
             notes.append(f"Refreshed: rows that are {changes}; see `changes`.")
         if self.same_users:
@@ -144,7 +144,7 @@ class Rewards:
     def changes(self) -> pd.DataFrame:
         """Changes found by a refresh: user_id, type, id, change ("new", "changed" or "gone"), changed columns."""
         places = {user: index for index, user in enumerate(self.users)}
-        rows = sorted(self.found or [], key=lambda row: places[row["user_id"]])
+        rows = sorted(self.comparison or [], key=lambda row: places[row["user_id"]])
         return pd.DataFrame(rows, columns=["user_id", "type", "id", "change", "columns"], dtype=TEXT)
 
     @property

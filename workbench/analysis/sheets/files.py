@@ -106,7 +106,7 @@ def _grid_records(path: Path, limits: Limits, layout: Layout) -> Records:
         yield row.number, {name: _as_text(cell) for name, cell in cells_by_name(names, row).items()}
 
 
-def _as_text(cell: Any) -> Any:
+def _as_text(cell: object) -> Any:
     return cell.isoformat() if isinstance(cell, date | time) else cell
 
 

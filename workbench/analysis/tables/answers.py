@@ -17,11 +17,11 @@ Dates = Literal["d/m/y", "m/d/y", "y/m/d", "d/m/y swapped", "m/d/y swapped", "ex
 Text = str | None
 
 
-def _is_code(value: Any) -> bool:
+def _is_code(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch("[A-Za-z]{3}", value) is not None
 
 
-def _is_mapping(value: Any) -> bool:
+def _is_mapping(value: object) -> bool:
     return isinstance(value, Mapping) and all(isinstance(text, str) for pair in value.items() for text in pair)
 
 

@@ -57,7 +57,7 @@ def envelope_of(x: Mapping[str, Any]) -> tuple[Mapping[str, Any], object]:
     if {"resource", "action"} <= x.keys():
         return x, x.get("at")
     for name in ("event", "payload", "body", "data"):
-        inner: Any = x.get(name)
+        inner: object = x.get(name)
         if isinstance(inner, str) and inner.lstrip()[:1] == "{":
             with suppress(strict_json.NotJson):
                 inner = strict_json.loads(inner.encode())
@@ -83,7 +83,7 @@ def delivered_events(x: Any) -> list[tuple[Event, datetime | None, str]]:
     events = []
     for item in [x] if _is_event(x) else x:
         event: Event = item
-        at: Any = None
+        at: object = None
         clock = DELIVERY
         if isinstance(item, StoredEvent):
             event, at, clock = item.event, item.arrived, ARRIVAL
@@ -147,7 +147,7 @@ def events_frame(x: object, of: str | None = None, reveal: Collection[str] = ())
     return table_frame(columns, [with_times(table, delivered, clocks)], shown)
 
 
-def with_times(table: Table, delivered: Any = None, clocks: Any = None) -> Table:
+def with_times(table: Table, delivered: object = None, clocks: object = None) -> Table:
     """Add the time of each event, and the column or `delivery` it was taken from, to a table.
 
     The time is `event_received_at`, else the delivery, else a time in the body: posting for a completed transaction,

@@ -91,7 +91,7 @@ def _visit(
     prefix: str,
     in_part: bool,
 ) -> None:
-    cls: Any = type(record)
+    cls: object = type(record)
     fields, has_rules = _fields(by, cls)
     for name, wire, usual, is_plain, mask, write, member in fields:
         value = getattr(record, name)

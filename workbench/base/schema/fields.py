@@ -146,7 +146,7 @@ def about(
     doc: str,
     rule: Rule = ANY,
     *,
-    default: Any = attrs.NOTHING,
+    default: object = attrs.NOTHING,
     init: bool = True,
     wire: str | None = None,
     privacy: Privacy = OPEN,
@@ -154,7 +154,7 @@ def about(
     needed: bool | None = None,
     partial: bool = False,
     nullable: bool = False,
-    otherwise: Any = None,
+    otherwise: object = None,
     **limits: Any,
 ) -> Any:
     """Declare a field: its meaning, rule, privacy, and whether it is an assumption.

@@ -151,7 +151,7 @@ REPAIRED = "text", "was cut inside a character; what is left of it reads as U+FF
 """Rule and message of a text of which half of a surrogate pair was sent."""
 
 
-def plain_text(value: Any) -> Any:
+def plain_text(value: object) -> Any:
     """Return a repaired text as plain text, any other value unchanged."""
     return str(value) if value.__class__ is Repaired else value
 

@@ -49,7 +49,7 @@ class Repaired(str):
     __slots__ = ()
 
 
-def _repaired(value: Any) -> Any:
+def _repaired(value: object) -> Any:
     """Return a parsed value with its texts repaired."""
     if isinstance(value, str):
         text = _HALF.sub("\ufffd", value)

@@ -247,7 +247,7 @@ def given(record: object) -> dict[str, Any]:
     }
 
 
-def change(record: Any, **changes: Any) -> Any:
+def change(record: Any, **changes: object) -> Any:
     """Return a record with some members changed."""
     return attrs.evolve(record, **changes)
 

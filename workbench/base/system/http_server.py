@@ -92,7 +92,7 @@ class _App:
             return
         await _send(response, scope, send)
 
-    async def _read(self, scope: Any, receive: Any) -> Request | None:
+    async def _read(self, scope: Any, receive: object) -> Request | None:
         """Return the request with its body, or None if the client closed the connection."""
         sent = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         size = len(scope["raw_path"]) + sum([len(name) + len(value) + 4 for name, value in sent])

@@ -24,7 +24,7 @@ class HeaderDict(dict[str, str]):
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and super().__contains__(name.lower())
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """Return the value of a header, or the default."""
         return super().get(name.lower(), default)
 

@@ -39,24 +39,24 @@ class _Calls(BaseClient):
         return self._run(operation, arguments)
 
     @hide_arguments
-    def send(self, request: Any) -> Any:
+    def send(self, request: object) -> Any:
         """Send a request record, for example `SimulateRefund(transaction_id=…, amount=FULL)`."""
         return self._run(_BY_REQUEST.get(type(request)), request)
 
     @hide_arguments
-    def _resend(self, request: Any, attempt: str) -> Any:
+    def _resend(self, request: object, attempt: str) -> Any:
         entry = OPERATIONS[self.journal[attempt].operation]
         return self._run(entry if isinstance(request, Mapping) else _BY_REQUEST.get(type(request)), request, attempt)
 
     @abstractmethod
-    def _run(self, operation: Operation[..., Any] | None, request: Any, resend_of: str | None = None) -> Any:
+    def _run(self, operation: Operation[..., Any] | None, request: object, resend_of: str | None = None) -> Any:
         """Run `_call` to completion, or return its awaitable."""
 
-    async def _call(self, operation: Operation[..., Any] | None, request: Any, resend_of: str | None = None) -> Any:
+    async def _call(self, operation: Operation[..., Any] | None, request: object, resend_of: str | None = None) -> Any:
         return await self._exchange(operation, request, resend_of)
 
     def _exchange(
-        self, operation: Operation[..., Any] | None, request: Any, resend_of: str | None = None
+        self, operation: Operation[..., Any] | None, request: object, resend_of: str | None = None
     ) -> Coroutine[Any, Any, Any]:
         """Return the coroutine of a call."""
         if operation is None:
@@ -147,7 +147,7 @@ class Client(_Calls, Sync):
     def _new_transport(self) -> Any:
         return network().TimelyTransport(self._ssl_context(), **self._options())
 
-    def _run(self, operation: Operation[..., Any] | None, request: Any, resend_of: str | None = None) -> Any:
+    def _run(self, operation: Operation[..., Any] | None, request: object, resend_of: str | None = None) -> Any:
         return self._finish(self._call(operation, request, resend_of))
 
     def _finish(self, call: Coroutine[Any, Any, R]) -> R:
@@ -259,7 +259,7 @@ class RawReader(AsyncClient):
     def _new_transport(self) -> Any:
         return network().SeparateConnections(self._ssl_context(), **self._options())
 
-    def fetch(self, request: Any) -> Coroutine[Any, Any, bytes]:
+    def fetch(self, request: object) -> Coroutine[Any, Any, bytes]:
         """Send a read and return its unparsed body, to be awaited.
 
         Raises:

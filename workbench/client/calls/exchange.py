@@ -463,7 +463,7 @@ class Exchange:
         if context.as_bytes and broken is None:
             self.answer = response.body
             return
-        raw: Any = None
+        raw: object = None
         why: str | None = None
         problems: tuple[Problem, ...] = ()
         try:

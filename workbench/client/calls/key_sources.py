@@ -112,11 +112,11 @@ def _from_keyring(name: str) -> Key | None:
         import keyring
     except ImportError:
         return None
-    found: list[str | None] = []
+    passwords: list[str | None] = []
 
     def look_up() -> None:
         with suppress(Exception):  # a machine without a usable keyring raises errors of many kinds, and has no key
-            found.append(keyring.get_password(APPLICATION, name))
+            passwords.append(keyring.get_password(APPLICATION, name))
 
     asking = threading.Thread(target=look_up, daemon=True)  # one that waits for a person or a bus is left behind
     asking.start()
@@ -124,7 +124,7 @@ def _from_keyring(name: str) -> Key | None:
     if asking.is_alive():
         problem = f"the keyring did not answer within {_COMMAND_SECONDS} seconds"
         raise InvalidProfile((Problem("api_key", "keyring", problem),))
-    return Key(found[0]) if found and found[0] else None
+    return Key(passwords[0]) if passwords and passwords[0] else None
 
 
 def can_prompt() -> bool:

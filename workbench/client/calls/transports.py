@@ -44,7 +44,7 @@ class Trace:
         if not self._connecting and (started or event.endswith("complete")):
             self._request.phase = 1 if started else WRITTEN
 
-    async def awaited(self, event: str, info: Any) -> None:
+    async def awaited(self, event: str, info: object) -> None:
         """Asynchronous variant, for asynchronous transports."""
         self(event, info)
 
@@ -122,7 +122,7 @@ def is_replaced() -> bool:
     return any(not _is_of(library, send) for library, send in senders)
 
 
-def _is_of(library: ModuleType, function: Any) -> bool:
+def _is_of(library: ModuleType, function: object) -> bool:
     code = getattr(function, "__code__", None)
     return code is not None and str(code.co_filename).startswith(os.path.dirname(str(library.__file__)))  # noqa: PTH120
 
@@ -183,7 +183,7 @@ def _closed_with(owner: object, pool: Any) -> None:
 class _Met:
     """Classification of a transport error."""
 
-    words: str = "the connection failed"
+    text: str = "the connection failed"
     sent: bool = True  # whether a byte of the request may have been written
     harmless: bool = False  # whether its text holds no header and no body
 
@@ -214,7 +214,7 @@ def _broken(failure: Exception, outgoing: Request) -> Broken:
     name = next((cls.__name__ for cls in type(failure).__mro__ if cls.__name__ in _FAILURES), "")
     met = _FAILURES.get(name, _Met())
     text = outgoing.clean(str(failure))
-    message = f"{met.words}: {visible(text, 200)}" if name == "ConnectError" and text else met.words
+    message = f"{met.text}: {visible(text, 200)}" if name == "ConnectError" and text else met.text
     if name == "ProxyError" and (status := re.match(r"\d{3}\b", text)):
         advice = ": check its user and password" if status[0] == "407" else ""
         message = f"the proxy answered {status[0]}{advice}"
@@ -252,7 +252,7 @@ class _Incoming:
         except _ERRORS as failure:
             self._broken = _broken(failure, outgoing)
         except ssl.SSLError:  # an alert after the handshake, which httpcore's asynchronous streams pass on
-            self._broken = Broken(_FAILURES["ReadError"].words, left=not outgoing.surely_not_sent)
+            self._broken = Broken(_FAILURES["ReadError"].text, left=not outgoing.surely_not_sent)
         except TimeoutError:
             self._broken = Broken("no answer in time", left=not outgoing.surely_not_sent, timeout=True)
         except _TooLarge:
@@ -339,7 +339,7 @@ def transmit(
 
 
 async def atransmit(
-    transport: Any, outgoing: Request, *, base: str, key: tuple[bytes, bytes], clock: Any, http: HttpOptions
+    transport: Any, outgoing: Request, *, base: str, key: tuple[bytes, bytes], clock: object, http: HttpOptions
 ) -> Response | Broken:
     """Asynchronous variant of `transmit`."""
     incoming = _Incoming(outgoing)

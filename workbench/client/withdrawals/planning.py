@@ -42,7 +42,7 @@ def plan(
     to: str,
     decimals: int | None = None,
     allow: str | None = None,
-    clock: Any = None,
+    clock: object = None,
     names: Mapping[str, str] | None = None,
 ) -> "Plan":
     """Plan a withdrawal and run all checks before a signature is requested.

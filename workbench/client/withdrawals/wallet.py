@@ -360,7 +360,7 @@ def explain(data: object, *, decimals: int | None = None) -> Explanation:
     """
     if problems := list(amount_problems(NativeUnits(1), decimals)):
         raise UsageError(problems, of="explain")
-    transaction: Any = {"data": data} if isinstance(data, str | bytes) else data
+    transaction: object = {"data": data} if isinstance(data, str | bytes) else data
     if not isinstance(transaction, Mapping) or not isinstance(transaction.get("data"), str | bytes):
         raise UsageError([Problem("data", "type", "must be call data, or a transaction with data")], of="explain")
     call = chains.read_call_data(transaction["data"])

@@ -328,7 +328,7 @@ class Withdrawal(NotSerializable, Shown):
         return Transaction({"from": plan.admin, **transaction} if contract.contract_version == 1 else transaction)
 
     @hide_arguments
-    def explain(self, data: Any) -> Explanation:
+    def explain(self, data: object) -> Explanation:
         """Explain call data or a transaction in plain language, with its differences from this withdrawal."""
         explanation, plan, contract = explain(data, decimals=self.plan.decimals), self.plan, self.plan.contract
         matches = {

@@ -125,7 +125,7 @@ def read_cells(rows: Iterable[Mapping[str, Any]], operation: object) -> list[Bod
     return bodies
 
 
-def _request(operation: Any) -> type[Any]:
+def _request(operation: object) -> type[Any]:
     if isinstance(operation, str):
         if operation not in OPERATIONS:
             raise UsageError([not_allowed("operation", operation, OPERATIONS)], of="bulk.load_bodies")

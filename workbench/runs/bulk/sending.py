@@ -165,7 +165,7 @@ def resume(
 def _run(
     api: Any,
     operation: Operation[..., Any],
-    rows: Any,
+    rows: object,
     path: Path | None,
     *,
     workers: int,

@@ -64,7 +64,7 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
         declared = inspect.signature(method)
 
         @wraps(method)
-        def run(self: ControlGroup, *args: Any, **kwargs: Any) -> Any:
+        def run(self: ControlGroup, *args: object, **kwargs: object) -> Any:
             if args or not needed <= kwargs.keys() <= hints.keys():
                 try:
                     given = declared.bind(self, *args, **kwargs).arguments
@@ -104,7 +104,7 @@ def _all_checked(row: Control, given: Mapping[str, Any]) -> dict[str, Any]:
         raise error_of(row.name, refused) from None
 
 
-def _checked(name: str, hint: Any, value: Any) -> Any:
+def _checked(name: str, hint: object, value: Any) -> Any:
     """Return an argument converted to its declared type; numbers may come from JSON, operations have several names."""
     declared, limit = limits_of(hint)
     if float in kinds_of(declared) and type(value) in (int, Decimal):

@@ -171,8 +171,8 @@ DONE: Mapping[str, str] = {
 
 def done(do: str, answer: object = None) -> str:
     """Return what an action did, in words: `Purchase declined`."""
-    words = DONE.get(do) or f"{sentence(rendering.label(do))}: done"
-    return words.format(status=rendering.label(str(getattr(answer, "status", None) or "sent")))
+    text = DONE.get(do) or f"{sentence(rendering.label(do))}: done"
+    return text.format(status=rendering.label(str(getattr(answer, "status", None) or "sent")))
 
 
 def of_tab(name: str, api: object) -> list[Offer]:

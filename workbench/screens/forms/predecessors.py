@@ -21,7 +21,7 @@ _made: list[_Made] = []
 _watched: list[Any] = []  # the shells whose cells are noticed when they end
 
 
-def replace_former(form: Any) -> None:
+def replace_former(form: object) -> None:
     """Close the forms that earlier runs of the running cell made, and note that this one was made by it."""
     shell = notebook_shell()
     if shell is None:
@@ -33,20 +33,20 @@ def replace_former(form: Any) -> None:
     run = str(parent.get("header", {}).get("msg_id", ""))
     cell = str(parent.get("metadata", {}).get("cellId") or parent.get("content", {}).get("code", ""))
     if cell:
-        _close([made for made in _made if made.cell == cell and made.run != run])
+        _close([form_call for form_call in _made if form_call.cell == cell and form_call.run != run])
         _made.append(_Made(form, cell, run))
 
 
 def _close_unnamed(shell: Any) -> None:
     """Close the forms whose names were given to something else."""
     named = {id(value) for name, value in shell.user_ns.items() if not name.startswith("_")}
-    _close([made for made in _made if made.named and id(made.form) not in named])
-    for made in _made:
-        made.named = id(made.form) in named
+    _close([form_call for form_call in _made if form_call.named and id(form_call.form) not in named])
+    for form_call in _made:
+        form_call.named = id(form_call.form) in named
 
 
 def _close(replaced: list[_Made]) -> None:
-    for made in replaced:
-        if made.form.state != "sending":
-            made.form.close()
-            _made.remove(made)
+    for form_call in replaced:
+        if form_call.form.state != "sending":
+            form_call.form.close()
+            _made.remove(form_call)

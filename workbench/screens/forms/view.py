@@ -144,7 +144,7 @@ class FormView(Quiet):
             "wb-section"
         )
 
-    def arm(self, minutes: Any, reason: str) -> None:
+    def arm(self, minutes: object, reason: str) -> None:
         """Arm the operation at the person's request."""
         self._edit(lambda: self._api.arm(operations={self._operation.name}, minutes=minutes, reason=reason))
 

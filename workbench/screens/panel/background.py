@@ -211,7 +211,7 @@ def countdown(withdrawal: Withdrawal) -> Countdown:
     return Countdown(withdrawal)
 
 
-def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **options: Any) -> BackgroundTask:
+def bulk_panel(call: Any, rows: object, *, path: str | os.PathLike[str], **options: Any) -> BackgroundTask:
     """Run `bulk.run` in the background, with a progress bar and buttons to stop and resume.
 
     Args:
@@ -255,7 +255,7 @@ def sequence_panel(
     return BackgroundTask(f"sequence {name}", f"Run {name}", api, run, resumable=lambda _: file.exists())
 
 
-def rewards_panel(api: Any, users: Any, **options: Any) -> BackgroundTask:
+def rewards_panel(api: Any, users: object, **options: Any) -> BackgroundTask:
     """Read rewards in the background, with a progress bar and buttons to stop and resume.
 
     `wait()` waits for the read, and `result` holds its rows.

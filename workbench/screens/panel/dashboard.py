@@ -43,7 +43,7 @@ _LISTS = ("contracts", "users", "transactions", "disputes", "deliveries")  # of 
 Part = tuple[str, str]  # a place on the page, and its HTML
 
 
-def dashboard(api: Any = None, **others: Any) -> "Dashboard":
+def dashboard(api: object = None, **others: object) -> "Dashboard":
     """Return a dashboard of a program's activity today and in a date range, with filters and links to the panel.
 
     It only reads. In a notebook it is interactive; `wb.to_file(dashboard, "june.html")` writes one HTML file.

@@ -222,7 +222,7 @@ def _folded(item: Mapping[str, Any], to: str, kind: str, key: str) -> list[Any]:
     return ["details", {}, summary, "" if item["id"] == key else _link(item["id"], to, f"Open {kind}"), content]
 
 
-def _section(title: str, *content: Any, count: int | None = None, **attributes: Any) -> list[Any]:
+def _section(title: str, *content: object, count: int | None = None, **attributes: object) -> list[Any]:
     of = {name.replace("_", "-"): value for name, value in attributes.items()}
     shown = title if count is None else f"{title} ({count})"
     return ["section", {"class": f"related-{title.lower()}", **of}, ["h3", {}, shown], *content]
@@ -232,5 +232,5 @@ def _link(key: str, to: str, text: str, look: str = "link") -> list[Any]:
     return ["button", {"class": look, "data-id": key, "data-to": to}, text]
 
 
-def _div(look: str, *content: Any) -> list[Any]:
+def _div(look: str, *content: object) -> list[Any]:
     return ["div", {"class": look}, *content]

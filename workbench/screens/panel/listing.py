@@ -336,7 +336,7 @@ class Listing:
 
         threading.Thread(target=compute, daemon=True).start()
 
-    def _shown(self, value: Any, code: str | None, index: int) -> str:
+    def _shown(self, value: object, code: str | None, index: int) -> str:
         """Return the text of a value as it is searched; an amount with its currency."""
         kind = self.data.columns[index].kind
         if type(value) is str:

@@ -301,7 +301,7 @@ def _cells_of_frame(frame: Any) -> dict[str, list[Any]]:
     return columns
 
 
-def _of_frame(frame: Any) -> list[dict[str, Any]]:
+def _of_frame(frame: object) -> list[dict[str, Any]]:
     """Return the rows of a frame as plain values by column."""
     columns = _cells_of_frame(frame)
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -343,7 +343,7 @@ def rows_of_frame(frame: Any) -> Rows:
 # The kinds.
 
 
-def health(api: Any) -> Rows:
+def health(api: object) -> Rows:
     """Return the troubles of a session by cause, most urgent first, each with its fix."""
     if not isinstance(api, Session | AsyncSession):
         return _rows("", (), "The health is that of a session; this is a client.")
@@ -384,7 +384,7 @@ def contracts(api: Any) -> Rows:
     return _rows(columns, listed_rows, *notes, newest=False)
 
 
-def credit_of(token: Any, percent: Any) -> int | None:
+def credit_of(token: Any, percent: object) -> int | None:
     """Return the cents that a percentage of a token is worth: balance × exchange rate × percentage."""
     try:
         return int(Decimal(token.balance) * Decimal(str(token.exchange_rate)) * Decimal(str(percent)))

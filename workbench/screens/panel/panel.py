@@ -52,7 +52,7 @@ ALL = "All known users"
 _VIEWS = "views.json"  # in the state folder
 
 
-def browse(api: Any) -> "Panel":
+def browse(api: object) -> "Panel":
     """Return a panel of the records this client can read and the events this session has received.
 
     Browsing only reads. Calls with an effect are made in forms, each with a send button.
@@ -67,7 +67,7 @@ def browse(api: Any) -> "Panel":
 
 
 @hide_arguments
-def form(call: Any, *, script: Script | None = None, **values: Any) -> Form:
+def form(call: Any, *, script: Script | None = None, **values: object) -> Form:
     """Return a form for an operation of a client: `form(api.create_user_application)`. This sends nothing.
 
     In a notebook it closes the forms of earlier runs of its cell, and those whose name it is given.
@@ -244,7 +244,7 @@ class Panel(Displayed):
         self._tell("go", list=name, id=key)
         return shown
 
-    def act(self, do: str, **values: Any) -> Form:
+    def act(self, do: str, **values: object) -> Form:
         """Open the form of an operation for the open record or list. Nothing is sent yet.
 
         Args:
@@ -296,7 +296,7 @@ class Panel(Displayed):
         except Exception as error:  # noqa: BLE001 - the callback of a widget would lose it
             return {"answer": number, "error": what_went_wrong(error)}
 
-    def _tell(self, event: str, **facts: Any) -> None:
+    def _tell(self, event: str, **facts: object) -> None:
         self.widget.send({"event": event, **facts})
 
     def _start(self, asked: Mapping[str, Any]) -> dict[str, Any]:

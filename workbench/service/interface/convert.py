@@ -370,13 +370,13 @@ def _without_odd(body: Mapping[str, Any], paths: Iterable[str], is_readable: Cal
     body, removed = copy.deepcopy(dict(body)), []
     for path in paths:
         *parents, name = path.split(".")
-        inside: Any = body
+        inside: object = body
         for parent in parents:
             inside = inside.get(parent) if isinstance(inside, dict) else None
         if isinstance(inside, dict) and name in inside:
             removed.append((inside, name, inside.pop(name)))
     for inside, name, value in removed:
-        meant: Any = str(value) if type(value) is int else None
+        meant: object = str(value) if type(value) is int else None
         if isinstance(value, str):
             is_whole = re.fullmatch(r"-?[0-9]{1,18}", value)
             meant = int(value) if is_whole else {"true": True, "false": False}.get(value.lower())

@@ -318,11 +318,11 @@ class _Document:
             case walk.Array(of=inner):
                 return {"type": "array", "items": self._schema(inner, field, sent)}
             case walk.Choice(of=enum):
-                words = [str(word) for word in enum]
+                values = [str(word) for word in enum]
                 if not sent:  # a union of enum and text becomes an object without a value in some clients
-                    return {"type": "string", "x-known-values": words}
+                    return {"type": "string", "x-known-values": values}
                 # As a component it keeps its name in the clients that generators make.
-                self.schemas.setdefault(enum.__name__, {"type": "string", "enum": words})
+                self.schemas.setdefault(enum.__name__, {"type": "string", "enum": values})
                 return _ref(enum.__name__)
             case walk.Integer() if sent:
                 low = {} if rule.minimum is None else {"minimum": rule.minimum}

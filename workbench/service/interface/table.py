@@ -89,7 +89,7 @@ class Call(Generic[P, R]):
         self.__doc__ = operation.help
         self.__signature__ = operation.signature
 
-    def __get__(self, instance: Any, owner: Any = None) -> "Call[P, R]":
+    def __get__(self, instance: object, owner: object = None) -> "Call[P, R]":
         """Return the object unchanged, like a bound method, so that `help` and `inspect` treat it as one."""
         return self
 
@@ -145,10 +145,10 @@ class Operation(Generic[P, R]):
     def __get__(self, instance: Sync, owner: Any) -> Call[P, R]: ...
     @overload
     def __get__(self, instance: Async, owner: Any) -> Call[P, Coroutine[object, None, R]]: ...
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: object, owner: object) -> Any:
         return self if instance is None else Call(self, instance)
 
-    def __call__(self, client: Any, **arguments: Any) -> Any:
+    def __call__(self, client: object, **arguments: Any) -> Any:
         """Support `Client.simulate_refund(client, …)`."""
         return Call(self, client)(**arguments)
 
@@ -227,7 +227,7 @@ class _Doc:
     def __init__(self, of_class: str | None) -> None:
         self._of_class = of_class
 
-    def __get__(self, row: Operation[..., Any] | None, owner: Any = None) -> str | None:
+    def __get__(self, row: Operation[..., Any] | None, owner: object = None) -> str | None:
         return self._of_class if row is None else row.help
 
 

@@ -153,7 +153,7 @@ def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows:
 
 def event_row(event: Event, *, reveal: bool = False) -> dict[str, str]:
     """Return the row of an event in a list: time, kind, status, amount, what it is about, and its id."""
-    body: Any = event.body
+    body: object = event.body
     reported = getattr(body, "spend", None) or body
     status = getattr(body, "application_status", None) or getattr(reported, "status", None)
     amount, currency = getattr(reported, "amount", None), getattr(reported, "currency", None)
@@ -403,7 +403,7 @@ def _ours(x: Any) -> bool:
     return alike and bool(x) and isinstance(x[0], Problem | Assumption | Answer)
 
 
-def _pretty_of_many(usual: Callable[..., None], x: Any, printer: Any, cycle: bool) -> None:
+def _pretty_of_many(usual: Callable[..., None], x: object, printer: Any, cycle: bool) -> None:
     if not cycle and _ours(x):
         printer.text(plain(x, printer.max_width))
     else:

@@ -1,0 +1,105 @@
+"""The promises of the pages: each names the test that shows it.
+
+A row of a table with a column `Test` in docs/how-it-is-tested.md names files that exist. A sentence with "never", "always", "every" or
+"exactly" on a page written by hand stands in tests/promises.toml with its test, or says what was checked instead.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+
+ROOT = Path(__file__).parent.parent
+TESTED = ROOT / "docs" / "how-it-is-tested.md"
+GENERATED = {"assumptions.md", "events.md", "interface.md"}
+"""Pages that are written from the declarations, whose words are looked at there."""
+GENERATED_PARTS = r"<!-- (?:names|assumed)\b.*?<!-- [\w: ]*\bend\b[^>]*-->"
+ABSOLUTE = re.compile(r"\b(?:never|always|every|exactly)\b", re.IGNORECASE)
+CODE = r"^```.*?^```|^ {4,}\S[^\n]*|`[^`\n]*`"
+
+
+@attrs.frozen
+class Promise:
+    """A sentence of a page, or a part of one, and the files of its tests."""
+
+    page: str
+    says: str
+    tests: list[str]
+
+
+def listed() -> list[Promise]:
+    """Return the promises of tests/promises.toml."""
+    return [Promise(**entry) for entry in tomllib.loads((ROOT / "tests/promises.toml").read_text("utf-8"))["promise"]]
+
+
+def pages() -> list[Path]:
+    """Return the pages that are written by hand."""
+    return [ROOT / "README.md", *(path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in GENERATED)]
+
+
+def prose(path: Path) -> str:
+    """Return a page without code and generated parts, whose lines stay where they are."""
+    text = path.read_text(encoding="utf-8")
+    for pattern in (GENERATED_PARTS, CODE):
+        text = re.sub(pattern, lambda part: "\n" * part[0].count("\n"), text, flags=re.DOTALL | re.MULTILINE)
+    return text
+
+
+def unlisted(page: str, text: str, promises: list[Promise]) -> Iterator[str]:
+    """Yield the lines with an absolute word that is in no promise of the page."""
+    for says in (promise.says for promise in promises if promise.page == page):
+        text = text.replace(says, re.sub(r"\w", "·", says))
+    for number, line in enumerate(text.splitlines(), 1):
+        if word := ABSOLUTE.search(line):
+            yield f"{page}:{number}: “{word[0]}” in “{line.strip()}”"
+
+
+def rows_with_tests(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield promise and named files of each row of the tables with a column `Test`."""
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        head, _, *rows = ([cell.strip() for cell in line.strip("|\n").split("|")] for line in table.splitlines())
+        if "Test" in head:
+            yield from ((row[0], re.findall(r"`(tests/[^`]+)`", row[head.index("Test")])) for row in rows)
+
+
+def test_each_row_names_its_tests() -> None:
+    """A promise of the page names at least one test, and the files are there."""
+    rows = list(rows_with_tests(TESTED.read_text(encoding="utf-8")))
+
+    assert rows
+    assert [] == [promise for promise, files in rows if not files]
+    assert [] == [name for _, files in rows for name in files if not (ROOT / name).exists()]
+
+
+def test_each_absolute_sentence_is_listed() -> None:
+    """A line with an absolute word is listed with its test, or it is reworded."""
+    promises = listed()
+
+    assert [] == [line for path in pages() for line in unlisted(path.name, prose(path), promises)]
+
+
+def test_each_entry_stands_on_its_page() -> None:
+    """An entry has an absolute word, its sentence is on the page, and its tests exist."""
+    texts = {path.name: prose(path) for path in pages()}
+
+    assert [] == [entry for entry in listed() if not ABSOLUTE.search(entry.says)]
+    assert [] == [entry for entry in listed() if entry.says not in texts.get(entry.page, "")]
+    assert [] == [entry for entry in listed() if not entry.tests]
+    assert [] == [name for entry in listed() for name in entry.tests if not (ROOT / name).is_file()]
+
+
+def test_an_unlisted_sentence_is_found() -> None:
+    """A listed sentence hides no other one, on the same line neither."""
+    promise = Promise("a.md", "It is never sent twice", ["tests/test_promises.py"])
+    text = "It is never sent twice.\nIt is never sent twice, and always read.\n"
+
+    assert ["a.md:2"] == [found.partition(": ")[0] for found in unlisted("a.md", text, [promise])]
+    assert 2 == len(list(unlisted("b.md", text, [promise])))
+
+
+def test_code_and_generated_parts_are_left_out() -> None:
+    """Options, outputs and lists of names are not sentences."""
+    assert not ABSOLUTE.search(prose(ROOT / "docs" / "reference.md").partition("## Docstrings")[2])
+    assert "--every" not in prose(ROOT / "docs" / "notebooks.md")
