@@ -150,7 +150,7 @@ ENVIRONMENT = {
     "WORKBENCH_PROFILE": (
         "profile that commands and sessions use; an argument such as a seed opens an embedded sandbox all the same"
     ),
-    "WORKBENCH_API_KEY": "API key of every profile",
+    "WORKBENCH_API_KEY": "API key of a profile without a variable for itself",
     "WORKBENCH_NAME_API_KEY": "API key of the profile NAME, in capitals; takes precedence",
     "WORKBENCH_BASE_URL": "base URL in place of that of the profile",
     "WORKBENCH_ENVIRONMENT": "environment of that URL: sandbox or production",
