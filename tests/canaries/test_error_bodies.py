@@ -63,6 +63,7 @@ _SAME = {
     "country_code",
     "country_of_issue",
     "birth_date",
+    "routing_number",  # is open, and its last digit checks the others
 }
 
 

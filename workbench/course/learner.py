@@ -121,7 +121,7 @@ def begin(place: str) -> None:
         UsageError: There is no such notebook or drill.
     """
     name = str(place)
-    chosen = next((known for known in PLACES if known == name or (known.isdigit() and name[:2] == known)), None)
+    chosen = next((folder for folder in PLACES if folder == name or (folder.isdigit() and name[:2] == folder)), None)
     if chosen is None:
         raise UsageError([not_allowed("place", name, PLACES)], of="course.begin")
     _bound.clear()
@@ -154,11 +154,11 @@ def task(name: str, api: object = None) -> TaskShown:
     """
     api = _session(name, api)
     _bound[name] = weakref.ref(api)
-    told = _do(api, Act(kind="start", task=name))
+    result = _do(api, Act(kind="start", task=name))
     update(FILE, name, begun=_begun(name))
     if _class_of(api) is None:
         _play(name, api)
-    return TaskShown(_described(name, told), told["facts"], _notes(told))
+    return TaskShown(_described(name, result), result["facts"], _notes(result))
 
 
 def check(name: str, api: object = None) -> CheckResult:
@@ -174,10 +174,10 @@ def check(name: str, api: object = None) -> CheckResult:
         UsageError: There is no such task, or no session yet.
         WrongEnvironment: The session is connected to a real service.
     """
-    told = _do(_session(name, api), Act(kind="check", task=name))
-    missing = tuple(visible(what, 400) for what in told["missing"])
-    _keep(name, tried=told["tried"], done=not missing)
-    return CheckResult(_described(name, told), missing, _notes(told))
+    result = _do(_session(name, api), Act(kind="check", task=name))
+    missing = tuple(visible(what, 400) for what in result["missing"])
+    _keep(name, tried=result["tried"], done=not missing)
+    return CheckResult(_described(name, result), missing, _notes(result))
 
 
 def answer(name: str, api: object = None, /, **values: object) -> Display:
@@ -186,11 +186,11 @@ def answer(name: str, api: object = None, /, **values: object) -> Display:
     Raises:
         UsageError: The task does not ask for that, or was not begun.
     """
-    given = {key: str(value) for key, value in values.items()}
-    _do(_session(name, api), Act(kind="answer", task=name, values=given))
-    said = ", ".join(f"{key} = {visible(value, 60)}" for key, value in given.items())
+    answers = {key: str(value) for key, value in values.items()}
+    _do(_session(name, api), Act(kind="answer", task=name, values=answers))
+    text = ", ".join(f"{key} = {visible(value, 60)}" for key, value in answers.items())
     note = f'wb.course.check("{name}") judges it.'
-    return Display(Sheet(title=f"Answer to {name}", words=(said,), notes=(note,)))
+    return Display(Sheet(title=f"Answer to {name}", words=(text,), notes=(note,)))
 
 
 def hint(name: str, number: int | None = None, api: object = None) -> Hint:
@@ -208,10 +208,10 @@ def hint(name: str, number: int | None = None, api: object = None) -> Hint:
         raise UsageError(f"hints are numbered from 1 to {count}", of="course.hint")
     if wanted > shown + 1:
         raise UsageError(f"hint {wanted} follows hint {shown + 1}, which was not shown yet", of="course.hint")
-    told = _do(api, Act(kind="hint", task=name, number=wanted))
+    result = _do(api, Act(kind="hint", task=name, number=wanted))
     update(FILE, name, begun=_begun(name), hints=max(wanted, shown))
-    text = "\n".join(visible(line, 400) for line in str(told["hint"]).split("\n"))
-    return Hint(_described(name, told), wanted, text, _notes(told))
+    text = "\n".join(visible(line, 400) for line in str(result["hint"]).split("\n"))
+    return Hint(_described(name, result), wanted, text, _notes(result))
 
 
 def debrief(name: str, api: object = None) -> Display:
@@ -378,10 +378,10 @@ def _described(name: str, answer: Mapping[str, Any]) -> Task:
 
 
 def _named(name: str) -> Task:
-    known = {**TASKS, **_ADDED}
-    if name not in known:
-        raise UsageError([not_allowed("task", name, known)], of="course")
-    return known[name]
+    tasks = {**TASKS, **_ADDED}
+    if name not in tasks:
+        raise UsageError([not_allowed("task", name, tasks)], of="course")
+    return tasks[name]
 
 
 def _bound_session(name: str) -> Any:

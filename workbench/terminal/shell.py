@@ -169,8 +169,8 @@ def holds_key(text: str) -> bool:
     """Return whether a text contains a key: a literal assigned to a key variable, or a key from the environment."""
     if re.search(r"""(?i)\b(?:api_?key|secret|password|token)\w*["']?\s*[:=]\s*(?:Key\()?["'][^"']""", text):
         return True
-    held = [value for name, value in os.environ.items() if name.startswith("WORKBENCH_") and name.endswith("KEY")]
-    return any(value and value in text for value in held)
+    keys = [value for name, value in os.environ.items() if name.startswith("WORKBENCH_") and name.endswith("KEY")]
+    return any(value and value in text for value in keys)
 
 
 @command
@@ -266,10 +266,10 @@ def lab(folder: Path | None = None, /) -> int:
     Args:
         folder: Folder to open; default: the current one.
     """
-    shown = (folder or Path()).absolute()
+    root = (folder or Path()).absolute()
     first = Path("notebooks/01-start-here.ipynb")
-    options = ["--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={shown}"]
-    if (shown / first).is_file():
+    options = ["--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={root}"]
+    if (root / first).is_file():
         options.append(f"--LabApp.default_url=/lab/tree/{first.as_posix()}")
     if hasattr(os, "getuid") and os.getuid() == 0:
         options.append("--allow-root")
@@ -278,7 +278,7 @@ def lab(folder: Path | None = None, /) -> int:
     )  # its labconfig: no news, and pages that open as text to read
     paths = [str(settings), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
     import_module("jupyterlab")  # missing, it is said here and not by a process
-    say(f"Opening JupyterLab on {shown}; press Ctrl-C to stop.")
+    say(f"Opening JupyterLab on {root}; press Ctrl-C to stop.")
     environment = {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
     return subprocess.run([sys.executable, "-m", "jupyterlab", *options], env=environment, check=False).returncode
 

@@ -149,8 +149,8 @@ def settlement(tenant: str, key: str, amount: int | None = None) -> Change:
     """Return the settlement of a transaction, of all that is held by default."""
 
     def settle(twin: Twin) -> None:
-        held = twin.store.get("transaction", key)["held"]
-        request = nothing(transaction_id=key, amount=held if amount is None else amount)
+        cents = twin.store.get("transaction", key)["held"]
+        request = nothing(transaction_id=key, amount=cents if amount is None else amount)
         twin.environment.settings["settle_bounds"] = "posted"  # type: ignore[index] # what happened was accepted
         twin.control(tenant, cards.settle, request)
 
@@ -161,8 +161,8 @@ def _updated_user(of: Adoption) -> list[Change]:
     key = of.id_of("userId")
     status, reason = of.shown.get("application_status"), of.shown.get("application_reason") or ""
     if key and of.store.get("user", key) is None:
-        kept = {name: value for name, value in of.shown.items() if name not in _NOT_KEPT | _LINKS}
-        of.user(key, **kept, status=status or "approved", reason=reason)
+        members = {name: value for name, value in of.shown.items() if name not in _NOT_KEPT | _LINKS}
+        of.user(key, **members, status=status or "approved", reason=reason)
         return []
     return [*_taken(of), *([with_changes("user", key, status=status, reason=reason)] if key and status else [])]
 

@@ -88,9 +88,9 @@ def holds_agree(universe: Universe) -> None:
         return
     service = {name: cents for name, cents in universe.held.items() if cents}
     for name in sorted({*universe.holds, *service}):
-        shown, held = universe.holds.get(name, 0), service.get(name, 0)
-        if shown != held:
-            evidence = f"transaction {name}: the application holds {shown} cents, the service {held}"
+        booked, pending = universe.holds.get(name, 0), service.get(name, 0)
+        if booked != pending:
+            evidence = f"transaction {name}: the application holds {booked} cents, the service {pending}"
             raise InvariantBroken("holds agree with the service", evidence, name)
 
 
@@ -140,8 +140,8 @@ class Failure:
 
     def lines(self) -> list[str]:
         """Return the story as numbered lines, followed by both books."""
-        told = [f"{number:>3}  {moment}" for number, moment in enumerate(self.story, 1)]
-        lines = [*told, *self.books, f"broken: {self.breach.invariant}: {self.breach.found}"]
+        story = [f"{number:>3}  {moment}" for number, moment in enumerate(self.story, 1)]
+        lines = [*story, *self.books, f"broken: {self.breach.invariant}: {self.breach.found}"]
         return [visible(line, _LONGEST_LINE) for line in lines]  # in a file of Python, each is one comment
 
     def to_pytest(self, path: str | Path, application: str) -> None:
@@ -153,10 +153,10 @@ class Failure:
         """
         module, _, name = application.partition(":")
         decisions = "".join(f"    {key!r}: {value},\n" for key, value in self.decisions.items())
-        told = "\n".join(f"# {line}" for line in self.lines())
+        comment = "\n".join(f"# {line}" for line in self.lines())
         Path(path).write_text(
             f'"""{self.breach.invariant.capitalize()}: the shortest story that `workbench test` found."""\n\n'
-            f"from {module} import {name}\nfrom workbench import testing\n\n{told}\n"
+            f"from {module} import {name}\nfrom workbench import testing\n\n{comment}\n"
             f"DECISIONS = {{\n{decisions}}}\n\n\n"
             f"def test_{self.breach.invariant.replace(' ', '_')}() -> None:\n"
             f"    testing.explore({name}, decisions=DECISIONS).check()\n",

@@ -101,14 +101,14 @@ class Following:
         self._refunds: dict[tuple[str, int], deque[Delivery]] = {}  # with ids of their own, by card and amount
         self._waiting: dict[str, float] = {}  # users whose application is under review, by time
         self._now = 0.0
-        known = {resource_of(x) for x in sample.calls}
+        resources = {resource_of(x) for x in sample.calls}
         self.clues.followed.update(resource_of(x) for x in sample.calls if x.name == "settle" and x.ok)
         for event in sample.events:
             with suppress(*ODD):
-                self._assign(event, known)
+                self._assign(event, resources)
         self._has_users = any(event.event.get("resource") == "user" for event in sample.events)
 
-    def _assign(self, event: Delivery, known: set[str]) -> None:
+    def _assign(self, event: Delivery, resources: set[str]) -> None:
         """Queue an event for its record, and note what it shows of others."""
         key, spend = str(event.body.get("id", "")).lower(), event.spend
         if event.event.get("resource") == "card":
@@ -120,7 +120,7 @@ class Following:
             self.clues.followed.add(key)
             if isinstance(spend.get("userId"), str):
                 self.clues.holders[card] = spend["userId"].lower()
-            if isinstance(amount, int) and amount < 0 and key not in known:
+            if isinstance(amount, int) and amount < 0 and key not in resources:
                 self._refunds.setdefault((card, amount), deque()).append(event)
                 return
         self._queues.setdefault(key, deque()).append(event)
@@ -185,8 +185,8 @@ class Following:
         return [lambda twin: twin.store.put("key", key, changes[x.status])]
 
     def _key(self, key: str) -> dict[str, Any] | None:
-        known: dict[str, Any] | None = self.twin.store.get("key", key)
-        return known
+        key_record: dict[str, Any] | None = self.twin.store.get("key", key)
+        return key_record
 
     def _expected(self, x: Exchange, resource: str) -> list[Mapping[str, Any]] | None:
         """Return the events that a call may have caused, oldest first; None if that is not known."""
@@ -267,12 +267,12 @@ class Following:
     def _spent(self, event: Delivery, key: str, adoption: Adoption) -> Run | None:
         spend, action = event.spend, event.event.get("action")
         amount, tenant = spend.get("amount"), adoption.tenant
-        known = self.twin.store.get("transaction", key)
+        transaction = self.twin.store.get("transaction", key)
         if not isinstance(amount, int):
             return None
         handler: Any = None
         request = nothing(transaction_id=key, amount=abs(amount))
-        if known is None and amount > 0 and isinstance(spend.get("cardId"), str):
+        if transaction is None and amount > 0 and isinstance(spend.get("cardId"), str):
             with self.twin.store:
                 adoption.card(spend["cardId"].lower())
             reason = re.sub(" ", "_", str(spend.get("declinedReason") or "").lower())
@@ -289,7 +289,7 @@ class Following:
                     decline_reason=DeclineReason(reason) if reason in tuple(DeclineReason) else usual,
                 ),
             )
-        elif known is None:
+        elif transaction is None:
             return None
         elif action == "updated":
             handler, request = cards.reverse, nothing(transaction_id=key, new_amount=amount or FULL)
@@ -299,14 +299,16 @@ class Following:
             authorized, posted = (seconds_of(spend.get(name)) for name in ("authorizedAt", "postedAt"))
             if authorized is not None and posted is not None and posted > authorized:
                 self.delays.setdefault("settle_by_clock", []).append(round(posted - authorized))
-            return _quiet(settlement(known["tenant"], key, amount))
+            return _quiet(settlement(transaction["tenant"], key, amount))
         if handler is None:
             return None
-        return _quiet(lambda twin: twin.control(tenant if known is None else known["tenant"], handler, request))
+        return _quiet(
+            lambda twin: twin.control(tenant if transaction is None else transaction["tenant"], handler, request)
+        )
 
     def _reviewed(self, event: Delivery, key: str, adoption: Adoption) -> Run | None:
-        shown = snaked(event.body)
-        status, at = shown.get("application_status"), _time_of(event)
+        members = snaked(event.body)
+        status, at = members.get("application_status"), _time_of(event)
         if not isinstance(status, str):
             return None
         if at is not None and status != "pending" and key in self._waiting:
@@ -315,17 +317,17 @@ class Following:
         names = ("first_name", "last_name", "email", "company_id", "is_active")
         with self.twin.store:
             if kind == "user":
-                adoption.user(key, **{name: shown[name] for name in names if shown.get(name) is not None})
-        changes = {"status": status, "reason": shown.get("application_reason") or ""}
-        why = shown.get("status_change_reason")
+                adoption.user(key, **{name: members[name] for name in names if members.get(name) is not None})
+        changes = {"status": status, "reason": members.get("application_reason") or ""}
+        why = members.get("status_change_reason")
         return _emitted(kind, key, "user.updated", changes, lambda record: {"applicant": record, "why": why})
 
     def _changed(self, event: Delivery, key: str, adoption: Adoption) -> Run | None:
-        shown = snaked(event.body)
+        members = snaked(event.body)
         with self.twin.store:
             adoption.card(key)
         names = ("status", "last4", "expiration_month", "expiration_year")
-        changes = {name: shown[name] for name in names if name in shown}
+        changes = {name: members[name] for name in names if name in members}
         return _emitted("card", key, "card.updated", changes, lambda record: {"card": record})
 
 

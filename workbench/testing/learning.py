@@ -87,9 +87,9 @@ class Learned(Shown):
     @property
     def ok(self) -> bool:
         """Whether the traffic shows something, and the assumed behavior explains all of it."""
-        shown = {finding.status for finding in self.findings}
+        statuses = {finding.status for finding in self.findings}
         differs = any(item.kind == "difference" for item in self.unlisted)
-        return "confirmed" in shown and not shown & {"refuted", "mixed"} and not differs
+        return "confirmed" in statuses and not statuses & {"refuted", "mixed"} and not differs
 
     @property
     def behavior(self) -> dict[str, Any]:
@@ -344,8 +344,8 @@ class _Learner:
         if item.ok and item.name:
             for cls, raw in ((item.operation.request, item.members), (item.operation.answer, item.answer)):
                 for wire, assumption in _assumed(cls):
-                    shown = raw[0] if isinstance(raw, list) and raw else raw
-                    is_there = isinstance(shown, dict) and shown.get(wire) is not None
+                    item_members = raw[0] if isinstance(raw, list) and raw else raw
+                    is_there = isinstance(item_members, dict) and item_members.get(wire) is not None
                     if is_there and not decided_by_answers(assumption):
                         self.members.setdefault(assumption, [0, place])[0] += 1
             if item.name == "list_rewards_activity":

@@ -153,13 +153,15 @@ def read_traffic(paths: Iterable[Path], names: Mapping[str, str], reading: Readi
         UnusableFile: A file cannot be read or holds no traffic; the message says what was skipped.
     """
     meanings = {name: names.get(name, name) for name in NAMES}
-    for given in paths:
-        parts = [given]
-        if given.is_dir():
-            parts = sorted(path for path in given.rglob("*") if path.is_file() and not path.name.startswith("."))
+    for folder_or_file in paths:
+        parts = [folder_or_file]
+        if folder_or_file.is_dir():
+            parts = sorted(
+                path for path in folder_or_file.rglob("*") if path.is_file() and not path.name.startswith(".")
+            )
         before, count = len(reading.skipped), 0
         for path in parts:
-            if given.is_dir() and path.suffix == ".toml":
+            if folder_or_file.is_dir() and path.suffix == ".toml":
                 continue
             for item in _read_file(path, meanings, reading):
                 count += 1
@@ -168,7 +170,7 @@ def read_traffic(paths: Iterable[Path], names: Mapping[str, str], reading: Readi
                 yield item
         if not count:
             reasons = "; ".join(reading.notes()[before:]) or HINT
-            raise _unusable(given, f"holds no exchange of a request and an answer, and no event; {reasons}")
+            raise _unusable(folder_or_file, f"holds no exchange of a request and an answer, and no event; {reasons}")
 
 
 def _unusable(path: Path, problem: str) -> UnusableFile:
@@ -433,29 +435,29 @@ def _rows(file: BinaryIO, path: Path, names: Mapping[str, str], reading: Reading
 def _line(raw: dict[str, Any], place: str, reading: Reading, names: Mapping[str, str]) -> Item | None:
     if isinstance(raw.get("request"), dict) and isinstance(raw.get("response"), dict):
         return _har_entry(raw, place, reading)
-    given = {meaning: _member(raw, name) for meaning, name in names.items()}
-    if isinstance(given["request"], str) and (match := _REQUEST.match(given["request"])):
-        given["method"], given["url"] = match.groups()
+    members = {meaning: _member(raw, name) for meaning, name in names.items()}
+    if isinstance(members["request"], str) and (match := _REQUEST.match(members["request"])):
+        members["method"], members["url"] = match.groups()
     if {"resource", "action", "body"} <= raw.keys():
-        return Delivery(place, {}, raw, _time(given["time"]))
-    if isinstance(given["method"], str) and isinstance(given["url"], str) and given["status"] is not None:
-        parts = {name: _member_headers(given[name]) for name in ("request_headers", "response_headers")}
+        return Delivery(place, {}, raw, _time(members["time"]))
+    if isinstance(members["method"], str) and isinstance(members["url"], str) and members["status"] is not None:
+        parts = {name: _member_headers(members[name]) for name in ("request_headers", "response_headers")}
         return exchange(
             reading,
             place=place,
-            method=given["method"],
-            url=given["url"],
-            status=given["status"],
-            started=given["time"],
+            method=members["method"],
+            url=members["url"],
+            status=members["status"],
+            started=members["time"],
             sent_headers=parts["request_headers"],
-            sent=_bytes(given["request_body"]),
+            sent=_bytes(members["request_body"]),
             headers=parts["response_headers"],
-            received=_bytes(given["response_body"]),
+            received=_bytes(members["response_body"]),
         )
-    event = given["body"]
+    event = members["body"]
     event = _json(event.encode()) if isinstance(event, str) else event
     if isinstance(event, dict) and {"resource", "action"} <= event.keys():
-        return Delivery(place, _member_headers(given["headers"]), event, _time(given["time"]))
+        return Delivery(place, _member_headers(members["headers"]), event, _time(members["time"]))
     reading.skip(f"neither an exchange nor an event; {HINT}", visible(place, 120))
     return None
 
