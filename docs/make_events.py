@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from docs.make_interface import kind_words, table
+from docs.make_interface import table, type_words
 from workbench.base.schema.fields import OPEN
-from workbench.base.schema.walk import Member, Nested, leaves, members, rule_words
-from workbench.service.interface.events import EVENT_KINDS, ORDER, Event, EventKind
+from workbench.base.schema.walk import Member, Nested, leaves
+from workbench.service.interface.events import EVENT_KINDS, ORDER, EventKind
 
 PAGE = Path(__file__).parent / "events.md"
 INTRODUCTION = """# Events
@@ -15,7 +15,7 @@ Each event that the service sends, with the meaning of every member and of every
 come. `workbench docs user.updated` shows the same at a prompt, `wb.events.sample("user.updated")` makes an example, and
 [Webhooks](interface.md#events) says how they are delivered and signed.
 
-What is **assumed** is not in the interface document. This page is written by `python docs/make_events.py`; a test compares it with the code.
+What is **assumed** is not in the interface document.
 
 ## Signatures, and a change of the key
 
@@ -48,7 +48,7 @@ def kind_lines(kind: EventKind) -> Iterator[str]:
     rows = [
         (
             f"`{wire}`",
-            ", ".join(filter(None, [kind_words(one.kind), rule_words(one)])),
+            type_words(one),
             one.about.doc,
             ", ".join(
                 [
@@ -89,8 +89,7 @@ def page() -> str:
     lines = [INTRODUCTION.rstrip("\n")]
     order = [(what, ", then ".join(f"`{one}`" for one in events) or "nothing") for what, events in ORDER.items()]
     lines += table(("What happens", "Events"), order)
-    lines += ["## The envelope"]
-    lines += table(("Member", "Meaning"), ((f"`{one.wire}`", one.about.doc) for one in members(Event)))
+    lines += ["[The envelope](interface.md#common-envelope) is the same for all.\n"]
     seen: set[type[object]] = set()
     for kind in EVENT_KINDS.values():
         if kind.body in seen:

@@ -30,8 +30,6 @@ Docstrings, help and notebooks cite the sections of this page ("Source: Endpoint
 The interface document leaves some things open. What the workbench assumes there is marked **assumed**, with the reason and with how
 well it is known: *widely seen* in independent public clients, *reported from live calls*, *seen in one place*, or chosen for the
 workbench alone. `workbench docs assumptions` lists all of them, and a profile can change them.
-
-This page is written by `python docs/make_interface.py`; a test compares it with the code.
 """
 AUTHENTICATION = f"""
 Every request carries an API key in the header `{KEY_HEADER}`. The key belongs to one [tenant](glossary.md#tenant) and only that tenant's
