@@ -181,15 +181,15 @@ class Field(Quiet):
     def input(self) -> Any:
         """What a person types in."""
         member = self.leaf.member
-        made = _input(self.leaf, self.known)
-        if isinstance(made, ipywidgets.Text | ipywidgets.Textarea):
-            made.continuous_update = False  # a problem appears when the field is left
+        widget = _input(self.leaf, self.known)
+        if isinstance(widget, ipywidgets.Text | ipywidgets.Textarea):
+            widget.continuous_update = False  # a problem appears when the field is left
         if is_money(member):
-            made.placeholder = "0.00"
-        made.style.description_width = "initial"
-        made.tooltip = walk.described(member)
-        self.on_change(made, self._typed)
-        return made
+            widget.placeholder = "0.00"
+        widget.style.description_width = "initial"
+        widget.tooltip = walk.described(member)
+        self.on_change(widget, self._typed)
+        return widget
 
     @cached_property
     def note(self) -> Any:
@@ -346,9 +346,9 @@ class Inputs(Quiet):
         """Return what is in the box of a step, with the values of the draft."""
         leaves = [name for name in names if name in self._draft.leaves]
         sections = [name for name in names if name in self._draft.sections]
-        made = [*map(self._chooser, choices), *self._boxed(leaves), *map(self._section, sections)]
+        boxes = [*map(self._chooser, choices), *self._boxed(leaves), *map(self._section, sections)]
         self.show()
-        return made
+        return boxes
 
     def _boxed(self, paths: Sequence[str]) -> list[Any]:
         """Return boxes with the fields of a section, the optional ones in a collapsed panel if others are required."""
