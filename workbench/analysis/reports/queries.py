@@ -117,6 +117,7 @@ def _run(question: dict[str, Any], tables: list[pa.Table], until: float) -> tupl
             return f"it takes longer than {_MAX_SECONDS:.0f} seconds", [], None
         finally:
             process.kill()  # an interrupt ends it too
+            process.wait()
     head, _, rest = output.partition(b"\n")
     if not head:
         return f"it needs more than {_MAX_MEMORY // 10**9} GB of memory", [], None
