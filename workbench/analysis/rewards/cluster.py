@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 import pandas as pd
 
-from workbench.analysis.rewards.folder import read_folder, uniform
+from workbench.analysis.rewards.folder import in_order, read_folder, uniform
 from workbench.analysis.rewards.pages import PageCursor, PageReader
 from workbench.analysis.rewards.read_job import ReadFilter, parameter_names, read_in_thread
 from workbench.analysis.rewards.read_result import Rewards
@@ -36,16 +36,17 @@ class ClusterRewards(Rewards):
     """Rewards that the tasks of a cluster wrote into folders."""
 
     def frame(self) -> Any:
-        """Return the rows as a Dask DataFrame, one partition per task."""
+        """Return the rows as a Dask DataFrame, one partition per task, users in the order requested."""
         dd, scalars = (import_module(f"dask.dataframe{name}") for name in ("", ".utils"))
         scalars.make_scalar.register(Decimal)(lambda value: value)  # sums and means of points
         assert self.path is not None
-        return dd.from_map(_partition, sorted(self.path.glob("task-*")), meta=_partition(self.path / "none"))
+        folders, nothing = sorted(self.path.glob("task-*")), _partition(self.path / "none", ())
+        return dd.from_map(_partition, folders, users=self.users, meta=nothing)
 
 
-def _partition(folder: Path) -> pd.DataFrame:
+def _partition(folder: Path, users: Sequence[str]) -> pd.DataFrame:
     """Return the rows of a task with the dtypes that all partitions share: text types and decimal points."""
-    table = uniform(read_folder(folder), WIDTHS[0])
+    table = in_order(uniform(read_folder(folder), WIDTHS[0]), users)
     columns = {name: to_pandas(table.column(name).combine_chunks()) for name in table.column_names}
     return pd.DataFrame(columns, copy=False)
 

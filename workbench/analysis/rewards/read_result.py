@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.rewards.folder import read_folder
+from workbench.analysis.rewards.folder import in_order, read_folder
 from workbench.analysis.rewards.pages import PageCursor, PageReader, Part, with_users
 from workbench.analysis.tables.columns import EXTRA
 from workbench.analysis.tables.rows import TEXT, WIDTHS, Notes, Table, arrow_table, table_frame
@@ -171,9 +171,7 @@ class Rewards:
         return frame
 
     def _from_folder(self, path: Path) -> Table:
-        table = read_folder(path)
-        places = pc.index_in(table.column("user_id"), value_set=pa.array(self.users, pa.large_string()))
-        table = table.take(pc.array_sort_indices(places.combine_chunks())).combine_chunks()
+        table = in_order(read_folder(path), self.users)
         columns = {name: table.column(name).combine_chunks() for name in table.column_names}
         with suppress(pa.ArrowInvalid):  # they need more digits
             columns["points"] = pc.cast(columns["points"], WIDTHS[0])
