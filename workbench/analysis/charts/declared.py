@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from workbench.analysis.charts.canvas import Size, canvas
 from workbench.analysis.charts.kinds import KINDS, Form, Picture, heading_rows
-from workbench.base.errors import InvalidArguments, unknown_name
+from workbench.base.errors import InvalidArguments, Problem, UsageError, unknown_name
 
 P = ParamSpec("P")
 _DOC = """
@@ -63,6 +63,8 @@ def drawn(
     picture: Picture, form: Form, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
 ) -> Axes:
     """Draw a picture with its title and notes, or the reason for an empty plot."""
+    if not isinstance(title, str | None):
+        raise UsageError([Problem("title", "type", "must be text")], of="charts")
     form = picture.form or form
     is_empty = not len(picture.rows)
     names, rows = ([], 0) if is_empty else heading_rows(picture, form)
