@@ -246,6 +246,7 @@ NO_REPORTS = {
     "record_balances",
     "scope",
     "source",
+    "until",
 }
 ODD_FRAMES = {
     "empty": pd.DataFrame(), "other columns": pd.DataFrame({"a": [1]}), "twice": pd.DataFrame([[1, 2]], columns=["a", "a"]),
@@ -261,6 +262,7 @@ def test_no_frame_raises_an_error_of_pandas(frame: str) -> None:
     history = partial(wb.history, ODD_FRAMES[frame])
     reports = [name for name in dir(History) if not name.startswith("_") and name not in NO_REPORTS]
     calls = [partial(lambda name: getattr(history(), name)(), name) for name in reports]
+    calls.append(lambda: history().filter(at="2026-01-15").disputes())
     for name in dir(wb.charts):
         chart = getattr(wb.charts, name)
         parameters = inspect.signature(chart).parameters.values()

@@ -22,11 +22,10 @@ NEW_YORK = ZoneInfo("America/New_York")
 
 @pytest.fixture(scope="module")
 def world() -> Any:
-    """Return a session after forty days of purchases, its transactions, and those of the sandbox's books."""
+    """Return a session after forty days of purchases, its transactions, and all of those in the sandbox's books."""
     with wb.connect() as api:
-        known = {one["id"] for one in api.sandbox.records("transaction")}
         wb.sequences.run(api, wb.testing.traffic(seed=3, cards=4, days=40, a_day=1.5), progress=False)
-        books = [one for one in api.sandbox.records("transaction") if one["id"] not in known]
+        books = api.sandbox.records("transaction")
         yield api, wb.history(api).transactions(), books
 
 
@@ -53,7 +52,7 @@ def test_weeks_begin_on_monday(world: Any) -> None:
     made = wb.history(world[1]).approvals(freq="week")
 
     assert set(made["week"].dt.day_of_week) == {0}
-    assert made["authorizations"].sum() == len(world[1])
+    assert made["authorizations"].sum() == len(world[2])
     with pytest.raises(ValueError, match="day, week, month"):
         wb.history(world[1]).approvals(freq="hour")
 
@@ -99,14 +98,21 @@ def test_spend_by_group(world: Any, by: Any, key: str) -> None:
 
 
 def test_rows_that_are_left_out_are_counted(world: Any) -> None:
-    """Another currency, or no time: a note says how many."""
+    """Another currency, or no time: a note says how many, and of what amount."""
     frame = world[1].copy()
     frame.attrs = world[1].attrs
-    frame.loc[:2, "currency"] = "eur"
-    count = int(frame["posted_at"].isna().sum())
+    posted = frame.index[(frame["posted_cents"] > 0) & (frame["refunded_cents"] == 0)]
+    frame.loc[posted[:3], "currency"] = "eur"
+    frame.loc[posted[3:5], "posted_at"] = pd.NaT
+    cents = int(frame.loc[posted[:3], "posted_cents"].sum())
+    both, usd = (made.spend(()) for made in (wb.history(frame), wb.history(frame).filter(currency="usd")))
+    entry = {"reason": "in EUR", "currency": "eur", "rows": 3, "posted_cents": cents, "refunded_cents": 0}
 
-    assert "3 transactions in another currency are left out: 3 in EUR." in wb.history(frame).spend().attrs["notes"]
-    assert f"{count:,} transactions without posted_at are left out." in wb.history(frame).posting_times().attrs["notes"]
+    assert dict(zip(both["currency"], both["net_cents"], strict=True))["eur"] == cents
+    assert usd["net_cents"].sum() + cents == frame["net_cents"].sum()
+    assert entry | {"net_cents": cents} in usd.attrs["left_out"]
+    assert f"Left out, in EUR: 3 postings (posted {cents / 100:,.2f} EUR" in "\n".join(usd.attrs["notes"])
+    assert "Left out, without a time: 2 transactions." in wb.history(frame).posting_times().attrs["notes"]
 
 
 def test_time_to_post(world: Any) -> None:
@@ -346,8 +352,11 @@ def test_records_without_a_category_are_other(world: Any) -> None:
     """The sandbox's records have codes; one without a category is called as in its events."""
     _, frame, books = world
     own = wb.history(books).transactions().set_index("transaction_id")["merchant_category"]
+    events = frame[frame["transaction_id"].isin(own.index)]
+    refunds = frame[~frame["transaction_id"].isin(own.index)]  # they have transactions of their own in events
 
-    assert own.to_dict() == frame.set_index("transaction_id")["merchant_category"].to_dict()
+    assert own.to_dict() == events.set_index("transaction_id")["merchant_category"].to_dict()
+    assert refunds["refunded_cents"].sum() == refunds["refunded_cents"].abs().sum() == -refunds["net_cents"].sum()
 
 
 def test_rows_of_points_and_disputes_after_concat_count_once(points: Any) -> None:

@@ -243,6 +243,9 @@ class History(View):
         rows = Rows(values, keys, table, places)
         frame = self._report("spend_funnel", rows, _FUNNEL, left)
         frame["stage"] = frame["stage"].astype(TEXT)
+        if not count:
+            frame = frame.reindex(range(stages)).fillna({"transactions": 0, "amount_cents": 0})
+            frame["stage"] = pd.array(_STAGES, dtype=TEXT)
         return frame
 
     def posting_times(self, by: Columns = ()) -> pd.DataFrame:
@@ -346,7 +349,7 @@ class History(View):
         order = (-frame["change_cents"].abs()).argsort(kind="stable")
         about = frame.attrs
         frame = frame.iloc[order].reset_index(drop=True)
-        frame.attrs = about | {"month": scope.period, "running": is_running, "by": by}
+        frame.attrs = about | {"month": scope.period, "running": is_running, "by": columns_of(by)}
         return frame
 
     def roll_forward(self, freq: Every = "month") -> pd.DataFrame:

@@ -44,8 +44,21 @@ SYMBOLS = {
     "epjfwdd5aufqssqem2qn1xzybapc8g4wegggkzwytdt1v": "USDC",  # Solana
 }
 """Token symbols by lower-case address, on main networks."""
+_UPDATE = ("kind", "id", "at", "body.id", "body.application_status")
+_REASONS = ("body.application_reason", "body.status_change_reason")
+_DISPUTE = ("id", "status", "created_at", "resolved_at")
 _DECIMALS = ("tokens.balance", "tokens.exchange_rate", "tokens.advance_rate", "value_usd", "advance_usd")
 _TOKEN = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchange_rate", "tokens.advance_rate")
+
+
+def _check_columns(frame: pd.DataFrame, needed: Collection[str], of: str) -> None:
+    """Check that a frame has the columns of a report.
+
+    Raises:
+        UsageError: One is missing, or there are several of its name.
+    """
+    if missing := [name for name in needed if [*frame].count(name) != 1]:
+        raise UsageError(f"the frame must have one column {missing[0]}", of=of)
 
 
 # -- applications
@@ -58,7 +71,9 @@ def status_history(history: View) -> pd.DataFrame:
         return source
     kind = EVENT_KINDS["user.updated"].name
     if isinstance(source, pd.DataFrame):
+        _check_columns(source, _UPDATE, "history.status_history")
         updates = source[mask(source["kind"] == kind)]
+        updates = updates.reindex(columns=[*_UPDATE, *_REASONS])
     else:
         updates = source.frame(of=kind, progress=False) if isinstance(source, Events) else events_frame(source, kind)
     table = pd.DataFrame({"user_id": updates["body.id"], "at": updates["at"]})
@@ -107,7 +122,7 @@ def applications(history: View, freq: Every) -> pd.DataFrame:
     ids = pd.Series(last.index, index=pd.MultiIndex.from_frame(last[["period", "user_id"]])).unstack()
     every = every_period(grid.index, freq)
     held = pd.DataFrame({"status": grid.reindex(every).ffill().stack(), "place": ids.reindex(every).ffill().stack()})
-    held = held.rename_axis([name, "user"]).reset_index()
+    held = held.dropna().rename_axis([name, "user"]).reset_index()
     held = held.astype({name: "datetime64[s]", "status": TEXT, "place": "int64"})
     held = held[scope.has(held[name])]
     places = pd.Series(range(len(timed)), index=timed.index)[held["place"]].to_numpy(dtype="int64")
@@ -176,6 +191,7 @@ def disputes_of(source: Any) -> tuple[pd.DataFrame, list[str]]:
         source = sandbox.records("dispute")
     if not isinstance(source, pd.DataFrame):
         source = to_frame([_dispute(dispute) for dispute in source], of=Dispute)
+    _check_columns(source, _DISPUTE, "history.disputes")
     repeated = mask(source["id"].duplicated() & source["id"].notna())
     notes = list(source.attrs.get("notes", ()))
     count = int(repeated.sum())
@@ -202,6 +218,8 @@ def deliveries(history: View) -> pd.DataFrame:
     """Return delivery counts and latencies of webhooks at each endpoint of a sandbox."""
     source: Any = history.source
     sandbox = sandbox_of(source) or source
+    if not all(callable(getattr(sandbox, name, None)) for name in ("events", "deliveries")):
+        raise UsageError("deliveries are those of a sandbox, or of a session with one", of="history.deliveries")
     happened = {event.payload["id"]: event.at for event in sandbox.events()}
     rows = [
         (
@@ -239,6 +257,7 @@ def contracts(history: View, by: str | Collection[str] | None) -> pd.DataFrame:
         source = source.list_contracts()
     is_report = isinstance(source, pd.DataFrame) and "value_usd" in source
     values = source if is_report else _token_values(source)
+    _check_columns(values, ("value_usd", "advance_usd"), "history.contracts")
     if by is None:
         return values
     keys = columns_of(by)
@@ -256,6 +275,7 @@ def contracts(history: View, by: str | Collection[str] | None) -> pd.DataFrame:
 
 def _token_values(contracts: object) -> pd.DataFrame:
     tokens = to_frame(contracts, of=None if isinstance(contracts, pd.DataFrame) else "list_contracts")
+    _check_columns(tokens, _TOKEN, "history.contracts")
     table = tokens.loc[tokens["tokens.address"].notna(), list(_TOKEN)].reset_index(drop=True)
     with localcontext(EXACT):
         values = _products(decimals(table["tokens.balance"]), decimals(table["tokens.exchange_rate"]))

@@ -240,10 +240,11 @@ def _texts_alone(value: object) -> bool:
 _BOUNDS, _NOW = ("since", "until"), datetime(2000, 1, 1, tzinfo=UTC)
 _MARKS: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("notes", "revealed", "columns", "unit_unknown", "statement"), _texts_alone),
-    **{name: lambda value: isinstance(value, str) for name in ("kind", "currency", "month", "trace", "read", "by")},
+    **{name: lambda value: isinstance(value, str) for name in ("kind", "currency", "month", "trace", "read")},
     **{name: lambda value: isinstance(value, Mapping) for name in ("unknown", "routes")},
     "filters": lambda value: isinstance(value, Mapping) and all(_is_time(value.get(n) or _NOW) for n in _BOUNDS),
     **{name: lambda value: isinstance(value, bool) for name in ("complete", "running")},
+    "by": lambda value: isinstance(value, str) or _texts_alone(value),
     "left_out": lambda value: isinstance(value, list), "until": _is_time, "tz": is_zone,
 }  # fmt: skip
 """Attributes of frames, each with the check of its type."""
