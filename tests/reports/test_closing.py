@@ -251,10 +251,12 @@ def test_libreoffice_opens_the_workbook(made: Any, tmp_path: Path) -> None:
     """It computes the totals that the file states, and shows no value as too wide."""
     workbook, *_ = made.write(tmp_path / "close")
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-    shown = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true,false,false,false,4"  # the fourth sheet
+    shown = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true,false,false,false,-1"  # every sheet
     command = ["soffice", "--headless", "--convert-to", shown, "--outdir", str(tmp_path), str(workbook)]
     subprocess.run(command, check=True, capture_output=True, env=environment, timeout=120)
-    text = next(tmp_path.glob("*Spend by merchant*.csv")).read_text()
+    sheets = {path.stem.removeprefix(f"{workbook.stem}-"): path.read_text() for path in tmp_path.glob("*.csv")}
 
-    assert f"{made.frames['Spend by merchant']['net_cents'].sum() / 100:,.2f}" in text
-    assert "###" not in text
+    assert {*made.frames} <= {*sheets}
+    for name in ("Spend by category", "Spend by merchant"):
+        assert f"{made.frames[name]['net_cents'].sum() / 100:,.2f}" in sheets[name]
+    assert [name for name, text in sheets.items() if "###" in text] == []
