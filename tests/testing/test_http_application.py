@@ -161,7 +161,7 @@ def test_a_crash_is_one_that_was_seen(kill: Any, why: str, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     "body", [b"[" * 100_000, b"{", b"\xff", b"nope", b"x" * 60_000], ids=["deep", "cut", "bytes", "word", "long"]
 )
-def test_odd_books_are_errors_of_one_line(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_malformed_books_are_errors_of_one_line(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_application, "MAX_BOOKS", 50_000 if body[:1] == b"x" else 500_000)
     with (
         http_server.running(lambda _: Response(status=200, body=body)) as url,

@@ -180,7 +180,7 @@ class Corpus:
             UnusableFile: The folder has no corpus.
         """
         if not self.folder.is_dir():
-            raise UnusableFile(f"{visible(self.folder.name, 100)}: is no folder; Corpus.add makes it")
+            raise UnusableFile(f"{visible(self.folder.name, 100)}: is not a folder; Corpus.add creates it")
         reading, sample = Reading(), Sample()
         for item in read_traffic([self.folder], {}, reading):
             sample.add(item)

@@ -121,7 +121,7 @@ class Twin:
         """Return how the twin answers a step with settings, in another state if given. Nothing stays unless kept."""
         chosen = self.environment.settings = Settings(settings)
         result: list[Attempt] = []
-        self.engine.service.rate_limit.forget()
+        self.engine.service.rate_limit.clear()
         with suppress(_Undone, *ODD), self.store:
             if change is not None:
                 change(self)
