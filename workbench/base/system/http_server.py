@@ -73,7 +73,7 @@ class _App:
         self._max_body = max_body
         self._received = 0  # bytes of bodies that are not complete
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Any, receive: Any, send: object) -> None:
         try:
             await self._answer(scope, receive, send)
         except asyncio.CancelledError:  # the server stops: whether the request is carried out is not known
@@ -82,7 +82,7 @@ class _App:
                 while (await receive())["type"] != "http.disconnect":
                     pass
 
-    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+    async def _answer(self, scope: object, receive: object, send: object) -> None:
         early: Response | None = None
         try:
             request = await self._read(scope, receive)
