@@ -23,7 +23,7 @@ from workbench.service.interface.vocabulary import Role
 from workbench.testing.facts import Facts, Reader, differing
 
 TENANT = {"name": "recorded", "team": "individual", "management": "self", "corporate_cards": True}
-ODD = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, RecursionError)
+MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, RecursionError)
 """Errors of Python where a stranger's answer has another form than adoption expects."""
 Change = Callable[["Twin"], object]
 """Another state in which a call may have found the service."""
@@ -122,7 +122,7 @@ class Twin:
         chosen = self.environment.settings = Settings(settings)
         result: list[Attempt] = []
         self.engine.service.rate_limit.clear()
-        with suppress(_Undone, *ODD), self.store:
+        with suppress(_Undone, *MALFORMED), self.store:
             if change is not None:
                 change(self)
             self.seeds.wanted.clear()
