@@ -108,7 +108,7 @@ def test_readers_of_toml_and_json_agree(codec: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_what_has_no_end_is_no_input(tmp_path: Path) -> None:
+def test_what_has_no_end_is_refused_as_input(tmp_path: Path) -> None:
     """A pipe that nobody writes to is empty, a device is refused, and a limit holds while reading."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "large").write_bytes(b"x" * 1_001)

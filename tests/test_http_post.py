@@ -184,11 +184,11 @@ STEPS = {
 
 @pytest.mark.parametrize("text, at_once", STEPS.values(), ids=STEPS)
 def test_one_deadline_for_a_delivery(text: bytes, at_once: int) -> None:
-    """A receiver that sends something before each timeout of a socket is given up when the whole has taken too long."""
+    """A receiver that sends something before each timeout of a socket is given up when the exchange has taken too long."""
     stop = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
-        def drip() -> None:
+        def send_slowly() -> None:
             with listening.accept()[0] as connection, contextlib.suppress(OSError):
                 for start in range(0, len(text), at_once):
                     if start and stop.wait(0.02):
@@ -196,7 +196,7 @@ def test_one_deadline_for_a_delivery(text: bytes, at_once: int) -> None:
                     connection.sendall(text[start : start + at_once])
                 stop.wait(5)
 
-        thread = threading.Thread(target=drip)
+        thread = threading.Thread(target=send_slowly)
         thread.start()
         began = time.monotonic()
         result = post(check_url(f"http://127.0.0.1:{listening.getsockname()[1]}/"), {}, b"{}", seconds=0.15)

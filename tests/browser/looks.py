@@ -21,7 +21,7 @@ BOXES = """place => {
       }
       return new DOMRect(left, top, Math.max(0, right - left), Math.max(0, bottom - top));
     };
-    const above = one => one.closest('.heads, .drawer > header, .wb-row-actions');  // sticks above what is scrolled under it
+    const above = one => one.closest('.heads, .drawer > header, .wb-row-actions, .pop');  // lies above what is under it
     const boxes = [...root.querySelectorAll('button, input, select, textarea, .tile, .pill, h2, .count, .widget-label')]
       .filter(one => one.offsetParent && !one.closest('.sr')).map(one => [one, clipped(one)])
       .filter(([one, box]) => box.width && box.height && seen(one, box));  // others are scrolled out of view

@@ -63,7 +63,7 @@ def test_a_right_cell_is_none(name: str, value: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["#N/A", "#VALUE!", "########", '="Ada"', "Err:502", "#REF!"])
-def test_an_error_value_is_no_name(text: str, tmp_path: Path) -> None:
+def test_an_error_value_is_refused_as_name(text: str, tmp_path: Path) -> None:
     """In any text, with the row, the column and what to do."""
     path = tmp_path / "people.csv"
     path.write_text("first_name,last_name\n" + f'"{text.replace(chr(34), chr(34) * 2)}",Example\n')

@@ -260,8 +260,8 @@ def test_digests_at_the_edges(number):
 
 
 @pytest.mark.parametrize("number", [0, ORDER, (1 << 256) - 1])
-def test_what_is_no_key(number):
-    """Zero, and what is not below the order, is no key; nor is another length."""
+def test_invalid_keys_are_refused(number):
+    """A key is above zero, below the order of the curve, and 32 bytes long."""
     for secret in (number.to_bytes(32), b"", bytes(33)):
         with pytest.raises(UsageError):
             public_address(secret)

@@ -257,7 +257,7 @@ def test_a_link_that_is_none_is_refused_shortly(link: str) -> None:
     assert len(str(refused.value)) < 300
 
 
-def test_a_damaged_membership_is_no_freedom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_membership_does_not_allow_practice_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     for content in ("{", "[]", "[" * 100_000, '{"url": 1}', ""):
         (tmp_path / membership.JOINED).write_text(content)
@@ -285,7 +285,7 @@ def test_rosters_have_the_names_that_people_have(tmp_path: Path) -> None:
             read_roster(roster)
 
 
-def test_a_push_before_a_task_was_begun_is_no_mistake(server: ClassServer, ann: str) -> None:
+def test_a_push_before_a_task_was_begun_does_not_count_as_mistake(server: ClassServer, ann: str) -> None:
     with wb.connect(seed=7) as api:
         api.list_contracts()
         server.act(["Ann"], "event", event="a refund (transaction.completed)")

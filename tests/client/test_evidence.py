@@ -327,7 +327,7 @@ def test_evidence_of_a_service_is_what_its_inbox_received_since(tmp_path: Path) 
         assert (api.journal.evidence(second).verdict, api.journal.evidence(second).outcome) == ("not_found", None)
 
 
-def test_evidence_is_no_truth_value() -> None:
+def test_evidence_has_no_truth_value() -> None:
     """The recipe that wrote "done" for refunds that never happened fails where it is written."""
     history = History(1)
     history.call("simulate_authorization", "reset")

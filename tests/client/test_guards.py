@@ -108,7 +108,7 @@ def test_readonly_beats_arming(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("base_url", ["https://api.example.com/v1", "http://127.0.0.1:9/v1"], ids=["named", "loopback"])
 def test_readonly_stops_every_effect_that_leaves_the_process(monkeypatch: pytest.MonkeyPatch, base_url: str) -> None:
-    """Also over a transport of one's own, and to a port of this machine, which may be a tunnel."""
+    """Also over a custom transport, and to a port of this machine, which may be a tunnel."""
     monkeypatch.setenv("WORKBENCH_READONLY", "1")
     service = Service(AUTHORIZED)
     with pytest.raises(NotArmed, match="WORKBENCH_READONLY"):

@@ -777,7 +777,7 @@ def test_reads_wait_as_asked(value: str, waited: float, status: int) -> None:
     [None, "0", "0.0", "-5", "soon", "1;x", "3, 4", "", "9" * 80, "Sun, 01 Mar 1990 00:00:00 GMT", "nan", "inf", "1e9"],
 )
 def test_a_useless_pause_is_as_none(value: str | None, status: int) -> None:
-    """What is unreadable or not above zero is no worse than a missing header: the read is asked again after a while."""
+    """A pause that is unreadable or not above zero counts as a missing header: the read is retried after a while."""
     clock = FakeClock()
     service = Service(_limited(value, status), [])
     client_on(service, clock=clock).list_contracts()

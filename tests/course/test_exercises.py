@@ -52,7 +52,7 @@ def test_last_hint_solves_the_exercise_and_can_be_pasted(name: str) -> None:
 
 
 def test_run_all_of_what_nobody_tried_counts_no_try() -> None:
-    """A check without anything done since the last one is no try, and a repeated one is none either."""
+    """A check without anything done since the last one does not count as a try, and neither does a repeated one."""
     with scene("start-1") as names:
         api: Any = names["api"]
         for _ in range(3):

@@ -99,7 +99,7 @@ def test_the_fixture_names_the_extra(environment: Environment, tmp_path: Path) -
 def test_the_command_adds_the_extra(environment: Environment, tmp_path: Path) -> None:
     """The command that is named works without an index: it asks for this wheel, and for no package of our name elsewhere."""
     done = environments.run(
-        environment(""), "-c", "from workbench import extras; print(extras.install_command('server'))"
+        environment(""), "-c", "from workbench.base import extras; print(extras.install_command('server'))"
     )
     pip, install, target = shlex.split(done)
     wheel, _, extra = target.rpartition("[")

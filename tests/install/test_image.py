@@ -137,13 +137,19 @@ with wb.connect(os.environ["SANDBOX_URL"], api_key=os.environ["WORKBENCH_SANDBOX
 
 
 def test_key_from_a_file(image: Path, tmp_path: Path) -> None:
-    """A key may be in a file, as a secret of compose is; the published port answers by its own name."""
+    """A key may be in a file, as a secret of compose is; each name that clients use is in the URL it tells."""
     (tmp_path / "secret").write_text(KEY + "\n")
     with container(image, tmp_path, "--api-key-file", str(tmp_path / "secret")) as url:
-        found = httpx.post(f"{url}/_sandbox/guide", headers={"api-key": KEY}).json()
+        port = url.rpartition(":")[2]
+        found = {
+            name: httpx.post(f"{url}/_sandbox/guide", headers={"api-key": KEY, "host": f"{name}:{port}"}).json()
+            for name in ("localhost", "sandbox")
+        }
 
-    assert found["api_keys"]["full"] == KEY
-    assert found["base_url"].startswith("http://sandbox:")
+    assert {guide["api_keys"]["full"] for guide in found.values()} == {KEY}
+    assert {name: guide["base_url"] for name, guide in found.items()} == {
+        name: f"http://{name}:{port}/v1" for name in found
+    }
 
 
 def test_without_a_key_the_log_has_random_ones(image: Path, tmp_path: Path) -> None:

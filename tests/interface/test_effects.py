@@ -42,7 +42,7 @@ def test_irreversible_calls_are_confirmed() -> None:
 
 
 @pytest.mark.parametrize("where", ["note", "reason"])
-def test_a_private_key_is_no_note(where: str) -> None:
+def test_a_private_key_is_refused_as_note(where: str) -> None:
     """Notes of the journal and reasons of arming are kept in clear, so a key is refused there."""
     key = "0x" + "1b" * 32
     api = wb.connect()

@@ -178,7 +178,7 @@ def test_depth_is_checked_in_linear_time(text: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", [b'{"a": "\\u00e9"}', b'[1, "x"]', '"é"'.encode()])
-def test_a_byte_order_mark_is_no_part_of_the_text(data: bytes) -> None:
+def test_a_byte_order_mark_does_not_belong_to_the_text(data: bytes) -> None:
     """What PowerShell, Notepad and .NET put before a text changes nothing."""
     assert loads(b"\xef\xbb\xbf" + data) == loads(data)
 

@@ -240,7 +240,7 @@ def test_nothing_is_lost(name: str, both: tuple[wb.Sandbox, str, wb.Inbox, str],
 
 @pytest.mark.soak
 @pytest.mark.timeout(1_800)
-def test_the_whole_matrix(both: tuple[wb.Sandbox, str, wb.Inbox, str], tmp_path: Path) -> None:
+def test_the_matrix_of_clients_and_proxies(both: tuple[wb.Sandbox, str, wb.Inbox, str], tmp_path: Path) -> None:
     """The same by every client that this machine has, directly and behind each proxy, and the proxy's address is in the guide."""
     sandbox, url, _, receiver = both
     table: dict[str, dict[str, Any]] = {name: {} for name in CLIENTS}

@@ -1,4 +1,4 @@
-"""The twelve calls as HTTP requests, for programs that are told method, URL, headers and body."""
+"""The twelve calls as HTTP requests, for programs that take method, URL, headers and body."""
 
 import base64
 import json

@@ -193,7 +193,7 @@ def test_what_is_not_a_period_is_refused(period: Any) -> None:
 
 
 def test_lines_that_are_not_events_are_listed_and_the_rest_is_read(tmp_path: Path) -> None:
-    """All of them at once, or as rejects; an unfinished last line of a log that is being written is no error."""
+    """All of them at once, or as rejects; an unfinished last line of a log that is being written raises no error."""
     lines = [json.dumps(row) for row in bought("a", 1_000, 0)]
     log = tmp_path / "log.ndjson"
     log.write_text("\n".join([lines[0], "not json", lines[1], "[1]", lines[0][:40]]))
@@ -217,7 +217,7 @@ ODD = {
 
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("kind", ["payloads", "log", "records"])
-def test_an_event_with_an_odd_member_counts(odd: str, kind: str, tmp_path: Path) -> None:
+def test_an_event_with_an_unexpected_member_counts(odd: str, kind: str, tmp_path: Path) -> None:
     """It is read member by member, marked, and in every report."""
     member, value, (column, expected) = ODD[odd]
     rows = bought("a", 1_000, 0)

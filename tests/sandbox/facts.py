@@ -28,6 +28,7 @@ PENDING_COMPANY = (
 )
 OTHER_CHAIN = "The addresses of its Stellar contract do not match the documented pattern."
 LOWER_CASE = "Live answers were seen with the reason in lower case."
+WHAT_IS_WRONG = "The answer also says what is wrong with the account, after these words."
 BODY_NEEDED = "Live services were seen to refuse a refund whose body has no `amount`."
 BOTH = {
     "Withdrawal signature result: no undocumented member": MORE_OF_A_SIGNATURE,
@@ -44,6 +45,7 @@ DEPARTURES: dict[str, dict[str, str]] = {
         "IssuingContract: `adminAddresses` is present in some answers and has its type": OTHER_CHAIN,
         "Token entry: `address` is present in every answer and has its type": OTHER_CHAIN,
         "Simulated transaction result: `completionReason` is present in some answers and has its type": LOWER_CASE,
+        "6: 400 `BadRequestError` `Invalid request` can be had": WHAT_IS_WRONG,
         "a refund without an amount is of the entire settlement": BODY_NEEDED,
         "a refund is `settled` with `completionReason` `REFUND`": LOWER_CASE,
         "User: `applicationStatus` is present in some answers and has its type": "Live answers also have the three words of the event.",

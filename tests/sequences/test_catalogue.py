@@ -110,7 +110,7 @@ def test_expectations_see_the_events_of_the_sessions_tenant_alone() -> None:
     runs = [stepper.result for stepper in steppers]
 
     assert [one.verdict for one in runs if not one.ok] == []
-    assert {len(one.events()) for one in runs} == {4}
+    assert {len(one.events()) for one in runs} == {5}
     assert not {event.id for event in runs[0].events()} & {event.id for event in runs[1].events()}
 
 

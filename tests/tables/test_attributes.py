@@ -1,4 +1,4 @@
-"""Attributes of frames come from files of others: what has the wrong type is no mark, and raises no error of Python."""
+"""Attributes of frames come from files of others: one of the wrong type is ignored, and raises no error of Python."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -44,7 +44,7 @@ USES: dict[str, tuple[Callable[[], Any], Callable[[Any, Path], Any]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("use", USES)
-def test_odd_attributes_raise_no_error_of_python(use: str, tmp_path: Path) -> None:
+def test_attributes_of_wrong_types_raise_no_error_of_python(use: str, tmp_path: Path) -> None:
     make, call = USES[use]
     frame: pd.DataFrame = make()
     kept = dict(frame.attrs)

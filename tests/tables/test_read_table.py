@@ -252,7 +252,7 @@ def test_sides_in_a_column_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_formulas_of_a_workbook_are_read_as_their_stored_values(tmp_path: Path) -> None:
-    """A formula that no spreadsheet has computed is no empty cell: the file is refused."""
+    """A formula without a stored value does not count as an empty cell: the file is refused."""
     book = openpyxl.Workbook()
     book.worksheets[0].append(["name", "amount"])
     book.worksheets[0].append(["x", "=1+1"])

@@ -1,4 +1,4 @@
-"""What an empty shell variable leaves of a command line, and what a person guesses: no option takes another for its value."""
+"""What an empty shell variable leaves of a command line, and the usual names of other tools: no option takes another for its value."""
 
 import re
 from collections.abc import Iterator
@@ -111,7 +111,7 @@ def test_a_value_that_looks_like_an_option_is_written_with_a_sign(wb) -> None:
         ("journal list --operation transactions-refund", ""),
     ],
 )
-def test_what_one_guesses_works(wb, line: str, shown: str) -> None:
+def test_usual_names_of_other_tools_work(wb, line: str, shown: str) -> None:
     ended = wb(*line.split())
 
     assert (ended.code, ended.err.startswith("Unknown")) == (0, False), ended.err
@@ -129,7 +129,7 @@ def test_what_one_guesses_works(wb, line: str, shown: str) -> None:
         ("users 9b26cf74-10af-42ce-bea3-5d52ed4a93c6 update", "An id comes after the verb"),
     ],
 )
-def test_what_one_guesses_names_the_command(wb, line: str, named: str) -> None:
+def test_usual_names_of_other_tools_lead_to_the_command(wb, line: str, named: str) -> None:
     ended = wb(*line.split())
 
     assert ended.code == 2

@@ -173,7 +173,7 @@ def test_forwarding_is_byte_for_byte_and_in_order(wb, key):
 def test_a_receiver_that_refuses_is_said(wb):
     """A receiver with another key refuses; the command says so and ends with 5."""
     wb("users", "create", "--from", BODY)
-    with receiver("another key") as (inbox, url):
+    with receiver("another-key") as (inbox, url):
         ended = wb("events", "listen", "--earlier", "--forward-to", url, "--count", "1")
         kept = inbox.stored()
 
@@ -233,7 +233,7 @@ def test_listen_for_a_profile_needs_a_key(wb, own_state):
 def test_events_of_a_profile_are_kept(wb, own_state, monkeypatch):
     """For a profile, `listen` keeps what it verified, and `events` lists it later, without the service's key."""
     (own_state / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')
-    monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "a key of the sender")
+    monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "key-of-the-sender")
     with Listening("--profile", "far", "--count", "1", "--timeout", "60") as listening:
         ended = wb("events", "trigger", "user.updated", "--forward-to", listening.url)
         said = listening.finish()
@@ -273,7 +273,7 @@ def test_a_served_sandbox_and_a_listener(tmp_path):
 
 def test_listen_takes_the_sandbox_s_key_beside_one_s_own(wb, monkeypatch):
     """With a key of another sender set, the events of the sandbox, signed by its tenant's key, are verified as well."""
-    monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "a key of another sender")
+    monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "key-of-another-sender")
     wb("users", "create", "--from", BODY)
     ended = wb("events", "listen", "--earlier", "--count", "1", "--timeout", "5")
 

@@ -203,7 +203,7 @@ def test_two_commands_at_once_lose_nothing(own_state):
     children = [subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(4)]
     for child in children:
         child.communicate(timeout=60)
-    events = subprocess.run([*WB, "events", "-o", "ndjson"], cwd=ROOT, check=True, capture_output=True)
+    events = subprocess.run([*WB, "events", "list", "-o", "ndjson"], cwd=ROOT, check=True, capture_output=True)
 
     assert [child.returncode for child in children] == [0, 0, 0, 0]
     assert len(events.stdout.splitlines()) == 4

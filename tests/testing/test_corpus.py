@@ -136,7 +136,7 @@ def test_differences_are_accepted_with_a_reason(corpus: Corpus, tmp_path: Path) 
         about.write_text(before)
 
 
-def test_a_change_of_the_service_is_told_apart(tmp_path: Path) -> None:
+def test_a_change_of_the_service_is_distinguished(tmp_path: Path) -> None:
     """The same calls, made again: what the service answers otherwise is its change, what the sandbox does is wrong."""
     with wb.connect(seed=7) as api, wb.testing.record(api, tmp_path / "calls.har"):
         card = api.sandbox.guide()["cards"]["active"][0]
@@ -190,8 +190,8 @@ FORMS: dict[str, tuple[bytes, int, str]] = {
     "deliveries.csv": (b'time,headers,body\n2026-01-01T00:00:00Z,{},"{""resource"": ""card"", ""action"": ""updated"", ""body"": {}}"\n', 1, ""),
     "cut.ndjson": (json.dumps(CALL).encode() + b'\n{"method": "GE', 1, "cut off"),
     "other names.ndjson": (json.dumps(CALL).encode() + b'\n{"verb": "GET", "code": 200}', 1, "--name"),
-    "odd status.ndjson": (json.dumps(CALL).encode() + json.dumps({**CALL, "status": "²"}).encode().join([b"\n", b""]), 1, "no answer"),
-    "odd headers.ndjson": (json.dumps(CALL).encode() + b"\n" + json.dumps({**CALL, "response_headers": [5]}).encode(), 1, "not as expected"),
+    "bad status.ndjson": (json.dumps(CALL).encode() + json.dumps({**CALL, "status": "²"}).encode().join([b"\n", b""]), 1, "no answer"),
+    "bad headers.ndjson": (json.dumps(CALL).encode() + b"\n" + json.dumps({**CALL, "response_headers": [5]}).encode(), 1, "not as expected"),
 }  # fmt: skip
 
 

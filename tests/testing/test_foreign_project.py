@@ -132,7 +132,7 @@ holder.close()
     "an answer": """
 from workbench.client.calls.client import Client
 with socket.create_server(("127.0.0.1", 0)) as server:
-    def drip():
+    def send_slowly():
         connection, _ = server.accept()
         with connection, contextlib.suppress(OSError):
             connection.recv(65536)
@@ -141,7 +141,7 @@ with socket.create_server(("127.0.0.1", 0)) as server:
                 connection.sendall(b"x: y\\r\\n")
                 slept.wait(0.02)
     slept = threading.Event()
-    thread = threading.Thread(target=drip)
+    thread = threading.Thread(target=send_slowly)
     thread.start()
     url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
     with Client(base_url=url, api_key="k" * 20, timeout=0.3, http={"retries": 0}) as client:

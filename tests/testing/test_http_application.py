@@ -1,11 +1,13 @@
 """Applications behind HTTP: deliveries at the same time and crashes inside a delivery find what one after the other hides."""
 
+import json
 import os
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,7 +22,7 @@ from tests.ports import free_port
 from tests.testing.served import PAYING
 from workbench import testing
 from workbench.base.system import http_server
-from workbench.base.system.messages import Response
+from workbench.base.system.messages import Request, Response
 from workbench.testing import HttpApplication, http_application
 from workbench.testing.deliveries import KEY
 
@@ -161,7 +163,7 @@ def test_a_crash_is_one_that_was_seen(kill: Any, why: str, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     "body", [b"[" * 100_000, b"{", b"\xff", b"nope", b"x" * 60_000], ids=["deep", "cut", "bytes", "word", "long"]
 )
-def test_odd_books_are_errors_of_one_line(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_malformed_books_are_errors_of_one_line(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_application, "MAX_BOOKS", 50_000 if body[:1] == b"x" else 500_000)
     with (
         http_server.running(lambda _: Response(status=200, body=body)) as url,
@@ -243,6 +245,31 @@ def test_a_program_of_node_sees_the_universes_time(minutes: int, breaks: bool, t
 
     assert (result.failure is not None) == breaks, str(result)
     assert result.failure is None or result.failure.breach.invariant == "each event counts once"
+
+
+@pytest.mark.parametrize("loses", [None, "purchase", "refund"])
+def test_books_that_accumulate_hold_purchases_and_refunds(loses: str | None) -> None:
+    """Without a reset, what other universes left is nothing of this one; a refund counts by its own id."""
+    books, seen, lock = Counter({"of another universe": 1}), set[str](), threading.Lock()
+
+    def answer(request: Request) -> Response:
+        if request.path == "/books":
+            return Response(status=200, body=json.dumps(dict(books)).encode())
+        event = json.loads(request.body)
+        spend = event["body"].get("spend", {})
+        with lock:
+            if event["action"] == "completed" and event["id"] not in seen:
+                seen.add(event["id"])
+                if loses != ("refund" if spend["amount"] < 0 else "purchase"):
+                    books[event["body"]["id"]] += spend["amount"]
+        return Response(status=204, body=b"")
+
+    with http_server.running(answer) as url:
+        application = HttpApplication(url=f"{url}/webhooks", books=f"{url}/books", patience=0.01)
+        result = testing.explore(application, universes=2)
+
+    assert (result.failure is None) == (loses is None), result
+    assert loses or any(cents < 0 for cents in books.values())
 
 
 def test_books_that_are_none_are_refused() -> None:

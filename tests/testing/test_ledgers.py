@@ -70,7 +70,7 @@ def test_the_machines_clock_is_that_of_the_universe_and_comes_back() -> None:
     assert time.tzname == zone
 
 
-class Told(Universe):
+class FinishedUniverse(Universe):
     """A finished universe, as invariants see it."""
 
     def __init__(self, posted: list[int], booked: int) -> None:
@@ -91,14 +91,14 @@ class Told(Universe):
 def test_the_explanation_with_the_fewest_events_is_given(posted: list[int], booked: int, rule: str) -> None:
     """A lost refund is not a purchase that counted twice."""
     with pytest.raises(InvariantBroken) as broken:
-        transactions_agree(Told(posted, booked))
+        transactions_agree(FinishedUniverse(posted, booked))
 
     assert broken.value.breach.invariant == rule
 
 
 def test_several_explanations_are_all_named() -> None:
     with pytest.raises(InvariantBroken, match="no event is lost"):
-        transactions_agree(Told([1000, -1000], 1000))
+        transactions_agree(FinishedUniverse([1000, -1000], 1000))
 
 
 SHOP = """

@@ -23,7 +23,7 @@ CONTRACTS = f"{URL}/issuing/tenants/contracts"
 
 
 def both(**how: Any) -> list[Any]:
-    """Call a service with the synchronous client and the asynchronous one, and return what comes of it."""
+    """Call a service with the synchronous client and the asynchronous one, and return both results."""
 
     async def awaited() -> Any:
         async with AsyncClient(base_url=URL, api_key=KEY, **how) as client:

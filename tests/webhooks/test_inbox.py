@@ -384,7 +384,7 @@ def test_a_damaged_conflict_is_set_aside(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("again", [False, True], ids=["received", "read again"])
 def test_an_event_accepted_unsigned_carries_the_mark(tmp_path: Path, again: bool) -> None:
-    """A handler sees what it was told without proof; a signed event has no mark."""
+    """A handler sees which event arrived without a signature; a signed event has no mark."""
     unsigned, signed = sample_event("user.updated"), sample_event("user.updated", "key")
     inbox = Inbox(tmp_path / "inbox.db", keys=["key"], accept_unsigned=True)
     for delivery in (unsigned, signed):

@@ -60,7 +60,7 @@ class Key:
         self._set(_held=lambda: held, fingerprint=fingerprint, _fetched=monotonic())
 
     def checked_by(self, check: Callable[[str], object]) -> None:
-        """Have the fingerprints of this key and of its replacements checked by a function, which raises an error."""
+        """Check the fingerprints of this key and of its replacements with a function that raises an error."""
         check(self.fingerprint)
         self._set(_check=check)
 

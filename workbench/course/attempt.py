@@ -45,7 +45,7 @@ class Attempt:
         task: The task.
         sandbox: The sandbox, or the controls of a served one.
         state: What `begin` stored, as JSON values; empty before.
-        base: Mark that a task begins with which nobody has begun; default: the sandbox as it was at first.
+        base: Mark that a task begins with which nobody has begun; default: the sandbox in its initial state.
         ca_file: Certificates for a served sandbox.
     """
 
@@ -79,7 +79,7 @@ class Attempt:
         self._remember(mark(self.sandbox), facts)
 
     def require(self, *, as_made: bool) -> None:
-        """Begin with the sandbox as it was at first if nobody has begun the task, and that is possible.
+        """Begin with the initial state of the sandbox if nobody has begun the task, and that is possible.
 
         Raises:
             UsageError: The task has to be begun.
@@ -129,7 +129,7 @@ class Attempt:
         return True
 
     def facts(self) -> Facts:
-        """Return what the learner is told, by name."""
+        """Return the facts shown to the learner, by name."""
         names = {**first_guide(self.sandbox.seed), **self.state.get("facts", {})}
         return {name: _filled(names, value) for name, value in self.task.show.items()}
 

@@ -60,7 +60,7 @@ class Desk:
         return Attempt(task, self.sandbox(task.environment), stored, self.ca_file, base=self.load(BASE))
 
     def do(self, act: Act) -> dict[str, Any]:
-        """Carry out an act, and return what the learner is told as JSON values.
+        """Carry out an act, and return the answer to the learner as JSON values.
 
         Raises:
             UsageError: The task was not begun, or asks for no such answer.

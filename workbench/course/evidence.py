@@ -143,14 +143,14 @@ class Evidence:
 
     @property
     def first(self) -> Client:
-        """A client of the sandbox as it was at first, whose reads leave no trace in this one."""
+        """A client of the sandbox in its initial state, whose reads leave no trace in this one."""
         sandbox, guide = _first(self.sandbox.seed)
         key = guide["api_keys"]["full"]
         return Client(base_url=guide["base_url"], api_key=key, transport=sandbox.transport(), journal=False)
 
     @property
     def guide(self) -> Mapping[str, Any]:
-        """The guide of the sandbox as it was at first."""
+        """The guide of the sandbox in its initial state."""
         return first_guide(self.sandbox.seed)
 
     @cached_property
@@ -211,12 +211,12 @@ def operator(sandbox: Any, ca_file: str | None = None) -> Client:
 
 
 def first_guide(seed: int) -> Mapping[str, Any]:
-    """Return the guide of a sandbox with a seed as it was at first."""
+    """Return the guide of a sandbox with a seed in its initial state."""
     return _first(seed)[1]
 
 
 def first_mark(sandbox: "Sandbox") -> Facts:
-    """Return the mark of a sandbox as it was at first."""
+    """Return the mark of a sandbox in its initial state."""
     return {**mark(_first(sandbox.seed)[0]), "world": sandbox._world_id()}
 
 

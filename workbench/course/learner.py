@@ -329,7 +329,7 @@ def _class_of(api: object) -> RemoteSandbox | None:
 
 
 def _do(api: object, act: Act) -> Any:
-    """Carry out an act on the class server, or here, and return what the learner is told."""
+    """Carry out an act on the class server, or here, and return the answer to the learner."""
     if (in_class := _class_of(api)) is not None:
         return membership.report(in_class, act)
     _named(act.task)
@@ -363,7 +363,7 @@ def _notes(answer: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _described(name: str, answer: Mapping[str, Any]) -> Task:
-    """Return a task as far as a learner is told: without criteria and hints."""
+    """Return a task as a learner sees it: without criteria and hints."""
     about = answer["about"]
     asked = tuple(Expectation(verb="answer", subject=key, that=that) for key, that in about["questions"].items())
     return Task(
@@ -442,7 +442,7 @@ def _begun(name: str) -> str:
 
 
 def _keep(name: str, *, tried: bool, done: bool) -> None:
-    """Store a check; one after the solution, or without anything done since the last one, is no try."""
+    """Store a check; one after the solution, or without anything done since the last one, does not count as a try."""
     facts = read_stored(FILE).get(name, {})
     if facts.get("done") is True:
         return

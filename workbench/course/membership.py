@@ -77,25 +77,25 @@ def register() -> None:
 def begin(place: str) -> None:
     """Begin a place anew: later sessions of this process open its sandbox; does nothing outside a class."""
     if address := _resolve_root():
-        _places[:] = [_told(*exchange(address.url, address.ca_file, {"kind": "begin", "place": place}))["place"]]
+        _places[:] = [_content(*exchange(address.url, address.ca_file, {"kind": "begin", "place": place}))["place"]]
 
 
 def status(sandbox: RemoteSandbox | None = None) -> dict[str, Any] | None:
     """Return the learner's name, results, locked lessons and the trainer's notes; None outside a class."""
     if sandbox is not None:
-        return _told(*_read(sandbox._http, "GET"))
+        return _content(*_read(sandbox._http, "GET"))
     address = _resolve_root()
-    return None if address is None else _told(*exchange(address.url, address.ca_file))
+    return None if address is None else _content(*exchange(address.url, address.ca_file))
 
 
 def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
-    """Send what the learner does with a task to the class, and return what the learner is told.
+    """Send what the learner does with a task to the class, and return the answer to the learner.
 
     Raises:
         UsageError: The class refused it, for example since the lesson is locked.
     """
     content = {"kind": act.kind, "exercise": act.task, "values": dict(act.values), "number": act.number}
-    return _told(*_read(sandbox._http, "POST", content))
+    return _content(*_read(sandbox._http, "POST", content))
 
 
 def exchange(url: str, ca_file: str | None, content: object = None) -> tuple[int, dict[str, Any]]:
@@ -135,7 +135,7 @@ def _read(client: Any, method: str, content: object = None) -> tuple[int, dict[s
     return answer.status_code, dict(parsed) if isinstance(parsed, dict) else {}
 
 
-def _told(status: int, content: dict[str, Any]) -> dict[str, Any]:
+def _content(status: int, content: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a successful response; raise what another one says."""
     from workbench.base.errors import UsageError, WrongEnvironment, visible
 

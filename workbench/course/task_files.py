@@ -87,7 +87,7 @@ class Task:
         world: Calls and controls at the start, each with `do`, arguments, and `as`, the name of its result.
         set_up: Function of `world` that prepares what calls cannot.
         traffic: A purchase each `every` seconds while a drill is active.
-        show: Facts that the learner is told, by name.
+        show: Facts shown to the learner, by name.
         expect: What must be so at the end.
     """
 

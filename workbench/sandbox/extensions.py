@@ -160,8 +160,8 @@ class RateLimit:
         self._minute = 0
         self._counts: dict[str, int] = {}
 
-    def forget(self) -> None:
-        """Forget the counts."""
+    def clear(self) -> None:
+        """Clear the counts."""
         self._counts = {}
 
     def count(self, context: RequestContext, key: str) -> None:

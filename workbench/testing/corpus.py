@@ -37,7 +37,7 @@ from workbench.testing.learning import Learned, Replay, check_names, given_paths
 from workbench.testing.proposals import shown_path
 from workbench.testing.recorded import Exchange, Reading, read_traffic
 from workbench.testing.shapes import Shapes
-from workbench.testing.twin import ODD
+from workbench.testing.twin import MALFORMED
 
 _KEY, _ABOUT = ".key", "corpus.toml"
 _OLD = 90 * 86_400  # seconds after which a corpus is said to be old
@@ -133,7 +133,7 @@ class Corpus:
                 for item in read_traffic([given], names or {}, reading):
                     try:
                         file.write(shapes.line(item))
-                    except ODD as error:
+                    except MALFORMED as error:
                         reading.skip(f"not as expected ({type(error).__name__})", visible(item.place, 120))
 
             write_file(target, write, private=False)
@@ -155,7 +155,7 @@ class Corpus:
         try:
             kept: dict[str, Any] = orjson.loads((self.folder / _KEY).read_bytes())
             bytes.fromhex(kept["key"])
-        except (OSError, *ODD):
+        except (OSError, *MALFORMED):
             return {}
         return kept
 
@@ -180,7 +180,7 @@ class Corpus:
             UnusableFile: The folder has no corpus.
         """
         if not self.folder.is_dir():
-            raise UnusableFile(f"{visible(self.folder.name, 100)}: is no folder; Corpus.add makes it")
+            raise UnusableFile(f"{visible(self.folder.name, 100)}: is not a folder; Corpus.add creates it")
         reading, sample = Reading(), Sample()
         for item in read_traffic([self.folder], {}, reading):
             sample.add(item)
@@ -231,7 +231,7 @@ class Corpus:
             reasons = {(row["operation"], row["path"]): [str(row["reason"])] for row in entries}
         except FileNotFoundError:
             return {}
-        except (OSError, *ODD) as error:
+        except (OSError, *MALFORMED) as error:
             raise UsageError(f"{_ABOUT}: {type(error).__name__}; expected operation, path and reason") from None
         if not all(row[0].strip() for row in reasons.values()):
             raise UsageError(f"{_ABOUT}: an accepted difference needs a reason")

@@ -23,7 +23,7 @@ from workbench.service.interface.vocabulary import DeclineReason
 from workbench.testing.adoption import Adoption, Clues, settlement, snaked
 from workbench.testing.facts import seconds_of
 from workbench.testing.recorded import Delivery, Exchange, Item
-from workbench.testing.twin import ODD, Change, Run, Step, Twin, nothing
+from workbench.testing.twin import MALFORMED, Change, Run, Step, Twin, nothing
 
 MAX_KEPT = 20_000  # calls, and events, that are replayed
 _MAX_ALIKE = 50  # calls of one kind
@@ -104,7 +104,7 @@ class Following:
         resources = {resource_of(x) for x in sample.calls}
         self.clues.followed.update(resource_of(x) for x in sample.calls if x.name == "settle" and x.ok)
         for event in sample.events:
-            with suppress(*ODD):
+            with suppress(*MALFORMED):
                 self._assign(event, resources)
         self._has_users = any(event.event.get("resource") == "user" for event in sample.events)
 
@@ -166,7 +166,7 @@ class Following:
             step.new_ids = {kind: new_id} if new_id and x.ok else {}
         self.twin.ids.update(str(x.answered.get(name)).lower() for name in ("id", "transactionId"))
         states: list[Change] = []
-        with suppress(*ODD):
+        with suppress(*MALFORMED):
             states = Adoption(self.twin, step, x, tenant, self.clues).states()
         states += self._access(x, key)
         if resource and x.ok:
@@ -236,7 +236,7 @@ class Following:
             if at is not None:
                 self._move(at)
             left = len(queue)
-            with suppress(*ODD):
+            with suppress(*MALFORMED):
                 yield from self._from_event(event, resource, queue)
             if len(queue) == left:
                 queue.popleft()

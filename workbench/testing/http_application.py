@@ -309,14 +309,16 @@ class HttpUniverse(Universe):
         """Return the books after the reset; without one they may hold those of earlier universes."""
         return self._http.read_books() if self._http.reset is not None else {}
 
+    def _of_here(self, books: Mapping[str, int]) -> set[str]:
+        """Return the transactions of the books that are of this universe: purchases, and refunds by their own ids."""
+        return books.keys() & {*self.names, *self.service}
+
     def _finish(self) -> None:
         """Read the books of this universe once they agree with the service, or the patience has expired."""
         deadline = monotonic() + self._http.patience
         while True:
             books, self._unknown = self._http.read_books(), self._http.read_unknown()
-            ours = (
-                books if self._http.reset is not None else {name: books[name] for name in self.names if name in books}
-            )
+            ours = books if self._http.reset is not None else {name: books[name] for name in self._of_here(books)}
             self.books = {name: cents for name, cents in ours.items() if cents}
             agree = self.books == {name: cents for name, cents in self.service.items() if cents}
             waiting = self._failed_calls and self._http.unknown is None  # it may send a call again

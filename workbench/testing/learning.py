@@ -35,7 +35,7 @@ from workbench.testing.proposals import PARTS, alternatives, proposed, shown_pat
 from workbench.testing.query_evidence import Pages, decided_by_answers
 from workbench.testing.reads import send_reads
 from workbench.testing.recorded import NAMES, Exchange, Reading, read_traffic
-from workbench.testing.twin import ODD, Attempt, Change, Step, Twin
+from workbench.testing.twin import MALFORMED, Attempt, Change, Step, Twin
 
 _ORDER = ("refuted", "mixed", "undecided", "confirmed", "not seen")
 _PASSES = 4
@@ -513,7 +513,7 @@ def learn(
     for item in read_traffic(files, names or {}, reading):
         try:
             learner.read(item)
-        except ODD as error:
+        except MALFORMED as error:
             reading.skip(f"not as expected ({type(error).__name__})", visible(item.place, 120))
     return learner.finish(reading)
 

@@ -139,20 +139,16 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def time(self) -> float:
         return self._now()
 
-    def call_soon(self, callback: Any, *args: object, context: Context | None = None) -> Any:  # type: ignore[override]
+    def call_soon(self, callback: Any, *args: object, context: Context | None = None) -> Any:
         handle = _Callback(callback, args, self, context)
         if not self._closed:
             self._ready.append(handle)
         return handle
 
-    def call_later(  # type: ignore[override]
-        self, delay: float, callback: object, *args: object, context: Context | None = None
-    ) -> Any:
+    def call_later(self, delay: float, callback: object, *args: object, context: Context | None = None) -> Any:
         return self.call_at(self._now() + delay, callback, *args, context=context)
 
-    def call_at(  # type: ignore[override]
-        self, when: float, callback: Any, *args: object, context: Context | None = None
-    ) -> Any:
+    def call_at(self, when: float, callback: Any, *args: object, context: Context | None = None) -> Any:
         timer = _Timer(when, callback, args, self, context)
         if not self._closed:
             heapq.heappush(self._timers, (when, next(self._count), timer))

@@ -23,7 +23,7 @@ from workbench.service.interface.vocabulary import Role
 from workbench.testing.facts import Facts, Reader, differing
 
 TENANT = {"name": "recorded", "team": "individual", "management": "self", "corporate_cards": True}
-ODD = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, RecursionError)
+MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, RecursionError)
 """Errors of Python where a stranger's answer has another form than adoption expects."""
 Change = Callable[["Twin"], object]
 """Another state in which a call may have found the service."""
@@ -121,8 +121,8 @@ class Twin:
         """Return how the twin answers a step with settings, in another state if given. Nothing stays unless kept."""
         chosen = self.environment.settings = Settings(settings)
         result: list[Attempt] = []
-        self.engine.service.rate_limit.forget()
-        with suppress(_Undone, *ODD), self.store:
+        self.engine.service.rate_limit.clear()
+        with suppress(_Undone, *MALFORMED), self.store:
             if change is not None:
                 change(self)
             self.seeds.wanted.clear()

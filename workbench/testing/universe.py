@@ -262,7 +262,7 @@ class _Purchase:
     def choose(self, what: str, options: int, probability: float) -> int:
         return self.universe.decisions.choose(f"traffic {self.name} {what}", options, probability)
 
-    def tell(self, text: str) -> None:
+    def add_line(self, text: str) -> None:
         self.universe.add_line("traffic", f"{text} of purchase {self.name}")
 
     def authorize(self) -> None:
@@ -305,7 +305,7 @@ class _Purchase:
         if self.fate == "captured twice":
             self.universe.split(self.key, held // 2)
         self.settled = self.universe.settle(self.key, max(settled, 1))
-        self.tell(f"settlement of {self.settled} cents")
+        self.add_line(f"settlement of {self.settled} cents")
         for i in self.refunds:
             self.universe.after(self.gaps[1] + i * self.gaps[2], partial(self.refund, i))
         if self.choose("refund of another", 3, 0.1):
@@ -314,7 +314,7 @@ class _Purchase:
     def reverse(self, left: int) -> None:
         if left or self.fate != "reduced":
             self.universe.outside.simulate_reversal(transaction_id=self.key, new_amount=left or FULL)
-            self.tell(f"reversal to {left} cents")
+            self.add_line(f"reversal to {left} cents")
 
     def refund(self, i: int) -> None:
         universe, part = self.universe, max(self.settled // 5, 1)

@@ -1,4 +1,4 @@
-"""Record calls, keep them without their values, and replay them: a service that changes is told from a wrong sandbox.
+"""Record calls, keep them without their values, and replay them: a changed service is distinguished from a wrong sandbox.
 
 Needs: base.
 """

@@ -161,7 +161,7 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, **place: Unpack[Place]) 
     unfinished = {k: [f"{counts[k, s]:,} {s}" for s in ("waiting", "failed") if counts[k, s]] for k in shown}
     rows = bar_rows(
         [label(kind) for kind, _ in parts],
-        key=[shown.index(kind) for kind, _ in parts],  # half of a surrogate pair is no key of pandas
+        key=[shown.index(kind) for kind, _ in parts],  # pandas has no keys with half a surrogate pair
         state=[state for _, state in parts],
         deliveries=[counts[part] for part in parts],
         text=[", ".join([f"{kinds[kind]:,}", *unfinished[kind]]) for kind, _ in parts],

@@ -8,7 +8,7 @@ import codecs
 import re
 from itertools import combinations, pairwise
 
-from workbench.analysis.sheets.questions import BadSheet, Question, UnclearTable
+from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearTable
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -83,7 +83,7 @@ def _of_one_byte(data: bytes) -> str:
         repr(codec): "letters " + "".join(dict.fromkeys(c for c in text if not c.isascii()))[:12]
         for text, codec in answers.items()
     }
-    raise UnclearTable([Question(argument="encoding", about="the file", readings=readings)])
+    raise UnclearTable([FileQuestion(argument="encoding", about="the file", readings=readings)])
 
 
 def _strictly(data: bytes, codec: str) -> str | None:

@@ -25,7 +25,7 @@ _MARK = b"\xef\xbb\xbf"
 
 @attrs.frozen(kw_only=True)
 class Layout:
-    """What is known of the layout of a file; None where it is to be found out.
+    """Layout of a file; None where the file has to show it.
 
     `header` is the line of the column names, 0 if there is none. `values` reads the stored values of formulas.
     """

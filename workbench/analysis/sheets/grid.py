@@ -10,7 +10,7 @@ import attrs
 
 from workbench.analysis.sheets.dates import written_date
 from workbench.analysis.sheets.numbers import written_number
-from workbench.analysis.sheets.questions import BadSheet, Question, UnclearTable
+from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearTable
 from workbench.base.errors import visible
 from workbench.base.system.limits import Limits, too_many_columns
 
@@ -109,7 +109,9 @@ def head_of(rows: Sequence[Row], head: int | None) -> int:
     if named[best] and len(rivals) > 1:
         names = {i: ", ".join(visible(str(cell), 20) for cell in rows[i].cells[:4]) for i in sorted({*rivals, best})}
         readings = {str(rows[i].number): shown for i, shown in names.items()}
-        raise UnclearTable([Question(argument="header", about="the line with the names of columns", readings=readings)])
+        raise UnclearTable(
+            [FileQuestion(argument="header", about="the line with the names of columns", readings=readings)]
+        )
     return best
 
 

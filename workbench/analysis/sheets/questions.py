@@ -9,7 +9,7 @@ from workbench.base.system.limits import LimitExceeded
 
 
 @attrs.frozen(kw_only=True)
-class Question:
+class FileQuestion:
     """One fact about a file that it does not state.
 
     `readings` maps each possible answer, as written in Python, to what the file says if it is true.
@@ -29,7 +29,7 @@ class Question:
 class UnclearTable(UsageError):
     """A file has several valid readings with different values. `questions` name the arguments that decide."""
 
-    def __init__(self, questions: Iterable[Question], name: str = "") -> None:
+    def __init__(self, questions: Iterable[FileQuestion], name: str = "") -> None:
         self.questions = tuple(questions)
         where = f"{name}, " if name else ""
         problems = [Problem(f"{where}{question.about}", "unclear", str(question)) for question in self.questions]

@@ -7,7 +7,7 @@ import re
 import attrs
 
 from workbench.analysis.sheets.grid import Grid, Row, blank, head_of, typed_columns
-from workbench.analysis.sheets.questions import BadSheet, Question, UnclearTable
+from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearTable
 from workbench.base.system.limits import LimitExceeded, Limits, too_large, too_many_columns, too_many_rows
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -57,7 +57,7 @@ def _separator(text: str, limits: Limits, head: int | None) -> str:
     good = [separator for separator in good if typed[separator]] or good
     if len(good) > 1:
         readings = {repr(separator): _described(text, separator, limits, head) for separator in good}
-        raise UnclearTable([Question(argument="separator", about="the file", readings=readings)])
+        raise UnclearTable([FileQuestion(argument="separator", about="the file", readings=readings)])
     return good[0] if good else max(fits, key=lambda s: fits[s], default=",")
 
 

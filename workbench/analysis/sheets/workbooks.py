@@ -13,7 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from workbench.analysis.sheets.grid import Grid, Row, blank, head_of, trimmed
-from workbench.analysis.sheets.questions import BadSheet, Question, UnclearTable
+from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearTable
 from workbench.base.errors import visible
 from workbench.base.system.limits import MAX_RATIO, LimitExceeded, Limits, too_large, too_many_columns, too_many_rows
 
@@ -70,7 +70,7 @@ def _rows(path: Path, limits: Limits, wanted: str | None, values: bool) -> list[
             sheets = [sheet for sheet in sheets if _is_table(sheet)] or sheets[:1]
         if len(sheets) > 1:
             readings = {repr(sheet.title): f"{sheet.max_row or 0:,} rows" for sheet in sheets}
-            raise UnclearTable([Question(argument="sheet", about="the workbook", readings=readings)])
+            raise UnclearTable([FileQuestion(argument="sheet", about="the workbook", readings=readings)])
         return list(_cells(sheets[0], limits))
 
 

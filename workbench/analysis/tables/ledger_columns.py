@@ -10,7 +10,7 @@ import attrs
 import pandas as pd
 
 from workbench.analysis.sheets.numbers import SIDES
-from workbench.analysis.sheets.questions import Question
+from workbench.analysis.sheets.questions import FileQuestion
 from workbench.analysis.tables.rows import TEXT
 from workbench.analysis.tables.table_columns import Columns, as_text, times_array
 from workbench.base.errors import Problem, UsageError, not_allowed, visible
@@ -134,7 +134,7 @@ class Ledger:
             if name not in self.named.values() and texts and texts <= _SIDE_OF.keys():
                 answer = {str({**self.named, "side": name}): "it has the sides of the amounts"}
                 about = f"column {visible(name, 60)}"
-                self.reader.questions.append(Question(argument="columns", about=about, readings=answer))
+                self.reader.questions.append(FileQuestion(argument="columns", about=about, readings=answer))
 
     def _cents(self) -> list[int | None]:
         """Return amounts in the minor unit of their currency."""

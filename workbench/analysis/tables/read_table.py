@@ -62,7 +62,7 @@ def read_table(
     Args:
         path: The file. Answers in a TOML file of the same name (`ledger.csv.toml`) are used if it exists.
         columns: Names to give to columns of the file, such as `{"at": "Buchungstag", "amount": "Betrag"}`. `at` becomes
-            dates or times in UTC; `amount`, or `debit` and `credit`, the whole number `amount_cents`; `side` has the
+            dates or times in UTC; `amount`, or `debit` and `credit`, the integer `amount_cents`; `side` has the
             words credit and debit of amounts without sign; `currency` three letters. Others keep their text.
         dates: Order of dates: "d/m/y", "m/d/y" or "y/m/d"; "excel" or "excel 1904" if they are numbers of days.
         decimal: Decimal mark of numbers.

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from workbench.analysis.sheets.dates import ORDERS, SERIALS, WrittenDate, serial_date, written_date
 from workbench.analysis.sheets.numbers import MARKS, SHARED_SYMBOLS, WrittenNumber, destroyed, written_number
-from workbench.analysis.sheets.questions import Question, distinct
+from workbench.analysis.sheets.questions import FileQuestion, distinct
 from workbench.analysis.tables.columns import AMOUNT, json_text
 from workbench.analysis.tables.rows import TEXT, packed, to_pandas
 from workbench.base.errors import visible
@@ -50,7 +50,7 @@ class Columns:
     lines: Sequence[int]
     answers: Mapping[str, Any]
     others: frozenset[Any] = frozenset()
-    questions: list[Question] = attrs.field(factory=list)
+    questions: list[FileQuestion] = attrs.field(factory=list)
     problems: list[CellProblem] = attrs.field(factory=list)
     notes: list[str] = attrs.field(factory=list)
 
@@ -65,7 +65,7 @@ class Columns:
         proposed = [answer for answer in meanings if self._agrees((values or {}).get(answer, ()))]
         only = repr(proposed[0]) if len(proposed) == 1 else None
         readings = {repr(answer): meaning for answer, meaning in meanings.items()}
-        self.questions.append(Question(argument=argument, about=about, readings=readings, proposed=only))
+        self.questions.append(FileQuestion(argument=argument, about=about, readings=readings, proposed=only))
 
     def _agrees(self, values: Iterable[Any]) -> bool:
         known = [value for value in values if value is not None]

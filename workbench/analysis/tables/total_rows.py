@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.analysis.sheets.grid import Row, blank
 from workbench.analysis.sheets.numbers import MARKS, written_number
-from workbench.analysis.sheets.questions import Question, UnclearTable
+from workbench.analysis.sheets.questions import FileQuestion, UnclearTable
 
 _TOTAL = re.compile(
     r"(?:grand |sub-?|sous-|zwischen|gesamt|end|schluss|anfangs)?"
@@ -46,7 +46,7 @@ def total_rows(names: Sequence[str], rows: Sequence[Row], answer: str | None) ->
     if unclear:
         line = rows[unclear[0]].number
         readings = {"'drop'": f"line {line} is a total or a balance", "'keep'": "it is a row like the others"}
-        raise UnclearTable([Question(argument="totals", about=f"line {line}", readings=readings)])
+        raise UnclearTable([FileQuestion(argument="totals", about=f"line {line}", readings=readings)])
     return totals
 
 

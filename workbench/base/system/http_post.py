@@ -198,7 +198,7 @@ def _left(until: float) -> float:
 
 
 class _TimedSocket:
-    """A socket for `http.client` whose every step ends at one deadline; timeouts of sockets begin again each time."""
+    """A socket for `http.client` whose every step ends at one deadline; timeouts of sockets restart with each step."""
 
     def __init__(self, sock: "socket.socket", until: float) -> None:
         self._socket = sock

@@ -10,7 +10,7 @@ import socket
 import struct
 import threading
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,16 @@ class _App:
         self._max_body = max_body
         self._received = 0  # bytes of bodies that are not complete
 
-    async def __call__(self, scope: object, receive: object, send: object) -> None:
+    async def __call__(self, scope: Any, receive: Any, send: object) -> None:
+        try:
+            await self._answer(scope, receive, send)
+        except asyncio.CancelledError:  # the server stops: whether the request is carried out is not known
+            scope["extensions"]["transport"].abort()
+            with suppress(asyncio.CancelledError):  # the event loop may end meanwhile
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+
+    async def _answer(self, scope: object, receive: object, send: object) -> None:
         early: Response | None = None
         try:
             request = await self._read(scope, receive)

@@ -69,7 +69,7 @@ class Evidence:
         return "not_sent" if self.verdict is Verdict.NOT_FOUND and self.complete else None
 
     def __bool__(self) -> bool:
-        raise TypeError("evidence is no truth value; read its verdict or its outcome")
+        raise TypeError("evidence has no truth value; read its verdict or its outcome")
 
     def __str__(self) -> str:
         return self.reason if self.outcome else f"{self.reason}\n{self.next_step}"

@@ -84,11 +84,11 @@ class ClassState:
 
     @property
     def disk_full(self) -> bool:
-        """Whether the disk of the folder has no room left for changes; `say` is told when that changes."""
+        """Whether the disk of the folder has no room left for changes; `say` is called when that changes."""
         is_full = self._folder is not None and shutil.disk_usage(self._folder).free < MIN_FREE
         if is_full != self._was_full:
             self._was_full = is_full
-            self.say(DISK_FULL if is_full else "The disk of the class server has room again")
+            self.say(DISK_FULL if is_full else "The disk of the class server has free space again")
         return is_full
 
     def enroll(self, name: str) -> Learner:
@@ -158,7 +158,7 @@ class ClassState:
         )
 
     def do(self, learner: str, place: str, act: Act) -> dict[str, Any]:
-        """Carry out what a learner does with a task, and return what the learner is told.
+        """Carry out what a learner does with a task, and return the answer to the learner.
 
         Raises:
             WorkbenchError: It is not possible.

@@ -56,7 +56,7 @@ _STYLESHEET = '<link rel="stylesheet" href="../board.css">'
 _TICKET_SECONDS = 60
 _BEGIN = "begin"
 _STORED = ("start", "check", "hint")  # kinds of acts that change a result
-_RUN_FIRST_CELL = "Run the first cell of this notebook to go on with a new one"
+_RUN_FIRST_CELL = "Run the first cell of this notebook to continue with a new one"
 
 
 class ClassServer(ClassState):

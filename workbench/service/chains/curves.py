@@ -5,8 +5,13 @@ throw-away keys sign here.
 """
 
 import hmac
-from collections.abc import Iterator
+import os
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
 from hashlib import sha512
+from types import ModuleType
+from typing import Any
 
 ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
 HALF = ORDER // 2
@@ -19,6 +24,27 @@ _BASE = (
 _Point = tuple[int, int]
 _Jacobian = tuple[int, int, int]  # x/z² and y/z³; z is 0 for the neutral point
 _NEUTRAL: _Jacobian = (1, 1, 0)
+_SWITCH = "PYCRYPTODOME_DISABLE_GMP"
+_LOADING = threading.Lock()
+
+
+@cache
+def _library() -> tuple[ModuleType, Callable[..., Any]]:
+    """Return the module of Ed25519 and the class of points, loaded when first used.
+
+    The library would look for GMP by other programs (ldconfig, a compiler); its own integers are enough.
+    """
+    with _LOADING:
+        given = os.environ.get(_SWITCH)
+        os.environ[_SWITCH] = "1"
+        try:
+            from Crypto.PublicKey.ECC import EccPoint
+            from Crypto.Signature import eddsa
+        finally:
+            del os.environ[_SWITCH]
+            if given is not None:
+                os.environ[_SWITCH] = given
+    return eddsa, EccPoint
 
 
 def public_point(secret: bytes) -> _Point | None:
@@ -78,13 +104,12 @@ def _nonces(number: int, secret: bytes) -> Iterator[int]:
 
 def _combined(a: int, b: int, point: _Point) -> _Point | None:
     """Return a times the base point plus b times another; None for the neutral point."""
-    from Crypto.PublicKey.ECC import EccPoint  # loaded when first used
-
+    _, point_of = _library()
     a %= ORDER
     b %= ORDER
     try:
-        base = EccPoint(*_BASE, curve="secp256k1")
-        other = EccPoint(*point, curve="secp256k1")
+        base = point_of(*_BASE, curve="secp256k1")
+        other = point_of(*point, curve="secp256k1")
     except ValueError:  # before 4.4
         return in_python(a, b, point)
     total = base * a + other * b
@@ -173,8 +198,7 @@ _SMALL_ORDER = frozenset((0, 1, _ED_PRIME - 1, _EIGHTH, _ED_PRIME - _EIGHTH))
 
 def ed25519_public_key(secret: bytes) -> bytes:
     """Return the 32-byte public key of a 32-byte Ed25519 seed."""
-    from Crypto.Signature import eddsa  # loaded when first used
-
+    eddsa, _ = _library()
     key = eddsa.import_private_key(secret)
     public: bytes = key.public_key().export_key(format="raw")
     return public
@@ -182,8 +206,7 @@ def ed25519_public_key(secret: bytes) -> bytes:
 
 def ed25519_signed(message: bytes, secret: bytes) -> bytes:
     """Return the signature of a 32-byte Ed25519 seed over a message."""
-    from Crypto.Signature import eddsa
-
+    eddsa, _ = _library()
     key = eddsa.import_private_key(secret)
     raw: bytes = eddsa.new(key, "rfc8032").sign(message)
     return raw
@@ -194,9 +217,7 @@ def ed25519_verifies(key: bytes, message: bytes, signature: bytes) -> bool:
 
     The library's own check also takes keys of small order and multiplies by eight, which chains do not.
     """
-    from Crypto.PublicKey.ECC import EccPoint
-    from Crypto.Signature import eddsa
-
+    eddsa, point_of = _library()
     point = signature[:32]
     factor = int.from_bytes(signature[32:], "little")
     if factor >= _ED_ORDER or not (_is_sound(key) and _is_sound(point)):
@@ -207,7 +228,7 @@ def ed25519_verifies(key: bytes, message: bytes, signature: bytes) -> bool:
         return False
     hashed = sha512(point + key + message).digest()
     number = int.from_bytes(hashed, "little") % _ED_ORDER
-    base = EccPoint(*_ED_BASE, curve="Ed25519")
+    base = point_of(*_ED_BASE, curve="Ed25519")
     expected = base * factor + -public * number
     sign = int(expected.x) % 2
     encoded = int(expected.y) | sign << 255

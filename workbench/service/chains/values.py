@@ -296,7 +296,7 @@ def canonical_signature(signature: BytesLike, path: str = "signature") -> bytes:
 
 def sign(digest: bytes, secret: bytes) -> bytes:
     """Sign a digest with a throw-away key (sandbox only); return 65 bytes with v 27 or 28."""
-    public_address(secret)  # refuses what is no key
+    public_address(secret)  # refuses an invalid key
     r, s, is_odd = curves.signed(_digest(digest), secret)
     return r.to_bytes(32) + s.to_bytes(32) + bytes([27 + is_odd])
 

@@ -365,7 +365,7 @@ class Converter(cattrs.Converter):
 def _without_odd(body: Mapping[str, Any], paths: Iterable[str], is_readable: Callable[[Any], bool]) -> Any:
     """Return an object without the members at some paths, or with the values that their notation means.
 
-    A number stands for its text, and a text for the whole number, true or false that it spells.
+    A number stands for its text, and a text for the integer, true or false that it spells.
     """
     body, removed = copy.deepcopy(dict(body)), []
     for path in paths:

@@ -20,7 +20,7 @@ Stored = Mapping[str, Any]
 Key = tuple[object, ...]
 """What an event shows of the call that caused it; equal calls have equal keys."""
 UNCLEAR: Key = ()
-"""Key of a call whose events cannot be told from those of other calls."""
+"""Key of a call whose events cannot be distinguished from those of other calls."""
 
 
 @attrs.frozen(kw_only=True)
