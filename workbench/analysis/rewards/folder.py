@@ -215,7 +215,7 @@ def _without(table: Any, users: Iterable[str]) -> Any:
     return table.filter(pc.invert(of_users))
 
 
-def in_order(table: Any, users: Sequence[str]) -> Any:
+def in_order(table: pa.Table, users: Sequence[str]) -> pa.Table:
     """Return the rows of a table by user, in the order of `users`; the rows of one user keep theirs."""
     places = pc.index_in(table.column("user_id"), value_set=pa.array(users, pa.large_string()))
     return table.take(pc.array_sort_indices(places.combine_chunks())).combine_chunks()
