@@ -329,6 +329,7 @@ def test_a_panel_is_written_with_what_was_read(program: wb.Session, tmp_path: Pa
     panel = wb.browse(program)
     panel.open("transactions")
     panel.open("users")
+    rows = sum(len(listing.data.ids) for listing in panel.lists.values() if listing.is_read)
 
     saved = wb.to_file(panel, tmp_path / "june.html")
 
@@ -336,7 +337,7 @@ def test_a_panel_is_written_with_what_was_read(program: wb.Session, tmp_path: Pa
     data = data_of(page)
     assert {one["name"] for one in data["lists"]} >= {"transactions", "users"}
     assert [tile["label"] for tile in data["tiles"]][:2] == ["Health", "Collateral"]
-    assert saved.rows == sum(len(listing) for listing in panel.lists.values() if listing.is_read)
+    assert saved.rows == rows > 9_000
     assert saved.path.stat().st_size < 2_000_000
     with pytest.raises(FileExistsError, match="overwrite"):
         wb.to_file(panel, saved.path)

@@ -156,7 +156,7 @@ def test_a_change_of_the_service_is_distinguished(tmp_path: Path) -> None:
 
 
 def test_a_corpus_that_compares_nothing_fails(tmp_path: Path) -> None:
-    with pytest.raises(UnusableFile, match="no folder"):
+    with pytest.raises(UnusableFile, match="not a folder"):
         Corpus(tmp_path / "none").check()
     (tmp_path / "empty").mkdir()
     with pytest.raises(UnusableFile, match="holds no exchange"):
