@@ -131,7 +131,7 @@ def test_the_plugin_gives_each_test_a_sandbox(tmp_path: Path, more: list[str]) -
     (tmp_path / "test_application.py").write_text(APPLICATION, encoding="utf-8")
     loaded = [] if _installed() else ["-p", "workbench_pytest"]
     ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-W", "error", "-c", "/dev/null", "--rootdir", str(tmp_path), *loaded, *more,
+        [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:asyncio", "-c", "/dev/null", "--rootdir", str(tmp_path), *loaded, *more,
          "--workbench-coverage", str(tmp_path)],
         capture_output=True, text=True, check=False, timeout=100, cwd=Path(__file__).parents[2],
     )  # fmt: skip

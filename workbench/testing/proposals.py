@@ -100,7 +100,7 @@ def _bodies(step: Step) -> Iterator[Mapping[str, Any]]:
 
 def _links(step: Step, attempt: Attempt, current: object) -> Values:
     for body in _bodies(step):
-        if body.get("applicationStatus") in frozenset(EventApplicationStatus):
+        if body.get("applicationStatus") in tuple(EventApplicationStatus):  # of strangers: it may not be hashable
             yield _toggled(current, body["applicationStatus"])
 
 
