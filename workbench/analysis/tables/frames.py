@@ -269,10 +269,11 @@ def to_file(
     frame = with_checked_marks(frame)
     revealed = tuple(frame.attrs.get("revealed", ()))
     frame, cleaned = _cleaned(_with_units(frame))
-    files: dict[Path, Any] = {path: lambda file: write(frame, file, tz)}
+    files: dict[Path, Any] = {}
     if path.suffix.lower() == ".csv":
         lines = _notes(frame)
         files[path.with_name(path.name + ".notes.txt")] = ("\n".join(lines) + "\n").encode() if lines else None
+    files[path] = lambda file: write(frame, file, tz)
     write_files(files, private=bool(revealed))
     if revealed:
         LOG.warning("private columns (%s) were written to %s", ", ".join(revealed), path)
