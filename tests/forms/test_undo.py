@@ -164,9 +164,10 @@ def test_a_real_service_has_no_undo() -> None:
     with Sandbox(seed=7, environment="production").serve() as url:
         client = wb.Client(base_url=url, api_key="key", environment="production")
         panel = browse(client)
-        panel._save()
+        with panel._acting():
+            pass
 
-        assert panel._savepoint is None
+        assert panel._saved is None
         assert "there is nothing to undo" in ask(panel, "undo")["error"]
         client.close()
 
@@ -221,7 +222,8 @@ def test_a_refused_action_in_another_panel_keeps_nothing_to_undo(panel: Panel, m
     card = act(panel, "cards", "lock_card", state="active")
     second = browse(panel._api)
     second.show("cards", second.open("cards", "status=active").ids[0])
-    second._save()  # and its action is refused
+    with second._acting():
+        pass  # its action is refused
 
     assert "Something else" in ask(panel, "undo")["error"]
     assert "locked" == panel.sandbox.state(card)["status"]
@@ -245,7 +247,8 @@ def test_other_panels_notice_an_undo(panel: Panel, messages: list[dict[str, Any]
     stamp = ask(panel, "tick")["stamp"]
     other = browse(panel._api)
     assert not ask(other, "tick", stamp=stamp)["changed"]
-    panel.sandbox._undo(savepoint=panel._savepoint, owner=panel._owner)
+    savepoint, actor = panel._undoable or (0, "")
+    panel.sandbox._undo(savepoint=savepoint, actor=actor)
 
     assert ask(other, "tick", stamp=stamp)["changed"]
 
