@@ -83,7 +83,11 @@ def parquet_records(path: Path, limits: Limits) -> Records:
         raise BadSheet(f"column {visible(lists[0], 80)} contains lists; a cell holds one value")
     number = 0
     for batch in table.to_batches(_BATCH):
-        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        try:
+            columns = [column.to_pylist() for column in batch.columns]
+        except Exception as error:  # noqa: BLE001 - such as text that is not UTF-8, or a time out of range
+            raise BadSheet(f"not a readable Parquet file ({type(error).__name__})") from None
+        for values in zip(*columns, strict=True):
             number += 1
             row = zip(table.column_names, values, strict=True)
             yield number, {name: value for name, value in row if value is not None and value != ""}
