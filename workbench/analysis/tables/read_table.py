@@ -208,7 +208,7 @@ def _rejected(table: _Table, problems: Sequence[CellProblem], path: Path, reject
             listed.append(Problem("", "more", f"and {more:,} more lines; pass rejects=FILE to read the others"))
         raise UsageError(listed, of="read_table")
     if bad and rejects is not None:
-        from workbench.analysis.tables.frames import to_file
+        from workbench.analysis.tables.to_file import to_file
 
         rows = [[row.number, bad[row.number], *map(as_text, row.cells)] for row in table.rows if row.number in bad]
         width = max(map(len, rows))
