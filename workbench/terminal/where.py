@@ -196,7 +196,7 @@ def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
 
 def completion_script(shell: Literal["bash", "fish", "zsh"]) -> str:
     """Return the completion script of a shell."""
-    from workbench.terminal import make_app
+    from workbench.terminal.application import make_app
 
     script = make_app().generate_completion(shell=shell)
     # the file of a completion is its body: it has to call what it defines
