@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from itertools import pairwise
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, Literal
 
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownCommandError
 
@@ -53,6 +53,28 @@ def make_app(noun: str = "", *, described: bool = False) -> Any:
 
             add_controls(group)
     return app
+
+
+def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
+    """Print the completion script of a shell.
+
+    bash: workbench docs completion bash > ~/.local/share/bash-completion/completions/workbench
+
+    zsh: workbench docs completion zsh > _workbench, in a folder of $fpath
+
+    fish: workbench docs completion fish > ~/.config/fish/completions/workbench.fish
+
+    Args:
+        shell: The shell.
+    """
+    print(completion_script(shell), end="")
+
+
+def completion_script(shell: Literal["bash", "fish", "zsh"]) -> str:
+    """Return the completion script of a shell."""
+    script = make_app().generate_completion(shell=shell)
+    # the file of a completion is its body: it has to call what it defines
+    return f'{script}\n_cyclopts_workbench "$@"\n' if shell == "zsh" else script
 
 
 def _shown_default(value: object) -> Any:

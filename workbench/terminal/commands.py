@@ -80,7 +80,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "": "about:docs",
         "assumptions": "about:list_assumptions",
         "skeleton": "about:skeleton",
-        "completion": "where:completion",
+        "completion": "application:completion",
         "agent": "about:agent",
     },
 }

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import attrs
 from cyclopts import Group, Parameter
@@ -177,30 +177,6 @@ _BRANCHES = {
     "contract_id": ("contracts",),
 }
 """Branch of the sandbox's guide with ids for an argument, by name."""
-
-
-def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
-    """Print the completion script of a shell.
-
-    bash: workbench docs completion bash > ~/.local/share/bash-completion/completions/workbench
-
-    zsh: workbench docs completion zsh > _workbench, in a folder of $fpath
-
-    fish: workbench docs completion fish > ~/.config/fish/completions/workbench.fish
-
-    Args:
-        shell: The shell.
-    """
-    print(completion_script(shell), end="")
-
-
-def completion_script(shell: Literal["bash", "fish", "zsh"]) -> str:
-    """Return the completion script of a shell."""
-    from workbench.terminal.application import make_app
-
-    script = make_app().generate_completion(shell=shell)
-    # the file of a completion is its body: it has to call what it defines
-    return f'{script}\n_cyclopts_workbench "$@"\n' if shell == "zsh" else script
 
 
 def complete_member(member: Member) -> Callable[[Any], Iterable[str]]:
