@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,6 +50,20 @@ Last = Annotated[Whole | None, Parameter(name=("--last", "-n"), help="Show only 
 """Text with a placeholder for its unit in help."""
 MAX_ARMED_MINUTES = 60
 _MAX_LISTED = 10  # unknown calls listed when a command is interrupted
+
+
+def read_duration(text: str) -> timedelta:
+    """Return a duration such as `2d 3h` or `1h30m`.
+
+    Raises:
+        Exit: The text is not a duration.
+    """
+    from workbench.runs.sequences.sequence import duration
+
+    try:
+        return duration(text)
+    except ValueError as error:
+        raise usage_error(f"{text[:40]!a} {error}.") from None
 
 
 def kept_path() -> Path:
