@@ -35,7 +35,7 @@ def test_a_failure_ends_with_5_its_story_and_a_replay(wb, tmp_path):
         (
             "http",
             "--deliveries http://a.invalid --books http://b.invalid --reset http://c.invalid --kill 'stop it' --start "
-            + "'start it' --api-port 9 --unknown http://d.invalid --clock now --universes 9 --seed 0",
+            "'start it' --api-port 9 --unknown http://d.invalid --clock now --universes 9 --seed 0",
         ),
     ],
 )
