@@ -16,6 +16,10 @@ from workbench.testing import Universe
 from workbench.testing.deliveries import KEY
 
 APPLICATION = "tests.testing.applications:"
+HTTP_OPTIONS = (
+    "--deliveries http://a.invalid --books http://b.invalid --reset http://c.invalid --kill 'stop it' --start "
+    "'start it' --api-port 9 --unknown http://d.invalid --clock now --universes 9 --seed 0"
+)
 
 
 def test_a_failure_ends_with_5_its_story_and_a_replay(wb, tmp_path):
@@ -32,11 +36,7 @@ def test_a_failure_ends_with_5_its_story_and_a_replay(wb, tmp_path):
     "command, given",
     [
         ("explore", "--universes 9 --seed 0 --threads --behavior observed"),
-        (
-            "http",
-            "--deliveries http://a.invalid --books http://b.invalid --reset http://c.invalid --kill 'stop it' --start "
-            "'start it' --api-port 9 --unknown http://d.invalid --clock now --universes 9 --seed 0",
-        ),
+        ("http", HTTP_OPTIONS),
     ],
 )
 def test_a_replay_has_every_option(command, given, wb, monkeypatch):

@@ -40,8 +40,8 @@ class Ledger(Books):
         pass
 
 
-class LedgerOfPlainCode(Ledger):
-    """Right, and not asynchronous."""
+class PlainCode(Ledger):
+    """What makes a ledger one that is not asynchronous."""
 
     def receive(self, headers: Mapping[str, str], body: bytes) -> int:  # type: ignore[override]
         if not self.signed(headers, body):
@@ -51,6 +51,10 @@ class LedgerOfPlainCode(Ledger):
             if self.is_new(event):
                 self.handle(event)
         return 200
+
+
+class LedgerOfPlainCode(PlainCode):
+    """Right, and not asynchronous."""
 
 
 class LedgerByDay(Ledger):
@@ -342,11 +346,16 @@ RIGHT = (
 )  # fmt: skip
 LOST, ONCE, AGREE = "no event is lost", "each event counts once", "the books agree with the service"
 HOLDS, ACKNOWLEDGED, OUTLIVES = "holds agree with the service", "events are acknowledged", "nothing outlives a universe"
-WRONG: dict[type[Books], tuple[str, ...]] = {
+CLOCKS: dict[type[Books], tuple[str, ...]] = {
     LedgerThatForgetsAfterTenMinutes: (ONCE,),
     LedgerThatForgetsByMonotonicTime: (ONCE,),
     LedgerOfToday: (LOST,),
     LedgerByLocalMonth: (LOST,),
+}
+"""The ledgers with a bug about the machine's clock."""
+WRONG: dict[type[Books], tuple[str, ...]] = {
+    **CLOCKS,
+    **{type(f"{bug.__name__}InPlainCode", (PlainCode, bug), {}): rules for bug, rules in CLOCKS.items()},
     LedgerOfAuthorizedAmounts: (AGREE, LOST, ONCE),
     LedgerOfBodiesWrittenAgain: (ACKNOWLEDGED,),
     LedgerOfPrefixes: ("forgeries are refused",),
