@@ -163,7 +163,7 @@ class LedgerOfToday(Ledger):
     """A batch at midnight drops what is of another day, by the machine's date."""
 
     def handle(self, event: dict[str, Any]) -> None:
-        if event["resource"] == "transaction" and event["action"] == "completed":
+        if event["resource"] == "transaction" and "postedAt" in event["body"]["spend"]:
             posted = datetime.fromisoformat(event["body"]["spend"]["postedAt"])
             if posted.date() == datetime.now(posted.tzinfo).date():
                 super().handle(event)
