@@ -370,7 +370,7 @@ def _(school: School) -> str:
 @job("A forged report")
 def _(school: School) -> str:
     code = school.links["Learner 15"].rsplit("/", 1)[1].partition("#")[0]
-    content = {"kind": "check", "exercise": "start-1", "missing": [], "confirmed": True}
+    content = {"kind": "check", "task": "start-1", "missing": [], "confirmed": True}
     httpx.post(f"{school.url}/{code}/_class", json=content).raise_for_status()
     assert not school.row("Learner 15")["results"]["start-1"]["done"]
     return "not done: the server's own check counts"

@@ -70,8 +70,8 @@ def serve(
 _System = Literal["windows", "macos", "macos-intel", "linux", "linux-arm"]
 _Python = Literal["3.11", "3.12", "3.13", "3.14"]
 _Form = Annotated[
-    Literal["csv", "nbgrader", "summary", "certificates"],
-    Parameter(help="csv; grades for nbgrader; HTML pages to print: a summary, certificates."),
+    Literal["csv", "summary", "certificates"],
+    Parameter(help="csv; HTML pages to print: a summary, certificates."),
 ]
 
 
@@ -197,7 +197,7 @@ _Task = Annotated[str, Parameter(help="Name of the task.", completer=_names)]
 
 @command
 def list_tasks() -> Any:
-    """List the exercises and drills."""
+    """List the exercises, quizzes and drills."""
     return [
         {"task": task.name, "where": task.notebook or "drill", "minutes": task.minutes or None, "title": task.title}
         for task in TASKS.values()
@@ -226,7 +226,7 @@ def answer(
 ) -> Any:
     """Answer a question of a task."""
     values = {key: str(value) for key, value in read_parameters(set_).items()}
-    return course.answer(name, api, **values)
+    return course.answer(name, api=api, **values)
 
 
 @command

@@ -13,14 +13,14 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import UsageError, visible
-from workbench.course.classroom.class_results import ExerciseResult, Results
+from workbench.course.classroom.class_results import Results
+from workbench.course.desk import TaskResult
 from workbench.course.display import marked
 from workbench.course.task_files import DRILLS, EXERCISES, TASKS
 from workbench.service.rendering.text import guarded
 
-FORMS = ("csv", "nbgrader", "summary", "certificates")
-_COLUMNS = ("learner", *(field.name for field in attrs.fields(ExerciseResult)))
-_NBGRADER = ("assignment", "timestamp", "student_id", "raw_score", "late_submission_penalty", "score", "max_score")
+FORMS = ("csv", "summary", "certificates")
+_COLUMNS = ("learner", *(field.name for field in attrs.fields(TaskResult)))
 _PAGE = """<!doctype html>
 <html lang="en" data-theme="light">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -28,7 +28,7 @@ _PAGE = """<!doctype html>
 {parts}
 </body></html>
 """
-_Row = Mapping[str, ExerciseResult]
+_Row = Mapping[str, TaskResult]
 PLANS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("plans.toml").read_text(encoding="utf-8")
 )
@@ -42,8 +42,7 @@ def export(results: Results, form: str, style: str = "") -> str:
 
     Args:
         results: The results.
-        form: "csv"; "nbgrader", columns of its grades file; or a page to print: "summary", or "certificates" with one
-            for each learner who has done something.
+        form: "csv", or a page to print: "summary", or "certificates" with one for each learner who has done something.
         style: HTML with the style of a page.
 
     Raises:
@@ -51,11 +50,8 @@ def export(results: Results, form: str, style: str = "") -> str:
     """
     progress = results.progress()
     if form == "csv":
-        return _csv(_COLUMNS, results.rows())
-    if form == "nbgrader":  # one row for each learner and exercise, as its own export has them
-        return _csv(
-            _NBGRADER, (_grade(name, row, exercise) for name, row in progress.items() for exercise in EXERCISES)
-        )
+        rows = ({"learner": name, **attrs.asdict(result)} for name, row in progress.items() for result in row.values())
+        return _csv(_COLUMNS, rows)
     today = datetime.now(UTC).date().isoformat()
     if form == "summary":
         return _PAGE.format(title="Class summary", style=style, parts=_summary(progress, today))
@@ -76,14 +72,7 @@ def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
     return out.getvalue()
 
 
-def _grade(name: str, row: _Row, exercise: str) -> dict[str, Any]:
-    result = row.get(exercise) or ExerciseResult(exercise=exercise)
-    score = float(result.done)
-    grade = (exercise, result.done_at, name, score, 0.0, score, 1.0)
-    return dict(zip(_NBGRADER, grade, strict=True))
-
-
-def _done(row: _Row) -> list[ExerciseResult]:
+def _done(row: _Row) -> list[TaskResult]:
     return [result for result in row.values() if result.done]
 
 
@@ -107,15 +96,17 @@ def _summary(progress: Mapping[str, _Row], written: str) -> str:
 
 def _totals(row: _Row) -> tuple[object, ...]:
     done = _done(row)
-    last = next((result for result in reversed(tuple(row.values())) if not result.done), None)
-    problem = f"{last.exercise}: {last.last_problem}" if last and last.last_problem else ""
-    count = sum(result.exercise in EXERCISES for result in done)
+    last = max(
+        (result for result in row.values() if not result.done), key=lambda each: str(each.begun_at), default=None
+    )
+    problem = f"{last.task}: {last.last_problem}" if last and last.last_problem else ""
+    count = sum(result.task in EXERCISES for result in done)
     tries, hints = (sum(getattr(result, name) for result in row.values()) for name in ("tries", "hints"))
     minutes = sum(result.minutes or 0 for result in done)
     return f"{count} of {len(EXERCISES)}", tries, hints, f"{minutes:.0f}", problem
 
 
-def _last_hints(rows: Iterable[ExerciseResult]) -> int:
+def _last_hints(rows: Iterable[TaskResult]) -> int:
     return sum(row.last_hint for row in rows)
 
 
@@ -128,7 +119,7 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 def _certificate(name: str, row: _Row, trainer: str, written: str) -> str:
     done = _done(row)
-    known = [TASKS[result.exercise] for result in done if result.exercise in TASKS]
+    known = [TASKS[result.task] for result in done if result.task in TASKS]
     exercises = [task.title for task in known if task.notebook]
     drills = [task.title for task in known if not task.notebook]
     also = f" and {len(drills)} drill{'s' * (len(drills) > 1)}" if drills else ""
