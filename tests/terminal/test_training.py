@@ -130,7 +130,6 @@ def test_results_are_exported(wb, tmp_path: Path):
 
     assert "Ann <b>,start-1,True,1" in wb("course", "results", *given).out
     assert "Ann &lt;b&gt;" in wb("course", "results", *given, "--form", "certificates").out
-    assert wb("course", "results", *given, "--form", "nbgrader").out.startswith("assignment,timestamp,student_id")
 
 
 def test_sheets_and_the_answer_key_are_printed(wb, tmp_path: Path):

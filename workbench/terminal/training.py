@@ -130,14 +130,16 @@ def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, fold
         print(kept.link(late))
 
 
-_Page = Literal["sheets", "answers", "handout", "product", "support", "developer", "two-hours"]
+_Page = Literal[
+    "sheets", "answers", "handout", "two-hours", "three-hours", "product", "support", "developer", "day"
+]
 
 
 def print_(what: _Page, /, *, folder: Path | None = None, url: Url | None = None) -> None:
     """Print a page as HTML: sheets with each learner's link, the answer key, a handout to keep, or a plan.
 
     Args:
-        what: sheets (one for each learner), answers (the key), handout (terms and commands), or a plan by role.
+        what: sheets (one for each learner), answers (the key), handout (terms and commands), or a plan.
         folder: Folder of the class, for sheets.
         url: URL under which learners reach the class; default: that of its last start.
     """

@@ -32,7 +32,7 @@ _Row = Mapping[str, TaskResult]
 PLANS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("plans.toml").read_text(encoding="utf-8")
 )
-"""Plans of the course by role: title, and rows of minutes, activity, and what to look for."""
+"""Plans of a class by name: title, and rows of minutes, activity, and what to look for."""
 _KEPT: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("handout.toml").read_text(encoding="utf-8"))
 """Terms, steps of a payment and commands of the handout that a learner keeps."""
 
@@ -185,9 +185,10 @@ def _qr_code(link: str) -> str:
     )
 
 
-def plan(role: str, style: str) -> str:
-    """Return the plan of a role as a page, with the exercises to tick off."""
-    chosen, minutes, rows = PLANS[role], 0, []
+def plan(name: str, style: str) -> str:
+    """Return a plan as a page, with the exercises to tick off."""
+    chosen, rows = PLANS[name], []
+    minutes = 60 * chosen.get("start", 0)
     for length, what, look_for in chosen["rows"]:
         exercises = "   ".join(f"☐ {exercise.name}" for exercise in EXERCISES.values() if exercise.notebook == what)
         rows.append((f"{minutes // 60}:{minutes % 60:02}", f"{length} min", what, look_for, exercises))
