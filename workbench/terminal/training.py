@@ -130,9 +130,7 @@ def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, fold
         print(kept.link(late))
 
 
-_Page = Literal[
-    "sheets", "answers", "handout", "two-hours", "three-hours", "product", "support", "developer", "day"
-]
+_Page = Literal["sheets", "answers", "handout", "two-hours", "three-hours", "product", "support", "developer", "day"]
 
 
 def print_(what: _Page, /, *, folder: Path | None = None, url: Url | None = None) -> None:

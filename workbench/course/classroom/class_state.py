@@ -110,20 +110,20 @@ class ClassState:
                 self._by_code[enrolled.code] = place
         self._by_name = {learner.name: self._by_code[learner.code] for learner in learners}
 
-    def _make_app(self, learner: Learner, place: str, prefix: str, name: str) -> App:
+    def _make_app(self, learner: Learner, address: str, file: str) -> App:
         """Create or open a learner's sandbox; a new one gets the fault rules that were set for all.
 
         If other machines can reach the class, webhooks never go to this machine; a process of the learner fetches them.
         """
-        environment: Any = prefix.removeprefix("/") or "sandbox"
-        path = None if self._folder is None else self._folder / f"{name}-{environment}.db"
+        environment: Any = "production" if address.endswith(PRODUCTION) else "sandbox"
+        path = None if self._folder is None else self._folder / file
         is_new = path is None or not path.exists()
         sandbox = Sandbox(self.seed, environment, path=path, random_keys=True)
         for rule in self.results.get("rules", []) if is_new else ():
             perform(sandbox, "add_fault", rule)
         relay = None if self._local else self._by_code[learner.code].relay.post
-        below = f"/{place}" if place else ""
-        return sandbox._http_app(f"{self.url}/{learner.code}{below}{prefix}", self._local, relay=relay)
+        url = f"{self.url}/{learner.code}/{address.removeprefix('/')}".rstrip("/")
+        return sandbox._http_app(url, self._local, relay=relay)
 
     def _count_wrong_code(self, address: str) -> bool:
         """Count a wrong code from an address; return whether it sent too many in the last minute."""
@@ -149,7 +149,7 @@ class ClassState:
         sandboxes, key = self._by_name[learner], f"attempt:{learner}:{place}:"
         return Desk(
             tasks=self.tasks,
-            sandbox=lambda environment: sandboxes.sandbox(place, PRODUCTION if environment == "production" else ""),
+            sandbox=lambda environment: sandboxes.sandbox(place + PRODUCTION * (environment == "production")),
             load=lambda name: self.results.get(f"{key}{name}"),
             save=lambda name, state: self.results.set(f"{key}{name}", state),
             result=lambda name: self.results.result(learner, name),

@@ -34,7 +34,13 @@ from workbench.course import membership
 from workbench.course.classroom.class_results import FINGERPRINT_DIGITS, MAX_LEARNERS, Learner
 from workbench.course.classroom.class_state import DISK_FULL, ClassState
 from workbench.course.classroom.exports import qr_path
-from workbench.course.classroom.learner_sandboxes import AT_ONCE, MAX_ENTRIES_A_MINUTE, LearnerSandboxes, split
+from workbench.course.classroom.learner_sandboxes import (
+    AT_ONCE,
+    MAX_ENTRIES_A_MINUTE,
+    PRODUCTION,
+    LearnerSandboxes,
+    split,
+)
 from workbench.course.classroom.setup_page import PAGE_HEADERS, SetupPage
 from workbench.course.classroom.wheel_house import SETUP
 from workbench.course.desk import KINDS, Act
@@ -161,7 +167,8 @@ class ClassServer(ClassState):
         if not rest and request.method == "GET":
             return await self._setup(request, "", self.results.link(sandboxes.learner))
         await self._connect(sandboxes.learner.name)
-        place, prefix, path = split(f"/{rest}")
+        address, path = split(f"/{rest}")
+        place = address.removesuffix(PRODUCTION)
         if again := sandboxes.replaced(place):
             return refused(409, f"This sandbox was begun again at {again}, in another window. {_RUN_FIRST_CELL}")
         sandboxes.use(place, count=not self._paused)
@@ -176,7 +183,7 @@ class ClassServer(ClassState):
         if self._paused and request.method != "GET" and not _only_reads(path):
             return refused(403, "The class is paused by your trainer")
         await self._play(sandboxes.learner.name, place)
-        return await sandboxes.handle(attrs.evolve(request, path=path), place, prefix)
+        return await sandboxes.handle(attrs.evolve(request, path=path), address)
 
     async def _connect(self, name: str) -> None:
         """Remember when a learner was here; the first time is stored."""
