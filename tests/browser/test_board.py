@@ -63,19 +63,20 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
         assert [note["text"] for note in server.results.notes("Ann")] == ["Look at the guide"]
 
 
-def test_the_summary_opens_in_a_tab_and_prints(server: ClassServer, page: Page) -> None:
-    server.results.record("Ann", TaskResult(task="start-1", tries=1, last_problem=HOSTILE))
+def test_certificates_open_in_a_tab_and_print(server: ClassServer, page: Page) -> None:
+    server.results.record("Ann", TaskResult(task="start-1", tries=1, done=True))
+    server.results.set("trainer", HOSTILE)
     with server.serve() as url:
         page.goto(f"{url}/board#{server.trainer_key}")
         with page.context.expect_page() as opened:
-            page.get_by_role("button", name="Summary to print").click()
-        summary = opened.value
-        expect(summary.get_by_role("heading", name="Class summary")).to_be_visible()
-        expect(summary.get_by_text("onerror=alert(1)")).to_be_visible()
-        assert summary.locator("img").count() == 0
-        assert summary.evaluate("getComputedStyle(document.body).paddingTop") == "24px"  # the style has come
-        assert summary.pdf().startswith(b"%PDF")
-        summary.close()
+            page.get_by_role("button", name="Certificates").click()
+        certificates = opened.value
+        expect(certificates.get_by_role("heading", name="Certificate")).to_be_visible()
+        expect(certificates.get_by_text("onerror=alert(1)")).to_be_visible()
+        assert certificates.locator("img").count() == 0
+        assert certificates.evaluate("getComputedStyle(document.body).paddingTop") == "24px"  # the style has come
+        assert certificates.pdf().startswith(b"%PDF")
+        certificates.close()
 
 
 def test_a_wrong_key_opens_nothing(server: ClassServer, page: Page) -> None:

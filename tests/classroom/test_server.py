@@ -581,12 +581,13 @@ def test_no_face_of_a_class_shows_private_values(server: ClassServer, url: str, 
 
 
 def test_pages_to_print_need_the_trainers_key(server: ClassServer, ann: Caller, trainer: Trainer) -> None:
-    server.results.record("Ann", TaskResult(task="breaking-1", last_problem="not <b>yet</b>"))
-    page = httpx.get(f"{trainer.url}/board/summary", headers=trainer.key)
+    server.results.record("Ann", TaskResult(task="breaking-1", done=True))
+    server.results.set("trainer", "Ada <b>")
+    page = httpx.get(f"{trainer.url}/board/certificates", headers=trainer.key)
 
-    assert "breaking-1: not &lt;b&gt;yet&lt;/b&gt;" in page.text
+    assert "Ada &lt;b&gt;" in page.text
     assert "<style" not in page.text
-    assert httpx.get(f"{trainer.url}/board/summary").status_code == 401
+    assert httpx.get(f"{trainer.url}/board/certificates").status_code == 401
     assert httpx.get(f"{trainer.url}/board/certificates", headers=ann.key).status_code == 401
     assert httpx.get(f"{trainer.url}/board/csv", headers=trainer.key).status_code == 404
 

@@ -70,8 +70,8 @@ def serve(
 _System = Literal["windows", "macos", "macos-intel", "linux", "linux-arm"]
 _Python = Literal["3.11", "3.12", "3.13", "3.14"]
 _Form = Annotated[
-    Literal["csv", "summary", "certificates"],
-    Parameter(help="csv; HTML pages to print: a summary, certificates."),
+    Literal["csv", "certificates"],
+    Parameter(help="csv; certificates as HTML, a page for each learner."),
 ]
 
 

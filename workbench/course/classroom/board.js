@@ -204,9 +204,9 @@ async function download(path) {
   made.click();
 }
 
-async function open_page(page) {
+async function openCertificates() {
   const tab = window.open("about:blank");
-  tab.document.write(await (await ask(page)).text());  // a new tab cannot send the trainer's key
+  tab.document.write(await (await ask("certificates")).text());  // a new tab cannot send the trainer's key
   tab.document.close();
 }
 
@@ -215,8 +215,8 @@ $("what").addEventListener("change", fields);
 $("only-stuck").addEventListener("change", draw);
 $("projector").addEventListener("change", () => { document.body.classList.toggle("projector", $("projector").checked); chosen = null; shown = ""; draw(); });
 $("csv").addEventListener("click", () => download("results.csv"));
-$("print").addEventListener("click", () => open_page("summary"));
-$("certificates").addEventListener("click", () => open_page("certificates"));
+$("print").addEventListener("click", () => window.print());
+$("certificates").addEventListener("click", openCertificates);
 $("actions").addEventListener("submit", async (event) => {
   event.preventDefault();
   const what = $("what").value, who = $("who").value;

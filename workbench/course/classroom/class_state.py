@@ -316,7 +316,7 @@ class ClassState:
         """Return the results as text; see `exports.export`.
 
         Args:
-            form: csv, summary or certificates.
+            form: csv or certificates.
             style: HTML with the style of a page.
         """
         return export(self.results, form, style)

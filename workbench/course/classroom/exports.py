@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import attrs
@@ -19,7 +18,7 @@ from workbench.course.display import marked
 from workbench.course.task_files import DRILLS, EXERCISES, TASKS
 from workbench.service.rendering.text import guarded
 
-FORMS = ("csv", "summary", "certificates")
+FORMS = ("csv", "certificates")
 _COLUMNS = ("learner", *(field.name for field in attrs.fields(TaskResult)))
 _PAGE = """<!doctype html>
 <html lang="en" data-theme="light">
@@ -42,7 +41,7 @@ def export(results: Results, form: str, style: str = "") -> str:
 
     Args:
         results: The results.
-        form: "csv", or a page to print: "summary", or "certificates" with one for each learner who has done something.
+        form: "csv", or "certificates", a page to print with one for each learner who has done something.
         style: HTML with the style of a page.
 
     Raises:
@@ -52,11 +51,8 @@ def export(results: Results, form: str, style: str = "") -> str:
     if form == "csv":
         rows = ({"learner": name, **attrs.asdict(result)} for name, row in progress.items() for result in row.values())
         return _csv(_COLUMNS, rows)
-    today = datetime.now(UTC).date().isoformat()
-    if form == "summary":
-        return _PAGE.format(title="Class summary", style=style, parts=_summary(progress, today))
     if form == "certificates":
-        trainer = str(results.get("trainer", ""))
+        trainer, today = str(results.get("trainer", "")), datetime.now(UTC).date().isoformat()
         pages = (_certificate(name, row, trainer, today) for name, row in progress.items() if _done(row))
         parts = "\n".join(pages) or "<p>Nobody has done a task yet.</p>"
         return _PAGE.format(title="Certificates", style=style, parts=parts)
@@ -74,40 +70,6 @@ def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
 
 def _done(row: _Row) -> list[TaskResult]:
     return [result for result in row.values() if result.done]
-
-
-def _summary(progress: Mapping[str, _Row], written: str) -> str:
-    """Return the summary to print: a table by learner and a table by exercise."""
-    learners = [(name, *_totals(row)) for name, row in progress.items()]
-    tried = []
-    for id_, exercise in EXERCISES.items():
-        rows = [row[id_] for row in progress.values() if id_ in row]
-        minutes = [row.minutes or 0 for row in rows if row.done]
-        count = f"{len(minutes)} of {len(progress)}"
-        typical = f"{median(minutes):.0f}" if minutes else ""
-        tried.append((id_, exercise.title, count, sum(row.tries for row in rows), _last_hints(rows), typical))
-    heads = ("learner", "exercises done", "tries", "hints", "minutes", "open, with the last problem")
-    about = ("exercise", "title", "done by", "tries", "last hint shown", "minutes (median)")
-    return (
-        f"<h1>Class summary</h1><p>{written}: {len(progress)} learners</p>{_table(heads, learners)}"
-        f"<h2>Exercises</h2>{_table(about, tried)}"
-    )
-
-
-def _totals(row: _Row) -> tuple[object, ...]:
-    done = _done(row)
-    last = max(
-        (result for result in row.values() if not result.done), key=lambda each: str(each.begun_at), default=None
-    )
-    problem = f"{last.task}: {last.last_problem}" if last and last.last_problem else ""
-    count = sum(result.task in EXERCISES for result in done)
-    tries, hints = (sum(getattr(result, name) for result in row.values()) for name in ("tries", "hints"))
-    minutes = sum(result.minutes or 0 for result in done)
-    return f"{count} of {len(EXERCISES)}", tries, hints, f"{minutes:.0f}", problem
-
-
-def _last_hints(rows: Iterable[TaskResult]) -> int:
-    return sum(row.last_hint for row in rows)
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:

@@ -7,7 +7,7 @@
 /CODE                              for a browser: /setup with the learner's link
 /setup, /setup/…                   to install on a laptop without internet: `setup_page`; open to all, GET only
 /board, /board/data, /board/act    the trainer's page, its data, its actions: with the trainer's key
-/board/summary, /board/certificates    pages to print: with the trainer's key
+/board/certificates         a page to print: with the trainer's key
 """
 
 import asyncio
@@ -55,7 +55,6 @@ MAX_BODY = 2**18  # bytes
 TRAINER_KEY = "trainer-key"
 _JSON = {"content-type": "application/json"}
 _PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "board.css": "text/css"}
-_PRINTED = ("summary", "certificates")  # forms of the results that are pages
 _STYLESHEET = '<link rel="stylesheet" href="/board.css">'
 _BEGIN = "begin"
 _RUN_FIRST_CELL = "Run the first cell of this notebook to continue with a new one"
@@ -278,7 +277,7 @@ class ClassServer(ClassState):
         if rest == "results.csv" and request.method == "GET":
             table = await self._with_results(self.export, "csv")
             return Response(status=200, headers={"content-type": "text/csv; charset=utf-8"}, body=table.encode())
-        if rest in _PRINTED and request.method == "GET":
+        if rest == "certificates" and request.method == "GET":
             text = await self._with_results(self.export, rest, _STYLESHEET)
             return Response(status=200, headers=PAGE_HEADERS, body=text.encode())
         if rest != "act" or request.method != "POST":
