@@ -20,7 +20,7 @@ import attrs
 import pandas as pd
 
 from workbench.analysis.reports.closing import Close
-from workbench.analysis.tables.frames import to_file
+from workbench.analysis.tables.to_file import to_file
 from workbench.course.classroom import wheel_house
 from workbench.testing import Corpus
 

@@ -16,7 +16,7 @@ ATOMIC = {"write_file", "write_files", "new_folder"}
 DIRECT = {"write_text", "write_bytes", "copyfile", "shutil.copy", "copytree", "symlink_to"}
 AT_ONCE = {
     "analysis/reports/closing.py write": "new_folder",
-    "analysis/tables/frames.py to_file": "write_files",
+    "analysis/tables/to_file.py to_file": "write_files",
     "course/classroom/wheel_house.py prepare": "new_folder",
     "testing/corpus.py add": "write_files",
     "testing/corpus.py _shapes": "write_files; the settings are written alone, since people edit them",
