@@ -171,14 +171,21 @@ class Sources:
         }
 
 
-def sums(frame: pd.DataFrame) -> dict[tuple[str, str], int]:
-    """Return the sum of each amount that adds up, by currency, of the rows of a report and of what it leaves out."""
+def sums(
+    frame: pd.DataFrame, names: Mapping[str, str] = {name: name for name in AMOUNTS}
+) -> dict[tuple[str, str], int]:
+    """Return the sum of each amount that adds up, by currency, of the rows of a report and of what it leaves out.
+
+    Args:
+        frame: The report.
+        names: Columns of the report, with their names in what is left out.
+    """
     result: dict[tuple[str, str], int] = {}
-    for name in AMOUNTS:
-        if name not in frame:
+    for column, name in names.items():
+        if column not in frame:
             continue
         codes = frame["currency"] if "currency" in frame else pd.Series([frame.attrs.get("currency")] * len(frame))
-        for code, values in frame[name].groupby(codes.fillna("").to_numpy(), dropna=False):
+        for code, values in frame[column].groupby(codes.fillna("").to_numpy(), dropna=False):
             result[str(code), name] = int(values.sum())
         for entry in frame.attrs["left_out"]:
             if name in entry:

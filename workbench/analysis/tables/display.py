@@ -19,6 +19,7 @@ from workbench.base.system.progress import ipython_shell
 from workbench.service.rendering.text import money
 
 _LETTERS = 8  # of an id that is shown
+_NOTES = 6  # below a frame
 Writer = Callable[[object], str]
 
 
@@ -55,9 +56,9 @@ def html(frame: pd.DataFrame) -> str | None:
         lines.insert(len(top), _item("td", "…") * len(heads))
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     size = f"{len(frame):,} rows × {frame.shape[1]:,} columns"
-    said = [str(frame.attrs["filter"])] if frame.attrs.get("filter") else []
-    said += [note for note in map(str, frame.attrs.get("notes", ())) if note.startswith("Left out")]
-    size = "<br>".join([size, *map(escape, said)])
+    notes = [*map(str, frame.attrs.get("notes", ()))]
+    more = [f'… and {len(notes) - _NOTES} more: frame.attrs["notes"]'] * (len(notes) > _NOTES)
+    size = "<br>".join(map(escape, [size, *notes[:_NOTES], *more]))
     return (
         f'<table class="dataframe"><thead><tr>{"".join(heads)}</tr></thead><tbody>{body}</tbody></table><p>{size}</p>'
     )

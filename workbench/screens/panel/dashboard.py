@@ -54,13 +54,15 @@ def dashboard(api: object = None, **others: object) -> "Dashboard":
         others: Sessions of further tenants by display name; those of a sandbox are added automatically.
 
     Raises:
-        UsageError: `api` is not a client or session.
+        UsageError: An argument is not a client or session.
     """
     if api is None:
         api = connect() if os.environ.get("WORKBENCH_PROFILE") else connect(world="program")
     refuse_async(api, "dashboard")
-    if not isinstance(api, BaseClient):
-        raise UsageError("dashboard() takes a Client or a session", of="dashboard")
+    for name, session in {"api": api, **others}.items():
+        if not isinstance(session, BaseClient):
+            period = "; choose a period on the page, or in `filters`" if name != "api" else ""
+            raise UsageError(f"{name} must be a Client or a session{period}", of="dashboard")
     return Dashboard({**tenants_of(api), **others})
 
 
