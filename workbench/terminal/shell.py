@@ -196,7 +196,7 @@ def dashboard(
     from workbench.base.system.files import write_file
     from workbench.client.session import connect
     from workbench.screens.panel.dashboard import dashboard as dashboard_of
-    from workbench.screens.panel.page import to_file
+    from workbench.screens.panel.file import to_file
 
     try:
         seconds = round(timedelta(**read_duration(every)).total_seconds()) if every is not None else 0

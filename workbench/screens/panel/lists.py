@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
-from itertools import compress
-from operator import sub
+from itertools import compress, islice
+from operator import le, sub
 from typing import Any
 
 import attrs
@@ -73,7 +73,7 @@ class StoredRecords(Sequence[StoredRecord]):
 
 @attrs.frozen(kw_only=True)
 class Rows:
-    """Rows of plain values in columns, with the id and the record of each row."""
+    """Rows of plain values in columns, in the order in which they are shown, with the id and the record of each."""
 
     columns: tuple[Column, ...]
     cells: tuple[Sequence[Any], ...] = attrs.field(repr=False)
@@ -82,21 +82,23 @@ class Rows:
     ids: Sequence[str] = attrs.field(repr=False)
     names: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     """Label shown for the id of a linked record: the digits of a card, a masked name."""
-    times: Sequence[int] = attrs.field(default=(), repr=False)
-    """Times of the rows, if they are not newest first."""
     frame: Any = attrs.field(default=None, repr=False)  # the typed frame, where the rows came from one
     notes: tuple[str, ...] = ()
 
     @cached_property
-    def order(self) -> Sequence[int]:
-        """Positions of the rows in the order in which they are shown."""
-        rows = range(len(self.ids))
-        return sorted(rows, key=self.times.__getitem__)[::-1] if self.times else rows
+    def positions(self) -> dict[str, int]:
+        """The position of each row by its id."""
+        return {key: number for number, key in enumerate(self.ids)}
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:
-        """The values of each row, in the order in which they are shown."""
-        return [tuple(cells[number] for cells in self.cells) for number in self.order]
+        """The values of each row."""
+        return list(zip(*self.cells, strict=True))
+
+    def only(self, numbers: Sequence[int]) -> "Rows":
+        """Return the rows at some positions, in their order, without their records."""
+        cells = tuple([column[number] for number in numbers] for column in self.cells)
+        return attrs.evolve(self, cells=cells, ids=[self.ids[number] for number in numbers], things=(), frame=None)
 
     def column(self, name: str) -> Sequence[Any]:
         """Return the values of a column; None for each row if there is no such column."""
@@ -476,9 +478,13 @@ def _of_books(api: object, cells: dict[str, Any]) -> Rows:
     codes = {code: code.lower() for code in set(cells["currency"])}
     cells["currency"] = [codes[code] for code in cells["currency"]]
     times = cells["authorized_at"]
+    if all(map(le, times, islice(times, 1, None))):
+        cells = {name: column[::-1] for name, column in cells.items()}
+    else:
+        newest = sorted(range(len(times)), key=times.__getitem__)[::-1]
+        cells = {name: [*map(column.__getitem__, newest)] for name, column in cells.items()}
     cells |= {name: Times(cells[name]) for name in ("authorized_at", "posted_at")}
-    rows = _of_cells(_TRANSACTION, cells, cells["id"], StoredRecords(sandbox_of(api), cells["id"]), names(api))
-    return attrs.evolve(rows, times=times)
+    return _of_cells(_TRANSACTION, cells, cells["id"], StoredRecords(sandbox_of(api), cells["id"]), names(api))
 
 
 def payment_accounts(api: object) -> Rows:
