@@ -178,7 +178,6 @@ def test_a_control_of_the_sandbox_is_used_and_seen(desk: Desk) -> None:
 
 def test_columns_views_and_exports(desk: Desk) -> None:
     """A column is hidden, a view saved and used again, and the rows are written to a file."""
-    page = desk.page
     panel = panel_on(desk, START, LIVED)
     go(panel, "Transactions")
     panel.get_by_role("button", name="Columns and views").click()

@@ -462,7 +462,7 @@ def test_what_is_new_is_marked(lived: Session, purchase: dict[str, Any]) -> None
     nothing = answered(panel, "rows", list="transactions", mark=after["mark"])
 
     assert (False, True) == (unchanged["changed"], changed["changed"])
-    assert ([], [0], [True]) == (after["gone"], after["at"], after["new"])
+    assert ([], [before["count"]], [True]) == (after["gone"], after["at"], after["new"])
     assert [purchase["amount"]] == [row["amount_cents"] for row in unpacked(after["rows"])]
     assert ([], []) == (nothing["gone"], nothing["at"])
 

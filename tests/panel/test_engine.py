@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -177,6 +178,19 @@ def test_the_rows_of_a_page_are_those_it_names_in_a_later_reading() -> None:
     assert listing.select(mark, [2, 0, 99]) == [1]
     with pytest.raises(Exception, match="changed meanwhile"):
         listing.select("another", [0])
+
+
+@given(seconds=st.lists(st.integers(0, 9)))
+def test_the_newest_rows_are_first(engine: Engine, seconds: list[int]) -> None:
+    """Of rows at the same time the last one is first, as the kernel lists them."""
+    times = [MOMENT + timedelta(seconds=second) for second in seconds]
+    rows = [(1, "USD", None, None, time, None, None) for time in times]
+    data = attrs.evolve(data_of(rows), newest="created")
+
+    shown = engine("table", sent(data), {})
+
+    assert shown["rows"] == [*data.order]
+    assert [times[row] for row in shown["rows"]] == sorted(times, reverse=True)
 
 
 def test_a_long_list_is_sent_in_parts() -> None:

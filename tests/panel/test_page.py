@@ -35,7 +35,10 @@ def test_the_selection_comes_back_as_a_frame() -> None:
     mark = panel.answer({"do": "rows", "list": "transactions"})["mark"]
     assert len(panel.selection) == 0
 
-    answer = panel.answer({"do": "select", "list": "transactions", "mark": mark, "rows": [0, 2, 99]})
+    amounts = panel.lists["transactions"].data.column("amount_cents")
+    rows = [amounts.index(cents) for cents in (3_000, 1_000)]
+
+    answer = panel.answer({"do": "select", "list": "transactions", "mark": mark, "rows": [*rows, 99]})
     api.simulate_authorization(amount=500, **purchase)
     panel.answer({"do": "rows", "list": "transactions", "mark": mark})
 

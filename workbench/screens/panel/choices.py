@@ -36,7 +36,8 @@ def choices(api: object, member: str) -> dict[str, Any]:
         data = things.KINDS[kind](api)
         columns = [column.name for column in data.columns]
         places = [columns.index(name) for name in names if name in columns]
-        fitting = [number for number, of in enumerate(data.column("kind")) if not only or of == only]
+        kinds = data.column("kind")
+        fitting = [number for number in data.order if not only or kinds[number] == only]
         options = {}
         for number in fitting[:_MOST]:
             words = ", ".join(filter(None, (_words(data, number, place) for place in places)))

@@ -187,7 +187,7 @@ def _static(listing: Listing, most: int) -> str:
     heads = "".join(f"<th>{isolated(column.label)}</th>" for _, column in places)
     rows = "".join(
         "<tr>" + "".join(f"<td>{isolated(text(data, number, place))}</td>" for place, _ in places) + "</tr>"
-        for number in range(min(len(data.ids), most))
+        for number in data.order[:most]
     )
     count = f"{len(listing):,} row{'' if len(listing) == 1 else 's'}"
     rest = f", the first {most} are shown" if len(listing) > most else ""

@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import count, pairwise
-from operator import ne
+from itertools import count, islice
+from operator import ge
 from pathlib import Path
 from typing import Any
-
-import attrs
 
 from workbench.base.errors import UsageError, visible
 from workbench.screens.panel.lists import Column, Rows, Times
@@ -27,6 +25,7 @@ MOST = 200_000
 _LONGEST = 500  # characters of a cell
 _LARGEST = 2**53  # integers that JavaScript keeps
 _NUMBERS = ("money", "number", "time", "wall")  # kinds of columns
+_INTEGERS = {int, type(None)}
 _APART = {str, type(None), datetime}  # types of values that equal no value of another type
 _SIZES = (("B", 2**8), ("H", 2**16), ("I", 2**32))  # typed arrays, each with the number of values that it can count
 
@@ -58,8 +57,8 @@ class Listing:
 
     @property
     def ids(self) -> list[str]:
-        """Ids of the rows."""
-        return [*self.data.ids]
+        """Ids of the rows, in the order in which they are shown."""
+        return [self.data.ids[number] for number in self.data.order]
 
     def __len__(self) -> int:
         return len(self.data.ids)
@@ -75,7 +74,7 @@ class Listing:
         """Return all rows as a DataFrame, or those at some positions."""
         import pandas as pd
 
-        numbers = range(len(self)) if numbers is None else numbers
+        numbers = self.data.order if numbers is None else numbers
         if self.data.frame is not None:
             return self.data.frame.iloc[numbers]
         columns = zip(self.data.columns, self.data.cells, strict=True)
@@ -109,17 +108,17 @@ class Listing:
         return self.columns()
 
     def select(self, mark: object, numbers: Sequence[int]) -> list[int]:
-        """Return positions of a page's rows in the rows of now; those of removed rows are omitted.
+        """Return the positions of rows that a page names by theirs; those of removed rows are omitted.
 
         Raises:
             UsageError: The page has rows of another reading.
         """
-        if mark == self._version:
-            return [number for number in numbers if 0 <= number < len(self)]
-        if self._sent is None or mark != self._sent[0]:
+        if mark != self._version and (self._sent is None or mark != self._sent[0]):
             raise UsageError(f"{self.name} changed meanwhile", of="browse")
-        ids, positions = self._sent[1].ids, self.data.positions
-        return [positions[ids[number]] for number in numbers if 0 <= number < len(ids) and ids[number] in positions]
+        data = self.data if mark == self._version or self._sent is None else self._sent[1]
+        places = data.order if len(data.ids) > MOST else range(len(data.ids))
+        ids = [data.ids[places[number]] for number in numbers if 0 <= number < len(places)]
+        return [self.data.positions[key] for key in ids if key in self.data.positions]
 
 
 @contextmanager
@@ -137,6 +136,8 @@ def _uncollected() -> Iterator[None]:
 def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> dict[str, Any]:
     """Return rows in columns, each as its distinct values and the position of each row's value among them.
 
+    A column whose values are mostly different has one value for each row.
+
     Args:
         part: Number of the part of a long list; the first has the newest rows.
         limit: Rows of a part; None for one part.
@@ -144,7 +145,7 @@ def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> di
     total = len(data.ids)
     most = limit or max(total, 1)
     first = min(max(part, 0), max(0, total - 1) // most) * most
-    rows = _slice(data, first, first + most) if total > most else data
+    rows = data if total <= most else data.only(data.order[first : first + most])
     own = next((at for at, column in enumerate(data.columns) if column.kind == "id" and not column.to), None)
     own_ids = own is not None and [*rows.cells[own]] == [*rows.ids]
     return {
@@ -154,7 +155,11 @@ def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> di
         "first": first,
         "all": total,
         "most": most,
-        "columns": [_column(column, cells, data.names) for column, cells in zip(data.columns, rows.cells, strict=True)],
+        "newest": rows.newest,
+        "columns": [
+            _column(column, cells, data.names, quick=limit is not None)
+            for column, cells in zip(data.columns, rows.cells, strict=True)
+        ],
         "ids": None if own_ids else _column(Column("id"), rows.ids, {}),
         "digits": {
             code: minor_digits(code) for code in sorted({currency(code) for code in {*data.column("currency")}})
@@ -163,31 +168,32 @@ def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> di
     }
 
 
-def _slice(data: Rows, first: int, after: int) -> Rows:
-    cells = tuple(cells[first:after] for cells in map(_plain, data.cells))
-    return attrs.evolve(data, cells=cells, ids=data.ids[first:after], things=())
-
-
 def _plain(cells: Sequence[Any]) -> Sequence[Any]:
     return cells.stored if isinstance(cells, Times) else cells
 
 
-def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return a column for a page: its distinct values, what is shown of statuses and ids, and the value of each row."""
+def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, quick: bool = False) -> dict[str, Any]:
+    """Return a column for a page: its values, what is shown of statuses and ids, and the value of each row.
+
+    Args:
+        quick: Leave it to the page to count integers, times and ids of records, which are mostly different.
+    """
     cells, kind = _plain(cells), column.kind
-    positions, distinct = _counted(cells)
-    if not {*map(type, distinct)} <= _APART and len({*map(type, cells)} - {type(None)}) > 1:
+    counted = not quick or not (
+        (kind in _NUMBERS and {*map(type, cells)} <= _INTEGERS) or (kind == "id" and not column.to)
+    )
+    positions, distinct = _counted(cells) if counted else ((), [*cells])
+    if counted and not {*map(type, distinct)} <= _APART and len({*map(type, cells)} - {type(None)}) > 1:
         positions, distinct = _counted([stored(value, kind) for value in cells])
+    if 2 * len(distinct) > len(cells):
+        positions, distinct = (), [*cells]
     values = _stored(distinct, kind)
     shown: Sequence[Any] | None = None
     if kind == "status":
         shown = [value and [status_cell(value).text, look(value).tone, word(value)] for value in values]
     elif column.to and names:
         shown = [(name := names.get(value)) and visible(name, 80) for value in distinct]
-    places = None
-    if len(distinct) < len(cells):
-        code = next(code for code, most in _SIZES if len(distinct) <= most)
-        places = [code, b64encode(array(code, positions).tobytes()).decode()]
+    code = next(code for code, most in _SIZES if len(distinct) <= most)
     return {
         "name": visible(column.name, 80),
         "label": visible(column.label, 80),
@@ -195,7 +201,7 @@ def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str]) -> d
         "to": column.to,
         "of": values,
         "shown": shown,
-        "at": places,
+        "at": [code, b64encode(array(code, positions).tobytes()).decode()] if positions else None,
     }
 
 
@@ -215,8 +221,10 @@ def _stored(values: list[Any], kind: str) -> list[Any]:
         texts = [value for value in values if value is not None]
         if "".join(texts).isprintable() and max(map(len, texts)) < _LONGEST:
             return [value or None for value in values]
-    if types == {int} and kind in _NUMBERS and max(abs(value) for value in values if value is not None) < _LARGEST:
-        return values
+    if types == {int} and kind in _NUMBERS:
+        numbers = values if None not in values else [value for value in values if value is not None]
+        if -_LARGEST < min(numbers) and max(numbers) < _LARGEST:
+            return values
     return [stored(value, kind) for value in values]
 
 
@@ -243,13 +251,13 @@ def changes(before: Rows, after: Rows) -> dict[str, Any] | None:
     former = [before.positions.get(key) for key in after.ids]
     stay = [(old, new) for new, old in enumerate(former) if old is not None]
     olds, news = [old for old, _ in stay], [new for _, new in stay]
-    if any(one >= other for one, other in pairwise(olds)):
+    if any(map(ge, olds, islice(olds, 1, None))):
         return None
     changed = set[int]()
     for was, now in zip(map(_plain, before.cells), map(_plain, after.cells), strict=True):
-        pair = [was[number] for number in olds], [now[number] for number in news]
-        if pair[0] != pair[1]:
-            changed.update(place for place, differs in enumerate(map(ne, *pair)) if differs)
+        if was[: len(stay)] != now[: len(stay)] or olds != news:
+            pairs = zip(map(was.__getitem__, olds), map(now.__getitem__, news), strict=True)
+            changed.update(place for place, (old, new) in enumerate(pairs) if old != new)
     gone = {*range(len(before.ids))} - {old for place, old in enumerate(olds) if place not in changed}
     at = sorted({*range(len(after.ids))} - {new for place, new in enumerate(news) if place not in changed})
     rows = after.only(at)

@@ -462,7 +462,7 @@ class Panel(Displayed):
             return {"text": str(listing.to_file(path, numbers=numbers, overwrite=overwrite))}
         if path.exists() and not overwrite:
             raise FileExistsError(f"{path} exists")
-        shown = listing.data.only(numbers or range(len(listing)))
+        shown = listing.data.only(listing.data.order if numbers is None else numbers)
         notes = [f"Filter: {visible(str(asked['filter']), 400)}"] if asked.get("filter") else []
         page = document(sentence(name), [Listing(name, lambda: shown)], at=things.now(self._api), notes=notes)
         write_file(path, page.encode(), private=False)
@@ -551,8 +551,7 @@ def _static_table(listing: Listing) -> str:
     data = listing.data
     columns = [(place, column) for place, column in enumerate(data.columns) if column.kind != "hidden"]
     rows = tuple(
-        tuple(_static_cell(data, number, place) for place, _ in columns)
-        for number in range(min(len(data.ids), _STATIC_ROWS))
+        tuple(_static_cell(data, number, place) for place, _ in columns) for number in data.order[:_STATIC_ROWS]
     )
     title, heads = f"{sentence(listing.name)} · {len(data.ids):,} rows", tuple(column.label for _, column in columns)
     return markup.write(Grid(title=title, columns=heads, rows=rows, total=len(data.ids)))

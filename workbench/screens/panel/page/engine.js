@@ -17,13 +17,28 @@ function places(packed, count) {
   return new Int32Array(new ARRAYS[code](bytes.buffer));
 }
 
+/** A column with distinct values: one whose values are mostly different comes with a value for each row. */
+function coded(column) {
+  if (!column.raw) return column;
+  const known = new Map(), { of, shown } = column;
+  column.at = column.at.map((place) => {
+    let which = known.get(of[place]);
+    if (which === undefined) known.set(of[place], which = known.size);
+    return which;
+  });
+  column.of = [...known.keys()];
+  if (shown) { column.shown = []; of.forEach((value, place) => { column.shown[known.get(value)] = shown[place]; }); }
+  column.raw = false;
+  return column;
+}
+
 /** The number of decimal places that numbers need, at most six. */
 const decimals = (values) => Math.min(DIGITS, values.reduce((most, value) => Math.max(most, (String(value).split(".")[1] || "").length), 0));
 
 class List {
   constructor(packed) {
     Object.assign(this, packed, { fresh: new Set(), tables: new Map() });
-    const unpack = (column) => ({ ...column, at: places(column.at, this.count) });
+    const unpack = (column) => ({ ...column, at: places(column.at, this.count), raw: !column.at });
     this.columns = packed.columns.map(unpack);
     this.keys = packed.ids ? unpack(packed.ids) : this.columns.find((column) => column.kind === "id" && !column.to) || this.columns[0];
     this.forget();
@@ -35,14 +50,17 @@ class List {
     for (const column of this.columns) column.texts = column.ranks = null;
     this.currency = this.columns.find((column) => column.name === "currency");
     this.status = this.columns.find((column) => column.name === "status");
-    this.all_ = Int32Array.from({ length: this.count }, (_, row) => row);
+    for (const column of [this.currency, this.status]) if (column) coded(column);
+    this.rows = Int32Array.from({ length: this.count }, (_, row) => row);
+    if (this.newest) this.rows = this.sorted(this.rows, this.newest).reverse();
   }
 
   /** Take over what changed in the kernel: rows that are gone, and rows at their new places. */
   update({ gone, at, rows, mark, "new": fresh }) {
     const added = new List(rows), removed = new Set(gone), put = new Map(at.map((place, row) => [place, row]));
-    const stay = this.all_.filter((row) => !removed.has(row)), count = stay.length + at.length;
+    const stay = Int32Array.from({ length: this.count }, (_, row) => row).filter((row) => !removed.has(row)), count = stay.length + at.length;
     const merge = (column, other) => {
+      coded(column);
       if (other.shown) column.shown ??= column.of.map(() => null);
       const place = new Map(column.of.map((value, which) => [value, which])), next = new Int32Array(count);
       const known = other.of.map((value, which) => {
@@ -62,7 +80,7 @@ class List {
 
   /** The row of an id; nothing if the list has no such row. */
   row(id) {
-    this.byId ??= new Map(Array.from(this.all_, (row) => [this.id(row), row]));
+    this.byId ??= new Map(Array.from(this.rows, (row) => [this.id(row), row]));
     return this.byId.get(id);
   }
 
@@ -83,7 +101,7 @@ class List {
   money(cents, code) { return money(cents, code, this.digits[code]); }
 
   /** The codes of rows' currencies. */
-  codes(rows = this.all_) {
+  codes(rows = this.rows) {
     return this.currency ? [...new Set(Array.from(new Set(rows.map((row) => this.currency.at[row])), (place) => (this.currency.of[place] || "USD").toUpperCase()))] : ["USD"];
   }
 
@@ -93,7 +111,7 @@ class List {
   /** The text of each distinct value as it is searched, and its place in each row; an amount has the currency of its row. */
   texts(column) {
     if (column.texts) return column.texts;
-    const { kind, of, at, shown } = column, { currency } = this;
+    const { kind, of, at, shown } = coded(column), { currency } = this;
     const text = (value, which, code) => (value === null ? "" : kind === "status" ? `${value} ${shown[which][2]}`
       : kind === "money" && typeof value === "number" ? this.money(value, code) : shown?.[which] ? `${shown[which]} ${value}` : this.plain(column, value)).toLowerCase();
     if (kind !== "money" || !currency) return column.texts = { of: of.map((value, which) => text(value, which, "USD")), at };
@@ -108,9 +126,15 @@ class List {
     }) };
   }
 
+  /** Make what a search needs, a column at a time, while the page is idle. */
+  prepare(next = 0) {
+    if (next >= this.columns.length) return;
+    setTimeout(() => { this.texts(this.columns[next]); this.prepare(next + 1); });
+  }
+
   /** Which distinct values a comparison holds for. */
   holding(column, compare, value) {
-    const test = COMPARE[compare], { kind, of } = column;
+    const test = COMPARE[compare], { kind, of } = coded(column);
     if (isNumber(kind)) {
       const typed = number(value), wanted = typed === null || kind === "number" ? typed : Number((typed * 100).toFixed(2));
       return of.map((each) => { const found = number(each); return found !== null && wanted !== null && test(found, wanted); });
@@ -121,7 +145,7 @@ class List {
 
   /** The rows that pass every term of a filter. */
   filter(text) {
-    let rows = this.all_;
+    let rows = this.rows;
     for (const { column: name, compare, value } of parsed(text)) {
       const column = name && this.column(name);
       if (column && compare !== ":") {
@@ -147,13 +171,11 @@ class List {
   /** The rank of each distinct value; without a value it is -1. */
   ranks(column) {
     if (column.ranks) return column.ranks;
-    const { kind, of, shown, to } = column, numbers = (isNumber(kind) || isTime(kind)) && of.every((value) => value === null || number(value) !== null);
+    const { kind, of, shown, to } = coded(column), numbers = (isNumber(kind) || isTime(kind)) && of.every((value) => value === null || number(value) !== null);
     const keys = of.map((value, which) => (numbers ? Number(value) : (to && shown?.[which]) || value));
-    const order = [...of.keys()].filter((which) => of[which] !== null).sort((a, b) => (keys[a] > keys[b]) - (keys[a] < keys[b]));
-    const ranks = new Int32Array(of.length).fill(-1);
-    let rank = -1;
-    order.forEach((which, place) => { if (!place || keys[which] !== keys[order[place - 1]]) rank += 1; ranks[which] = rank; });
-    return column.ranks = ranks;
+    const given = new Set(keys.filter((_, which) => of[which] !== null)), order = numbers ? Float64Array.from(given).sort() : [...given].sort((a, b) => (a > b) - (a < b));
+    const ranks = new Map(Array.from(order, (key, rank) => [key, rank]));
+    return column.ranks = Int32Array.from(keys, (key, which) => (of[which] === null ? -1 : ranks.get(key)));
   }
 
   /** Rows in the order of a column ("-" before its name descends); rows without a value come last, others keep their order. */
@@ -178,7 +200,7 @@ class List {
 
   /** The rows of each group of a column, in the order of their first rows, or of their subtotals in one currency. */
   groups(rows, name, sort) {
-    const column = this.column(name), { of, at } = column, first = sort[0] && this.column(sort[0].replace(/^-/, ""));
+    const column = this.column(name), { of, at } = coded(column), first = sort[0] && this.column(sort[0].replace(/^-/, ""));
     const size = isTime(column.kind) && this.period(column, rows);
     const keys = of.map((value) => (value === null ? "" : size ? stamped(value).slice(0, size) : String(value))), groups = new Map();
     for (const row of rows) {
@@ -273,7 +295,7 @@ class List {
   /** The distribution of each column over rows: how many have no value, and bars with label, count and filter. */
   summary(rows) {
     return Object.fromEntries(this.columns.map((column) => {
-      const counts = new Int32Array(column.of.length), { at, of } = column;
+      const { at, of } = coded(column), counts = new Int32Array(of.length);
       for (const row of rows) counts[at[row]] += 1;
       const present = [...of.keys()].filter((place) => counts[place] && of[place] !== null);
       return [column.name, { missing: rows.length - present.reduce((sum, place) => sum + counts[place], 0), bars: this.bars(column, present, counts) }];

@@ -109,6 +109,7 @@ function render({ model, el }) {
     if (main.el.parentNode !== work) work.replaceChildren(main.el, ...(second ? [second.el] : []), drawer);
     main.open(list, view, stay);
     if (second) second.open(list, second.view, true);
+    list.prepare();
   });
 
   const host = {
