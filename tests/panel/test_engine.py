@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.panel.script import Engine, Naive, at, engine, terms
-from workbench.analysis.tables.frames import guarded
 from workbench.screens.panel.listing import MOST, Listing, changes, packed
 from workbench.screens.panel.lists import Column, Rows
 from workbench.service import rendering
+from workbench.service.rendering.text import guarded
 
 assert engine  # a fixture
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e\x1b[31m"

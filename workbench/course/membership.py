@@ -94,7 +94,7 @@ def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
     Raises:
         UsageError: The class refused it, for example since the lesson is locked.
     """
-    content = {"kind": act.kind, "exercise": act.task, "values": dict(act.values), "number": act.number}
+    content = {"kind": act.kind, "task": act.task, "values": dict(act.values), "number": act.number}
     return _content(*_read(sandbox._http, "POST", content))
 
 
