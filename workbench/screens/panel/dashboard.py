@@ -25,8 +25,8 @@ from workbench.client.calls.client import refuse_async
 from workbench.client.session import connect, sandbox_of, tenants_of
 from workbench.screens.forms.widgets import Displayed, css, hiding, what_went_wrong
 from workbench.screens.panel import lists as things
+from workbench.screens.panel.file import document
 from workbench.screens.panel.listing import Listing
-from workbench.screens.panel.page import document
 from workbench.screens.panel.panel import Panel, browse, tiles
 from workbench.service.rendering import money
 from workbench.service.rendering.markup import isolated
