@@ -244,7 +244,13 @@ def _bought(view: Panel) -> str:
     """Buy something by the form of a panel."""
     view.open("transactions")
     assert "error" not in view.answer(
-        {"ask": 1, "do": "form", "do_what": "simulate_authorization", "for_list": True, "label": "Simulate purchase"}
+        {
+            "ask": 1,
+            "do": "form",
+            "do_what": "simulate_authorization",
+            "list": "transactions",
+            "label": "Simulate purchase",
+        }
     )
     return str(view.form.submit().transaction_id)  # type: ignore[union-attr]
 
@@ -263,7 +269,7 @@ def test_a_file_that_is_held_at_each_step(tmp_path: Path) -> None:
                         "ask": 1,
                         "do": "form",
                         "do_what": "simulate_authorization",
-                        "for_list": True,
+                        "list": "transactions",
                         "label": "Simulate purchase",
                     }
                 )
@@ -319,34 +325,37 @@ def purchase_of_another(api: Session) -> str:
     return made[0]
 
 
-@pytest.mark.parametrize("where", ["note", "lists", "static page"])
+@pytest.mark.parametrize("where", ["note", "state", "static page"])
 @pytest.mark.parametrize("do", ["action", "undo"])
 def test_what_fails_after_the_commit_is_no_error(where: str, do: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The action or undo was carried out: the panel says so, and that the lists are to be refreshed."""
     with wb.connect(seed=7) as api:
         view, messages = browse(api), []
         view.widget.send = messages.append  # type: ignore[method-assign]
-        card = view.open("cards", "status=active").ids[0]
+        card = api.sandbox.guide()["cards"]["active"][0]
         view.show("cards", card)
         ask = {"ask": 1, "do": "control", "do_what": "lock_card"}
         if do == "undo":
             assert "error" not in view.answer(ask)
             ask = {"ask": 2, "do": "undo"}
 
+        after = "locked" if do == "action" else "active"
+
         def fail(*_: object, **__: object) -> None:
-            raise wb.errors.CannotRecord("the journal cannot be written")
+            if api.sandbox.state(card)["status"] == after:
+                raise wb.errors.CannotRecord("the journal cannot be written")
 
         if where == "note":
             monkeypatch.setattr(type(panel_module.context_of(api)), "note", fail)
-        elif where == "lists":
-            view.lists["cards"].read = fail  # type: ignore[method-assign]
+        elif where == "state":
+            view._stamp = fail  # type: ignore[method-assign]
         else:
             view.update_static = fail  # type: ignore[method-assign]
 
         answer = view.answer(ask)
 
         assert "error" not in answer
-        assert ("locked" if do == "action" else "active") == api.sandbox.state(card)["status"]
+        assert after == api.sandbox.state(card)["status"]
         noted = where != "note" or do == "undo"
         assert ("the journal cannot be written" in messages[-1]["text"]) == noted
 
