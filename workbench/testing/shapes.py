@@ -14,12 +14,13 @@ from typing import Any
 
 import orjson
 
+from workbench.base.schema import walk
 from workbench.base.schema.rules import UUID
 from workbench.service.chains import eip55
 from workbench.service.chains.addresses import Family, family_of_address
 from workbench.service.chains.values import base58_encode, strkey_encode
 from workbench.service.interface.table import OPERATIONS, PREFIX
-from workbench.testing.facts import NAME, declared, words
+from workbench.testing.facts import NAME, declared, numbers, words
 from workbench.testing.proposals import VERSION
 from workbench.testing.recorded import Delivery, Exchange, Item
 
@@ -42,7 +43,7 @@ _HEADERS = {
     "content-type": re.compile(r"(application/json|text/plain|text/html)(; ?charset=(utf|UTF)-8)?"),
     "date": re.compile(r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [0-9:]{8} GMT"),
     "retry-after": re.compile(r"\d{1,6}"),
-    "x-ratelimit-limit": re.compile(r"\d{1,9}"),
+    "x-ratelimit-limit": re.compile(r"\d{1,7}"),
     "idempotency-cached": re.compile("true|false"),
 }
 """Headers that stay, with what they may be."""
@@ -126,13 +127,15 @@ class Shapes:
             return [self.value(item, name) for item in value]
         if isinstance(value, str):
             return self.text(value, name)
-        if isinstance(value, bool) or value is None or name in declared():
+        if isinstance(value, bool) or value is None or name in numbers():
             return value
         return type(value)(_number(self._drawn(str(value)), str(value)))
 
     def text(self, text: str, name: str = "") -> str:
         """Return a text of the same shape."""
-        if text.lower() in words() or _MOMENT.fullmatch(text) or (name in _CODES and _CODE.fullmatch(text)):
+        if text.lower() in words() or (name in _CODES and _CODE.fullmatch(text)):
+            return text
+        if _MOMENT.fullmatch(text) and name in declared(walk.DateTime):
             return text
         if name == "version" and re.fullmatch(VERSION, text):
             return text
