@@ -9,7 +9,7 @@ import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import orjson
@@ -52,6 +52,10 @@ _KNOWN = frozenset(
     {"statusCode", "error", "message", "bearer", "is", "not", "a", "the", "of", "by", "must", "be", "for"}
 )
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_LOWER = bytes(ord(_LETTERS[byte % 26]) for byte in range(256))
+_DIGITS = bytes(ord(str(byte % 10)) for byte in range(256))
+_REMEMBERED = 50_000  # tokens
+_MAX_IDS = 200_000  # that can be asked of a service again
 
 
 @cache
@@ -73,6 +77,7 @@ class Shapes:
         self._key = key
         self.ids: dict[str, str] = {}  # the replaced ids, by the original ones
         self._values: set[str] = set()
+        self._token = lru_cache(_REMEMBERED)(self._replaced)
 
     def line(self, item: Item) -> bytes:
         """Return an exchange or event with replaced values as a line of JSON."""
@@ -144,7 +149,7 @@ class Shapes:
         if _DAY.fullmatch(text):
             drawn_day = self._drawn(text)
             return f"19{50 + drawn_day[0] % 50}-{1 + drawn_day[1] % 12:02}-{1 + drawn_day[2] % 28:02}"
-        if (address := _ip(text)) is not None:
+        if ("." in text or ":" in text) and (address := _ip(text)) is not None:
             last = self._drawn(text)[0]
             return f"192.0.2.{last}" if address.version == 4 else f"2001:db8::{last:x}"
         return _TOKEN.sub(lambda match: self._token(match[0]), text)
@@ -152,15 +157,19 @@ class Shapes:
     def _drawn(self, text: str) -> bytes:
         return hmac.digest(self._key, text.encode("utf-8", "surrogatepass"), "sha256")
 
-    def _token(self, text: str) -> str:
+    def _known(self, text: str, new: str) -> str:
+        if len(self.ids) < _MAX_IDS:
+            self.ids[text] = new
+        return new
+
+    def _replaced(self, text: str) -> str:
         if text.lower() in words() or text.lower() in _spoken():
             return text
         drawn = self._drawn(text.lower())
         if UUID.fullmatch(text):
             new = drawn.hex()
             new = f"{new[:8]}-{new[8:12]}-4{new[13:16]}-a{new[17:20]}-{new[20:32]}"
-            self.ids[text.lower()] = new
-            return new
+            return self._known(text.lower(), new)
         family = family_of_address(text) if 30 < len(text) < 66 else None
         if family is not None:
             if family is Family.EVM:
@@ -168,14 +177,15 @@ class Shapes:
                 new = new if text.lower() == text else eip55(new)
             else:
                 new = base58_encode(drawn) if family is Family.SOLANA else strkey_encode(text[0], drawn)
-            self.ids[text] = new
-            return new
+            return self._known(text, new)
         if re.fullmatch(r"0x[0-9a-fA-F]+", text):
             return "0x" + (drawn.hex() * (len(text) // 64 + 1))[: len(text) - 2]
-        stream = drawn * (len(text) // len(drawn) + 1)
-        return "".join(
-            _alike(character, byte, i) for i, (character, byte) in enumerate(zip(text, stream, strict=False))
-        )
+        stream = (drawn * (len(text) // len(drawn) + 1))[: len(text)]
+        if text.isascii() and text.isdigit():
+            return str(1 + drawn[0] % 9) + stream.translate(_DIGITS).decode()[1:]
+        if text.isascii() and text.isalpha() and text.islower():
+            return stream.translate(_LOWER).decode()
+        return "".join(_alike(character, byte, i) for i, (character, byte) in enumerate(zip(text, stream, strict=True)))
 
 
 def _alike(character: str, byte: int, place: int) -> str:
