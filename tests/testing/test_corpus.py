@@ -138,7 +138,7 @@ CHANGES = {
     "duplicate_external_id": "create_user_application",
     "initiated_application": "create_user_application",
     "empty_patch": "update_dispute",
-    "account_owner_kind": "create_payment_account",
+    "currency": "simulate_authorization",
     "rewards_beyond": "list_rewards_activity",
     "success_codes": "create_payment_account",
 }
