@@ -1,6 +1,6 @@
-"""A task or a question in a notebook: fields for answers, and buttons, whose feedback is shown below."""
+"""Tasks in a notebook: a choice of all, and for one of them fields for answers, and buttons with feedback below."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import ipywidgets
@@ -8,6 +8,7 @@ import ipywidgets
 from workbench import course
 from workbench.base.errors import WorkbenchError
 from workbench.course.display import Display
+from workbench.course.learner import TaskShown
 from workbench.screens.forms.widgets import Displayed, root
 from workbench.service.rendering.markup import isolated
 
@@ -23,7 +24,7 @@ class AskView(Displayed):
         shown: The task, as `wb.course.task` returns it.
     """
 
-    def __init__(self, shown: "course.learner.TaskShown") -> None:
+    def __init__(self, shown: TaskShown) -> None:
         self._asked = shown
         about = shown.task
         self.feedback = ipywidgets.HTML('<div role="status"></div>')
@@ -36,6 +37,8 @@ class AskView(Displayed):
             acts = {"Check": self.check}
         if about.hints:
             acts["Hint"] = partial(course.hint, about.name)
+        if about.kind == "drill":
+            acts["Debrief"] = partial(course.debrief, about.name)
         self.buttons = {label: self._button(label, act) for label, act in acts.items()}
         row = ipywidgets.Box(list(self.buttons.values()), layout={"flex_flow": "row wrap"})
         parts = [ipywidgets.HTML(shown._repr_html_()), *self.fields.values(), row, self.feedback]
@@ -70,3 +73,38 @@ class AskView(Displayed):
             said = isolated(str(error))
         self.feedback.value = f'<div role="status">{said}</div>'
         self.update_static()
+
+
+class ChooserView(Displayed):
+    """All tasks, of which one is begun and done below.
+
+    Args:
+        shown: The table of tasks, as `wb.course.task` returns it without a name.
+    """
+
+    def __init__(self, shown: Display, titles: Mapping[str, str]) -> None:
+        self._table = shown
+        options = [(f"{name}: {title}", name) for name, title in titles.items()]
+        self.names = ipywidgets.Dropdown(description="Task", options=options)
+        self.start = ipywidgets.Button(description="Start")
+        self.start.on_click(lambda _: self.begin())
+        self.begun = ipywidgets.Box()
+        choice = ipywidgets.Box([self.names, self.start], layout={"flex_flow": "row wrap"})
+        self.widget = root(choice, self.begun, name="wb-tasks")
+
+    def __repr__(self) -> str:
+        return repr(self._table)
+
+    @property
+    def html(self) -> str:
+        """The table of tasks."""
+        return self._table._repr_html_()
+
+    def begin(self) -> None:
+        """Begin the chosen task, and show it below."""
+        try:
+            view = AskView(course.task(self.names.value))
+        except WorkbenchError as error:
+            self.begun.children = (ipywidgets.HTML(f'<div role="alert">{isolated(str(error))}</div>'),)
+            return
+        self.begun.children = (view.widget,)
