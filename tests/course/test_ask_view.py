@@ -20,7 +20,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def view(name: str) -> AskView:
     shown = course.task(name)
     assert isinstance(shown, TaskShown)
-    return AskView(shown)
+    return AskView(shown, shown.task)
 
 
 def test_a_drill_is_started_from_the_list_and_answered_with_dollars() -> None:

@@ -7,8 +7,8 @@ import ipywidgets
 
 from workbench import course
 from workbench.base.errors import WorkbenchError
+from workbench.course.desk import About
 from workbench.course.display import Display
-from workbench.course.learner import TaskShown
 from workbench.screens.forms.widgets import Displayed, root
 from workbench.service.rendering.markup import isolated
 
@@ -22,11 +22,11 @@ class AskView(Displayed):
 
     Args:
         shown: The task, as `wb.course.task` returns it.
+        about: What a learner sees of it.
     """
 
-    def __init__(self, shown: TaskShown) -> None:
-        self._asked = shown
-        about = shown.task
+    def __init__(self, shown: Display, about: About) -> None:
+        self._asked, self._about = shown, about
         self.feedback = ipywidgets.HTML('<div role="status"></div>')
         is_choice = about.allowed.startswith(_ONE_ANSWER)
         labels = {} if is_choice else {name: "Answer" if about.kind == "quiz" else name for name in about.questions}
@@ -61,9 +61,9 @@ class AskView(Displayed):
     def check(self) -> Display:
         """Answer with what is in the fields, and check the task."""
         values = {name: field.value for name, field in self.fields.items() if field.value.strip()}
-        answered = course.answer(self._asked.task.name, **values) if values else None
-        is_quiz = self._asked.task.kind == "quiz"
-        return answered if is_quiz and answered is not None else course.check(self._asked.task.name)
+        answered = course.answer(self._about.name, **values) if values else None
+        is_quiz = self._about.kind == "quiz"
+        return answered if is_quiz and answered is not None else course.check(self._about.name)
 
     def press(self, act: Act) -> None:
         """Show the feedback of a button."""
@@ -80,6 +80,7 @@ class ChooserView(Displayed):
 
     Args:
         shown: The table of tasks, as `wb.course.task` returns it without a name.
+        titles: Titles of the tasks, by name.
     """
 
     def __init__(self, shown: Display, titles: Mapping[str, str]) -> None:
@@ -103,8 +104,8 @@ class ChooserView(Displayed):
     def begin(self) -> None:
         """Begin the chosen task, and show it below."""
         try:
-            view = AskView(course.task(self.names.value))
+            shown = course.task(self.names.value)
         except WorkbenchError as error:
             self.begun.children = (ipywidgets.HTML(f'<div role="alert">{isolated(str(error))}</div>'),)
             return
-        self.begun.children = (view.widget,)
+        self.begun.children = (AskView(shown, shown.task).widget,)

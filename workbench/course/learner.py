@@ -56,7 +56,7 @@ class TaskShown(Display):
         require_widgets()
         from workbench.course.ask_view import AskView
 
-        AskView(self)._ipython_display_()
+        AskView(self, self.task)._ipython_display_()
 
 
 class TaskList(Display):
