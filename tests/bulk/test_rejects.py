@@ -22,8 +22,9 @@ from workbench.base.schema.masks import DOTS
 from workbench.base.schema.rules import FULL
 from workbench.base.system.progress import Progress
 from workbench.client.session import connect
-from workbench.runs.bulk import InvalidRows, RunChanged, investigate, read_rows, resume, run
+from workbench.runs.bulk import InvalidRows, RunChanged, investigate, resume, run
 from workbench.runs.bulk.plan import write_rejects
+from workbench.runs.bulk.rows import raw_bodies
 from workbench.sandbox import Sandbox
 
 MISTYPED = "0x8ba1f109551bD432803012645Ac136ddd64DBA7A"  # the checksum of another address
@@ -328,10 +329,10 @@ def test_a_sandbox_in_a_file_keeps_its_world(tmp_path: Path) -> None:
 
 
 def test_rejected_rows_are_guarded_against_spreadsheets(tmp_path):
-    """A CSV file of rejected rows is corrected in a spreadsheet, which would run a formula; `read_rows` takes the quote away."""
+    """A CSV file of rejected rows is corrected in a spreadsheet, which would run a formula; readers take the quote away."""
     path = tmp_path / "rejected.csv"
     write_rejects(path, {1: ({"nickname": "=HYPERLINK(1)", "=cmd": "x"}, "no")})
     assert "'=HYPERLINK(1)" in path.read_text()
     assert ",=HYPERLINK" not in path.read_text()
     assert "'=cmd" in path.read_text()
-    assert read_rows(path)[0]["nickname"] == "=HYPERLINK(1)"
+    assert raw_bodies(path)[0]["nickname"] == "=HYPERLINK(1)"

@@ -204,7 +204,7 @@ _GUARDED = f"^ *[{re.escape(FORMULA)}]|^'"
 def _csv_column(column: "pd.Series[Any]") -> Any:
     """Return a column as written to CSV; columns of the usual types are converted in one step.
 
-    Text that a spreadsheet would run has `'` before it, which `read_table` and `bulk.read_rows` remove.
+    Text that a spreadsheet would run has `'` before it, which readers of files remove.
     """
     values = pa.array(column.array) if isinstance(column.dtype, pd.StringDtype) else None
     if values is not None and not pc.any(pc.match_substring_regex(values, _GUARDED)).as_py():
