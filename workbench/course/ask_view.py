@@ -8,7 +8,7 @@ import ipywidgets
 from workbench.base.errors import WorkbenchError
 from workbench.course.display import Display
 from workbench.screens.forms.widgets import Displayed, root
-from workbench.service.rendering.markup import isolated
+from workbench.service.rendering.elements import isolated
 
 Press = Callable[[dict[str, str]], Display]
 """Function of a button: takes what is in the fields, and returns the feedback."""

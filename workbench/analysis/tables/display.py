@@ -16,6 +16,7 @@ import pandas as pd
 from workbench.analysis.tables.columns import AMOUNT
 from workbench.base.schema.rules import UUID
 from workbench.base.system.progress import ipython_shell
+from workbench.service.rendering.elements import element, joined, table
 from workbench.service.rendering.text import money
 
 _LETTERS = 8  # of an id that is shown
@@ -39,28 +40,25 @@ def html(frame: pd.DataFrame) -> str | None:
     top, bottom = _ends(len(frame), pd.get_option("display.max_rows"), pd.get_option("display.min_rows"))
     left, right = _ends(frame.shape[1], pd.get_option("display.max_columns"), None)
     visible = frame.iloc[[*top, *bottom], [*left, *right]]
-    columns, heads = [[_item("th", str(row)) for row in visible.index]], [_item("th", "")]
+    columns, heads, styles = [list(map(str, visible.index))], [""], [""]
     writers = _writers(frame)
     for name in visible:
         write = writers.get(name, _or_missing(partial(_plain, pd.get_option("display.max_colwidth"))))
-        style = "text-align:left" if _is_text(frame[name]) else "text-align:right;white-space:nowrap"
-        heads.append(_item("th", str(name), style))
-        is_id = _holds_ids(frame, name)
-        columns.append([_id(value) if is_id else _item("td", write(value), style) for value in visible[name]])
+        columns.append(list(map(_id if _holds_ids(frame, name) else write, visible[name])))
+        heads.append(str(name))
+        styles.append("text-align:left" if _is_text(frame[name]) else "text-align:right;white-space:nowrap")
     if right:
-        columns.insert(len(left) + 1, [_item("td", "…")] * len(visible))
-        heads.insert(len(left) + 1, _item("th", "…"))
-    lines = ["".join(cells) for cells in zip(*columns, strict=True)]
+        for items, item in ((columns, ["…"] * len(visible)), (heads, "…"), (styles, "")):
+            items.insert(len(left) + 1, item)  # type: ignore[arg-type]
+    rows = list(zip(*columns, strict=True))
     if bottom:
-        lines.insert(len(top), _item("td", "…") * len(heads))
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
+        rows.insert(len(top), ("…",) * len(heads))
     size = f"{len(frame):,} rows × {frame.shape[1]:,} columns"
     said = [str(frame.attrs["filter"])] if frame.attrs.get("filter") else []
     said += [note for note in map(str, frame.attrs.get("notes", ())) if note.startswith("Left out")]
-    size = "<br>".join([size, *map(escape, said)])
-    return (
-        f'<table class="dataframe"><thead><tr>{"".join(heads)}</tr></thead><tbody>{body}</tbody></table><p>{size}</p>'
-    )
+    attributes = [{"style": style} for style in styles]
+    body = table(rows, heads, columns=attributes, row_heads=True, class_="dataframe")
+    return joined((body, element("p", joined([size, *said], "<br>"))))
 
 
 def _ends(count: int, most: int | None, some: int | None) -> tuple[range, range]:
@@ -71,23 +69,19 @@ def _ends(count: int, most: int | None, some: int | None) -> tuple[range, range]
     return range(half), range(count - half, count)
 
 
-def _item(tag: str, text: str, style: str = "") -> str:
-    return f'<{tag} style="{style}">{escape(text)}</{tag}>' if style else f"<{tag}>{escape(text)}</{tag}>"
-
-
 def _plain(most: int | None, value: object) -> str:
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if most is None or len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _id(value: object) -> str:
-    """Return a cell whose first letters can be seen; the entire id is there, to be copied and on hover."""
+    """Return an id whose first letters can be seen; the entire id is there, to be copied and on hover."""
     text = _or_missing(str)(value)
     if not UUID.fullmatch(text):
-        return _item("td", text, "text-align:left")
+        return text
     style = f"display:inline-block;width:{_LETTERS + 1}ch;overflow:hidden;white-space:nowrap"
     style = f"{style};text-overflow:ellipsis;vertical-align:bottom"
-    return f'<td style="text-align:left"><span title="{text}" style="{style}">{text}</span></td>'
+    return element("span", text, title=text, style=style)
 
 
 def text(frame: pd.DataFrame) -> str:

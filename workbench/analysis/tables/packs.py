@@ -20,6 +20,7 @@ from workbench.analysis.tables.rows import EXACT, UNKNOWN, is_missing, without_u
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering import design
+from workbench.service.rendering.elements import Markup, element, html_page, table
 
 if TYPE_CHECKING:
     from xlsxwriter.workbook import Workbook
@@ -334,21 +335,19 @@ svg line{{stroke:var(--wb-ink)}}
 def write_page(frames: Mapping[str, pd.DataFrame], title: str, file: BinaryIO, tz: str) -> None:
     """Write one HTML page with cover, tables with totals, and definitions; it needs no script and no network."""
     sheets = sheets_of(frames, tz)
-    parts = [f"<h1>{escape(title)}</h1>", _pairs(_cover(title, sheets)[1:])]
-    parts += [f'<h2>{escape(sheet.name)}</h2>{_svg(sheet)}<div class="wide">{_html(sheet)}</div>' for sheet in sheets]
-    parts += ["<h2>Definitions</h2>", _pairs(_definitions(sheets))]
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
-    body = f"<style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>"
-    page = f'<!doctype html><html lang="en"><head>{head}{body}'
-    file.write(page.encode())
+    parts = [element("h1", title), _pairs(_cover(title, sheets)[1:])]
+    for sheet in sheets:
+        parts += [element("h2", sheet.name), _svg(sheet), element("div", _html(sheet), class_="wide")]
+    parts += [element("h2", "Definitions"), _pairs(_definitions(sheets))]
+    file.write(html_page(title, *parts, style=_STYLE).encode())
 
 
-def _svg(sheet: _Sheet) -> str:
+def _svg(sheet: _Sheet) -> Markup:
     """Return a bar chart as SVG of the rows that a workbook would draw, at most the last `_CHART_BARS` periods."""
     amount, rows = _charted(sheet)
     rows = rows[-_CHART_BARS:]
     if not rows:
-        return ""
+        return Markup()
     column, names = sheet.columns[amount], sheet.columns[0]
     running = next((c.values for c in sheet.columns if c.name == "running"), [False] * sheet.rows)
     sizes = [float(str(column.values[row] or 0)) for row in rows]
@@ -369,29 +368,23 @@ def _svg(sheet: _Sheet) -> str:
     of = f", {len(rows)} of {sheet.rows:,} rows" if len(rows) < sheet.rows else ""
     title = escape(f"{sheet.name}: {column.head}{of}{'; dashed: running' if True in running else ''}")
     axis = f'<line x1="{left:.1f}" x2="{left:.1f}" y1="22" y2="{height}"/>'
-    return (
+    return Markup(
         f'<svg viewBox="0 0 640 {height}" role="img" aria-label="{title}"><text x="0" y="12">{title}</text>'
         f"{''.join(drawn)}{axis}</svg>"
     )
 
 
-def _pairs(lines: list[tuple[str, str]]) -> str:
-    rows = (f"<tr><th>{escape(label)}</th><td>{escape(text)}</td></tr>" for label, text in lines if label)
-    return f"<table>{''.join(rows)}</table>"
+def _pairs(lines: list[tuple[str, str]]) -> Markup:
+    return table((line for line in lines if line[0]), row_heads=True)
 
 
-def _html(sheet: _Sheet) -> str:
+def _html(sheet: _Sheet) -> Markup:
+    heads = [column.head for column in sheet.columns]
+    rows = ([_text(column.values[i], column) for column in sheet.columns] for i in range(sheet.rows))
     totals = [_text(_total(column), column) if column.is_total else "" for column in sheet.columns]
-    head = _row("th", [column.head for column in sheet.columns], sheet)
-    rows = (_row("td", [_text(column.values[i], column) for column in sheet.columns], sheet) for i in range(sheet.rows))
-    foot = _row("td", ["Total", *totals[1:]], sheet) if any(totals) else ""
-    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody><tfoot>{foot}</tfoot></table>"
-
-
-def _row(tag: str, texts: list[str], sheet: _Sheet) -> str:
-    marks = (' class="number"' if _is_number(column) else "" for column in sheet.columns)
-    cells = (f"<{tag}{mark}>{escape(text)}</{tag}>" for mark, text in zip(marks, texts, strict=True))
-    return f"<tr>{''.join(cells)}</tr>"
+    foot = ["Total", *totals[1:]] if any(totals) else ()
+    attributes = [{"class_": "number" if _is_number(column) else ""} for column in sheet.columns]
+    return table(rows, heads, totals=foot, columns=attributes)
 
 
 def _is_number(column: _Column) -> bool:

@@ -18,6 +18,7 @@ import attrs
 
 from workbench.base.system.messages import Response
 from workbench.course.classroom.wheel_house import MANIFEST, SETUP, read_manifest
+from workbench.service.rendering.elements import Markup, element, html_page
 
 _TYPES = {".json": "application/json", ".zip": "application/zip", ".whl": "application/octet-stream"}
 _SYSTEMS = {
@@ -31,13 +32,10 @@ PAGE_HEADERS = {
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
 }
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Set up your laptop</title><link rel="stylesheet" href="/board.css"></head><body class="guide">
-<header class="head"><h1>Set up your laptop</h1><span class="quiet">Card issuing course</span></header><main>
-{parts}
-</main></body></html>
-"""
+_STYLESHEET = Markup('<link rel="stylesheet" href="/board.css">')
+_HEAD = Markup(
+    '<header class="head"><h1>Set up your laptop</h1><span class="quiet">Card issuing course</span></header>'
+)
 
 
 @attrs.frozen
@@ -84,14 +82,14 @@ class SetupPage:
     def _page(self, manifest: Mapping[str, Any] | None, link: str) -> str:
         join = _JOIN.format(command=escape(f"workbench course join {link}"))
         if manifest is None:
-            return _PAGE.format(parts=f"{_UNPREPARED}{join}")
+            return _guide(_UNPREPARED, join)
         certificate = _CERTIFICATE if self.fingerprint else ""
         lines = [self._line(platform, list(manifest["targets"])) for platform in _SYSTEMS]
         option = "--cert class.crt " if self.certificate else ""
         command = f"pip install --no-index {option}--find-links {self.url}/setup/wheels '{manifest['requirement']}'"
         file = " with <a href='/setup/class.crt'>class.crt</a>" if self.certificate else ""
         other = _OTHER.format(command=escape(command), file=file)
-        return _PAGE.format(parts="\n".join([_ABOUT, certificate, "<h2>Install</h2>", *lines, _CHECK, join, other]))
+        return _guide(_ABOUT, certificate, "<h2>Install</h2>", *lines, _CHECK, join, other)
 
     def _line(self, platform: str, targets: Sequence[str]) -> str:
         title, program, terminal = _SYSTEMS[platform]
@@ -139,13 +137,18 @@ _UNPREPARED = """<p>This class has no packages to install from. Trainer: run <co
 FOLDER</code> while there is internet; this page then shows one line for each system.</p>"""
 
 
+def _guide(*parts: str) -> str:
+    main = element("main", Markup("\n".join(parts)))
+    return html_page("Set up your laptop", _HEAD, main, head=_STYLESHEET, class_="guide")
+
+
 def _links(listed: Mapping[str, Mapping[str, Any]]) -> str:
     wheels = {name.removeprefix("wheels/"): about for name, about in listed.items() if name.startswith("wheels/")}
     links = (
-        f"<a href='/setup/wheels/{escape(name)}#sha256={about['sha256']}'>{escape(name)}</a><br>"
+        element("p", element("a", name, href=f"/setup/wheels/{name}#sha256={about['sha256']}"))
         for name, about in wheels.items()
     )
-    return f"<!doctype html><html lang='en'><title>Wheels</title><body>{''.join(links)}</body></html>"
+    return html_page("Wheels", *links)
 
 
 def _text(text: str, kind: str) -> Response:

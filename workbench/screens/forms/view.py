@@ -19,7 +19,7 @@ from workbench.screens.forms.steps import Steps
 from workbench.screens.forms.widgets import Quiet, button, close, close_soon, headline, line, root, row
 from workbench.service import rendering
 from workbench.service.interface.effects import Confirmation
-from workbench.service.rendering.markup import isolated
+from workbench.service.rendering.elements import isolated
 from workbench.service.rendering.text import sentence
 
 _HINT = f"Nothing is sent until you press the button. Empty fields are omitted; {EMPTY} sends empty text."

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from workbench.screens.panel.lists import LINKED, Column, rows_of_frame
 from workbench.service import rendering
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import look, variables, word
-from workbench.service.rendering.markup import isolated
+from workbench.service.rendering.elements import Markup, html_page, isolated, table
 from workbench.service.rendering.text import sentence, status_cell
 
 if TYPE_CHECKING:
@@ -173,17 +172,16 @@ def document(
     said = "".join(f"<div>{isolated(visible(str(note), 400))}</div>" for note in notes)
     static = "".join(_static(listing, _STATIC if single else _STATIC_OF_MANY) for listing in shown)
     script = (_HERE / "panel.js").read_text(encoding="utf-8")
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f'<meta name="viewport" content="width=device-width"><style>{style}</style></head><body><main class="file">'
-        f'{"" if lead else f"<h1>{isolated(title)}</h1>"}<div class="lead">{lead}</div>'
+    body = Markup(
+        f'<main class="file">{"" if lead else f"<h1>{isolated(title)}</h1>"}<div class="lead">{lead}</div>'
         f'<div class="about">{"As of" if at else "Written"} {moment:%Y-%m-%d %H:%M:%S} UTC{said}</div>'
         f'<div id="panel"></div><noscript><div class="static">{static}</div></noscript>'
         f'</main><script type="application/json" id="data">{written}</script><script type="module">{script}\n'
         'open_file(JSON.parse(document.getElementById("data").textContent), document.getElementById("panel"));'
-        "</script></body></html>"
+        "</script>"
     )
+    policy = Markup(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">')
+    return html_page(title, body, head=policy, style=style)
 
 
 def _column(column: Column) -> dict[str, Any]:
@@ -258,18 +256,12 @@ def _currencies(shown: Iterable[Listing]) -> set[str]:
 def _static(listing: Listing, most: int) -> str:
     """Return the first rows of a list as a table for a page without JavaScript."""
     places = [(place, column) for place, column in enumerate(listing.data.columns) if column.kind != "hidden"]
-    heads = "".join(f"<th>{isolated(column.label)}</th>" for _, column in places)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{isolated(_text(listing, number, place))}</td>" for place, _ in places) + "</tr>"
-        for number in listing.order[:most]
-    )
+    heads = [isolated(column.label) for _, column in places]
+    rows = ([isolated(_text(listing, number, place)) for place, _ in places] for number in listing.order[:most])
     count = f"{len(listing):,} row{'' if len(listing) == 1 else 's'}"
     rest = f", the first {most} are shown" if len(listing) > most else ""
     notes = "".join(f"<p>{isolated(visible(str(note), 400))}</p>" for note in listing.data.notes)
-    return (
-        f"<h2>{isolated(sentence(listing.name))}</h2><p>{count}{rest}</p>{notes}"
-        f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-    )
+    return f"<h2>{isolated(sentence(listing.name))}</h2><p>{count}{rest}</p>{notes}{table(rows, heads)}"
 
 
 def _text(listing: Listing, number: int, place: int) -> str:
