@@ -1,10 +1,8 @@
 """Entry point of `python -m workbench` and of the command `workbench`."""
 
-import atexit
 import gc
 import os
 import sys
-import threading
 from typing import NoReturn
 
 
@@ -21,10 +19,8 @@ def run() -> NoReturn:
         os._exit(code)
     except (OSError, ValueError, AttributeError):  # closed or full: as Python ends otherwise
         sys.exit(code)
-    if threading.active_count() > 1:
-        sys.exit(code)
-    atexit._run_exitfuncs()
-    os._exit(code)  # taking thousands of classes apart would cost a fifth of the command
+    gc.freeze()  # looking through thousands of classes once more would cost a fifth of the command
+    sys.exit(code)
 
 
 if __name__ == "__main__":

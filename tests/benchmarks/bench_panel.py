@@ -17,6 +17,7 @@ from playwright.sync_api import Page, sync_playwright
 import workbench
 from tests.browser.lab import CHROMIUM, FLAGS, SLOW, jupyter_lab
 from tests.browser.test_panel import MANY, shown_panel
+from workbench.sandbox.internals import internals
 from workbench.screens.panel.listing import Listing
 
 BARS = {"first rows": 300, "sort": 150, "search": 150 + 120, "scroll to the end": 150}
@@ -71,7 +72,7 @@ def session(folder: Path) -> int:
     """Print what the kernel takes over a sandbox of 100,000 transactions; give the number of bars that are missed."""
     (folder / "program.toml").write_text("size = 2600\n")  # users
     api = workbench.connect(world=folder / "program.toml")
-    store = api.sandbox._engine.store
+    store = internals(api.sandbox).engine.store
     pd.DataFrame({})  # pandas is imported before anything is measured
     asked = {"list": "transactions", "sort": []}
     with mock.patch.object(Listing, "prepare"):  # what it does in the background would be counted in part

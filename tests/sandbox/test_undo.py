@@ -7,6 +7,7 @@ import pytest
 
 import workbench as wb
 from tests.client.doubles import PURCHASE
+from workbench.sandbox.internals import internals
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["in memory", "in a file"])
@@ -16,12 +17,12 @@ def test_an_undo_removes_no_purchase_of_another(shared: bool, tmp_path: Path) ->
     with wb.connect(path=path) as api:
         sandbox: Any = api.sandbox
         purchase = {**PURCHASE, "card_id": sandbox.guide()["cards"]["active"][0]}
-        first = sandbox._savepoint(owner="a")
-        second = sandbox._savepoint(owner="b")
+        first = internals(sandbox).savepoint(owner="a")
+        second = internals(sandbox).savepoint(owner="b")
         made = api.simulate_authorization(**purchase)
         for savepoint, owner in ((second, "b"), (first, "a")):
             with pytest.raises(wb.errors.ApiError, match="Something else changed"):
-                sandbox._undo(savepoint=savepoint, owner=owner)
+                internals(sandbox).undo(savepoint=savepoint, owner=owner)
 
         assert sandbox.state(made.transaction_id) is not None
 
@@ -31,10 +32,10 @@ def test_a_second_savepoint_of_one_owner_is_its_own() -> None:
     with wb.connect() as api:
         sandbox: Any = api.sandbox
         card = sandbox.guide()["cards"]["active"][0]
-        sandbox._savepoint(owner="a")
-        savepoint = sandbox._savepoint(owner="a")
+        internals(sandbox).savepoint(owner="a")
+        savepoint = internals(sandbox).savepoint(owner="a")
         made = api.simulate_authorization(**{**PURCHASE, "card_id": card})
-        sandbox._undo(savepoint=savepoint, owner="a")
+        internals(sandbox).undo(savepoint=savepoint, owner="a")
 
         with pytest.raises(wb.errors.NotFound):
             sandbox.state(made.transaction_id)

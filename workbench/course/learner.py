@@ -20,6 +20,7 @@ from workbench.course.quizzes import QUIZZES
 from workbench.course.stored import FILE, read_stored, update, write_stored
 from workbench.course.stored import QUIZZES as QUIZ_FILE
 from workbench.course.task_files import EXERCISES, TASKS, Expectation, Task, read_file
+from workbench.sandbox.internals import internals
 from workbench.sandbox.remote import RemoteSandbox
 from workbench.service.rendering.text import Cell, Grid, Sheet
 
@@ -325,7 +326,7 @@ def notes(api: object = None) -> tuple[str, ...]:
 def _class_of(api: object) -> RemoteSandbox | None:
     """Return the learner's sandbox on a class server; None outside a class."""
     sandbox: object = session.sandbox_of(api)
-    return sandbox if isinstance(sandbox, RemoteSandbox) and sandbox._hosted else None
+    return sandbox if isinstance(sandbox, RemoteSandbox) and internals(sandbox).hosted else None
 
 
 def _do(api: object, act: Act) -> Any:
@@ -405,7 +406,7 @@ def _elsewhere(api: object) -> list[Any]:
     newest = session.latest() if isinstance(api, Client) else None
     own: Any = session.sandbox_of(api)
     other: Any = None if newest is None else session.sandbox_of(newest)
-    if other is None or isinstance(other, RemoteSandbox) or own._world_id() == other._world_id():
+    if other is None or isinstance(other, RemoteSandbox) or internals(own).world_id() == internals(other).world_id():
         return []
     return list(other.requests(all_tenants=True, reveal=True))
 

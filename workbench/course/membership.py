@@ -11,6 +11,7 @@ import os
 
 from workbench.base.lazy import TYPE_CHECKING
 from workbench.base.system.process import GUARDS, HOSTED, RESOLVERS, Address, at_start
+from workbench.sandbox.internals import internals
 
 if TYPE_CHECKING:
     from typing import Any
@@ -83,7 +84,7 @@ def begin(place: str) -> None:
 def status(sandbox: RemoteSandbox | None = None) -> dict[str, Any] | None:
     """Return the learner's name, results, locked lessons and the trainer's notes; None outside a class."""
     if sandbox is not None:
-        return _content(*_read(sandbox._http, "GET"))
+        return _content(*_read(internals(sandbox).http, "GET"))
     address = _resolve_root()
     return None if address is None else _content(*exchange(address.url, address.ca_file))
 
@@ -95,7 +96,7 @@ def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
         UsageError: The class refused it, for example since the lesson is locked.
     """
     content = {"kind": act.kind, "exercise": act.task, "values": dict(act.values), "number": act.number}
-    return _content(*_read(sandbox._http, "POST", content))
+    return _content(*_read(internals(sandbox).http, "POST", content))
 
 
 def exchange(url: str, ca_file: str | None, content: object = None) -> tuple[int, dict[str, Any]]:

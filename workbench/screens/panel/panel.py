@@ -22,6 +22,7 @@ from workbench.client.calls.client import refuse_async
 from workbench.client.calls.keys import state_folder
 from workbench.client.session import sandbox_of
 from workbench.sandbox.controls import perform
+from workbench.sandbox.internals import internals
 from workbench.screens.forms import offers
 from workbench.screens.forms.answers import REVEAL_SECONDS, private
 from workbench.screens.forms.draft import cents_of, no_amount
@@ -558,13 +559,13 @@ class Panel(Displayed):
         self._savepoint = self._saved = None
         if self.sandbox is not None:
             with suppress(WorkbenchError):  # the action says it, if it fails for the same reason
-                self._saved = self.sandbox._savepoint(self._owner)
+                self._saved = internals(self.sandbox).savepoint(self._owner)
 
     def _undo(self, _: Mapping[str, Any]) -> dict[str, Any]:
         """Restore the state before the last action, unless something else changed in the sandbox since."""
         if self._savepoint is None:
             raise UsageError("there is nothing to undo", of="browse")
-        self.sandbox._undo(savepoint=self._savepoint, owner=self._owner)
+        internals(self.sandbox).undo(savepoint=self._savepoint, owner=self._owner)
         self._close_form()
         context_of(self._api).note("undone", f"{self._done}: the sandbox has the state before it again")
         self._changed(f"Undone: {self._done}", undo=False)
@@ -573,7 +574,7 @@ class Panel(Displayed):
     def _changed(self, done: str, *, undo: bool = True) -> None:
         """Read again what an action may have changed; filter, order, details and the form's answer are unchanged."""
         self._done = done
-        undoable = undo and self._saved is not None and self.sandbox._changes() == self._saved + 1
+        undoable = undo and self._saved is not None and internals(self.sandbox).changes() == self._saved + 1
         self._savepoint, self._saved = self._saved if undoable else None, None
         for name, listing in self.lists.items():
             if listing.is_read and name not in ("rewards", "sequences", "assumptions"):
