@@ -56,6 +56,8 @@ class _Door:
         self._sandbox = sandbox
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # as when a copy has no sandbox yet
+            raise AttributeError(name)
         return getattr(self._sandbox, f"_{name}")
 
 
