@@ -11,7 +11,6 @@ import os
 
 from workbench.base.lazy import TYPE_CHECKING
 from workbench.base.system.process import GUARDS, HOSTED, RESOLVERS, Address, at_start
-from workbench.sandbox.internals import internals
 
 if TYPE_CHECKING:
     from typing import Any
@@ -84,6 +83,8 @@ def begin(place: str) -> None:
 def status(sandbox: RemoteSandbox | None = None) -> dict[str, Any] | None:
     """Return the learner's name, results, locked lessons and the trainer's notes; None outside a class."""
     if sandbox is not None:
+        from workbench.sandbox.internals import internals
+
         return _content(*_read(internals(sandbox).http, "GET"))
     address = _resolve_root()
     return None if address is None else _content(*exchange(address.url, address.ca_file))
@@ -95,6 +96,8 @@ def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
     Raises:
         UsageError: The class refused it, for example since the lesson is locked.
     """
+    from workbench.sandbox.internals import internals
+
     content = {"kind": act.kind, "exercise": act.task, "values": dict(act.values), "number": act.number}
     return _content(*_read(internals(sandbox).http, "POST", content))
 
