@@ -30,7 +30,7 @@ from workbench.client.calls.client import Client
 from workbench.client.calls.journal import Journal
 from workbench.client.calls.keys import installation_secret, pin
 from workbench.course.classroom.class_results import Results
-from workbench.course.stored import read_stored, write_stored
+from workbench.course.stored import read_stored, write
 from workbench.runs.bulk.outcomes import RunRecord
 from workbench.runs.bulk.plan import write_rejects
 from workbench.sandbox import Request, Sandbox
@@ -323,7 +323,7 @@ class ResultsOf:
             both = [f"{part}-Ada", f"{part}-Bob"]
             tried(disk, f"enroll {part}", lambda to=results, both=both: to.enroll(both))
             for number in range(3):
-                call = lambda to=results, one=f"{part}-Ada", n=number: to.add(one, "note", number=n)  # noqa: E731
+                call = lambda to=results, one=f"{part}-Ada", n=number: to.add_note(one, str(n))  # noqa: E731
                 tried(disk, f"{part}{number}", call)
             tried(disk, f"close {part}", results.close)
 
@@ -341,7 +341,7 @@ class ResultsOf:
                 both = {f"{part}-Ada", f"{part}-Bob"}
                 assert both & learners in (set(), both), "half of the learners"
                 assert both <= learners or f"enroll {part}" not in done
-                entries = [detail["number"] for _, detail in results.entries("note", f"{part}-Ada")]
+                entries = [int(note["text"]) for note in results.notes(f"{part}-Ada")]
                 assert len(entries) == len(set(entries))
                 assert {number for number in range(3) if f"{part}{number}" in done} <= set(entries)
             results.enroll(["Cyd"])
@@ -455,12 +455,12 @@ def _number(certificate: Path) -> int:
 
 def _learned(folder: Path, version: int) -> None:
     state_in(folder)
-    write_stored("facts.json", {"one": {"version": version}})
+    write({"one": {"version": version}})
 
 
 def _facts(folder: Path) -> int | None:
     state_in(folder)
-    found = read_stored("facts.json")
+    found = read_stored()
     return found["one"]["version"] if found else None
 
 

@@ -88,7 +88,7 @@ def test_the_script_of_a_shell_needs_the_base_install_alone() -> None:
     code = (
         "import sys\n"
         "sys.modules.update(dict.fromkeys(('pandas', 'matplotlib', 'IPython', 'ipywidgets', 'uvicorn', 'mcp', 'duckdb')))\n"
-        "from workbench.terminal import make_app\n"
+        "from workbench.terminal.application import make_app\n"
         "print(len(make_app().generate_completion(shell='bash')) > 1000)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -146,7 +146,7 @@ def test_make_commands_exist(target):
 
 def test_every_command_it_names_exists():
     """Words after `workbench` in the text are commands."""
-    from workbench.terminal import make_app
+    from workbench.terminal.application import make_app
 
     named = re.findall(r"`workbench ([a-z-]+)(?: ([a-z-]+))?", text())
     app = make_app()

@@ -92,7 +92,6 @@ def test_no_wrong_type_raises_an_error_of_python(
     """Each argument, also optional ones, gets each value, while the required others are usual."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(getpass, "getpass", lambda prompt: "k")
-    monkeypatch.setenv("WORKBENCH_READONLY", "")  # `course.in_class` sets it
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
     wb.to_file(pd.DataFrame({"a": [1]}), "a.parquet")
     (tmp_path / "a.toml").write_text(usual["text"])

@@ -19,7 +19,7 @@ def run() -> NoReturn:
         os._exit(code)
     except (OSError, ValueError, AttributeError):  # closed or full: as Python ends otherwise
         sys.exit(code)
-    gc.freeze()  # looking through thousands of classes once more would cost a fifth of the command
+    gc.freeze()  # taking thousands of classes apart would cost a fifth of the command
     sys.exit(code)
 
 

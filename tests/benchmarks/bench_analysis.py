@@ -22,8 +22,8 @@ import pyarrow as pa
 import workbench as wb
 from workbench import tables
 from workbench.analysis.tables.event_frames import events_frame
-from workbench.analysis.tables.frames import to_file
 from workbench.analysis.tables.rows import to_pandas
+from workbench.analysis.tables.to_file import to_file
 
 SIZE = 1_000_000
 TARGET = 3.0

@@ -31,7 +31,7 @@ import httpx
 
 import workbench as wb
 from tests.notebooks.reading import COURSE
-from workbench.course.stored import FILE, read_stored
+from workbench.course.stored import stored_result
 from workbench.course.task_files import DRILLS, EXERCISES
 
 TRIES = 8  # of a notebook
@@ -162,9 +162,8 @@ def learn(number: int, seconds: float) -> dict[str, Any]:
             if attempt == TRIES - 1:
                 raise
             time.sleep(2)
-    stored = read_stored(FILE)
     return {
-        "done": sorted(name for name in EXERCISES if stored.get(name, {}).get("done")), "took": one.took, "reports": one.reports,
+        "done": sorted(name for name in EXERCISES if (result := stored_result(name)) and result.done), "took": one.took, "reports": one.reports,
         "amounts": amounts, "errors": one.errors, "processor": time.process_time(),
     }  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from playwright.sync_api import Page, expect, sync_playwright
@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 import workbench as wb
 from tests.browser.lab import CHROMIUM, FLAGS
 from workbench.course.classroom import ClassServer
+from workbench.course.desk import TaskResult
 from workbench.course.task_files import DRILLS, EXERCISES
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
@@ -26,32 +27,36 @@ PROBLEMS = (
 
 def lesson(server: ClassServer) -> None:
     """Let a class have worked for an hour."""
-    add = server.results.add
-    for place, exercise in enumerate(EXERCISES):
+    began = datetime.now(UTC) - timedelta(hours=2)
+    for place, task in enumerate(EXERCISES):
         for number, name in enumerate(NAMES[:7]):
             reached = 12 - number % 5
             if place >= reached:
                 continue
-            worked = 300 * place + 40 * number  # seconds
-            add(name, "start", exercise, active=worked)
-            for hint in range((number + place) % 4):
-                add(name, "hint", exercise, number=hint + 1, last=hint == 2)
-            for _ in range((number * place) % 3 if place < reached - 1 else 3 * (number in (2, 5))):
-                add(name, "check", exercise, missing=[PROBLEMS[place % 3]])
-            if place < reached - 1:
-                add(name, "check", exercise, missing=[], confirmed=True, active=worked + 200)
+            done = place < reached - 1
+            wrong = (number * place) % 3 if done else 3 * (number in (2, 5))
+            hints = (number + place) % 4
+            result = TaskResult(
+                task=task,
+                done=done,
+                tries=wrong + done,
+                hints=hints,
+                last_hint=hints == 3,
+                minutes=3.3 if done else None,
+                last_problem="" if done or not wrong else PROBLEMS[place % 3],
+                begun_at=(began + timedelta(minutes=9 * place)).isoformat(timespec="seconds"),
+                begun_active=300.0 * place,
+            )
+            server.results.record(name, result)
     for name, missing in (
         ("Ada", []),
         ("Dana", ["not there yet: the card, stopped; in the nearest one status is active."]),
     ):
-        add(name, "start", "fraud-burst")
-        add(name, "check", "fraud-burst", missing=missing, confirmed=not missing)
+        last = missing[0] if missing else ""
+        server.results.record(name, TaskResult(task="fraud-burst", tries=1, done=not missing, last_problem=last))
     server.act(["Hugo"], "lock", lesson=EXERCISES["production-1"].notebook)
     for learner in server.learners[:7]:
         server._connected[learner.name] = datetime.now(UTC).timestamp()
-    server.results._progress, server.results._read = {}, 0  # read again, with other times
-    with server.results._file.write() as run:  # over two hours
-        run.execute("UPDATE entry SET at = at - 7200 * (1.0 - id * 1.0 / (SELECT max(id) FROM entry))")
 
 
 def board(page: Page, folder: Path) -> None:

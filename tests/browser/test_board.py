@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.pictures import picture
 from workbench.course.classroom import ClassServer
+from workbench.course.desk import TaskResult
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=alert(1)>\u202e"
@@ -30,7 +31,7 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
             page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
             picture(page.locator("body"), f"board-{theme}")
 
-        server.results.add("Ann", "check", "breaking-1", missing=[HOSTILE])
+        server.results.record("Ann", TaskResult(task="breaking-1", tries=1, last_problem=HOSTILE))
         expect(page.get_by_text("onerror=alert(1)")).to_be_visible(timeout=5_000)
         assert page.locator("img").count() == 0
 
@@ -42,10 +43,10 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
         expect(page.get_by_role("img", name=f"QR code of {address}")).to_be_visible()
         expect(page.locator("#drawer").get_by_text(address)).to_be_visible()
         expect(page.locator("#who")).to_have_value("Ann")
-        server.results.add("Bob <b>", "start", "start-1")  # the board is drawn again, and keeps the focus
+        server.results.record("Bob <b>", TaskResult(task="start-1"))  # the board is drawn again, and keeps the focus
         expect(page.get_by_role("row", name="Bob").get_by_label("begun", exact=True)).to_be_visible()
         page.get_by_role("button", name="Close").focus()
-        server.results.add("Bob <b>", "start", "purchases-1")
+        server.results.record("Bob <b>", TaskResult(task="purchases-1"))
         expect(page.get_by_role("row", name="Bob").get_by_label("begun", exact=True)).to_have_count(2)
         expect(page.get_by_role("button", name="Close")).to_be_focused()
         page.keyboard.press("Escape")
@@ -59,22 +60,23 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
         page.locator("#what").select_option("reset")
         page.get_by_role("button", name="Apply").click()
         expect(page.get_by_text("Canceled; nothing was done.")).to_be_visible()
-        assert [note["text"] for _, note in server.results.entries("note", "Ann")] == ["Look at the guide"]
+        assert [note["text"] for note in server.results.notes("Ann")] == ["Look at the guide"]
 
 
-def test_the_summary_opens_in_a_tab_and_prints(server: ClassServer, page: Page) -> None:
-    server.results.add("Ann", "check", "start-1", missing=[HOSTILE])
+def test_certificates_open_in_a_tab_and_print(server: ClassServer, page: Page) -> None:
+    server.results.record("Ann", TaskResult(task="start-1", tries=1, done=True))
+    server.results.set("trainer", HOSTILE)
     with server.serve() as url:
         page.goto(f"{url}/board#{server.trainer_key}")
         with page.context.expect_page() as opened:
-            page.get_by_role("button", name="Summary to print").click()
-        summary = opened.value
-        expect(summary.get_by_role("heading", name="Class summary")).to_be_visible()
-        expect(summary.get_by_text("onerror=alert(1)")).to_be_visible()
-        assert summary.locator("img").count() == 0
-        assert summary.evaluate("getComputedStyle(document.body).paddingTop") == "24px"  # the style has come
-        assert summary.pdf().startswith(b"%PDF")
-        summary.close()
+            page.get_by_role("button", name="Certificates").click()
+        certificates = opened.value
+        expect(certificates.get_by_role("heading", name="Certificate")).to_be_visible()
+        expect(certificates.get_by_text("onerror=alert(1)")).to_be_visible()
+        assert certificates.locator("img").count() == 0
+        assert certificates.evaluate("getComputedStyle(document.body).paddingTop") == "24px"  # the style has come
+        assert certificates.pdf().startswith(b"%PDF")
+        certificates.close()
 
 
 def test_a_wrong_key_opens_nothing(server: ClassServer, page: Page) -> None:

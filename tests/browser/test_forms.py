@@ -311,7 +311,7 @@ def test_every_form_is_in_order(desk: Desk, rules: str) -> None:
 def test_a_quiz_is_answered_by_keys(desk: Desk) -> None:
     """A button for each option, a field that takes amounts as people write them; feedback is announced below."""
     names = ("start-who", "purchases-order", "start-held")
-    page = desk.show(START, *(f'wb.course.quiz("{name}")' for name in names))
+    page = desk.show(START, *(f'wb.course.task("{name}")' for name in names))
     choice, order, amount = (page.locator(".wb-ask").nth(place) for place in range(3))
     expect(page.locator(".wb-ask")).to_have_count(3, timeout=SLOW)
     choice.get_by_role("button", name="a", exact=True).focus()

@@ -165,7 +165,7 @@ class Class:
         self.model[number].locked.clear()
 
     def report(self, number: int) -> None:
-        content = {"kind": "check", "exercise": "start-1"}
+        content = {"kind": "check", "task": "start-1"}
         is_locked = EXERCISES["start-1"].notebook in self.model[number].locked
         self.learners[number].entries.clear()  # the limit of a minute is not what is tested
         answer = self.send(number, "_class", content)
@@ -222,8 +222,8 @@ class Class:
         """Compare the board and the notes of all with the model."""
         for mine, row in zip(self.model, self.server.board()["learners"], strict=True):
             assert row["results"].get("start-1", {}).get("tries", 0) == mine.tries
-            notes = self.server.results.entries("note", row["learner"])
-            assert [detail["text"] for _, detail in notes] == [f"for {row['learner'].rpartition(' ')[2]}"] * mine.notes
+            notes = self.server.results.notes(row["learner"])
+            assert [note["text"] for note in notes] == [f"for {row['learner'].rpartition(' ')[2]}"] * mine.notes
 
     def close(self) -> None:
         self.server.close()

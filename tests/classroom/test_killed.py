@@ -63,7 +63,7 @@ class Ledger:
         http.post(url, json=body, headers={"api-key": self.key}).raise_for_status()
         self.bought, self.unknown_bought = self.bought + 1, self.unknown_bought - 1
         self.unknown_tries += 1
-        content = {"kind": "check", "exercise": "start-1"}
+        content = {"kind": "check", "task": "start-1"}
         http.post(f"{self.url}/_class", json=content).raise_for_status()
         self.tries, self.unknown_tries = self.tries + 1, self.unknown_tries - 1
 

@@ -29,6 +29,7 @@ from workbench.course.classroom.class_results import _LETTERS, _WORDS, MAX_LEARN
 from workbench.course.classroom.class_state import MAX_WRONG_CODES
 from workbench.course.classroom.exports import FORMS
 from workbench.course.classroom.learner_sandboxes import AT_ONCE, MAX_ENTRIES_A_MINUTE
+from workbench.course.desk import TaskResult
 from workbench.course.task_files import EXERCISES
 from workbench.sandbox.internals import internals
 from workbench.sandbox.server import self_signed
@@ -60,7 +61,7 @@ class Caller:
         return str(answer.json()["transactionId"])
 
     def check(self, exercise: str) -> int:
-        return httpx.post(f"{self.url}/_class", json={"kind": "check", "exercise": exercise}).status_code
+        return httpx.post(f"{self.url}/_class", json={"kind": "check", "task": exercise}).status_code
 
     def try_and_check(self, exercise: str) -> int:
         """Change something, and check."""
@@ -204,14 +205,14 @@ def test_the_page_loads_nothing_from_elsewhere(url: str) -> None:
 
 
 def test_the_board_shows_tries_hints_and_who_is_stuck(ann: Caller, trainer: Trainer) -> None:
-    httpx.post(f"{ann.url}/_class", json={"kind": "hint", "exercise": "breaking-1", "number": 2})
+    httpx.post(f"{ann.url}/_class", json={"kind": "hint", "task": "breaking-1", "number": 1})
     for _ in range(3):
         assert ann.try_and_check("breaking-1") == 200
 
     row = trainer.row("Ann")
     assert row["stuck"] == ["breaking-1"]
     result = row["results"]["breaking-1"]
-    assert (result["tries"], result["hints"]) == (3, 2)
+    assert (result["tries"], result["hints"]) == (3, 1)
     assert "a refund of 5.00 USD that ended with an unknown outcome" in result["last_problem"]
     assert trainer.row("Bob")["results"] == {}
 
@@ -222,15 +223,14 @@ def test_a_forged_report_is_a_score_in_no_form(
 ) -> None:
     ann.buy(100)
     for content in ({"missing": []}, {"missing": [], "confirmed": True, "done": True}):
-        body = {"kind": "check", "exercise": exercise, **content}
+        body = {"kind": "check", "task": exercise, **content}
         assert httpx.post(f"{ann.url}/_class", json=body).status_code == 200
 
     result = trainer.row("Ann")["results"].get(exercise)
     assert result is None or not result["done"]
     assert trainer.row("Ann")["done"] == 0
-    assert not any(row["done"] for row in server.results.rows())
-    graded = csv.DictReader(io.StringIO(server.export("nbgrader")))
-    assert not any(float(row["score"]) for row in graded if row["student_id"] == "Ann")
+    table = list(csv.DictReader(io.StringIO(server.export("csv"))))
+    assert "True" not in [row["done"] for row in table]
     assert f"<li>{EXERCISES[exercise].title}" not in server.export("certificates")
 
 
@@ -244,20 +244,19 @@ def test_what_the_server_saw_counts_whatever_a_kernel_reports(ann: Caller, train
     assert trainer.row("Ann")["results"]["start-1"]["last_problem"] == ""
 
 
-def test_entries_of_a_learner_are_limited(server: ClassServer, ann: Caller, bob: Caller, trainer: Trainer) -> None:
-    hint = {"kind": "hint", "exercise": "start-1", "number": 3}
+def test_what_a_learner_sends_is_limited(ann: Caller, bob: Caller) -> None:
+    hint = {"kind": "hint", "task": "start-1", "number": 1}
     with httpx.Client() as client:
         statuses = [client.post(f"{ann.url}/_class", json=hint).status_code for _ in range(MAX_ENTRIES_A_MINUTE + 2)]
 
     assert statuses == [200] * MAX_ENTRIES_A_MINUTE + [429] * 2
-    assert server.results.count("Ann") == 1  # hints that were shown before are no entries
     assert httpx.post(f"{ann.url}/_class", json={**hint, "number": 300_000}).status_code == 429
     assert httpx.post(f"{bob.url}/_class", json={**hint, "number": 300_000}).status_code == 400
     assert bob.check("start-1") == 200
 
 
 def test_reports_of_other_pages_are_refused(ann: Caller) -> None:
-    report = json.dumps({"kind": "hint", "exercise": "start-1", "number": 1})
+    report = json.dumps({"kind": "hint", "task": "start-1", "number": 1})
     sent = partial(httpx.post, f"{ann.url}/_class", content=report)
 
     assert sent(headers={"content-type": "text/plain"}).status_code == 415
@@ -400,10 +399,10 @@ def test_a_note_is_shown_below_the_next_check_task_or_hint(server: ClassServer, 
     "content",
     [
         {},
-        {"kind": "check", "exercise": "nothing", "missing": []},
+        {"kind": "check", "task": "nothing", "missing": []},
         {"kind": "x"},
         [],
-        {"kind": "hint", "exercise": "start-1", "number": "x"},
+        {"kind": "hint", "task": "start-1", "number": "x"},
     ],
 )
 def test_an_entry_that_cannot_be_read_is_refused(ann: Caller, content: Any) -> None:
@@ -432,7 +431,7 @@ def test_notes_and_locks_reach_the_learner(ann: Caller, bob: Caller, trainer: Tr
 
 
 def test_a_cell_of_the_results_never_becomes_a_formula(server: ClassServer, ann: Caller) -> None:
-    server.results.add("Ann", "check", "breaking-1", missing=["=1+1"])
+    server.results.record("Ann", TaskResult(task="breaking-1", last_problem="=1+1"))
 
     assert "'=1+1" in server.export("csv")
 
@@ -513,7 +512,7 @@ def test_every_action_of_the_board_works(server: ClassServer) -> None:
         given = {name: int(value) if name in numbers else value for name, value in first.items() if value}
         server.act(["Ann", "Bob"], action.name, **({"text": "hello"} if action.name == "note" else given))
 
-    notes = [detail["text"] for _, detail in server.results.entries("note", "Bob")]
+    notes = [note["text"] for note in server.results.notes("Bob")]
     assert notes[0] == "hello"
     assert 'wb.course.begin("duplicate-bookings")' in notes[1]
 
@@ -527,20 +526,20 @@ def test_a_locked_lesson_takes_no_reports(ann: Caller, trainer: Trainer) -> None
 
 
 def test_minutes_count_from_the_task_and_the_last_hint_is_counted(ann: Caller, trainer: Trainer) -> None:
-    httpx.post(f"{ann.url}/_class", json={"kind": "start", "exercise": "start-1"})
+    httpx.post(f"{ann.url}/_class", json={"kind": "start", "task": "start-1"})
     begun = trainer.row("Ann")["results"]["start-1"]
-    httpx.post(f"{ann.url}/_class", json={"kind": "hint", "exercise": "start-1", "number": 3})
+    httpx.post(f"{ann.url}/_class", json={"kind": "hint", "task": "start-1"})
     shown = trainer.row("Ann")["results"]["start-1"]
 
     assert (begun["tries"], begun["begun_at"] is not None, begun["last_hint"]) == (0, True, False)
-    assert (shown["hints"], shown["last_hint"]) == (3, True)
+    assert (shown["hints"], shown["last_hint"]) == (1, False)
 
 
 def test_drills_are_on_the_board(
     server: ClassServer, url: str, trainer: Trainer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
-    assert not [one for one in trainer.board()["exercises"] if one["lesson"] == "drills"]
+    assert not [one for one in trainer.board()["tasks"] if one["lesson"] == "drills"]
     with wb.connect(f"{url}/{server.learners[0].code}") as api:
         wb.course.task("cut-rewards", api)
         for count in (1, 2):
@@ -552,18 +551,18 @@ def test_drills_are_on_the_board(
     assert "2 is not the number of earned items" in result["last_problem"]
     assert result["tries"] == 2
     assert "A good answer" in shown
-    assert [one["id"] for one in trainer.board()["exercises"] if one["lesson"] == "drills"] == ["cut-rewards"]
+    assert [one["id"] for one in trainer.board()["tasks"] if one["lesson"] == "drills"] == ["cut-rewards"]
     assert trainer.row("Bob")["results"] == {}
 
 
 def test_the_board_is_sent_again_when_something_was_done(ann: Caller, trainer: Trainer) -> None:
-    entry = trainer.board()["entry"]
-    url = f"{trainer.url}/board/data?after={entry}"
+    version = trainer.board()["version"]
+    url = f"{trainer.url}/board/data?after={version}"
     quiet = httpx.get(url, headers=trainer.key).status_code
     ann.try_and_check("start-1")
 
     assert quiet == 204
-    assert httpx.get(url, headers=trainer.key).json()["entry"] == entry + 1
+    assert httpx.get(url, headers=trainer.key).json()["version"] > version
 
 
 def test_no_face_of_a_class_shows_private_values(server: ClassServer, url: str, tmp_path: Path) -> None:
@@ -582,17 +581,16 @@ def test_no_face_of_a_class_shows_private_values(server: ClassServer, url: str, 
     assert [(value, number) for number, text in enumerate(shown) for value in secrets if value in text] == []
 
 
-def test_a_ticket_opens_one_page_once(server: ClassServer, ann: Caller, trainer: Trainer) -> None:
-    server.results.add("Ann", "check", "breaking-1", missing=["not <b>yet</b>"])
-    made = httpx.post(f"{trainer.url}/board/ticket", json={"page": "summary"}, headers=trainer.key).json()["ticket"]
-    page = httpx.get(f"{trainer.url}/board/page?ticket={made}")
+def test_pages_to_print_need_the_trainers_key(server: ClassServer, ann: Caller, trainer: Trainer) -> None:
+    server.results.record("Ann", TaskResult(task="breaking-1", done=True))
+    server.results.set("trainer", "Ada <b>")
+    page = httpx.get(f"{trainer.url}/board/certificates", headers=trainer.key)
 
-    assert "breaking-1: not &lt;b&gt;yet&lt;/b&gt;" in page.text
+    assert "Ada &lt;b&gt;" in page.text
     assert "<style" not in page.text
-    assert httpx.get(f"{trainer.url}/board/page?ticket={made}").status_code == 401
-    assert httpx.get(f"{trainer.url}/board/page?ticket=").status_code == 401
-    assert httpx.post(f"{trainer.url}/board/ticket", json={"page": "csv"}, headers=trainer.key).status_code == 400
-    assert httpx.post(f"{trainer.url}/board/ticket", json={"page": "certificates"}, headers=ann.key).status_code == 401
+    assert httpx.get(f"{trainer.url}/board/certificates").status_code == 401
+    assert httpx.get(f"{trainer.url}/board/certificates", headers=ann.key).status_code == 401
+    assert httpx.get(f"{trainer.url}/board/csv", headers=trainer.key).status_code == 404
 
 
 def test_nothing_of_a_class_reaches_a_real_service(
@@ -602,7 +600,6 @@ def test_nothing_of_a_class_reaches_a_real_service(
     with wb.connect(f"{url}/{server.learners[0].code}") as api, wb.Client(**settings, environment="production") as real:
         assert api.list_contracts()
         monkeypatch.setenv("WORKBENCH_READONLY", "0")
-        wb.course.in_class(False)
         with pytest.raises(wb.errors.UsageError, match="nothing can be armed"):
             real.arm(operations={"update_user"}, minutes=1, reason="a lesson")
         with pytest.raises(wb.errors.NotArmed, match="this is a class"):

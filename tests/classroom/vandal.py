@@ -79,7 +79,7 @@ class Learner:
         elif choice < 0.9:
             http.post(f"{self.url}/_sandbox/events", json={}, headers=key).raise_for_status()
         else:
-            report = {"kind": "check", "exercise": "start-1"}
+            report = {"kind": "check", "task": "start-1"}
             http.post(f"{self.url}/_class", json=report).raise_for_status()
 
 
@@ -124,7 +124,7 @@ def attack(url: str, code: str) -> None:
     requests = [0] * THREADS
     mine = f"{url}/{code}"
     huge = "x" * 200_000
-    forged = {"kind": "check", "exercise": "start-1", "missing": [], "confirmed": True}
+    forged = {"kind": "check", "task": "start-1", "missing": [], "confirmed": True}
     steps: list[Callable[[httpx.Client, dict[str, str]], object]] = [
         lambda http, key: http.get(f"{url}/olive-{secrets.token_hex(2)}-{secrets.token_hex(2)}/_class"),
         lambda http, key: http.post(
@@ -133,7 +133,7 @@ def attack(url: str, code: str) -> None:
         lambda http, key: http.get(f"{mine}/_sandbox/requests"),
         lambda http, key: http.post(f"{mine}/_sandbox/reset", json={}, headers=key),
         lambda http, key: http.post(f"{mine}/_class", json=forged),
-        lambda http, key: http.post(f"{mine}/_class", json=forged | {"exercise": huge}),
+        lambda http, key: http.post(f"{mine}/_class", json=forged | {"task": huge}),
         lambda http, key: http.post(
             f"{url}/board/act", json={"learners": "all", "action": "reset"}, headers={"trainer-key": code}
         ),

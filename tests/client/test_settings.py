@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ipykernel.kernelbase import Kernel
 
 import workbench as wb
 from workbench.base.errors import InvalidProfile, UsageError
@@ -266,7 +267,8 @@ def test_a_broken_keyring_is_not_used(home: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("allowed", [True, False])
 def test_a_notebook_may_prompt(allowed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A notebook that somebody runs by hand can ask for a key; one that runs by itself cannot."""
-    shell = types.SimpleNamespace(kernel=types.SimpleNamespace(_allow_stdin=allowed))
+    monkeypatch.setattr(Kernel, "_allow_stdin", allowed)
+    shell = types.SimpleNamespace(kernel=object.__new__(Kernel))
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
     monkeypatch.setattr(sys, "stdin", None)
 

@@ -57,12 +57,12 @@ def test_run_all_of_what_nobody_tried_counts_no_try() -> None:
         api: Any = names["api"]
         for _ in range(3):
             course.check("start-1", api)
-        untried = course.progress().results["start-1"]["tries"]
+        untried = course.progress().results["start-1"].tries
         api.simulate_authorization(**shortcuts(names)["COFFEE"])
         for _ in range(3):
             course.check("start-1", api)
 
-    assert (untried, course.progress().results["start-1"]["tries"]) == (0, 1)
+    assert (untried, course.progress().results["start-1"].tries) == (0, 1)
 
 
 def test_what_was_done_before_a_task_is_not_judged_with_it() -> None:

@@ -9,10 +9,11 @@ from tests.course.lessons import scene
 from tests.course.predicted import PREDICTED
 from workbench import course
 from workbench.base.errors import UsageError
-from workbench.course.quizzes import QUIZZES, Quiz
-from workbench.course.task_files import EXERCISES
+from workbench.course.learner import CheckResult
+from workbench.course.task_files import EXERCISES, QUIZZES, Task
 
 each = pytest.mark.parametrize("quiz", QUIZZES.values(), ids=QUIZZES)
+AMOUNTS = [quiz for quiz in QUIZZES.values() if quiz.expect[0].unit]
 
 
 @pytest.fixture(autouse=True)
@@ -21,56 +22,65 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
 
 
+def answered(name: str, answer: object) -> CheckResult:
+    result = course.answer(name, answer)
+    assert isinstance(result, CheckResult)
+    return result
+
+
 @each
-def test_every_wrong_answer_has_feedback(quiz: Quiz) -> None:
+def test_every_wrong_answer_has_feedback(quiz: Task) -> None:
     """It says why, in a sentence, and never praises; the right one begins with a reason too."""
-    answers = {
-        "choice": list(quiz.options),
-        "order": ["".join(one) for one in list(permutations(quiz.options))[:24]],
-        "amount": [*quiz.feedback, "123456789"],
-    }[quiz.kind]
+    (question,) = quiz.expect
+    right = str(question.value)
+    answers = list(question.options)
+    if question.unit:
+        answers = [*filter(None, question.near), "123456789"]
+    elif len(right) > 1:
+        answers = ["".join(one) for one in list(permutations(question.options))[:24]] + [right]
     for answer in answers:
-        result = course.quiz(quiz.id, answer)
+        result = answered(quiz.name, answer)
+        feedback = str(result).partition("\n")[2]
 
-        assert (answer == quiz.right) is result.right
-        assert result.feedback.endswith((".", "”", ")"))
-        assert len(result.feedback) > 30
-        assert ("✓ right" in str(result)) is result.right
+        assert (answer == right) is result.ok
+        assert feedback.rstrip().endswith((".", "”", ")"))
+        assert len(feedback) > 30
+        assert ("✓ right" in str(result)) is result.ok
 
 
 @each
-def test_a_question_does_not_show_its_answer(quiz: Quiz) -> None:
+def test_a_question_does_not_show_its_answer(quiz: Task) -> None:
     """Neither shown, nor in the repr of the data."""
-    shown = f"{course.quiz(quiz.id)} {quiz!r}"
+    shown = f"{course.task(quiz.name)} {quiz!r}"
 
-    assert course.quiz(quiz.id).right is None
-    assert not any(words in shown for words in quiz.feedback.values())
+    assert not any(words in shown for words in quiz.expect[0].near.values())
+    assert "value" not in shown
     assert quiz.notebook in {one.notebook for one in EXERCISES.values()}
 
 
 @pytest.mark.parametrize("notebook", sorted({one.notebook for one in EXERCISES.values()}))
 def test_each_notebook_asks_why(notebook: str) -> None:
     """A question asks for a reason, not only for the cell above with other numbers."""
-    assert any("Why" in quiz.question for quiz in QUIZZES.values() if quiz.notebook == notebook)
+    assert any("Why" in quiz.task for quiz in QUIZZES.values() if quiz.notebook == notebook)
 
 
-@pytest.mark.parametrize("name", [one.id for one in QUIZZES.values() if one.kind == "amount"])
-def test_an_amount_is_what_the_sandbox_computes(name: str) -> None:
+@pytest.mark.parametrize("quiz", AMOUNTS, ids=lambda quiz: quiz.name)
+def test_an_amount_is_what_the_sandbox_computes(quiz: Task) -> None:
     """The predicted amount is the one that the calls of the notebook lead to."""
-    with scene(f"{name.partition('-')[0]}-1") as names:
-        exec(compile(PREDICTED[name], f"<{name}>", "exec"), names)
+    with scene(f"{quiz.name.partition('-')[0]}-1") as names:
+        exec(compile(PREDICTED[quiz.name], f"<{quiz.name}>", "exec"), names)
 
-        assert QUIZZES[name].right == str(names["amount"])
+        assert quiz.expect[0].value == names["amount"]
 
 
-@pytest.mark.parametrize("quiz", [one for one in QUIZZES.values() if one.kind == "amount"], ids=lambda one: one.id)
-def test_an_amount_is_read_as_people_write_it(quiz: Quiz) -> None:
-    cents = int(quiz.right)
+@pytest.mark.parametrize("quiz", AMOUNTS, ids=lambda quiz: quiz.name)
+def test_an_amount_is_read_as_people_write_it(quiz: Task) -> None:
+    cents = int(quiz.expect[0].value)
     dollars = f"{cents / 100:,.2f}"
 
     for answer in (
         cents,
-        quiz.right,
+        str(cents),
         f"{cents:,}",
         f"{cents} cents",
         dollars,
@@ -78,36 +88,41 @@ def test_an_amount_is_read_as_people_write_it(quiz: Quiz) -> None:
         f"{dollars} USD",
         f" $ {dollars} ",
     ):
-        assert course.quiz(quiz.id, answer).right, answer
+        assert answered(quiz.name, answer).ok, answer
 
 
-@pytest.mark.parametrize(
-    "name", ["start-who", "purchases-order", *(one.id for one in QUIZZES.values() if one.kind == "amount")]
-)
+@pytest.mark.parametrize("name", ["start-who", "purchases-order", *(quiz.name for quiz in AMOUNTS)])
 @pytest.mark.parametrize(
     "answer", ["", "zz", "aa", 3.14159, "1.2.3", "$", b"a", ["a"], object(), "-", "1" * 5_000, "４５"]
 )
-def test_a_strange_answer_is_explained_and_not_counted(name: str, answer: object) -> None:
-    """Never a traceback for an answer."""
-    shown = course.quiz(name, answer)
+def test_a_strange_answer_is_refused_with_what_is_allowed_and_not_counted(name: str, answer: object) -> None:
+    """One clear error for each."""
+    with pytest.raises(UsageError, match=r"must be (one letter of|each letter of|an amount, as)"):
+        course.answer(name, answer)
 
-    assert shown.right is not True
-    assert "Invalid answer" in str(shown) or shown.right is False
+    assert course.progress().done == ()
+    assert "0 of" in str(course.progress())
 
 
 def test_a_letter_is_read_in_any_case() -> None:
-    assert course.quiz("start-who", " C ").right
+    assert answered("start-who", " C ").ok
 
 
-def test_an_unknown_quiz_is_refused_with_those_there_are() -> None:
-    with pytest.raises(UsageError, match="quiz must be one of start-who"):
-        course.quiz("start-when")
+def test_an_unknown_quiz_is_refused_with_the_nearest() -> None:
+    with pytest.raises(UsageError, match="did you mean start-who"):
+        course.task("start-whom")
+
+
+def test_a_quiz_is_not_right_before_it_is_answered() -> None:
+    """A check says what is asked for, and counts no try."""
+    assert not course.check("start-who").ok
+    assert answered("start-who", "c").ok
 
 
 def test_progress_counts_quizzes() -> None:
-    """Right ones, and all answers until then; a reset deletes them."""
-    for answer in "abcc":
-        course.quiz("start-who", answer)
+    """A right one stays right; a reset deletes it."""
+    for answer in "abca":
+        course.answer("start-who", answer)
 
-    assert f"1 of {len(QUIZZES)} quizzes answered correctly, with 3 answers." in str(course.progress())
+    assert f"1 of {len(QUIZZES)} quizzes are answered correctly." in str(course.progress())
     assert f"0 of {len(QUIZZES)} quizzes" in str(course.reset())

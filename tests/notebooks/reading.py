@@ -10,6 +10,8 @@ from typing import Any
 
 import attrs
 
+from workbench.course.task_files import QUIZZES
+
 HERE = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(HERE.glob("[0-9]*.ipynb"))
 COURSE = [path for path in NOTEBOOKS if path.name < "2"]
@@ -153,7 +155,8 @@ def minutes(path: Path) -> int:
     """
     words = sum(len(re.sub(r"\(\S*\)", "", text).split()) for text in cells(path, "markdown"))
     code = cells(path, "code")
-    quizzes = sum("wb.course.quiz(" in source for source in code)
-    exercises = sum("wb.course.task(" in source for source in code)
+    asked = [name for source in code for name in re.findall(r'wb\.course\.task\("([a-z0-9-]+)"', source)]
+    quizzes = sum(name in QUIZZES for name in asked)
+    exercises = len(asked) - quizzes
     shown = len(code) - quizzes - 3 * exercises
     return 5 * round((words / 130 + 0.6 * shown + 1.5 * quizzes + 6 * exercises) / 5)

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.notebooks.reading import COURSE, HERE, IDS, NOTEBOOKS, cells, minutes
-from workbench.course.quizzes import QUIZZES
-from workbench.course.task_files import EXERCISES, Task
+from workbench.course.task_files import EXERCISES, QUIZZES, Task
 from workbench.service.interface.table import OPERATIONS
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
@@ -78,9 +77,10 @@ def test_states_its_time(path: Path) -> None:
 @course
 def test_asks_before_it_shows(path: Path) -> None:
     """Each quiz of the notebook is asked in a cell of its own, without an answer."""
-    asked = [source for source in cells(path, "code") if "wb.course.quiz(" in source]
+    mine = {f'wb.course.task("{quiz.name}")' for quiz in QUIZZES.values() if quiz.notebook == path.stem}
+    asked = [source for source in cells(path, "code") if source in mine]
 
-    assert [f'wb.course.quiz("{one.id}", None)' for one in QUIZZES.values() if one.notebook == path.stem] == asked
+    assert mine == {*asked}
     assert 2 <= len(asked)
 
 

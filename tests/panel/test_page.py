@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.canaries.planted import PERSON, found
-from workbench.analysis.tables.frames import guarded
 from workbench.screens.panel.listing import Listing
 from workbench.screens.panel.lists import Column, Rows
 from workbench.screens.panel.page import document
 from workbench.service import rendering
+from workbench.service.rendering.text import guarded
 
 HERE = Path(__file__).parent
 SCRIPT = Path(wb.__file__).parent / "screens" / "panel" / "panel.js"

@@ -166,19 +166,17 @@ def test_the_workbook_has_all_that_a_reader_needs(made: Any, tmp_path: Path) -> 
 
 
 def test_the_page_draws_what_the_workbook_draws(made: Any, tmp_path: Path) -> None:
-    """Each sheet with a chart has it on the page too; a bar is as long as its number, a running period is dashed."""
+    """Each sheet with a chart has bars on the page; a bar is as long as its number, that of a running period is paler."""
     workbook, page, _, _ = made.write(tmp_path / "close")
     book, text = openpyxl.load_workbook(workbook), page.read_text()
     drawn = [sheet.title for sheet in book if sheet._charts]
+    sheets = {part.partition("<")[0]: part for part in text.split("<h2>")[1:]}
     merchants = made.frames["Spend by merchant"]
-    svg = text[text.index('<svg viewBox="0 0 640') :]
-    svg = svg[svg.index('aria-label="Spend by merchant') :].partition("</svg>")[0]
-    widths = [float(width) for width in re.findall(r'width="([\d.]+)" height="14"', svg)]
+    lengths = [float(length) for length in re.findall(r"--length:([\d.]+)%", sheets["Spend by merchant"])]
 
-    assert text.count("<svg ") == len(drawn) >= 2
-    assert [round(width / widths[0], 2) for width in widths] == [
-        round(net / merchants["net_cents"][0], 2) for net in merchants["net_cents"]
-    ]
+    assert [name for name, part in sheets.items() if "--length:" in part] == drawn
+    assert len(drawn) >= 2
+    assert lengths == [round(100 * net / merchants["net_cents"].max(), 1) for net in merchants["net_cents"]]
     rolled = wb.history([*bought("t-1", 5_000, 0), *bought("t-2", 700, 31)]).roll_forward()
     wb.to_file({"Roll-forward": rolled}, tmp_path / "rolled.html")
     assert (tmp_path / "rolled.html").read_text().count('class="running"') == 1

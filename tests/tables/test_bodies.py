@@ -178,7 +178,7 @@ BROKEN = {
     "an encoding that is not clear": ("a\nm\xe4rz\n".encode("latin-1"), "encoding='cp1252'"),
     "too many cells": (b"a,b\n1,2\n1,2,3\n", "line 3: 3 cells"),
     "an open quote": (b'a\n"x\n', "line 2"),
-    "a huge field": (b"a\n" + b"x" * 1_100_000 + b"\n", "line 2: field larger"),
+    "a huge field": (b"a\n" + b"x" * 1_100_000 + b"\n", "row 2: 1,100,000 characters"),
     "a column twice": (b"a,a\n1,2\n", "duplicate column: a"),
     "a column without a name": (b"a,,b\n1,2,3\n", "has no name"),
     "a column in the way": (b"a,a.b\n1,2\n", "columns a.b and a conflict"),
@@ -321,7 +321,7 @@ def test_lists_in_a_parquet_are_refused(tmp_path: Path) -> None:
     """No request takes one, and a few bytes can hold a billion of them."""
     pq.write_table(pa.table({"a": [[1, 2], [3]]}), tmp_path / "a.parquet")
 
-    with pytest.raises(UsageError, match=r"column a\.list\.element contains lists"):
+    with pytest.raises(UsageError, match=r"column a contains lists"):
         bulk.read_rows(tmp_path / "a.parquet")
 
 

@@ -22,9 +22,10 @@ from hypothesis import strategies as st
 import workbench as wb
 from tests.tables import samples
 from workbench import bulk
-from workbench.analysis.tables import frames
-from workbench.analysis.tables.frames import to_file, to_frame
+from workbench.analysis.tables import to_file as files
+from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.rows import decimal_series
+from workbench.analysis.tables.to_file import to_file
 from workbench.base.schema.walk import build
 from workbench.service.interface.transactions import RewardsItem
 
@@ -194,7 +195,7 @@ def test_a_kill_leaves_the_old_file(tmp_path: Path) -> None:
 
 def test_a_sheet_holds_only_a_limited_number_of_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table too long for a sheet, or a text too long for a cell, is refused before a file is there."""
-    monkeypatch.setattr("workbench.analysis.tables.frames.EXCEL_ROWS", 2)
+    monkeypatch.setattr("workbench.analysis.tables.workbooks.EXCEL_ROWS", 2)
     with pytest.raises(ValueError, match="write Parquet"):
         to_file(frame_of(["a", "b"]), tmp_path / "a.xlsx")
     with pytest.raises(ValueError, match="maximum of an XLSX cell"):
@@ -275,9 +276,9 @@ def test_a_csv_of_whole_columns_is_that_of_its_cells(tmp_path: Path, monkeypatch
     wb.to_file(frame, tmp_path / "columns.csv")
 
     def cells(column: Any) -> Any:
-        return np.array([frames._cell(value) for value in column.tolist()], dtype=object)
+        return np.array([files._cell(value) for value in column.tolist()], dtype=object)
 
-    monkeypatch.setattr(frames, "_csv_column", cells)
+    monkeypatch.setattr(files, "_csv_column", cells)
     wb.to_file(frame, tmp_path / "cells.csv")
     assert (tmp_path / "cells.csv").read_bytes() == (tmp_path / "columns.csv").read_bytes()
 

@@ -10,7 +10,7 @@ import pytest
 from tests.terminal.conftest import ROOT
 from workbench.service.interface.assumptions import assumptions
 from workbench.service.interface.vocabulary import DeclineReason
-from workbench.terminal.where import completion_script
+from workbench.terminal.application import completion_script
 
 
 def test_every_assumption_is_listed(wb):

@@ -7,7 +7,7 @@ import pytest
 from cyclopts import CycloptsError
 
 from tests.terminal.test_everywhere import APP, COMMANDS
-from workbench.terminal import make_app
+from workbench.terminal.application import make_app
 
 Option = tuple[str, bool]
 

@@ -13,7 +13,8 @@ import workbench
 from workbench.base.schema.walk import members
 from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS
-from workbench.terminal import commands, make_app
+from workbench.terminal import commands
+from workbench.terminal.application import make_app
 
 ROOT = Path(__file__).parents[2]
 ENDLESS = {

@@ -13,7 +13,8 @@ from workbench.sandbox.controls import CONTROLS
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS
-from workbench.terminal import commands, make_app
+from workbench.terminal import commands
+from workbench.terminal.application import make_app
 from workbench.terminal.operations import option_members
 
 ROOT = Path(__file__).parents[2]

@@ -1,15 +1,25 @@
 """`workbench test explore` and `http`."""
 
+import inspect
+import shlex
+from types import SimpleNamespace
+
 import pytest
 
+from workbench import testing
 from workbench.base.schema import strict_json
 from workbench.base.system import http_server
 from workbench.base.system.messages import Response
 from workbench.client.webhooks.verify import SECONDARY, SIGNATURE, sign
+from workbench.terminal import testing as commands
 from workbench.testing import Universe
 from workbench.testing.deliveries import KEY
 
 APPLICATION = "tests.testing.applications:"
+HTTP_OPTIONS = (
+    "--deliveries http://a.invalid --books http://b.invalid --reset http://c.invalid --kill 'stop it' --start "
+    "'start it' --api-port 9 --unknown http://d.invalid --clock now --universes 9 --seed 0"
+)
 
 
 def test_a_failure_ends_with_5_its_story_and_a_replay(wb, tmp_path):
@@ -17,11 +27,34 @@ def test_a_failure_ends_with_5_its_story_and_a_replay(wb, tmp_path):
     ended = wb("test", "explore", f"{APPLICATION}CountsRepetitions", "--behavior", "observed", "--export", str(file))
 
     assert (ended.code, "The shortest story" in ended.out) == (5, True)
-    assert (
-        "Replay with: workbench test explore tests.testing.applications:CountsRepetitions --behavior observed --seed 1"
-        in ended.err
-    )
+    again = "--universes 500 --seed 1 --behavior observed --universe "
+    assert f"Replay with: workbench test explore tests.testing.applications:CountsRepetitions {again}" in ended.err
     assert "DECISIONS = {" in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "command, given",
+    [
+        ("explore", "--universes 9 --seed 0 --threads --behavior observed"),
+        ("http", HTTP_OPTIONS),
+    ],
+)
+def test_a_replay_has_every_option(command, given, wb, monkeypatch):
+    """Each option of the signature but those that choose one run is in the command that is printed."""
+    failed = SimpleNamespace(failure=SimpleNamespace(universe=7), universes=8, following=None)
+    monkeypatch.setattr(testing, "explore", lambda *_, **__: failed)
+    positional = [f"{APPLICATION}Shop"] if command == "explore" else []
+    ended = wb("test", command, *positional, *shlex.split(given))
+    replay = ended.err.partition("Replay with: ")[2].strip()
+    names = set(inspect.signature(getattr(commands, command)).parameters) - {
+        "application",
+        "first",
+        "universe",
+        "export",
+    }
+
+    assert replay == shlex.join(["workbench", "test", command, *positional, *shlex.split(given), "--universe", "7"])
+    assert {f"--{name.replace('_', '-')}" for name in names} <= set(shlex.split(replay))
 
 
 def test_what_was_tried_ends_with_0(wb):

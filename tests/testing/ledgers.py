@@ -1,5 +1,6 @@
 """Ledgers for universes: right ones and ones with a planted bug about clocks, holds, crashes, signatures and state."""
 
+import asyncio
 import hashlib
 import json
 import time
@@ -39,8 +40,8 @@ class Ledger(Books):
         pass
 
 
-class LedgerOfPlainCode(Ledger):
-    """Right, and not asynchronous."""
+class PlainCode(Ledger):
+    """What makes a ledger one that is not asynchronous."""
 
     def receive(self, headers: Mapping[str, str], body: bytes) -> int:  # type: ignore[override]
         if not self.signed(headers, body):
@@ -50,6 +51,10 @@ class LedgerOfPlainCode(Ledger):
             if self.is_new(event):
                 self.handle(event)
         return 200
+
+
+class LedgerOfPlainCode(PlainCode):
+    """Right, and not asynchronous."""
 
 
 class LedgerByDay(Ledger):
@@ -90,6 +95,51 @@ class LedgerThatForgetsSafely(Ledger):
         return bool(found.rowcount)
 
 
+class LedgerOfLines(Ledger):
+    """Right: a line for each event, whose id is the key of the table; the books are sums."""
+
+    def start(self) -> None:
+        self.database.execute("CREATE TABLE IF NOT EXISTS lines (id TEXT PRIMARY KEY, of TEXT, cents INTEGER)")
+
+    async def receive(self, headers: Mapping[str, str], body: bytes) -> int:
+        if not self.signed(headers, body):
+            return 401
+        event = json.loads(body)
+        if (event["resource"], event["action"]) == ("transaction", "completed"):
+            line = (event["id"], event["body"]["id"], event["body"]["spend"]["amount"])
+            with self.database:
+                self.database.execute("INSERT OR IGNORE INTO lines VALUES (?, ?, ?)", line)
+        return 200
+
+    def books(self) -> Mapping[str, Any]:
+        return dict(self.database.execute("SELECT of, SUM(cents) FROM lines GROUP BY of").fetchall())
+
+
+class LedgerWithAnInbox(Ledger):
+    """Right: it stores each delivery, and books new events each minute, in the transaction that notes their ids."""
+
+    def start(self) -> None:
+        self.database.execute("CREATE TABLE IF NOT EXISTS inbox (body BLOB, is_booked INTEGER)")
+
+    async def receive(self, headers: Mapping[str, str], body: bytes) -> int:
+        if not self.signed(headers, body):
+            return 401
+        with self.database:
+            self.database.execute("INSERT INTO inbox VALUES (?, 0)", (body,))
+        return 200
+
+    async def main(self) -> None:
+        while True:
+            waiting = self.database.execute("SELECT rowid, body FROM inbox WHERE NOT is_booked").fetchall()
+            for row, body in waiting:
+                event = json.loads(body)
+                with self.database:
+                    if self.is_new(event):
+                        self.handle(event)
+                    self.database.execute("UPDATE inbox SET is_booked = 1 WHERE rowid = ?", (row,))
+            await asyncio.sleep(60)
+
+
 class LedgerThatForgetsAfterTenMinutes(LedgerThatForgetsSafely):
     memory = 600.0
 
@@ -113,7 +163,7 @@ class LedgerOfToday(Ledger):
     """A batch at midnight drops what is of another day, by the machine's date."""
 
     def handle(self, event: dict[str, Any]) -> None:
-        if event["resource"] == "transaction" and event["action"] == "completed":
+        if event["resource"] == "transaction" and "postedAt" in event["body"]["spend"]:
             posted = datetime.fromisoformat(event["body"]["spend"]["postedAt"])
             if posted.date() == datetime.now(posted.tzinfo).date():
                 super().handle(event)
@@ -292,14 +342,20 @@ class LedgerThatKeepsItsLock(Ledger):
 
 RIGHT = (
     Ledger, LedgerOfPlainCode, LedgerByDay, LedgerWithAReplayWindow, LedgerThatForgetsSafely, LedgerWithHolds,
+    LedgerOfLines, LedgerWithAnInbox,
 )  # fmt: skip
 LOST, ONCE, AGREE = "no event is lost", "each event counts once", "the books agree with the service"
 HOLDS, ACKNOWLEDGED, OUTLIVES = "holds agree with the service", "events are acknowledged", "nothing outlives a universe"
-WRONG: dict[type[Books], tuple[str, ...]] = {
+CLOCKS: dict[type[Books], tuple[str, ...]] = {
     LedgerThatForgetsAfterTenMinutes: (ONCE,),
     LedgerThatForgetsByMonotonicTime: (ONCE,),
     LedgerOfToday: (LOST,),
     LedgerByLocalMonth: (LOST,),
+}
+"""The ledgers with a bug about the machine's clock."""
+WRONG: dict[type[Books], tuple[str, ...]] = {
+    **CLOCKS,
+    **{type(f"{bug.__name__}InPlainCode", (PlainCode, bug), {}): rules for bug, rules in CLOCKS.items()},
     LedgerOfAuthorizedAmounts: (AGREE, LOST, ONCE),
     LedgerOfBodiesWrittenAgain: (ACKNOWLEDGED,),
     LedgerOfPrefixes: ("forgeries are refused",),

@@ -2,12 +2,14 @@
 
 import gzip
 import json
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import workbench as wb
+from tests.testing import halves
 from tests.testing.services import Har, Traffic, in_process
 from workbench.base.errors import UnusableFile, UsageError
 from workbench.sandbox import Sandbox
@@ -153,6 +155,61 @@ def test_a_change_of_the_service_is_distinguished(tmp_path: Path) -> None:
     assert [(row.operation, row.path, row.now, row.whose) for row in other.differences] == [
         ("simulate_reversal", "answer/status", "settled", "service")
     ]
+
+
+CHANGES = {
+    "withdrawal_smallest_amount": "sign_withdrawal",
+    "withdrawal_lifetime": "sign_withdrawal",
+    "full_reversal_status": "simulate_reversal",
+    "reversal_bounds": "simulate_reversal",
+    "card_not_active": "simulate_authorization",
+    "over_limit": "simulate_authorization",
+    "duplicate_external_id": "create_user_application",
+    "initiated_application": "create_user_application",
+    "empty_patch": "update_dispute",
+    "dispute_ids": "update_dispute",
+    "rewards_beyond": "list_rewards_activity",
+    "success_codes": "create_payment_account",
+}
+"""Settings in which twelve services change, and the operation that shows it."""
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(number, marks=pytest.mark.soak if number % 6 else pytest.mark.slow) for number in range(12)]
+)
+@pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
+def test_each_difference_is_that_of_the_sandbox_or_of_the_service(number: int, tmp_path: Path) -> None:
+    """Of twelve services: none as they were, the service's where one changed, the sandbox's where its file is wrong."""
+    service = halves.different(random.Random(number), halves.COUNTS[number])
+    changed, operation = [*CHANGES.items()][number]
+    others = dict(halves.values())
+    after = {name: value for name, value in {**others, **service}.items() if (name in service) != (name == changed)}
+    sandbox, har = Sandbox(behavior=service, seed=7), Har()
+    send = in_process(sandbox)
+
+    def recording(method: str, target: str, body: bytes, headers: dict[str, str]) -> Any:
+        reply = send(method, target, body, headers)
+        har.add(method, f"https://api.example.com{target}", body, headers, reply)  # with the key, unlike `Traffic`
+        return reply
+
+    traffic = Traffic(sandbox, recording, None)
+    traffic.run()
+    kept = Corpus(tmp_path / "acme")
+    kept.add([har.write(tmp_path / "calls.har"), traffic.webhooks(tmp_path / "webhooks.ndjson")])
+    right = dict(kept.learn().behavior)
+    wrong = {name: value for name, value in right.items() if name != min(right)}
+
+    def differences(behavior: Any, now: Any) -> list[Any]:
+        with wb.connect(seed=7, behavior=now) as api:
+            return list(kept.check(behavior, against=api).differences)
+
+    assert differences(right, service) == []
+    of_service = differences(right, after)
+    of_sandbox = differences(wrong, service)
+    assert {(row.whose, row.operation) for row in of_service} >= {("service", operation)}
+    assert {row.whose for row in of_service} == {"service"}
+    assert {row.whose for row in of_sandbox} == {"sandbox"}
+    assert sorted(map(str, differences(wrong, after))) == sorted(map(str, of_sandbox + of_service))
 
 
 def test_a_corpus_that_compares_nothing_fails(tmp_path: Path) -> None:

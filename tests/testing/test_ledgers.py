@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -68,6 +69,38 @@ def test_the_machines_clock_is_that_of_the_universe_and_comes_back() -> None:
     assert all(abs(difference) < 0.001 for row in seen for difference in row)
     assert 0 <= time.time() - before < 60
     assert time.tzname == zone
+
+
+class LedgerOfManyClocks(Ledger):
+    """Reads five clocks for each event that it takes."""
+
+    def is_new(self, event: dict[str, Any]) -> bool:
+        self.read = time.time(), time.monotonic(), datetime.now().astimezone(), monotonic(), time.perf_counter()
+        self.universe.sometimes["read"] += 1
+        return super().is_new(event)
+
+
+def test_reads_of_the_machines_clock_are_counted() -> None:
+    """In the first universe: those that show the universe's time, and by name those that are not simulated."""
+    result = testing.explore(LedgerOfManyClocks, universes=1)
+    times = result.sometimes["read"]
+
+    assert times > 1
+    assert {what: count for what, count in result.counts.items() if what.startswith("reads")} == {
+        "reads of the machine's clock, in the first universe": 3 * times,
+        "reads of time.monotonic, which is not simulated, in the first universe": times,
+        "reads of time.perf_counter, which is not simulated, in the first universe": times,
+    }
+    assert not any(what.startswith("reads") for what in testing.explore(Ledger, universes=1).counts)
+
+
+def test_the_traffic_has_every_event_of_cards_and_users() -> None:
+    """All kinds of events but deposits, which are not of cards."""
+    events = testing.explore(Ledger, universes=40).coverage.counts
+
+    assert {what for (group, what), count in events.items() if group == "event" and not count} == {
+        "microDeposit.received"
+    }
 
 
 class FinishedUniverse(Universe):

@@ -107,7 +107,7 @@ def _fits(value: object, hint: object) -> bool:
         return (
             isinstance(value, kind) and not isinstance(value, str) and all(_fits(x, parts[0]) for x in items_of(value))
         )
-    return isinstance(value, kind) if isinstance(kind, type) and not getattr(kind, "_is_protocol", False) else True
+    return not isinstance(kind, type) or typing.Protocol in kind.__bases__ or isinstance(value, kind)
 
 
 def items_of(value: object) -> Iterable[object]:

@@ -1,10 +1,10 @@
-"""Course of notebooks, exercises and drills, judged by what a sandbox received and stores, not by variables.
+"""Course of notebooks, exercises, quizzes and drills, judged by what a sandbox received and stores, not by variables.
 
 wb.course.begin("02")              # a sandbox for this notebook, before wb.connect()
 wb.course.task("purchases-1")      # what to do; a notebook shows fields and buttons
 wb.course.check("purchases-1")     # done, or what is missing
 wb.course.hint("purchases-1")      # up to three; the last one contains the code
-wb.course.quiz("start-who", "b")   # feedback to an answer
+wb.course.answer("start-who", "b") # feedback on the answer to a quiz
 wb.course.progress()
 """
 
@@ -18,18 +18,15 @@ if TYPE_CHECKING:
     from workbench.course.learner import check as check
     from workbench.course.learner import debrief as debrief
     from workbench.course.learner import hint as hint
-    from workbench.course.learner import in_class as in_class
     from workbench.course.learner import notes as notes
     from workbench.course.learner import progress as progress
     from workbench.course.learner import reset as reset
     from workbench.course.learner import task as task
-    from workbench.course.quizzes import quiz as quiz
 
-_LEARNER = ("add", "answer", "begin", "check", "debrief", "hint", "in_class", "notes", "progress", "reset", "task")
+_LEARNER = ("add", "answer", "begin", "check", "debrief", "hint", "notes", "progress", "reset", "task")
 _NAMES = {
     **dict.fromkeys(_LEARNER, "workbench.course.learner"),
     "join": "workbench.course.joining",
-    "quiz": "workbench.course.quizzes",
 }
 
 if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`

@@ -1,38 +1,44 @@
 """A task or a question in a notebook: fields for answers, and buttons, whose feedback is shown below."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 import ipywidgets
 
+from workbench import course
 from workbench.base.errors import WorkbenchError
 from workbench.course.display import Display
 from workbench.screens.forms.widgets import Displayed, root
 from workbench.service.rendering.elements import isolated
 
-Press = Callable[[dict[str, str]], Display]
-"""Function of a button: takes what is in the fields, and returns the feedback."""
+Act = Callable[[], Display]
+"""Function of a button, which returns the feedback."""
+_ONE_ANSWER = "one letter"
 
 
 class AskView(Displayed):
     """A task or question that is answered without code.
 
     Args:
-        shown: What is asked.
-        fields: Names of the fields.
-        buttons: Functions of the buttons, by label.
+        shown: The task, as `wb.course.task` returns it.
     """
 
-    def __init__(self, shown: Display, fields: Iterable[str], buttons: Mapping[str, Press]) -> None:
+    def __init__(self, shown: "course.learner.TaskShown") -> None:
         self._asked = shown
+        about = shown.task
         self.feedback = ipywidgets.HTML('<div role="status"></div>')
-        self.fields = {name: ipywidgets.Text(description=name) for name in fields}
-        self.buttons = {label: ipywidgets.Button(description=label) for label in buttons}
-        for label, button in self.buttons.items():
-            button.layout.width = "auto"
-            button.on_click(lambda _, press=buttons[label]: self.press(press))
+        is_choice = about.allowed.startswith(_ONE_ANSWER)
+        labels = {} if is_choice else {name: "Answer" if about.kind == "quiz" else name for name in about.questions}
+        self.fields = {name: ipywidgets.Text(description=label) for name, label in labels.items()}
+        if is_choice:
+            acts: dict[str, Act] = {letter: partial(course.answer, about.name, letter) for letter in about.options}
+        else:
+            acts = {"Check": self.check}
+        if about.hints:
+            acts["Hint"] = partial(course.hint, about.name)
+        self.buttons = {label: self._button(label, act) for label, act in acts.items()}
         row = ipywidgets.Box(list(self.buttons.values()), layout={"flex_flow": "row wrap"})
-        parts: list[Any] = [ipywidgets.HTML(shown._repr_html_()), *self.fields.values(), row, self.feedback]
+        parts = [ipywidgets.HTML(shown._repr_html_()), *self.fields.values(), row, self.feedback]
         self.widget = root(*parts, name="wb-ask")
 
     def __repr__(self) -> str:
@@ -43,11 +49,23 @@ class AskView(Displayed):
         """What is asked, and the feedback so far."""
         return f"{self._asked._repr_html_()}{self.feedback.value}"
 
-    def press(self, press: Press) -> None:
-        """Show the feedback of a button."""
+    def _button(self, label: str, act: Act) -> ipywidgets.Button:
+        button = ipywidgets.Button(description=label)
+        button.layout.width = "auto"
+        button.on_click(lambda _: self.press(act))
+        return button
+
+    def check(self) -> Display:
+        """Answer with what is in the fields, and check the task."""
         values = {name: field.value for name, field in self.fields.items() if field.value.strip()}
+        answered = course.answer(self._asked.task.name, **values) if values else None
+        is_quiz = self._asked.task.kind == "quiz"
+        return answered if is_quiz and answered is not None else course.check(self._asked.task.name)
+
+    def press(self, act: Act) -> None:
+        """Show the feedback of a button."""
         try:
-            said = press(values)._repr_html_()
+            said = act()._repr_html_()
         except WorkbenchError as error:
             said = isolated(str(error))
         self.feedback.value = f'<div role="status">{said}</div>'

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.base.errors import UsageError, WorkbenchError, allowed_names, visible
 from workbench.client.calls.client import Client
+from workbench.course.answers import read_answer
 from workbench.course.evidence import (
     PURCHASE,
     Evidence,
@@ -29,7 +30,6 @@ from workbench.service.rendering import money
 if TYPE_CHECKING:
     from workbench.sandbox.embedded import Sandbox
 
-MAX_ANSWER = 2_000
 _NOTHING = hashlib.sha256(json.dumps([{}, [], {}]).encode()).hexdigest()[:16]
 """Of an attempt in which nothing was done yet."""
 
@@ -138,13 +138,16 @@ class Attempt:
         """Store answers.
 
         Raises:
-            UsageError: The task asks for no such answer.
+            UsageError: The task asks for no such answer, or it cannot be one.
         """
-        unknown = [name for name in values if name not in self.task.questions]
-        if unknown or not values:
-            asked = allowed_names(self.task.questions) if self.task.questions else "nothing"
+        questions = self.task.questions
+        if len(questions) == 1:
+            values = {name or next(iter(questions)): value for name, value in values.items()}
+        if not values or not values.keys() <= questions.keys():
+            asked = allowed_names(questions) if questions else "nothing"
             raise UsageError(f"{self.task.name} asks for {asked}", of="course.answer")
-        self.state["answers"].update({name: str(value)[:MAX_ANSWER] for name, value in values.items()})
+        read = {name: read_answer(questions[name], str(value)) for name, value in values.items()}
+        self.state["answers"].update(read)
 
     def check(self, fetched: Collection[str] = (), elsewhere: Iterable[Any] = ()) -> tuple[str, ...]:
         """Return what is missing. `tried` says whether the learner did anything since the last check."""

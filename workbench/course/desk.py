@@ -1,15 +1,22 @@
-"""What a learner does with tasks in a place: the same for a kernel, a command and a class server."""
+"""What a learner does with tasks in a place, and the results: the same for a kernel, a command and a class server."""
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import attrs
 
+from workbench.base.errors import UsageError, WorkbenchError
+from workbench.course.answers import allowed_answers, comment, read_answer
 from workbench.course.attempt import Attempt
 from workbench.course.evidence import Facts
+from workbench.course.judge import same
 from workbench.course.task_files import Task
 
 BASE = ""
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Errors where a sandbox does not hold what the task expects."""
 
 
 @attrs.frozen(kw_only=True)
@@ -17,10 +24,10 @@ class Act:
     """One thing that a learner does with a task.
 
     Attributes:
-        kind: "about", "start", "check", "hint", "answer" or "debrief".
+        kind: "start", "check", "hint", "answer" or "debrief".
         task: Name of the task.
         values: Answers, of the kind "answer".
-        number: Number of the hint, of the kind "hint".
+        number: Number of the hint, of the kind "hint"; 0 for the next one.
     """
 
     kind: str
@@ -30,8 +37,81 @@ class Act:
 
 
 @attrs.frozen(kw_only=True)
+class About:
+    """A task as a learner sees it: without criteria, hints and answers."""
+
+    name: str
+    kind: str
+    title: str
+    task: str
+    notebook: str
+    minutes: int
+    hints: int
+    questions: Mapping[str, str]
+    options: Mapping[str, str]
+    allowed: str
+
+    @classmethod
+    def of(cls, task: Task) -> "About":
+        """Return what a learner sees of a task."""
+        questions = task.questions
+        only = next(iter(questions.values())) if len(questions) == 1 else None
+        return cls(
+            name=task.name,
+            kind=task.kind,
+            title=task.title,
+            task=task.task,
+            notebook=task.notebook,
+            minutes=task.minutes,
+            hints=len(task.all_hints),
+            questions={name: question.that for name, question in questions.items()},
+            options=only.options if only else {},
+            allowed=allowed_answers(only) if only else "",
+        )
+
+
+@attrs.frozen(kw_only=True)
+class TaskResult:
+    """Result of a learner in a task. A done task stays done, with its tries, hints and minutes."""
+
+    task: str
+    done: bool = False
+    tries: int = 0
+    hints: int = 0
+    last_hint: bool = False  # whether the hint was shown that contains the code
+    minutes: float | None = None  # of work from the beginning until it was done, or the last try
+    last_problem: str = ""
+    begun_at: str | None = None
+    begun_active: float = 0.0  # seconds that the learner had worked by then
+    done_at: str | None = None
+
+    def minutes_by(self, active: float) -> float:
+        """Return the minutes of work since the beginning, by the seconds worked so far."""
+        return round(max(active - self.begun_active, 0) / 60, 1)
+
+    def with_hint(self, number: int, of: int) -> "TaskResult":
+        """Return the result after a hint was shown."""
+        return attrs.evolve(self, hints=max(self.hints, number), last_hint=self.last_hint or number == of)
+
+    def with_try(self, missing: list[str], active: float) -> "TaskResult":
+        """Return the result after a check of what was tried."""
+        return attrs.evolve(
+            self,
+            tries=self.tries + 1,
+            done=not missing,
+            minutes=self.minutes_by(active),
+            done_at=None if missing else _now(),
+            last_problem=missing[0] if missing else "",
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@attrs.frozen(kw_only=True)
 class Desk:
-    """Tasks in a place, with the state of the attempts at them.
+    """Tasks in a place, with the state of the attempts at them and the learner's results.
 
     Attributes:
         tasks: The tasks by name.
@@ -39,6 +119,9 @@ class Desk:
         load: Function that returns the stored state of an attempt by name; None before. That of `BASE` is the mark of
             tasks that nobody has begun.
         save: Function that stores it.
+        result: Function that returns the result of a task; None before it was begun.
+        record: Function that stores a result.
+        active: Seconds that the learner has worked.
         fetched: Ids of the events that the learner's inbox has read.
         elsewhere: Requests of another sandbox of the same session.
         ca_file: Certificates for a served sandbox.
@@ -48,6 +131,9 @@ class Desk:
     sandbox: Callable[[str], Any]
     load: Callable[[str], Any]
     save: Callable[[str, Facts], object]
+    result: Callable[[str], TaskResult | None]
+    record: Callable[[TaskResult], object]
+    active: float = attrs.field(factory=time.time)
     fetched: Collection[str] = ()
     elsewhere: Iterable[Any] = ()
     ca_file: str | None = None
@@ -60,19 +146,39 @@ class Desk:
         return Attempt(task, self.sandbox(task.environment), stored, self.ca_file, base=self.load(BASE))
 
     def do(self, act: Act) -> dict[str, Any]:
-        """Carry out an act, and return the answer to the learner as JSON values.
+        """Carry out an act, store the result, and return the answer to the learner as JSON values.
 
         Raises:
-            UsageError: The task was not begun, or asks for no such answer.
+            UsageError: The task was not begun, asks for no such answer, or has no such hint.
         """
-        task = self.tasks[act.task]
-        told: dict[str, Any] = {"about": _about(task)}
+        task, before = self.tasks[act.task], self.result(act.task)
+        result = before or TaskResult(task=act.task, begun_at=_now(), begun_active=self.active)
         if act.kind == "hint":
-            told["hint"] = task.all_hints[act.number - 1]
-        elif act.kind != "about":
+            told = _hint(task, act.number, result)
+        elif task.kind == "quiz":
+            told = _quiz(task, act)
+        else:
+            told = self._attempted(act)
+        if result.done or (not told.get("tried", True) and told["missing"]):  # nothing changes the result
+            return {"about": attrs.asdict(About.of(task)), **told}
+        if "hint" in told:
+            result = result.with_hint(told["number"], len(task.all_hints))
+        elif "missing" in told:
+            result = result.with_try(told["missing"], self.active)
+        if result != before:
+            self.record(result)
+        return {"about": attrs.asdict(About.of(task)), **told}
+
+    def _attempted(self, act: Act) -> dict[str, Any]:
+        try:
             attempt = self.attempt(act.task)
-            told |= _ACTS[act.kind](self, attempt, act)
-            self.save(act.task, attempt.state)
+            told = _ACTS[act.kind](self, attempt, act)
+        except WorkbenchError:
+            raise
+        except _UNREADABLE as error:
+            what = f"the sandbox does not hold what the task needs ({type(error).__name__})"
+            raise UsageError(f"{what}: reset it, and begin the task again", of="course") from None
+        self.save(act.task, attempt.state)
         return told
 
     def _start(self, attempt: Attempt, _: Act) -> dict[str, Any]:
@@ -103,10 +209,28 @@ _ACTS: Mapping[str, Callable[[Desk, Attempt, Act], dict[str, Any]]] = {
     "answer": Desk._answer,
     "debrief": Desk._debrief,
 }
-KINDS = frozenset({"about", "hint", *_ACTS})
+KINDS = frozenset({"hint", *_ACTS})
 """Kinds of acts."""
 
 
-def _about(task: Task) -> dict[str, Any]:
-    described = {"title": task.title, "task": task.task, "notebook": task.notebook, "minutes": task.minutes}
-    return {**described, "hints": len(task.all_hints), "questions": task.questions}
+def _hint(task: Task, number: int, result: TaskResult) -> dict[str, Any]:
+    """Return the next hint, or an earlier one; all of them once the task is done."""
+    count = len(task.all_hints)
+    number = number or (count if result.done else min(result.hints + 1, count))
+    if not 1 <= number <= count:
+        raise UsageError(f"hints are numbered from 1 to {count}", of="course.hint")
+    if number > result.hints + 1 and not result.done:
+        raise UsageError(f"hint {number} follows hint {result.hints + 1}, which was not shown yet", of="course.hint")
+    return {"hint": task.all_hints[number - 1], "number": number}
+
+
+def _quiz(task: Task, act: Act) -> dict[str, Any]:
+    """Return the feedback on the answer to a quiz, which needs no sandbox."""
+    (question,) = task.expect
+    if act.kind == "start":
+        return {"facts": {}}
+    if act.kind != "answer" or not act.values:
+        return {"missing": [f"not answered yet: {question.that}."], "tried": False}
+    answer = read_answer(question, next(iter(act.values.values())))
+    feedback = comment(question, answer)
+    return {"missing": [] if same(answer, question.value) else [feedback], "comment": feedback, "tried": True}

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from workbench.base.errors import visible
+from workbench.course.answers import comment
 from workbench.course.evidence import CALLED, Evidence, Facts, Record, as_number, flat
 from workbench.course.functions import FUNCTIONS
 from workbench.course.task_files import Expectation, Task
@@ -105,11 +106,11 @@ class _Judgment:
             yield f"{len(other) - _SHOWN} further records changed."
 
     def _answer(self, expected: Expectation) -> Iterator[str]:
-        given = self._answers.get(expected.subject, "").strip()
+        given = self._answers.get(expected.subject, "")
         if not given:
             yield f"not answered yet: {expected.subject}, {expected.that}."
         elif not self._fits({"answer": given}, {"answer": self._value(expected.value)}):
-            advice = expected.near.get("", "")
+            advice = comment(expected, given)
             yield f"{expected.subject} is not {visible(given, 60)}{f'; {advice}' if advice else ''}."
 
     # values

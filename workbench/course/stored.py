@@ -1,37 +1,50 @@
-"""Progress of the learner in files of the user's state folder: facts by id of a task or quiz."""
+"""The learner's attempts and results in a file of the user's state folder, by name of the task."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
+
+import attrs
 
 from workbench.base.errors import CannotRecord
 from workbench.base.system.files import write_file
 from workbench.client.calls.keys import state_folder
+from workbench.course.desk import TaskResult
 
 FILE = "course.json"
-QUIZZES = "quizzes.json"
-Stored = dict[str, dict[str, Any]]
 
 
-def read_stored(name: str) -> Stored:
-    """Return the content of a file in the user's state folder; empty if it is missing or damaged."""
+def read_stored() -> dict[str, dict[str, Any]]:
+    """Return what is stored; empty if the file is missing or damaged."""
     try:
-        stored = json.loads((state_folder() / name).read_text(encoding="utf-8"))
+        stored = json.loads((state_folder() / FILE).read_text(encoding="utf-8"))
     except (CannotRecord, OSError, ValueError, RecursionError):
         return {}
     items = stored.items() if isinstance(stored, dict) else ()
-    return {id_: facts for id_, facts in items if isinstance(facts, dict)}
+    return {name: facts for name, facts in items if isinstance(facts, dict)}
 
 
-def write_stored(name: str, stored: Mapping[str, Mapping[str, Any]]) -> None:
-    """Replace a file in the user's state folder. If the folder is not writable, the course works without it."""
+def store(name: str, **values: object) -> None:
+    """Add facts about a task. If the folder is not writable, the course works without it."""
+    stored = read_stored()
+    write({**stored, name: {**stored.get(name, {}), **values}})
+
+
+def write(stored: dict[str, dict[str, Any]]) -> None:
+    """Replace what is stored."""
     try:
-        write_file(state_folder() / name, f"{json.dumps(stored, indent=1, sort_keys=True)}\n".encode())
+        write_file(state_folder() / FILE, f"{json.dumps(stored, indent=1, sort_keys=True)}\n".encode())
     except (CannotRecord, OSError):
         return
 
 
-def update(name: str, id_: str, /, **values: object) -> None:
-    """Add facts about a task or a quiz to a file."""
-    stored = read_stored(name)
-    write_stored(name, {**stored, id_: {**stored.get(id_, {}), **values}})
+def stored_result(name: str) -> TaskResult | None:
+    """Return the result of a task; None if nothing readable is stored."""
+    try:
+        return TaskResult(**read_stored().get(name, {})["result"])
+    except (KeyError, TypeError):
+        return None
+
+
+def store_result(result: TaskResult) -> None:
+    """Store the result of a task."""
+    store(result.task, result=attrs.asdict(result))

@@ -1,7 +1,7 @@
 """Tasks as files: what to do, the world, and what must be so at the end.
 
-Each file of the folder `tasks` is one exercise or one drill; its name is that of the file. `judge` decides whether it
-is done.
+Each file of the folder `tasks` is an exercise or a quiz of a notebook, or a drill; its name is that of the file.
+`judge` decides whether it is done.
 """
 
 import re
@@ -22,7 +22,8 @@ from workbench.service.interface.table import OPERATIONS
 VERBS = ("equals", "called", "not_called", "event", "answer", "function")
 FOLDER = Path(__file__).with_name("tasks")
 MAX_FILE = 100_000  # bytes
-_TABLES = ("members", "where", "near")
+_TABLES = ("members", "where", "near", "options")
+_TEXTS = ("title", "task", "notebook", "answer", "debrief")
 _LISTS = ("hints", "purchases", "world", "also")
 
 
@@ -45,8 +46,10 @@ class Expectation:
         fault: Whether a fault was injected into the request.
         everything: Whether records that did not change are looked at, and events from before the beginning.
         name: Name for `$name.member` in later criteria.
-        value: The right answer; `is` in a file.
-        near: Advice by member, shown when the nearest record or request differs in it.
+        value: The right answer; `is` in a file. With several options to put in order, their letters.
+        options: Possible answers by letter.
+        unit: "cents" if the answer is an amount, which people may write in dollars.
+        near: Advice by member, shown when the nearest record or request differs in it; feedback by answer.
     """
 
     verb: str
@@ -64,6 +67,8 @@ class Expectation:
     everything: bool = False
     name: str = ""
     value: Any = None
+    options: Mapping[str, str] = attrs.field(factory=dict)
+    unit: Literal["", "cents"] = ""
     near: Mapping[str, str] = attrs.field(factory=dict)
 
 
@@ -72,11 +77,14 @@ _RENAMED = {"with": "members", "is": "value"}
 
 @attrs.frozen(kw_only=True)
 class Task:
-    """An exercise of a notebook, or a drill: an incident with purchases, faults and live traffic.
+    """An exercise or a quiz of a notebook, or a drill: an incident with purchases, faults and live traffic.
+
+    A quiz is a question with a known answer, for which no sandbox is needed.
 
     Attributes:
+        title: Its title; a quiz needs none.
         task: What to do.
-        notebook: Notebook of an exercise; empty for a drill.
+        notebook: Its notebook; empty for a drill.
         minutes: Planned minutes of a drill.
         environment: "production" if it is done in the learner's production environment.
         also: Kinds of records that may change beside what is expected; nothing else may.
@@ -92,7 +100,7 @@ class Task:
     """
 
     name: str
-    title: str
+    title: str = "Quiz"
     task: str
     notebook: str = ""
     minutes: int = 0
@@ -114,9 +122,16 @@ class Task:
         return (*self.hints, self.answer) if self.answer else tuple(self.hints)
 
     @property
-    def questions(self) -> dict[str, str]:
+    def questions(self) -> dict[str, Expectation]:
         """What the learner answers, by the name of the answer."""
-        return {each.subject: each.that for each in self.expect if each.verb == "answer"}
+        return {each.subject: each for each in self.expect if each.verb == "answer"}
+
+    @property
+    def kind(self) -> Literal["exercise", "quiz", "drill"]:
+        """Return "exercise", "quiz" or "drill"."""
+        if not self.notebook:
+            return "drill"
+        return "quiz" if all(each.options or each.unit for each in self.expect) else "exercise"
 
     @property
     def place(self) -> str:
@@ -143,7 +158,10 @@ def read_task(name: str, text: str) -> Task:
         problems.append("the name of a file has lower-case letters, digits and dashes")
     rows = content.pop("expect", [])
     problems += _unknown(Task, content, "name", "expect")
-    problems += [f"{needed} is missing" for needed in ("title", "task") if not isinstance(content.get(needed), str)]
+    problems += [
+        f"{needed} must be text" for needed in ("title", "task") if not isinstance(content.get(needed, ""), str)
+    ]
+    problems += ["task is missing"] * ("task" not in content)
     problems += [f"{each} must be a list" for each in _LISTS if not isinstance(content.get(each, []), list)]
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         problems.append("[[expect]] is missing: a task needs at least one criterion")
@@ -164,9 +182,12 @@ def read_task(name: str, text: str) -> Task:
             expected.append(Expectation(verb=verbs[0], subject=subject, **row))
     if content.get("set_up") and content["set_up"] not in SET_UPS:
         problems.append(str(not_allowed("set_up", content["set_up"], SET_UPS)))
-    if problems:
-        raise UsageError(f"{visible(name, 60)}: {'; '.join(problems)}", of="task")
-    return Task(name=name, expect=tuple(expected), **content)
+    if not problems:
+        task = Task(name=name, expect=tuple(expected), **content)
+        if task.kind == "quiz" or "title" in content:
+            return task
+        problems.append("title is missing")
+    raise UsageError(f"{visible(name, 60)}: {'; '.join(problems)}", of="task")
 
 
 _SUBJECTS: Mapping[str, Iterable[str]] = {
@@ -209,6 +230,7 @@ def read_file(path: Path) -> Task:
 _ALL = [read_file(path) for path in sorted(FOLDER.glob("*.toml"))]
 _ALL.sort(key=lambda task: (task.notebook or "~", task.minutes, task.name))
 TASKS: dict[str, Task] = {task.name: task for task in _ALL}
-"""All tasks by name: exercises in the order of the notebooks, then drills from short to long."""
-EXERCISES: dict[str, Task] = {task.name: task for task in _ALL if task.notebook}
-DRILLS: dict[str, Task] = {task.name: task for task in _ALL if not task.notebook}
+"""All tasks by name: exercises and quizzes in the order of the notebooks, then drills from short to long."""
+EXERCISES: dict[str, Task] = {task.name: task for task in _ALL if task.kind == "exercise"}
+DRILLS: dict[str, Task] = {task.name: task for task in _ALL if task.kind == "drill"}
+QUIZZES: dict[str, Task] = {task.name: task for task in _ALL if task.kind == "quiz"}

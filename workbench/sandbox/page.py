@@ -1,9 +1,8 @@
 """HTML page of the operations of a served sandbox, without scripts: fields, rules, errors and a curl command each."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from workbench.base.schema.walk import described, members, record_of
 from workbench.service.interface.convert import Converter
 from workbench.service.interface.examples import example
 from workbench.service.interface.table import Operation
@@ -11,7 +10,8 @@ from workbench.service.rendering import label, markup
 from workbench.service.rendering.calls import curl
 from workbench.service.rendering.design import variables
 from workbench.service.rendering.elements import Markup, element, html_page
-from workbench.service.rendering.text import Block, Cell, Grid, Sheet, sentence
+from workbench.service.rendering.operations import operation_blocks
+from workbench.service.rendering.text import Sheet, sentence
 
 _STYLE = """
 body { margin: 0 auto; max-width: 60rem; padding: var(--wb-s4); color: var(--wb-ink); background: var(--wb-page);
@@ -65,34 +65,7 @@ def _entry(row: Operation[..., Any]) -> Markup:
 
 
 def _section(row: Operation[..., Any], url: str, converter: Converter) -> Markup:
-    path = element("p", element("code", f"{row.method} {row.path}"))
-    blocks = map(markup.write, _blocks(row, url, converter))
-    return element("section", element("h2", _called(row)), path, *blocks, id=row.name)
-
-
-def _blocks(row: Operation[..., Any], url: str, converter: Converter) -> Iterator[Block]:
-    roles = f"The key needs the role {', '.join(sorted(row.roles))}." if row.roles else ""
-    only = "Sandbox only." if row.sandbox_only else ""
-    yield Sheet(title="", words=tuple(filter(None, (row.doc, roles, only, f"Source: {row.source}."))))
-    if fields := list(_fields(row.request, converter)):
-        yield _grid("Request", ("field", "meaning"), fields)
-    yield _grid(
-        "Errors",
-        ("status", "error", "when"),
-        ((f"{failure.status}", failure.error, failure.when) for failure in row.failures),
-    )
     sent = curl(row, example(row.request), base_url=url, converter=converter, reveal=True)
-    yield Sheet(title="Example", code=(sent,))
-
-
-def _fields(cls: type[Any], converter: Converter, prefix: str = "") -> Iterator[tuple[str, str]]:
-    for field in members(cls):
-        name = prefix + converter.wire_name(cls, field)
-        yield name, described(field)
-        if (nested := record_of(field.kind)) is not None:
-            yield from _fields(nested, converter, f"{name}.")
-
-
-def _grid(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Grid:
-    cells = tuple(tuple(Cell((text,)) for text in row) for row in rows)
-    return Grid(title=title, columns=columns, rows=cells, total=len(cells))
+    blocks = map(markup.write, [*operation_blocks(row, converter), Sheet(title="Example", code=(sent,))])
+    path = element("p", element("code", f"{row.method} {row.path}"))
+    return element("section", element("h2", _called(row)), path, *blocks, id=row.name)

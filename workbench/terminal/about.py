@@ -17,18 +17,19 @@ from cyclopts import Parameter
 
 from workbench import __version__
 from workbench.base.errors import WorkbenchError, visible
-from workbench.base.schema.fields import OPEN, Confidence
-from workbench.base.schema.walk import build, described, leaves, members
+from workbench.base.schema.fields import Confidence
+from workbench.base.schema.walk import build, members
 from workbench.client.calls.keys import state_folder, state_path
 from workbench.client.calls.profiles import config_path, open_profile, profile_names
 from workbench.client.session import connect
 from workbench.service.interface.assumptions import assumptions
 from workbench.service.interface.convert import converter, placeholders
-from workbench.service.interface.events import EVENT_KINDS, ORDER, EventKind
+from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.examples import example, example_of
 from workbench.service.interface.naming import operation_named
-from workbench.service.interface.table import OPERATIONS, VERSION, Operation
-from workbench.service.rendering.text import screen_of
+from workbench.service.interface.table import OPERATIONS, VERSION
+from workbench.service.rendering.operations import event_blocks, operation_blocks
+from workbench.service.rendering.text import screen_of, write
 from workbench.terminal.binding import command
 from workbench.terminal.commands import kebab
 from workbench.terminal.exits import DONE, PARTLY, usage_error
@@ -71,59 +72,11 @@ def docs(*names: Annotated[str, Parameter(completer=complete_documented)]) -> No
         known = ", ".join([*map(kebab, OPERATIONS), *EVENT_KINDS])
         raise usage_error(f"No operation or kind of event {visible(name, 60)!r}; there are: {known}.")
     else:
-        lines = _event_page(kind) if kind is not None else _page(operation) if operation is not None else ()
-        page("\n".join(line.rstrip() for line in lines))
-
-
-def _event_page(kind: EventKind) -> Iterator[str]:
-    yield f"{kind.name}    (source: {kind.source})"
-    yield f"{kind.doc}."
-    if kind.assumed:
-        yield f"~ assumed ({kind.assumed.confidence}): {kind.assumed}"
-    yield ""
-    yield "Sent in this order"
-    for what, events in ORDER.items():
-        if any(event.startswith(kind.name) for event in events):
-            yield f"  {what}: {', then '.join(events)}"
-    yield ""
-    yield f"Body: {kind.body.__name__}"
-    yield from _members(kind.body)
-    for path, meanings in kind.words.items():
-        yield ""
-        yield path
-        yield from (f"  {word:30} {meaning}" for word, meaning in meanings.items())
-
-
-def _page(row: Operation[..., object]) -> Iterator[str]:
-    yield f"{row.name}    {row.method} {row.path}    (source: {row.source})"
-    yield row.doc
-    if row.assumed:
-        yield f"~ assumed: {row.assumed}"
-    if row.roles:
-        yield f"The key needs the role {', '.join(sorted(row.roles))}."
-    if row.sandbox_only:
-        yield "Sandbox only."
-    yield ""
-    yield "Request"
-    yield from _members(row.request) or ("  no members",)
-    for rule in getattr(row.request, "rules", ()):
-        yield f"  {rule.doc}." + (f" ~ assumed: {rule.assumed}" if rule.assumed else "")
-    yield ""
-    yield f"Response {row.success}: {'a list of ' if row.many else ''}{row.answer.__name__}"
-    yield from _members(row.answer)
-    yield ""
-    yield "Errors"
-    for failure in row.failures:
-        mark = f"  ~ assumed: {failure.assumed}" if failure.assumed else ""
-        yield f"  {failure.status} {failure.error}: {failure.message}, when {failure.when}{mark}"
-
-
-def _members(cls: type[object]) -> list[str]:
-    lines = []
-    for path, leaf in leaves(cls):
-        private = "" if leaf.about.privacy is OPEN else f" ({leaf.about.privacy})"
-        lines.append(f"{'  ' * (path.count('.') + 1)}{leaf.wire}  {described(leaf)}{private}")
-    return lines
+        head, blocks = name, event_blocks(kind, converter()) if kind is not None else iter(())
+        if operation is not None:
+            head, blocks = f"{operation.method} {operation.path}", operation_blocks(operation, converter())
+        width = screen_of(sys.stdout).width
+        page("\n\n".join([head, *(write(block, width) for block in blocks)]))
 
 
 @command

@@ -205,7 +205,7 @@ def read_rewards(
 ) -> int:
     """Read the activity of users, then show or save it."""
     from workbench.analysis.rewards.reading import fetch
-    from workbench.analysis.tables.frames import to_file
+    from workbench.analysis.tables.to_file import to_file
 
     rewards = fetch(api, users, type=kind, path=path)
     frame = rewards.frame()

@@ -80,7 +80,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "": "about:docs",
         "assumptions": "about:list_assumptions",
         "skeleton": "about:skeleton",
-        "completion": "where:completion",
+        "completion": "application:completion",
         "agent": "about:agent",
     },
 }
@@ -143,19 +143,6 @@ def first_page() -> str:
 
 def _row(name: str, doc: str, width: int) -> str:
     return textwrap.fill(doc, width, initial_indent=f"  {name:<18}", subsequent_indent=" " * 20)
-
-
-def read_duration(text: str) -> dict[str, float]:
-    """Parse a duration such as `2d 3h` or `1h30m` into days, hours, minutes and seconds.
-
-    Raises:
-        ValueError: The text is not a duration.
-    """
-    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)([dhms])", text)
-    if not parts or "".join(map("".join, parts)) != "".join(text.split()):
-        raise ValueError(f"{text[:40]!a} is not a duration; expected 2d, 3h, 15m or 30s, or several as 2h30m")
-    names = {name[0]: name for name in ("days", "hours", "minutes", "seconds")}
-    return {name: sum(float(number) for number, of in parts if of == unit) for unit, name in names.items()}
 
 
 # examples of commands

@@ -22,12 +22,12 @@ from workbench.sandbox.controls.declaration import Control
 from workbench.sandbox.embedded import clock_settings
 from workbench.service import rendering
 from workbench.terminal.binding import command
-from workbench.terminal.commands import kebab, read_duration
+from workbench.terminal.commands import kebab
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
 from workbench.terminal.inputs import input_text
 from workbench.terminal.output import Output
-from workbench.terminal.where import Name, Text, Whole, complete_ids, kept_path
+from workbench.terminal.where import Name, Text, Whole, complete_ids, kept_path, read_duration
 
 if TYPE_CHECKING:
     from workbench.client.session import Session
@@ -140,14 +140,11 @@ def advance(api: "Session", duration: str | None = None, /, *, until: datetime |
     """
     if (duration is None) == (until is None):
         raise usage_error("Pass a duration, such as 2h30m, or --until.")
-    try:
-        steps = read_duration(duration or "0s")
-    except ValueError as error:
-        raise usage_error(f"{error}.") from None
     if until is not None:
-        now = api.sandbox.advance(seconds=0).now
-        steps = {"seconds": (until.astimezone(UTC) - now).total_seconds()}
-    return api.sandbox.advance(**steps)
+        span = until.astimezone(UTC) - api.sandbox.advance(seconds=0).now
+    else:
+        span = read_duration(duration or "")
+    return api.sandbox.advance(seconds=span.total_seconds())
 
 
 @Parameter(name="*")
@@ -301,12 +298,13 @@ def __getattr__(name: str) -> Callable[..., int | None]:
     return _command(CONTROLS[name])
 
 
-_NOT_COMMANDS = ("reset", "advance", "columns", "changes", "savepoint", "undo")  # the last four are for the panel
+NOT_COMMANDS = ("reset", "advance", "columns", "changes", "savepoint", "undo", "last_event", "world_id")
+"""Controls with commands of their own, and those that only the panel, sessions and sequences call."""
 _CONTROLS = Group("Controls (not part of the interface)", sort_key=1)
 
 
 def add_controls(app: App) -> None:
     """Add the commands of the controls to the group of the sandbox."""
     for name, row in CONTROLS.items():
-        if name not in _NOT_COMMANDS:
+        if name not in NOT_COMMANDS:
             app.command(f"{__name__}:{name}", name=kebab(name), help=row.summary, group=_CONTROLS)

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,10 +19,9 @@ from workbench.client.session import sandbox_of
 from workbench.service import rendering
 from workbench.service.interface.table import OPERATIONS
 from workbench.terminal.binding import command
-from workbench.terminal.commands import read_duration
 from workbench.terminal.exits import DONE, exit_code, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import option_members
-from workbench.terminal.where import Name, Text, Url, Where, arguments_of, ids_of, session
+from workbench.terminal.where import Name, Text, Url, Where, arguments_of, ids_of, read_duration, session
 
 if TYPE_CHECKING:
     from workbench.client.session import Session
@@ -198,10 +196,7 @@ def dashboard(
     from workbench.screens.panel.dashboard import dashboard as dashboard_of
     from workbench.screens.panel.page import to_file
 
-    try:
-        seconds = round(timedelta(**read_duration(every)).total_seconds()) if every is not None else 0
-    except ValueError as error:
-        raise usage_error(f"--every: {error}.") from None
+    seconds = round(read_duration(every).total_seconds()) if every is not None else 0
     with connect(**{**arguments_of(where), **({"world": "program"} if where.fresh else {})}) as api:
         written = dashboard_of(api)
         to_file(written, out)

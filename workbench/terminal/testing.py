@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,15 +28,18 @@ def _load(name: str) -> Callable[..., Any]:
     return loaded  # type: ignore[no-any-return]
 
 
-def _show(result: Any, *command: str, **options: object) -> int:
+_OF_ONE_RUN = frozenset({"application", "first", "universe", "export"})
+"""Arguments that are not repeated as options of a command that resumes or replays."""
+
+
+def _show(result: Any, command: Sequence[str], options: Mapping[str, object]) -> int:
     """Print a result, with the command that resumes or replays it: all options, so that it is the same exploration."""
     print(result)
+    words = list(command)
     for name, value in options.items():
-        if value is True:
-            command += (f"--{name.replace('_', '-')}",)
-        elif value:
-            command += (f"--{name.replace('_', '-')}", str(value))
-    again = f"workbench test {shlex.join(command)} --seed {result.seed}"
+        if name not in _OF_ONE_RUN and value not in (None, "") and value is not False:
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    again = f"workbench test {shlex.join(words)}"
     if result.following is not None:
         say(f"Stopped. Resume with: {again} --first {result.following}")
         return INTERRUPTED
@@ -70,6 +73,7 @@ def explore(
         behavior: documented, observed, or a TOML file.
         export: Write a failure as a pytest file.
     """
+    options = dict(locals())
     from workbench import testing
     from workbench.sandbox import Sandbox
 
@@ -86,7 +90,7 @@ def explore(
     if export is not None and result.failure is not None:
         result.failure.to_pytest(export, application)
         say(f"Test: {export}")
-    return _show(result, "explore", application, threads=threads, behavior=behavior)
+    return _show(result, ["explore", application], options)
 
 
 def http(
@@ -124,6 +128,7 @@ def http(
         first: Number of the first universe, to resume.
         universe: Run only this universe.
     """
+    options = dict(locals())
     from workbench import testing
     from workbench.testing.deliveries import KEY
 
@@ -139,5 +144,4 @@ def http(
         key=os.environ.get(KEY_VARIABLE) or KEY,
     )
     result = testing.explore(application, universes=universes, seed=seed, first=first, universe=universe, progress=True)
-    given = {"deliveries": deliveries, "books": books, "reset": reset, "kill": kill, "start": start}
-    return _show(result, "http", **given, api_port=api_port, unknown=unknown, clock=clock)
+    return _show(result, ["http"], options)

@@ -70,8 +70,8 @@ def serve(
 _System = Literal["windows", "macos", "macos-intel", "linux", "linux-arm"]
 _Python = Literal["3.11", "3.12", "3.13", "3.14"]
 _Form = Annotated[
-    Literal["csv", "nbgrader", "summary", "certificates"],
-    Parameter(help="csv; grades for nbgrader; HTML pages to print: a summary, certificates."),
+    Literal["csv", "certificates"],
+    Parameter(help="csv; certificates as HTML, a page for each learner."),
 ]
 
 
@@ -130,14 +130,14 @@ def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, fold
         print(kept.link(late))
 
 
-_Page = Literal["sheets", "answers", "handout", "product", "support", "developer", "two-hours"]
+_Page = Literal["sheets", "answers", "handout", "two-hours", "three-hours", "product", "support", "developer", "day"]
 
 
 def print_(what: _Page, /, *, folder: Path | None = None, url: Url | None = None) -> None:
     """Print a page as HTML: sheets with each learner's link, the answer key, a handout to keep, or a plan.
 
     Args:
-        what: sheets (one for each learner), answers (the key), handout (terms and commands), or a plan by role.
+        what: sheets (one for each learner), answers (the key), handout (terms and commands), or a plan.
         folder: Folder of the class, for sheets.
         url: URL under which learners reach the class; default: that of its last start.
     """
@@ -197,7 +197,7 @@ _Task = Annotated[str, Parameter(help="Name of the task.", completer=_names)]
 
 @command
 def list_tasks() -> Any:
-    """List the exercises and drills."""
+    """List the exercises, quizzes and drills."""
     return [
         {"task": task.name, "where": task.notebook or "drill", "minutes": task.minutes or None, "title": task.title}
         for task in TASKS.values()
@@ -226,7 +226,7 @@ def answer(
 ) -> Any:
     """Answer a question of a task."""
     values = {key: str(value) for key, value in read_parameters(set_).items()}
-    return course.answer(name, api, **values)
+    return course.answer(name, api=api, **values)
 
 
 @command

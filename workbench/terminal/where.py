@@ -8,9 +8,9 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import attrs
 from cyclopts import Group, Parameter
@@ -51,6 +51,20 @@ Last = Annotated[Whole | None, Parameter(name=("--last", "-n"), help="Show only 
 """Text with a placeholder for its unit in help."""
 MAX_ARMED_MINUTES = 60
 _MAX_LISTED = 10  # unknown calls listed when a command is interrupted
+
+
+def read_duration(text: str) -> timedelta:
+    """Return a duration such as `2d 3h` or `1h30m`.
+
+    Raises:
+        Exit: The text is not a duration.
+    """
+    from workbench.runs.sequences.sequence import duration
+
+    try:
+        return duration(text)
+    except ValueError as error:
+        raise usage_error(f"{text[:40]!a} {error}.") from None
 
 
 def kept_path() -> Path:
@@ -178,30 +192,6 @@ _BRANCHES = {
     "contract_id": ("contracts",),
 }
 """Branch of the sandbox's guide with ids for an argument, by name."""
-
-
-def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
-    """Print the completion script of a shell.
-
-    bash: workbench docs completion bash > ~/.local/share/bash-completion/completions/workbench
-
-    zsh: workbench docs completion zsh > _workbench, in a folder of $fpath
-
-    fish: workbench docs completion fish > ~/.config/fish/completions/workbench.fish
-
-    Args:
-        shell: The shell.
-    """
-    print(completion_script(shell), end="")
-
-
-def completion_script(shell: Literal["bash", "fish", "zsh"]) -> str:
-    """Return the completion script of a shell."""
-    from workbench.terminal import make_app
-
-    script = make_app().generate_completion(shell=shell)
-    # the file of a completion is its body: it has to call what it defines
-    return f'{script}\n_cyclopts_workbench "$@"\n' if shell == "zsh" else script
 
 
 def complete_member(member: Member) -> Callable[[Any], Iterable[str]]:

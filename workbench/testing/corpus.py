@@ -6,10 +6,12 @@ differs on the service is a change of the service.
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import attrs
 import orjson
@@ -32,14 +34,15 @@ from workbench.service.interface.table import OPERATIONS
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Grid
 from workbench.testing.facts import ABSENT, Reader, differing
-from workbench.testing.following import Sample
+from workbench.testing.following import Sample, is_settlement, resource_of
 from workbench.testing.learning import Learned, Replay, check_names, given_paths, learn
 from workbench.testing.proposals import shown_path
-from workbench.testing.recorded import Exchange, Reading, read_traffic
+from workbench.testing.recorded import Exchange, Reading, http_time, read_traffic
 from workbench.testing.shapes import Shapes
 from workbench.testing.twin import MALFORMED
 
 _KEY, _ABOUT = ".key", "corpus.toml"
+_SORTED = orjson.OPT_SORT_KEYS
 _OLD = 90 * 86_400  # seconds after which a corpus is said to be old
 _SHOWN = 50
 _HEAD = """# A corpus of recorded traffic. Its values are replaced by others of the same shape; the key is in .key,
@@ -187,7 +190,7 @@ class Corpus:
         differences = list(self._on_sandbox(sample, behavior))
         notes = reading.notes()
         if against is not None:
-            again = _Again(against, self._ids())
+            again = _Again(against, self._ids(), sample)
             for x in sample.calls:
                 differences += again.make(x)
             notes += [f"could not be made again: {count:,} calls, {why}" for why, count in again.left.items()]
@@ -239,37 +242,54 @@ class Corpus:
 
 
 class _Again:
-    """Makes recorded calls again on a service."""
+    """Makes recorded calls again on a service.
 
-    def __init__(self, api: Any, ids: Mapping[str, str]) -> None:
+    Args:
+        api: A session or client of the service.
+        ids: Original ids by those of the corpus.
+        sample: The traffic.
+    """
+
+    def __init__(self, api: Any, ids: Mapping[str, str], sample: Sample) -> None:
         self._api, self._new = api, dict(ids)  # ids of the service by those of the corpus
         self._has_effects = getattr(api, "environment", "") == "sandbox"
+        ((self._key, _),) = Counter(map(_key, sample.calls)).most_common(1) or [("", 0)]
+        self._behind: set[str] = set()  # records that a call which was not made again has changed
+        settled = {str(event.body.get("id")).lower() for event in sample.events if is_settlement(event)}
+        self._behind |= settled - {resource_of(x) for x in sample.calls if x.name == "settle"}
         self.left: dict[str, int] = {}
 
     def make(self, x: Exchange) -> list[Difference]:
         """Make a call again, and return the facts in which the answer differs."""
-        why = self._reason(x)
+        why, answer = self._reason(x), None
         if not why:
             try:
                 answer = self._sent(x)
             except WorkbenchError as error:
                 why = f"the client does not send them ({type(error).__name__})"
-            else:
-                if answer.status == 404 and x.status != 404:
-                    why = "their records are not there any more"
-        if why:
+        if answer is not None:
+            body = answer.body.decode("utf-8", "replace")
+            old, new = (UUID.findall(text) for text in (x.received.decode("utf-8", "replace"), body))
+            if (answer.status == 404 and x.status != 404) or self._is_of_others(x, old, new):
+                why = "their records are not there any more"
+        if answer is None or why:
             self.left[why] = self.left.get(why, 0) + 1
+            if x.ok and x.operation is not None and x.operation.effect:
+                self._behind.add(resource_of(x))
+            self._behind.discard("")
             return []
-        body = answer.body.decode("utf-8", "replace")
-        old, new = (UUID.findall(text) for text in (x.received.decode("utf-8", "replace"), body))
         if len(old) == len(new):
             self._new |= dict(zip(old, new, strict=True))
         for known, current in self._new.items():
             body = body.replace(current, known)
         ids = {key.lower() for key in self._new}
+        sides = (
+            (x.status, x.at, x.received),
+            (answer.status, http_time(answer.headers.get("date", "")) or time.time(), body.encode()),
+        )
         recorded, now = (
-            {"status": status, **Reader(0.0, ids).read("answer" if status < 400 else "error", _json(text))}
-            for status, text in ((x.status, x.received), (answer.status, body.encode()))
+            {"status": status, **Reader(at or 0.0, ids).read("answer" if status < 400 else "error", _json(text))}
+            for status, at, text in sides
         )
         return [
             Difference(
@@ -283,6 +303,11 @@ class _Again:
             for path in (["status"] if recorded["status"] != now["status"] else sorted(differing(recorded, now)))
         ]
 
+    def _is_of_others(self, x: Exchange, old: list[str], new: list[str]) -> bool:
+        """Return whether a read lists records, and none of those that the corpus knows."""
+        known = {self._new[key] for key in old if key in self._new}
+        return not x.operation.effect and bool(known) and known.isdisjoint(new)
+
     def _reason(self, x: Exchange) -> str:
         """Return why a call cannot be made again, empty if it can."""
         if x.name not in OPERATIONS:
@@ -293,6 +318,10 @@ class _Again:
             return "they have another content type"
         if x.status in (401, 403, 429):
             return "they were refused for their key or rate"
+        if _key(x) != self._key:
+            return "they were made with another key"
+        if resource_of(x) in self._behind:
+            return "something that cannot be made again has changed their record"
         return ""
 
     def _sent(self, x: Exchange) -> Any:
@@ -300,7 +329,13 @@ class _Again:
         with self._api.responses() as answers, suppress(ApiError):
             self._api.send(self._api.from_wire(x.name, raw))
         asked = answers[-1].request
-        if not x.operation.in_query and _json(asked.body or b"") != _json(self._renamed(orjson.dumps(x.body)).encode()):
+        sent: Any = _json(asked.body or b"")
+        recorded: Any = x.body
+        if x.operation.in_query:
+            sent, recorded = sorted(parse_qsl(asked.target.partition("?")[2])), sorted(x.query)
+        if orjson.dumps(sent, option=_SORTED) != orjson.dumps(
+            _json(self._renamed(orjson.dumps(recorded)).encode()), option=_SORTED
+        ):
             raise InvalidRequest("the client does not send such a request", of="check")
         return answers[-1]
 
@@ -309,6 +344,10 @@ class _Again:
         for known, current in self._new.items():
             text = text.replace(known, current)
         return text
+
+
+def _key(x: Exchange) -> str:
+    return x.sent_headers.get("api-key") or x.sent_headers.get("authorization", "").partition(" ")[2]
 
 
 def _json(text: bytes) -> Any:

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -242,8 +242,11 @@ class _Explorer:
         make = self._application.universe if isinstance(self._application, HttpApplication) else Universe
         universe = make(self._application, self._sandbox, decisions, self._folder, **self._options)
         _RUNNING.append(universe)
+        machine: MachineClock | None = self._options["machine"]
+        is_first = decisions.seed is None and decisions.fixed is None
         try:
-            universe.run()
+            with machine.counting(universe.counts) if machine is not None and is_first else nullcontext():
+                universe.run()
             for invariant in self._invariants:
                 if universe.breaches:
                     break
@@ -257,7 +260,7 @@ class _Explorer:
         finally:
             _RUNNING.pop()
             universe.close()
-        if decisions.seed is None and decisions.fixed is None and self._plain_was_right is None:
+        if is_first and self._plain_was_right is None:
             self._plain_was_right = not universe.breaches
         return universe, universe.breaches[0] if universe.breaches else None
 

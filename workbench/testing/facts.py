@@ -104,7 +104,11 @@ class Reader:
             for number, item in enumerate(() if is_bytes else value):
                 self._add(facts, f"{path}/{number}", item)
         else:
-            facts[path] = self._text(path, value) if isinstance(value, str) else value
+            facts[path] = self._text(path, value) if isinstance(value, str) else self._number(path, value)
+
+    def _number(self, path: str, number: Any) -> Any:
+        is_near = "/parameters/" in path and type(number) is int and abs(number - self._at) < _DAY
+        return f"{round(number - self._at)} s" if is_near else number
 
     def _text(self, path: str, text: str) -> Any:
         name = path.rpartition("/")[2]

@@ -14,6 +14,7 @@ import attrs
 import pytest
 
 from workbench.base.schema.walk import leaves, record_of
+from workbench.base.system.private import run_test_again
 from workbench.sandbox.behavior import Behavior, read_behavior
 from workbench.sandbox.internals import internals
 from workbench.service.interface.assumptions import BEHAVIORS
@@ -145,12 +146,9 @@ class FlipPlugin:
 
 def _failure(item: pytest.Item) -> str:
     """Rerun a test and return its failure; empty if it passes."""
-    from _pytest.runner import runtestprotocol  # pytest has no public way to run a test once more
-
-    item._initrequest()  # type: ignore[attr-defined]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the flip may make the sandbox warn
-        reports = runtestprotocol(item, log=False, nextitem=None)
+        reports = run_test_again(item)
     for report in reports:
         if report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)

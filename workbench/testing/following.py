@@ -194,7 +194,7 @@ class Following:
         if queue is None:
             return [] if x.name == "update_ubo" and x.ok and self._has_users else None
         settles = x.name != "settle" and x.name != "simulate_refund"
-        return [event.event for event in queue if not (settles and _settles(event))]
+        return [event.event for event in queue if not (settles and is_settlement(event))]
 
     def _queue(self, x: Exchange, resource: str) -> deque[Delivery] | None:
         queue = self._queues.get(resource) if resource else None
@@ -213,7 +213,7 @@ class Following:
         queue = self._queue(x, resource_of(x))
         for _ in range(min(emitted, len(queue or ()))):
             queue.popleft()  # type: ignore[union-attr]
-        while queue and step.is_last and not _settles(queue[0]):
+        while queue and step.is_last and not is_settlement(queue[0]):
             queue.popleft()
 
     def _note(self, x: Exchange, step: Step) -> None:
@@ -370,7 +370,8 @@ def _refunds(event: Delivery) -> bool:
     return isinstance(amount, int) and amount < 0
 
 
-def _settles(event: Delivery) -> bool:
+def is_settlement(event: Delivery) -> bool:
+    """Return whether an event shows a settlement."""
     amount = event.spend.get("amount")
     return event.event.get("action") == "completed" and isinstance(amount, int) and amount > 0
 

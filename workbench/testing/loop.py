@@ -1,8 +1,7 @@
 """Asyncio event loop with virtual time: nothing waits, and a function chooses which ready callback runs next.
 
 One loop is one process of an application: `kill()` drops everything pending, like the end of a process. Threads,
-sockets
-and subprocesses are rejected. Private names of asyncio used: `_get_running_loop` and `_set_running_loop`.
+sockets and subprocesses are rejected.
 """
 
 import asyncio
@@ -14,6 +13,7 @@ from contextvars import Context, ContextVar, copy_context
 from typing import Any, NoReturn
 
 from workbench.base.errors import WorkbenchError
+from workbench.base.system.private import set_running_loop
 
 LABEL: ContextVar[str] = ContextVar("label", default="")
 """Current topic of the application's task, such as "delivery 3"; tasks that it starts inherit it."""
@@ -102,14 +102,14 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Call a function as a callback of this loop."""
         if self._running:
             return function()
-        if asyncio._get_running_loop() is not None:
+        if _is_any_running():
             raise NotSimulated("another event loop runs here; call explore() outside of it, or in another thread")
         self._running = True
-        asyncio._set_running_loop(self)
+        set_running_loop(self)
         try:
             return function()
         finally:
-            asyncio._set_running_loop(None)
+            set_running_loop(None)
             self._running = False
             if self.refusal is not None:
                 raise self.refusal  # whatever the application made of it
@@ -174,6 +174,14 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         if not self._closed:
             self._on_error(context)
+
+
+def _is_any_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _refused(what: str) -> Callable[..., NoReturn]:

@@ -1,12 +1,18 @@
 """The machine's clock in universes: `time`, `datetime` and the local time zone show the universe's time."""
 
 import os
+import sys
 import time
-from types import TracebackType
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
 from typing import Any
 
 ZONES = ("UTC", "America/New_York", "Pacific/Auckland")
 """Time zones of the machine on which an application may run."""
+_SHOWN = frozenset({"time", "time_ns", "datetime.now", "datetime.utcnow", "date.today"})
+_NOT_SIMULATED = frozenset({"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"})
 _BEGIN = 1_768_489_200.0  # a time in 2026; each universe sets its own
 
 
@@ -54,3 +60,27 @@ class MachineClock:
         """Show a time, in seconds since 1970."""
         self._seconds = seconds
         self._traveller.move_to(seconds)
+
+    @contextmanager
+    def counting(self, counts: Counter[str]) -> Iterator[None]:
+        """Count the reads of the machine's clock in this thread, but not those of this package."""
+        reads: Counter[str] = Counter()
+
+        def note(frame: FrameType, event: str, called: Any) -> None:
+            name = getattr(called, "__qualname__", "") if event == "c_call" else ""
+            reader: FrameType | None = frame
+            if event == "call" and frame.f_code is MachineClock._passed.__code__:
+                name, reader = "time", frame.f_back
+            is_read = reader is not None and (name in _SHOWN or name in _NOT_SIMULATED)
+            if is_read and not str(reader.f_globals.get("__name__")).startswith("workbench."):  # type: ignore[union-attr]
+                reads[name] += 1
+
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            yield
+        finally:
+            sys.setprofile(before)
+        for name, count in reads.items():
+            what = f"time.{name}, which is not simulated" if name in _NOT_SIMULATED else "the machine's clock"
+            counts[f"reads of {what}, in the first universe"] += count

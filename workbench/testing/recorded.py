@@ -343,7 +343,7 @@ def exchange(
         path="/" + path,
         query=parse_qsl(query, keep_blank_values=True) if query else [],
         status=number,
-        at=_http_time(parts["headers"]["date"]) if "date" in parts["headers"] else _time(started),
+        at=http_time(parts["headers"]["date"]) if "date" in parts["headers"] else _time(started),
         operation=operation,
         path_members=path_members,
         **parts,
@@ -374,7 +374,8 @@ def _operation(method: str, path: str) -> tuple[Operation[..., Any] | None, Mapp
 
 
 @lru_cache(maxsize=64)
-def _http_time(text: str) -> float | None:
+def http_time(text: str) -> float | None:
+    """Return the time of a Date header, in seconds since 1970; None if it is none."""
     try:
         return parsedate_to_datetime(text).timestamp()
     except (ValueError, OverflowError):

@@ -63,7 +63,8 @@ class Universe(Deliveries):
         self._steps = 0
         self._threads_before = threading.active_count()
         self._over = False
-        self._cards = self.sandbox.guide()["cards"]["active"]
+        guide = self.sandbox.guide()
+        self._cards, self._users = guide["cards"]["active"], guide["users"].get("approved", [])
         self._latest: dict[str, dict[str, Any]] = {}  # last event of each transaction
         self._captures: dict[str, int] = {}  # cents of a first capture, by transaction
 
@@ -142,10 +143,14 @@ class Universe(Deliveries):
         self.add_line("traffic", f"refund of {cents} cents without a purchase")
         self.happen(event)
 
-    def other_events(self, card: str) -> None:
-        """Let events of cards and users come that are not about money."""
-        self.sandbox.cards.lock(card)
-        self.sandbox.cards.unlock(card)
+    def other_events(self, card: str, of_users: bool) -> None:
+        """Let events come that are not about money: of the card, or of users."""
+        if not of_users:
+            self.sandbox.cards.lock(card)
+            self.sandbox.cards.unlock(card)
+        for user in self._users[:1] if of_users else ():
+            self.sandbox.review(user, "needsInformation")
+            self.sandbox.review(user, "approved")
 
     def run(self) -> "Universe":
         """Run the universe to its end, and check the built-in invariants."""
@@ -283,8 +288,8 @@ class _Purchase:
         )
         if answer.status == "authorized" and self.fate != "left open":
             universe.after(_EXPIRY if self.fate == "expired" else self.gaps[0], self.complete)
-        if self.choose("other events", 3, 0.1):
-            universe.other_events(self.card)
+        if other := self.choose("other events", 3, 0.1):
+            universe.other_events(self.card, other == 2)
 
     def complete(self) -> None:
         """Reverse or settle it, or both, and plan its refunds."""

@@ -12,7 +12,7 @@ import pandas as pd
 from workbench.analysis.reports.facts import mask
 from workbench.analysis.reports.points import liability
 from workbench.analysis.reports.record_reports import roll_forward_of_disputes
-from workbench.analysis.tables.frames import to_file
+from workbench.analysis.tables.to_file import to_file
 from workbench.base.errors import UsageError, visible
 from workbench.base.schema import strict_json
 from workbench.base.system.files import write_folder

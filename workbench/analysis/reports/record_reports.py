@@ -15,10 +15,11 @@ from workbench.analysis.reports.facts import mask
 from workbench.analysis.reports.measures import Measure, Rows, columns_of, report
 from workbench.analysis.reports.view import View
 from workbench.analysis.tables.event_frames import events_frame
-from workbench.analysis.tables.frames import to_file, to_frame
+from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.periods import Every, every_period, period_name, steps
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import EXACT, TEXT, decimal_series, decimals, mark_report
+from workbench.analysis.tables.to_file import to_file
 from workbench.base.errors import Problem, UsageError, not_allowed
 from workbench.base.schema.walk import build
 from workbench.base.system.files import check_name

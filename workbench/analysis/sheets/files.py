@@ -1,6 +1,5 @@
 """Read the rows of a file by its content and extension."""
 
-from collections.abc import Mapping
 from datetime import date, time
 from pathlib import Path
 from typing import Any
@@ -8,9 +7,9 @@ from typing import Any
 import attrs
 
 from workbench.analysis.sheets.encodings import decoded
-from workbench.analysis.sheets.grid import FIRST, Grid, cells_by_name
+from workbench.analysis.sheets.grid import FIRST, Budget, Grid, cells_by_name
 from workbench.analysis.sheets.questions import BadSheet, UnclearTable
-from workbench.analysis.sheets.records import Records, json_records, limited, ndjson_records
+from workbench.analysis.sheets.records import Records, json_records, ndjson_records
 from workbench.analysis.sheets.separated import separated_grid
 from workbench.analysis.sheets.workbooks import workbook_grid
 from workbench.base.errors import UsageError, advise
@@ -77,8 +76,11 @@ def read_records(path: Path, limits: Limits, layout: Layout = Layout()) -> Recor
         UsageError: The file cannot be read.
     """
     suffix = check_format(path, limits)
+    budget = Budget(limits)
     try:
-        yield from limited(_records(path, suffix, limits, layout), limits)
+        for number, row in _records(path, suffix, limits, layout):
+            budget.count(number, row.values())
+            yield number, row
     except LimitExceeded as error:
         raise UsageError(f"{path.name}: {error}") from None
 
@@ -108,11 +110,3 @@ def _grid_records(path: Path, limits: Limits, layout: Layout) -> Records:
 
 def _as_text(cell: object) -> Any:
     return cell.isoformat() if isinstance(cell, date | time) else cell
-
-
-def flattened(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return a row with nested objects as dotted columns."""
-    flat: dict[str, Any] = {}
-    for name, value in row.items():
-        flat |= flattened(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
-    return flat

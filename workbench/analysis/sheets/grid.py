@@ -1,7 +1,7 @@
 """Rows of cells with the row that names the columns, found by what stands under the names."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
 from typing import Any
@@ -12,15 +12,45 @@ from workbench.analysis.sheets.dates import written_date
 from workbench.analysis.sheets.numbers import written_number
 from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearTable
 from workbench.base.errors import visible
-from workbench.base.system.limits import Limits, too_many_columns
+from workbench.base.system.limits import Limits, too_large, too_many_columns, too_many_rows
 
 _SAMPLE = 200
 _SEARCHED = 60
 """Rows among which the names of the columns are looked for."""
 _MOST = 0.8
+CELL = 100
+"""Bytes of memory that a cell takes in addition to its text."""
 FIRST = -1
 """Line of the names: the first that is not blank."""
 Cells = Sequence[Any]
+
+
+@attrs.define
+class Budget:
+    """What was read of a file so far, against its limits. `rows` is -1 where the first row has the names."""
+
+    limits: Limits
+    rows: int = 0
+    size: int = 0
+
+    def count(self, number: int, cells: Collection[object]) -> None:
+        """Count a row.
+
+        Raises:
+            LimitExceeded: A limit is exceeded; the message names it.
+        """
+        self.rows += 1
+        if self.rows > self.limits.rows:
+            raise too_many_rows(self.rows, self.limits)
+        if len(cells) > self.limits.columns:
+            raise too_many_columns(len(cells), self.limits)
+        lengths = [len(cell) for cell in cells if isinstance(cell, str)]
+        if (longest := max(lengths, default=0)) > self.limits.cell:
+            most = f"maximum max_cell={self.limits.cell:,}"
+            raise BadSheet(f"row {number}: {longest:,} characters in a cell ({most})")
+        self.size += sum(lengths) + CELL * len(cells)
+        if self.size > self.limits.size:
+            raise too_large(self.limits)
 
 
 @attrs.frozen

@@ -1,5 +1,6 @@
 """Read untrusted Parquet files: check their metadata first, then read in parts up to a limit."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from workbench.base.system.limits import (
     too_many_rows,
 )
 
-_ROWS = 200_000  # cells per part
+_CELLS = 200_000  # in a part that is unpacked
+_BATCH = 10_000  # rows that become values of Python at once
 
 
 def check_parquet(file: Any, limits: Limits) -> None:
@@ -53,7 +55,7 @@ def parquet_table(path: Path, limits: Limits = FRAMES) -> Any:
         with pq.ParquetFile(path, pre_buffer=False) as file:
             check_parquet(file, limits)
             batches, unpacked = [], 0
-            for batch in file.iter_batches(max(1, _ROWS // max(1, file.metadata.num_columns))):
+            for batch in file.iter_batches(max(1, _CELLS // max(1, file.metadata.num_columns))):
                 unpacked += batch.nbytes
                 if unpacked > limits.size:
                     raise too_large(limits)
@@ -76,30 +78,16 @@ def parquet_table(path: Path, limits: Limits = FRAMES) -> Any:
 
 def parquet_records(path: Path, limits: Limits) -> Records:
     """Yield the rows of a Parquet file; numbers stay numbers, text stays text."""
-    try:
-        with pq.ParquetFile(path) as file:
-            head = file.metadata
-            check_parquet(file, limits)
-            names = file.schema_arrow.names
-            leaves = [head.schema.column(j) for j in range(head.num_columns)]
-            if lists := [visible(leaf.path, 80) for leaf in leaves if leaf.max_repetition_level]:
-                raise BadSheet(f"column {lists[0]} contains lists; a cell holds one value")
-            texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-        number = 0
-        # Repeated text is stored once in a dictionary, and once in memory.
-        with pq.ParquetFile(path, read_dictionary=texts) as file:
-            for batch in file.iter_batches(max(1, min(10_000, 200_000 // max(1, len(names))))):
-                for values in zip(*map(_column_values, batch.columns), strict=True):
-                    number += 1
-                    yield number, {n: v for n, v in zip(names, values, strict=True) if v is not None and v != ""}
-    except LimitExceeded:
-        raise
-    except Exception as error:  # noqa: BLE001 - a file that is not trusted can make the reader fail in any way
-        raise BadSheet(f"not a readable Parquet file ({type(error).__name__})") from None
-
-
-def _column_values(column: Any) -> list[Any]:
-    if not hasattr(column, "dictionary"):
-        return column.to_pylist()  # type: ignore[no-any-return]
-    dictionary = column.dictionary.to_pylist()
-    return [None if at is None else dictionary[at] for at in column.indices.to_pylist()]
+    table = parquet_table(path, limits)
+    if lists := [field.name for field in table.schema if re.search("list<|map<", str(field.type))]:
+        raise BadSheet(f"column {visible(lists[0], 80)} contains lists; a cell holds one value")
+    number = 0
+    for batch in table.to_batches(_BATCH):
+        try:
+            columns = [column.to_pylist() for column in batch.columns]
+        except Exception as error:  # noqa: BLE001 - such as text that is not UTF-8, or a time out of range
+            raise BadSheet(f"not a readable Parquet file ({type(error).__name__})") from None
+        for values in zip(*columns, strict=True):
+            number += 1
+            row = zip(table.column_names, values, strict=True)
+            yield number, {name: value for name, value in row if value is not None and value != ""}

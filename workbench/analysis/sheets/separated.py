@@ -6,9 +6,9 @@ import re
 
 import attrs
 
-from workbench.analysis.sheets.grid import Grid, Row, blank, head_of, typed_columns
+from workbench.analysis.sheets.grid import Budget, Grid, Row, blank, head_of, typed_columns
 from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearTable
-from workbench.base.system.limits import LimitExceeded, Limits, too_large, too_many_columns, too_many_rows
+from workbench.base.system.limits import LimitExceeded, Limits
 
 SEPARATORS = (",", ";", "\t", "|")
 _SAMPLE = 100_000  # characters from which the separator is found
@@ -16,7 +16,6 @@ _GUARDED = re.compile(r"'(?= *[=+\-@\t\r\n＝＋－＠]|')")
 """Quote that `to_file` puts before text that a spreadsheet would run."""
 _MOST = 0.5
 """Share of rows that have as many cells as names, or fewer, under a separator."""
-_CELL = 100  # bytes of memory that a cell takes besides its text
 
 
 def separated_grid(text: str, limits: Limits, *, separator: str | None, head: int | None) -> Grid:
@@ -67,9 +66,9 @@ def _described(text: str, separator: str, limits: Limits, head: int | None) -> s
 
 
 def _split(text: str, separator: str, limits: Limits) -> list[Row]:
-    before = csv.field_size_limit(limits.cell)
+    before = csv.field_size_limit(len(text))  # of all programs in this process
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    rows, start, size = list[Row](), 1, 0
+    rows, start, budget = list[Row](), 1, Budget(limits, rows=-1)
     try:
         for parts in reader:
             line, start = start, reader.line_num + 1
@@ -77,17 +76,10 @@ def _split(text: str, separator: str, limits: Limits) -> list[Row]:
                 continue
             if len(parts) > limits.columns and not "".join(parts[limits.columns :]).strip():
                 parts = parts[: limits.columns]
-            if len(parts) > limits.columns:
-                raise too_many_columns(len(parts), limits)
+            budget.count(line, parts)
             rows.append(Row(line, [_GUARDED.sub("", part, count=1) for part in parts]))
-            size += sum(map(len, parts)) + _CELL * len(parts)
-            if size > limits.size:
-                raise too_large(limits)
-            if len(rows) > limits.rows + 1:
-                raise too_many_rows(len(rows) - 1, limits)
     except csv.Error as error:
-        limit = f" (maximum max_cell={limits.cell:,})" if "field larger" in str(error) else ""
-        raise BadSheet(f"line {reader.line_num}: {error}{limit}") from None
+        raise BadSheet(f"line {reader.line_num}: {error}") from None
     finally:
         csv.field_size_limit(before)
     return rows

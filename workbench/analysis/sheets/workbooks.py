@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from workbench.analysis.sheets.grid import Grid, Row, blank, head_of, trimmed
+from workbench.analysis.sheets.grid import Budget, Grid, Row, blank, head_of, trimmed
 from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearTable
 from workbench.base.errors import visible
-from workbench.base.system.limits import MAX_RATIO, LimitExceeded, Limits, too_large, too_many_columns, too_many_rows
+from workbench.base.system.limits import MAX_RATIO, LimitExceeded, Limits, too_large, too_many_columns
 
 _SHEET_ROWS = 1_048_576
-_CELL = 100
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)""")
 _HIDDEN = re.compile(rb"<row\b[^>]*\bhidden=\"(?:1|true)\"")
 _UNCOMPUTED = re.compile(rb"(?:</f>|<f\b[^>]*/>)\s*(?:<v\s*/>|<v></v>)?\s*</c>")
@@ -81,8 +80,7 @@ def _is_table(sheet: Any) -> bool:
 
 
 def _cells(sheet: Any, limits: Limits) -> Iterator[Row]:
-    before, count, size = None, 0, 0
-    number = 0
+    before, number, budget = None, 0, Budget(limits, rows=-1)
     try:
         for number, row in enumerate(sheet.iter_rows(max_row=_SHEET_ROWS), 1):
             if row is before:  # an empty row that represents all missing ones; there may be a million
@@ -91,19 +89,9 @@ def _cells(sheet: Any, limits: Limits) -> Iterator[Row]:
             if len(row) > limits.columns:
                 raise too_many_columns(len(row), limits)
             cells = [_value(cell, number) for cell in row]
-            if blank(cells):
-                continue
-            count += 1
-            lengths = [len(cell) if isinstance(cell, str) else 0 for cell in cells]
-            size += sum(lengths) + _CELL * len(cells)
-            if max(lengths) > limits.cell:
-                longest = f"{max(lengths):,} characters in a cell"
-                raise BadSheet(f"row {number}: {longest} (maximum max_cell={limits.cell:,})")
-            if count > limits.rows + 1:
-                raise too_many_rows(count - 1, limits)
-            if size > limits.size:
-                raise too_large(limits)
-            yield Row(number, cells)
+            if not blank(cells):
+                budget.count(number, cells)
+                yield Row(number, cells)
     except LimitExceeded:
         raise
     except Exception as error:  # noqa: BLE001 - a file that is not trusted can make the reader fail in any way

@@ -16,7 +16,6 @@ import pandas as pd
 from workbench.analysis.tables.columns import AMOUNT
 from workbench.base.schema.rules import UUID
 from workbench.base.system.progress import ipython_shell
-from workbench.service.rendering.elements import element, joined, table
 from workbench.service.rendering.text import money
 
 _LETTERS = 8  # of an id that is shown
@@ -37,36 +36,31 @@ def html(frame: pd.DataFrame) -> str | None:
     if not _is_ours(frame) or not pd.get_option("display.notebook_repr_html"):
         shown: str | None = frame._repr_html_()  # type: ignore[operator]
         return shown
-    top, bottom = _ends(len(frame), pd.get_option("display.max_rows"), pd.get_option("display.min_rows"))
-    left, right = _ends(frame.shape[1], pd.get_option("display.max_columns"), None)
-    visible = frame.iloc[[*top, *bottom], [*left, *right]]
-    columns, heads, styles = [list(map(str, visible.index))], [""], [""]
+    most, some = pd.get_option("display.max_rows"), pd.get_option("display.min_rows")
+    table = frame.to_html(
+        classes="dataframe",
+        border=0,
+        escape=False,  # each formatter escapes
+        formatters=_formatters(frame),
+        max_cols=pd.get_option("display.max_columns") or None,
+        max_rows=some if most and some and len(frame) > most else most or None,
+    )
+    lines = [f"{len(frame):,} rows × {frame.shape[1]:,} columns"]
+    lines += [str(frame.attrs["filter"])] if frame.attrs.get("filter") else []
+    lines += [note for note in map(str, frame.attrs.get("notes", ())) if note.startswith("Left out")]
+    return f"{table}<p>{'<br>'.join(map(escape, lines))}</p>"
+
+
+def _formatters(frame: pd.DataFrame) -> dict[Hashable, Writer]:
+    """Return the function that writes a cell of each column as HTML."""
     writers = _writers(frame)
-    for name in visible:
-        write = writers.get(name, _or_missing(partial(_plain, pd.get_option("display.max_colwidth"))))
-        columns.append(list(map(_id if _holds_ids(frame, name) else write, visible[name])))
-        heads.append(str(name))
-        styles.append("text-align:left" if _is_text(frame[name]) else "text-align:right;white-space:nowrap")
-    if right:
-        for items, item in ((columns, ["…"] * len(visible)), (heads, "…"), (styles, "")):
-            items.insert(len(left) + 1, item)  # type: ignore[arg-type]
-    rows = list(zip(*columns, strict=True))
-    if bottom:
-        rows.insert(len(top), ("…",) * len(heads))
-    size = f"{len(frame):,} rows × {frame.shape[1]:,} columns"
-    said = [str(frame.attrs["filter"])] if frame.attrs.get("filter") else []
-    said += [note for note in map(str, frame.attrs.get("notes", ())) if note.startswith("Left out")]
-    attributes = [{"style": style} for style in styles]
-    body = table(rows, heads, columns=attributes, row_heads=True, class_="dataframe")
-    return joined((body, element("p", joined([size, *said], "<br>"))))
+    plain = _or_missing(partial(_plain, pd.get_option("display.max_colwidth")))
+    return {name: _id if _holds_ids(frame, name) else _cell(frame[name], writers.get(name, plain)) for name in frame}
 
 
-def _ends(count: int, most: int | None, some: int | None) -> tuple[range, range]:
-    """Return which of the rows or columns are shown: all, or the first and the last."""
-    if most is None or most == 0 or count <= most:
-        return range(count), range(0)
-    half = max((some or most) // 2, 1)
-    return range(half), range(count - half, count)
+def _cell(column: "pd.Series[Any]", write: Writer) -> Writer:
+    style = "text-align:left" if _is_text(column) else "text-align:right;white-space:nowrap"
+    return lambda value: f'<div style="{style}">{escape(write(value))}</div>'
 
 
 def _plain(most: int | None, value: object) -> str:
@@ -77,11 +71,9 @@ def _plain(most: int | None, value: object) -> str:
 def _id(value: object) -> str:
     """Return an id whose first letters can be seen; the entire id is there, to be copied and on hover."""
     text = _or_missing(str)(value)
-    if not UUID.fullmatch(text):
-        return text
     style = f"display:inline-block;width:{_LETTERS + 1}ch;overflow:hidden;white-space:nowrap"
-    style = f"{style};text-overflow:ellipsis;vertical-align:bottom"
-    return element("span", text, title=text, style=style)
+    style = f"{style};text-overflow:ellipsis;vertical-align:bottom;text-align:left"
+    return f'<span title="{escape(text)}" style="{style}">{escape(text)}</span>'
 
 
 def text(frame: pd.DataFrame) -> str:

@@ -14,7 +14,7 @@ import attrs
 import pandas as pd
 import pyarrow as pa
 
-from workbench.analysis.sheets.files import RECORDS, Layout, check_format, flattened, read_grid, read_records
+from workbench.analysis.sheets.files import RECORDS, Layout, check_format, read_grid, read_records
 from workbench.analysis.sheets.grid import Row, trimmed
 from workbench.analysis.sheets.parquet import parquet_table
 from workbench.analysis.sheets.questions import UnclearTable
@@ -25,6 +25,7 @@ from workbench.analysis.tables.rows import is_missing, mark_report, with_checked
 from workbench.analysis.tables.table_columns import CellProblem, Columns, as_text
 from workbench.analysis.tables.total_rows import total_rows
 from workbench.base.errors import Problem, UsageError, visible
+from workbench.base.schema.walk import flat
 from workbench.base.system.files import check_name
 from workbench.base.system.limits import FRAMES, LimitExceeded, Limits, limits
 
@@ -130,7 +131,7 @@ class _Table:
 
 def _table(path: Path, suffix: str, sizes: Limits, answers: Answers) -> _Table:
     if suffix in RECORDS:
-        rows = [(number, flattened(row)) for number, row in read_records(path, sizes)]
+        rows = [(number, dict(flat(row))) for number, row in read_records(path, sizes)]
         names = tuple(dict.fromkeys(name for _, row in rows for name in row))
         return _Table(names=names, rows=[Row(number, [row.get(name) for name in names]) for number, row in rows])
     layout = Layout(encoding=answers.encoding, separator=answers.separator, sheet=answers.sheet, header=answers.header)
@@ -207,7 +208,7 @@ def _rejected(table: _Table, problems: Sequence[CellProblem], path: Path, reject
             listed.append(Problem("", "more", f"and {more:,} more lines; pass rejects=FILE to read the others"))
         raise UsageError(listed, of="read_table")
     if bad and rejects is not None:
-        from workbench.analysis.tables.frames import to_file
+        from workbench.analysis.tables.to_file import to_file
 
         rows = [[row.number, bad[row.number], *map(as_text, row.cells)] for row in table.rows if row.number in bad]
         width = max(map(len, rows))

@@ -40,6 +40,8 @@ from workbench.base.schema.walk import Choice, DecimalNumber, Numeric
 WIDTHS = (pa.decimal128(18, 6), pa.decimal256(37, 18), pa.decimal256(75, 18))
 """Types of decimal columns, narrowest first."""
 EXACT = Context(prec=1000, Emin=-10_000, Emax=10_000)
+_SCALE, _UNIT = (pa.scalar(Decimal(text)) for text in ("1000000", "0.000001"))
+"""How many units of the last place of a `decimal128(18, 6)` are 1, and one unit."""
 
 
 def packed(values: Sequence[Decimal | None], *, at_least: object = None) -> Any:
@@ -120,23 +122,14 @@ def _cumsum_of_narrow(column: pd.Series[Any], by: pd.Series[Any] | None) -> pd.S
     """Return the cumulative sum of a column of `decimal128(18, 6)`, in integers; None if it may need more digits."""
     if getattr(column.dtype, "pyarrow_dtype", None) != WIDTHS[0]:
         return None
-    array = pa.array(column.array)
-    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    halves = np.frombuffer(array.buffers()[1], dtype="int64")[2 * array.offset : 2 * (array.offset + len(array))]
-    units, missing = halves[::2], None  # the low word: 18 digits fit 64 bits
-    if array.null_count:
-        missing = array.is_null().to_numpy(zero_copy_only=False)
-        units = np.where(missing, 0, units)
-    if np.abs(units.astype("float64")).sum() >= 10.0**18:
+    units = pc.cast(pc.multiply(pa.array(column.array), _SCALE), pa.int64())
+    if (pc.sum(pc.abs(pc.cast(units, pa.float64(), safe=False))).as_py() or 0) >= 10.0**18:
         return None
-    amounts = pd.Series(units)
+    amounts = pd.Series(pc.fill_null(units, 0).to_numpy())
     sums = amounts.cumsum() if by is None else amounts.groupby(by.array, dropna=False, sort=False).cumsum()
-    both = np.empty((len(units), 2), dtype="int64")  # two's complement, little endian
-    both[:, 0] = sums
-    np.right_shift(both[:, 0], 63, out=both[:, 1])
-    valid = None if missing is None else pa.array(~missing).buffers()[1]
-    summed = pa.Array.from_buffers(array.type, len(array), [valid, pa.py_buffer(both)])
-    return pd.Series(pd.array(summed, dtype=column.dtype), index=column.index, name=column.name)
+    whole = pc.cast(pa.array(sums.to_numpy(), mask=column.isna().to_numpy()), pa.decimal128(19))
+    array = pc.cast(pc.multiply(whole, _UNIT), WIDTHS[0])
+    return pd.Series(pd.array(array, dtype=column.dtype), index=column.index, name=column.name)
 
 
 TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)

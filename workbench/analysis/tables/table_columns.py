@@ -1,6 +1,6 @@
 """Turn the cells of a file into typed columns, where every valid reading gives the same values."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -147,24 +147,46 @@ class Columns:
     def _marked(self, name: str, parts: Sequence[Any]) -> list[Decimal | None]:
         """Return the numbers under the decimal mark that fits all of them."""
         given = self.answers.get("decimal")
-        marks = MARKS if given is None else (given,)
-        values = {mark: [_value(part, mark) for part in parts] for mark in marks}
-        fits = {mark: sum(value is not None for value in column) for mark, column in values.items()}
-        wanted = sum(part is not None for part in parts)
-        valid = distinct({mark: column for mark, column in values.items() if fits[mark] == wanted})
-        if len(valid) == 1:
-            return list(next(iter(valid.values())))  # type: ignore[arg-type]
-        if given is None:
-            unlike = next((row for row, pair in enumerate(zip(*values.values(), strict=True)) if pair[0] != pair[1]), 0)
-            shown = {mark: f"{_example(parts[unlike])} is {_plain(column[unlike])}" for mark, column in values.items()}
-            if not valid:
-                shown = {mark: f"{fits[mark]:,} of {wanted:,} cells are valid" for mark in values}
-            self.ask("decimal", _column(name), shown, values)
-            return values[marks[0]]
-        for row, (part, value) in enumerate(zip(parts, values[given], strict=True)):
-            if part is not None and value is None:
-                self.problem(row, name, f"is not a number with the decimal mark {given!r}")
-        return values[given]
+        values = {mark: [_value(part, mark) for part in parts] for mark in (MARKS if given is None else (given,))}
+        wrong = f"is not a number with the decimal mark {given!r}"
+        return values[self._reading("decimal", name, parts, values, wrong, lambda row: _example(parts[row]))]
+
+    def _reading(
+        self,
+        argument: str,
+        name: str,
+        parts: Sequence[Any],
+        values: Mapping[str, Sequence[Any]],
+        wrong: str,
+        cell: Callable[[int], str],
+    ) -> str:
+        """Return the answer under which all cells of a column are valid; ask, if several give different values.
+
+        Args:
+            argument: What the answers are for.
+            name: The column.
+            parts: Its cells, None where empty.
+            values: Its values by answer, None where empty or not valid; with one answer, that is given.
+            wrong: The problem of a cell that is not valid under a given answer.
+            cell: Names the cell of a row.
+        """
+        count = sum(part is not None for part in parts)
+        fits = {answer: sum(value is not None for value in column) for answer, column in values.items()}
+        valid = distinct({answer: column for answer, column in values.items() if fits[answer] == count})
+        first, *others = valid or values
+        if len(values) == 1:
+            for row, (part, value) in enumerate(zip(parts, values[first], strict=True)):
+                if part is not None and value is None:
+                    self.problem(row, name, wrong)
+        elif valid and others:
+            row = next(row for row, cells in enumerate(zip(*valid.values(), strict=True)) if len({*cells}) > 1)
+            meanings = {answer: f"{cell(row)} is {_plain(column[row])}" for answer, column in valid.items()}
+            self.ask(argument, _column(name), meanings, values)
+        elif others:
+            some = {answer: fit for answer, fit in fits.items() if fit} or fits
+            counts = {answer: f"{fit:,} of {count:,} cells are valid" for answer, fit in some.items()}
+            self.ask(argument, _column(name), counts, values)
+        return first
 
     def _signed(self, name: str, parts: Sequence[Any], values: list[Decimal | None]) -> list[Decimal | None]:
         """Return numbers with the signs of their sides, if their cells say credit or debit."""
@@ -225,28 +247,14 @@ class Columns:
         given = self.answers.get("dates")
         swap = isinstance(given, str) and given.endswith(_SWAPPED)
         orders = (*ORDERS, *SERIALS) if given is None else (given.removesuffix(_SWAPPED),)
+        values = {order: [_day(part, order, swap) for part in parts] for order in orders}
+        wrong = f"is not a date in the order {orders[0]}"
+        questions = len(self.questions)
+        order = self._reading("dates", name, parts, values, wrong, lambda row: f"line {self.lines[row]}")
         texts = [part for part in parts if isinstance(part, WrittenDate)]
         cells = [part for part in parts if isinstance(part, date)]
-        values = {order: [_day(part, order, swap) for part in parts] for order in orders}
-        wanted = len(texts) + len(cells)
-        fits = {order: sum(value is not None for value in column) for order, column in values.items()}
-        valid = distinct({order: column for order, column in values.items() if fits[order] == wanted})
-        if given is not None:
-            for row, (part, value) in enumerate(zip(parts, values[orders[0]], strict=True)):
-                if part is not None and value is None:
-                    self.problem(row, name, f"is not a date in the order {orders[0]}")
-            return values[orders[0]]
-        if len(valid) != 1:
-            columns = valid or {order: values[order] for order in ORDERS}
-            shown = {order: f"{fits[order]:,} of {wanted:,} cells are valid" for order in columns}
-            if valid:
-                first, *others = valid.values()
-                row = next(i for i, value in enumerate(first) if any(value != other[i] for other in others))
-                shown = {order: f"line {self.lines[row]} is {column[row]}" for order, column in valid.items()}
-            self.ask("dates", _column(name), shown, values)
-            return values[ORDERS[0]]
-        order = next(iter(valid))
-        if texts and cells and all(cell.day <= 12 for cell in cells) and _late(texts, order):
+        clear = given is None and len(self.questions) == questions
+        if clear and texts and cells and all(cell.day <= 12 for cell in cells) and _late(texts, order):
             swapped = [_day(part, order, swap=True) for part in parts]
             row = next(i for i, part in enumerate(parts) if isinstance(part, date))
             meanings = {
@@ -304,8 +312,8 @@ def _example(part: object) -> str:
     return part.digits if isinstance(part, WrittenNumber) else str(part)
 
 
-def _plain(value: Decimal | None) -> str:
-    return "not valid" if value is None else format(value, "f")
+def _plain(value: object) -> str:
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
 def _day(part: Any, order: str, swap: bool) -> date | None:

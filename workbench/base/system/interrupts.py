@@ -2,11 +2,11 @@
 
 import signal
 import threading
-from importlib import import_module
 from typing import Any
 
-# What `signal` is made of, without its conversions to enums: 0.4 µs a call, not 8.
-_signals: Any = import_module("_signal")
+from workbench.base.system.private import signal_functions
+
+_signals = signal_functions()
 
 _WAITING = [
     int(getattr(signal, name))

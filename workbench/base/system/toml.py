@@ -1,7 +1,8 @@
 """TOML with limits on size and depth, because Python's reader takes quadratic time and memory for long names."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import date, time
 from pathlib import Path
 from typing import Any
 
@@ -93,10 +94,29 @@ def loads(text: str) -> dict[str, Any]:
     raise NotToml(reason)
 
 
-def dumps(value: object) -> str:
-    """Return a value as TOML on one line."""
+def dumps(value: object, default: Callable[[Any], object] | None = None) -> str:
+    """Return a value as TOML on one line.
+
+    Args:
+        default: Returns what to write for a value of a type that TOML does not have.
+
+    Raises:
+        TypeError: The value is of such a type, and there is no `default`.
+    """
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{dumps(str(key))} = {dumps(item)}" for key, item in value.items()) + " }"
+        members = (f"{key(str(name))} = {dumps(item, default)}" for name, item in value.items())
+        return "{ " + ", ".join(members) + " }"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(dumps, value)) + "]"
-    return orjson.dumps(value).decode()
+        return "[" + ", ".join(dumps(item, default) for item in value) + "]"
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, str | int | float):  # JSON, except for DEL
+        return orjson.dumps(value).decode().replace("\x7f", "\\u007f")
+    if default is None:
+        raise TypeError(f"{type(value).__name__} cannot be written as TOML")
+    return dumps(default(value))
+
+
+def key(name: str) -> str:
+    """Return a name as it is written in TOML."""
+    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else dumps(name)

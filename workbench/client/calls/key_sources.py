@@ -12,6 +12,7 @@ from functools import partial
 from workbench.base.arguments import hide_arguments
 from workbench.base.errors import InvalidProfile, Problem
 from workbench.base.keys import Key, key_problem
+from workbench.base.system.private import accepts_input
 from workbench.base.system.progress import ipython_shell
 from workbench.client.calls.keys import APPLICATION
 from workbench.client.calls.options import Profile
@@ -131,5 +132,4 @@ def can_prompt() -> bool:
     """Return whether a hidden prompt can reach a person: at a terminal, or in an interactive notebook."""
     if sys.stdin is not None and sys.stdin.isatty():
         return True
-    shell = ipython_shell()
-    return bool(getattr(getattr(shell, "kernel", None), "_allow_stdin", False))
+    return accepts_input(ipython_shell())

@@ -20,6 +20,7 @@ import httpcore
 import httpx
 
 from workbench.base.errors import visible
+from workbench.base.system.private import replace_pool
 from workbench.base.system.seconds import monotonic
 from workbench.client.calls.messages import CAP, WRITTEN, Broken, Request, Response
 from workbench.client.calls.options import HttpOptions
@@ -151,7 +152,7 @@ class TimelyTransport(httpx.HTTPTransport):
     def __init__(self, context: ssl.SSLContext, http: HttpOptions, proxy: Proxy | None) -> None:
         backend = TimelyBackend()
         options = {**_pool_options(context, http, proxy), **_limits(http), "network_backend": backend}
-        self._pool = httpcore.ConnectionPool(**options) if proxy is None else httpcore.HTTPProxy(**options)
+        replace_pool(self, httpcore.ConnectionPool(**options) if proxy is None else httpcore.HTTPProxy(**options))
         weakref.finalize(self, _close_all, backend.opened)
 
 
@@ -160,8 +161,9 @@ class AsyncTransport(httpx.AsyncHTTPTransport):
 
     def __init__(self, context: ssl.SSLContext, http: HttpOptions, proxy: Proxy | None) -> None:
         options = {**_pool_options(context, http, proxy), **_limits(http)}
-        self._pool = httpcore.AsyncConnectionPool(**options) if proxy is None else httpcore.AsyncHTTPProxy(**options)
-        _closed_with(self, self._pool)
+        pool = httpcore.AsyncConnectionPool(**options) if proxy is None else httpcore.AsyncHTTPProxy(**options)
+        replace_pool(self, pool)
+        _closed_with(self, pool)
 
 
 async def _lifetime(pool: Any) -> AsyncGenerator[None, None]:

@@ -49,9 +49,9 @@ function cell(result, stuck) {
 }
 
 function lastProblem(one) {
-  const open = board.exercises.map((each) => one.results[each.id]).filter((each) => each && !each.done && each.last_problem);
-  const last = open.find((each) => one.stuck.includes(each.exercise)) || open.at(-1);
-  return last ? `${last.exercise}: ${last.last_problem}` : "";
+  const open = board.tasks.map((each) => one.results[each.id]).filter((each) => each && !each.done && each.last_problem);
+  const last = open.find((each) => one.stuck.includes(each.task)) || open.at(-1);
+  return last ? `${last.task}: ${last.last_problem}` : "";
 }
 
 function heads() {
@@ -60,7 +60,7 @@ function heads() {
     lessons.append(element("th", "", title === "Learner" ? "first" : null));
     titles.append(element("th", title, /Done|Tries|Hints|Minutes/.test(title) ? "number" : null));
   }
-  for (const one of board.exercises) {
+  for (const one of board.tasks) {
     const last = lessons.lastChild;
     if (last.title === one.lesson) last.colSpan += 1;
     else lessons.append(Object.assign(element("th", one.lesson, "lesson"), { title: one.lesson }));
@@ -94,7 +94,7 @@ function rowOf(one) {
   name.title = one.locked.length ? "Locked: " + one.locked.join(", ") : one.learner;
   const row = element("tr", null, one.learner === chosen ? "chosen" : null, name);
   row.append(...[one.done, one.tries, one.hints, Math.round(one.minutes)].map((number) => element("td", String(number), "number")));
-  row.append(element("td", lastProblem(one), "problem"), ...board.exercises.map((each) => cell(one.results[each.id], one.stuck.includes(each.id))));
+  row.append(element("td", lastProblem(one), "problem"), ...board.tasks.map((each) => cell(one.results[each.id], one.stuck.includes(each.id))));
   return row;
 }
 
@@ -129,13 +129,13 @@ function drawer() {
   close.type = "button";
   close.dataset.keep = "close";
   close.addEventListener("click", () => choose(null));
-  const rows = board.exercises.filter((each) => one.results[each.id]).map((each) => {
+  const rows = board.tasks.filter((each) => one.results[each.id]).map((each) => {
     const result = one.results[each.id], kind = kindOf(result, one.stuck.includes(each.id));
     const state = element("td", null, null, element("span", `${GLYPHS[kind]} ${WORDS[kind]}`, "pill " + kind));
     const numbers = [result.tries, `${result.hints}${result.last_hint ? " (last)" : ""}`, result.minutes ?? ""];
     return element("tr", null, null, element("td", each.id), state, ...numbers.map((text) => element("td", String(text), "number")), element("td", result.done ? "" : result.last_problem));
   });
-  const titles = ["exercise", "state", "tries", "hints", "minutes", "last problem"].map((title) => element("th", title));
+  const titles = ["task", "state", "tries", "hints", "minutes", "last problem"].map((title) => element("th", title));
   const table = element("table", null, null, element("thead", null, null, element("tr", null, null, ...titles)), element("tbody", null, null, ...rows));
   $("drawer").replaceChildren(element("header", null, null, element("h2", one.learner), close), rows.length ? table : element("p", "Nothing begun yet.", "quiet"),
     element("p", places(one), "quiet"), ...($("projector").checked ? [] : linkOf(one)));
@@ -143,7 +143,7 @@ function drawer() {
 
 function draw() {
   const learners = board.learners, stuck = learners.filter((one) => one.stuck.length);
-  const exercises = board.exercises.filter((one) => one.lesson !== "drills").length;
+  const exercises = board.tasks.filter((one) => one.lesson !== "drills").length;
   $("summary").textContent = `${learners.length} learner${learners.length === 1 ? "" : "s"}, ${learners.reduce((sum, one) => sum + one.done, 0)} of ${learners.length * exercises} exercises done`
     + (stuck.length ? `. Stuck: ${$("projector").checked ? stuck.length : stuck.map((one) => one.learner).join(", ")}` : "")
     + (Object.keys(board.wrong_codes).length ? `. Wrong codes in the last minute: ${Object.entries(board.wrong_codes).map(([address, count]) => `${count} from ${address}`).join(", ")}` : "")
@@ -151,7 +151,7 @@ function draw() {
   document.body.classList.toggle("paused", board.paused || board.disk_full);
   const only = $("only-stuck").checked;
   const seen = (one) => one.seen === null ? 2 : one.seen > 60 ? 1 : 0;
-  const text = JSON.stringify([only, chosen, board.exercises, learners.map((one) => [one.learner, one.results, one.stuck, one.locked, one.places, seen(one)])]);
+  const text = JSON.stringify([only, chosen, board.tasks, learners.map((one) => [one.learner, one.results, one.stuck, one.locked, one.places, seen(one)])]);
   if (text === shown) return;
   shown = text;
   const focused = document.activeElement && document.activeElement.dataset.keep;
@@ -182,7 +182,7 @@ function fields() {
 async function refresh() {
   try {
     const fresh = board !== null && Date.now() - whole < 5000;  // minutes and who is idle change without an entry
-    const answer = await ask("data" + (fresh ? `?after=${board.entry}` : ""));
+    const answer = await ask("data" + (fresh ? `?after=${board.version}` : ""));
     if (answer.status !== 204) board = await answer.json();
     if (!fresh) whole = Date.now();
     document.body.classList.remove("gone");
@@ -204,10 +204,10 @@ async function download(path) {
   made.click();
 }
 
-async function open_page(page) {
+async function openCertificates() {
   const tab = window.open("about:blank");
-  const { ticket } = await (await ask("ticket", { page })).json();
-  tab.location = new URL("board/page?ticket=" + ticket, location.href).href;
+  tab.document.write(await (await ask("certificates")).text());  // a new tab cannot send the trainer's key
+  tab.document.close();
 }
 
 $("sign-in").addEventListener("submit", (event) => { event.preventDefault(); key = $("key").value; sessionStorage.setItem("trainer-key", key); refresh(); });
@@ -215,8 +215,8 @@ $("what").addEventListener("change", fields);
 $("only-stuck").addEventListener("change", draw);
 $("projector").addEventListener("change", () => { document.body.classList.toggle("projector", $("projector").checked); chosen = null; shown = ""; draw(); });
 $("csv").addEventListener("click", () => download("results.csv"));
-$("print").addEventListener("click", () => open_page("summary"));
-$("certificates").addEventListener("click", () => open_page("certificates"));
+$("print").addEventListener("click", () => window.print());
+$("certificates").addEventListener("click", openCertificates);
 $("actions").addEventListener("submit", async (event) => {
   event.preventDefault();
   const what = $("what").value, who = $("who").value;

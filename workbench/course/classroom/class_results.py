@@ -1,13 +1,11 @@
-"""Learners, exercise results, locks and notes of a class, in one SQLite file."""
+"""Learners, results, settings and notes of a class, in one SQLite file."""
 
 import json
 import re
 import secrets
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +14,15 @@ import attrs
 from workbench.base.errors import UsageError, visible
 from workbench.base.schema import strict_json
 from workbench.base.system.database import Database
+from workbench.course.desk import TaskResult
 
 _APPLICATION = 0x57624331
 _SCHEMA = """
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE learner (code TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE) WITHOUT ROWID;
-CREATE TABLE entry (
-    id INTEGER PRIMARY KEY, at REAL NOT NULL, learner TEXT NOT NULL, kind TEXT NOT NULL, exercise TEXT NOT NULL,
-    detail TEXT NOT NULL)
+CREATE TABLE result (
+    learner TEXT NOT NULL, task TEXT NOT NULL, content TEXT NOT NULL, PRIMARY KEY (learner, task)) WITHOUT ROWID;
+CREATE TABLE note (id INTEGER PRIMARY KEY, at REAL NOT NULL, learner TEXT NOT NULL, text TEXT NOT NULL)
 """
 _WORDS = tuple(Path(__file__).with_name("words.txt").read_text(encoding="ascii").split())
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
@@ -44,26 +43,6 @@ class Learner:
 
     name: str
     code: str = attrs.field(repr=False)
-
-
-@attrs.frozen(kw_only=True)
-class ExerciseResult:
-    """Result of a learner in an exercise.
-
-    Attributes:
-        done: Whether the class server's check found it done.
-    """
-
-    exercise: str
-    done: bool = False
-    tries: int = 0
-    hints: int = 0
-    last_hint: bool = False  # whether the hint was shown that contains the code
-    minutes: float | None = None  # of work from the task, the first try or hint until it was done, or the last try
-    last_problem: str = ""
-    begun_at: str | None = None
-    begun_active: float = 0.0  # seconds that the learner had worked by then
-    done_at: str | None = None
 
 
 def read_roster(source: str | Path) -> list[str]:
@@ -116,9 +95,6 @@ class Results:
 
     def __init__(self, path: Path | None = None) -> None:
         self._file = Database(path, application=_APPLICATION, schema=_SCHEMA)
-        self._progress: dict[str, dict[str, ExerciseResult]] = {}  # of the entries up to the last that was read
-        self._read = 0
-        self._reading = threading.Lock()
         if self.get("trainer_key") is None:
             self.set("trainer_key", secrets.token_urlsafe(24))
 
@@ -180,104 +156,45 @@ class Results:
 
     # what was done
 
-    def add(self, learner: str, kind: str, exercise: str = "", **detail: Any) -> bool:
-        """Store that a learner tried or finished an exercise or saw a hint, or an action of the trainer.
-
-        Entries that change no result are not stored: another start, a hint shown before, a check after the solution or
-        of what nobody tried. Return whether it was stored.
-        """
-        if kind == "check" and not (detail.get("tried", True) or detail.get("confirmed")):
-            return False
-        known = self.progress().get(learner, {}).get(exercise) if exercise else None
-        if known is not None and (
-            kind == "start" or known.done or (kind == "hint" and int(detail["number"]) <= known.hints)
-        ):
-            return False
+    def record(self, learner: str, result: TaskResult) -> None:
+        """Store the result of a learner in a task."""
         with self._file.write() as connection:
-            connection.execute(
-                "INSERT INTO entry (at, learner, kind, exercise, detail) VALUES (?, ?, ?, ?, ?)",
-                (time.time(), learner, kind, exercise, json.dumps(detail)),
-            )
-        return True
+            row = (learner, result.task, json.dumps(attrs.asdict(result)))
+            connection.execute("INSERT OR REPLACE INTO result VALUES (?, ?, ?)", row)
+
+    def result(self, learner: str, task: str) -> TaskResult | None:
+        """Return the result of a learner in a task; None before it was begun."""
+        rows = self._file.run("SELECT content FROM result WHERE learner = ? AND task = ?", (learner, task))
+        return TaskResult(**strict_json.stored(rows[0][0])) if rows else None
+
+    def progress(self) -> dict[str, dict[str, TaskResult]]:
+        """Return the results by learner's name and task, in the order of their names."""
+        results: dict[str, dict[str, TaskResult]] = {learner.name: {} for learner in self.learners()}
+        for learner, content in self._file.run("SELECT learner, content FROM result"):
+            result = TaskResult(**strict_json.stored(content))
+            results[learner][result.task] = result
+        return results
+
+    def version(self) -> int:
+        """Return a number that grows with each change, of this process or another."""
+        (own,), (others,) = self._file.run("SELECT total_changes()") + self._file.run("PRAGMA data_version")
+        return int(own) + int(others)
+
+    def add_note(self, learner: str, text: str) -> None:
+        """Store a note of the trainer for a learner."""
+        with self._file.write() as connection:
+            connection.execute("INSERT INTO note (at, learner, text) VALUES (?, ?, ?)", (time.time(), learner, text))
+
+    def notes(self, learner: str) -> list[dict[str, Any]]:
+        """Return the notes for a learner, oldest first, each with its time."""
+        rows = self._file.run("SELECT at, text FROM note WHERE learner = ? ORDER BY id", (learner,))
+        return [{"at": at, "text": text} for at, text in rows]
 
     def keys(self, prefix: str) -> list[str]:
         """Return the names of the settings that begin with a prefix."""
         rows = self._file.run("SELECT name FROM setting WHERE substr(name, 1, ?) = ?", (len(prefix), prefix))
         return [name for (name,) in rows]
 
-    def active(self, learner: str) -> float:
-        """Return the seconds that a learner had worked at the last entry."""
-        rows = self._file.run("SELECT detail FROM entry WHERE learner = ? ORDER BY id DESC LIMIT 50", (learner,))
-        return max((float(strict_json.stored(detail).get("active", 0)) for (detail,) in rows), default=0.0)
-
-    def count(self, learner: str) -> int:
-        """Return the number of entries of a learner."""
-        return int(self._file.run("SELECT count(*) FROM entry WHERE learner = ?", (learner,))[0][0])
-
-    def last(self) -> int:
-        """Return the number of the last entry."""
-        return int(self._file.run("SELECT coalesce(max(id), 0) FROM entry")[0][0])
-
-    def entries(self, kind: str, learner: str) -> list[tuple[float, dict[str, Any]]]:
-        """Return time and details of a learner's entries of a kind, oldest first."""
-        rows = self._file.run(
-            "SELECT at, detail FROM entry WHERE kind = ? AND learner = ? ORDER BY id", (kind, learner)
-        )
-        return [(at, strict_json.stored(detail)) for at, detail in rows]
-
-    def progress(self) -> dict[str, dict[str, ExerciseResult]]:
-        """Return the results by learner's name and exercise."""
-        with self._reading:
-            for number, at, learner, kind, exercise, text in self._file.run(
-                "SELECT id, at, learner, kind, exercise, detail FROM entry WHERE id > ? AND exercise != '' ORDER BY id",
-                (self._read,),
-            ):
-                row = self._progress.setdefault(learner, {})
-                row[exercise] = _after(row.get(exercise), exercise, kind, strict_json.stored(text), at)
-                self._read = number
-            return {learner.name: dict(self._progress.get(learner.name, {})) for learner in self.learners()}
-
-    # what leaves the class
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one row for each learner and exercise that was tried."""
-        return [
-            {"learner": name, **attrs.asdict(result)}
-            for name, row in self.progress().items()
-            for result in row.values()
-        ]
-
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-def _after(
-    before: ExerciseResult | None, exercise: str, kind: str, detail: Mapping[str, Any], at: float
-) -> ExerciseResult:
-    """Return the result after one more entry. A done exercise stays done, with its time and tries."""
-    now, active = datetime.fromtimestamp(at, UTC), float(detail.get("active", 0))
-    if before is None:
-        begun_at = now.isoformat(timespec="seconds")
-        before = ExerciseResult(exercise=exercise, begun_at=begun_at, begun_active=active)
-    if before.done:
-        return before
-    if kind == "hint":
-        hints = max(before.hints, int(detail["number"]))
-        return attrs.evolve(before, hints=hints, last_hint=before.last_hint or bool(detail.get("last")))
-    if kind != "check":
-        return before
-    missing, done = detail["missing"], bool(detail.get("confirmed"))
-    return attrs.evolve(
-        before,
-        tries=before.tries + 1,
-        done=done,
-        minutes=minutes_of(before, active),
-        done_at=now.isoformat(timespec="seconds") if done else None,
-        last_problem=missing[0] if missing else "",
-    )
-
-
-def minutes_of(result: ExerciseResult, active: float) -> float:
-    """Return the minutes that a learner worked since an exercise was begun, by the seconds worked so far."""
-    return round(max(active - result.begun_active, 0) / 60, 1)

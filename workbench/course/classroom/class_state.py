@@ -12,12 +12,12 @@ import attrs
 from workbench.base.errors import UsageError, WorkbenchError, not_allowed
 from workbench.base.system.seconds import monotonic
 from workbench.course.classroom.actions import ACTIONS, EVENTS, note_of
-from workbench.course.classroom.class_results import ExerciseResult, Learner, Results, minutes_of
+from workbench.course.classroom.class_results import Learner, Results
 from workbench.course.classroom.exports import export
 from workbench.course.classroom.learner_sandboxes import PRODUCTION, LearnerSandboxes
-from workbench.course.desk import BASE, Act, Desk
+from workbench.course.desk import BASE, Act, Desk, TaskResult
 from workbench.course.evidence import absorb, all_records, digest, first_mark
-from workbench.course.task_files import TASKS, Task, read_file
+from workbench.course.task_files import DRILLS, EXERCISES, Task, read_file
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import perform
@@ -29,8 +29,6 @@ MAX_WRONG_CODES = 30  # a minute, of one address; further ones are answered with
 MIN_FREE = 64 * 2**20  # bytes of the disk, below which nothing is changed
 DISK_FULL = "The disk of the class server is full: nothing was changed. Your trainer sees this, too"
 _ADDRESSES = 1_000  # whose wrong codes are counted
-_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, WorkbenchError)
-"""Errors of a learner's sandbox whose content is not what was expected."""
 _EVERYWHERE = frozenset({"add_fault", "clear_faults", "advance"})
 """Actions for all sandboxes of a learner; others are for the one that the learner used last."""
 STUCK_TRIES = 3
@@ -54,7 +52,7 @@ class ClassState:
     def __init__(self, names: Sequence[str] = (), folder: Path | None = None, *, seed: int | None = None) -> None:
         self._folder = folder
         own = [] if folder is None else [read_file(path) for path in sorted((folder / "tasks").glob("*.toml"))]
-        self.tasks: Mapping[str, Task] = {**TASKS, **{task.name: task for task in own}}
+        self.tasks: Mapping[str, Task] = {**EXERCISES, **DRILLS, **{task.name: task for task in own}}
         self.results = Results(None if folder is None else folder / "class.db")
         self.results.enroll(names)
         self.seed: int = self.results.get("seed") or seed or DEFAULT_SEED
@@ -107,26 +105,26 @@ class ClassState:
         learners = self.results.learners()
         for enrolled in learners:
             if enrolled.code not in self._by_code:
-                active = self.results.active(enrolled.name)
+                active = float(self.results.get(f"active:{enrolled.name}", 0))
                 place = LearnerSandboxes(enrolled, self._make_app, self._folder, active)
                 place.begun = dict(self.results.get(f"begun:{enrolled.name}", {}))
                 self._by_code[enrolled.code] = place
         self._by_name = {learner.name: self._by_code[learner.code] for learner in learners}
 
-    def _make_app(self, learner: Learner, place: str, prefix: str, name: str) -> App:
+    def _make_app(self, learner: Learner, address: str, file: str) -> App:
         """Create or open a learner's sandbox; a new one gets the fault rules that were set for all.
 
         If other machines can reach the class, webhooks never go to this machine; a process of the learner fetches them.
         """
-        environment: Any = prefix.removeprefix("/") or "sandbox"
-        path = None if self._folder is None else self._folder / f"{name}-{environment}.db"
+        environment: Any = "production" if address.endswith(PRODUCTION) else "sandbox"
+        path = None if self._folder is None else self._folder / file
         is_new = path is None or not path.exists()
         sandbox = Sandbox(self.seed, environment, path=path, random_keys=True)
         for rule in self.results.get("rules", []) if is_new else ():
             perform(sandbox, "add_fault", rule)
         relay = None if self._local else self._by_code[learner.code].relay.post
-        below = f"/{place}" if place else ""
-        return internals(sandbox).http_app(f"{self.url}/{learner.code}{below}{prefix}", self._local, relay=relay)
+        url = f"{self.url}/{learner.code}/{address.removeprefix('/')}".rstrip("/")
+        return internals(sandbox).http_app(url, self._local, relay=relay)
 
     def _count_wrong_code(self, address: str) -> bool:
         """Count a wrong code from an address; return whether it sent too many in the last minute."""
@@ -152,11 +150,18 @@ class ClassState:
         sandboxes, key = self._by_name[learner], f"attempt:{learner}:{place}:"
         return Desk(
             tasks=self.tasks,
-            sandbox=lambda environment: sandboxes.sandbox(place, PRODUCTION if environment == "production" else ""),
+            sandbox=lambda environment: sandboxes.sandbox(place + PRODUCTION * (environment == "production")),
             load=lambda name: self.results.get(f"{key}{name}"),
             save=lambda name, state: self.results.set(f"{key}{name}", state),
+            result=lambda name: self.results.result(learner, name),
+            record=lambda result: self._record(learner, result),
+            active=sandboxes.active,
             fetched=sandboxes.fetched(place),
         )
+
+    def _record(self, learner: str, result: TaskResult) -> None:
+        self.results.set(f"active:{learner}", round(self._by_name[learner].active, 1))
+        self.results.record(learner, result)
 
     def do(self, learner: str, place: str, act: Act) -> dict[str, Any]:
         """Carry out what a learner does with a task, and return the answer to the learner.
@@ -164,19 +169,9 @@ class ClassState:
         Raises:
             WorkbenchError: It is not possible.
         """
-        task = self.tasks[act.task]
-        try:
-            with self._by_name[learner].busy:
-                told = self._desk(learner, place).do(act)
-        except _UNREADABLE as error:
-            if isinstance(error, WorkbenchError) and act.kind != "check":
-                raise
-            why = str(error) if isinstance(error, UsageError) else type(error).__name__
-            what = f"the sandbox does not hold what the task needs ({why}): reset it, and begin the task again."
-            with self._by_name[learner].busy:
-                told = self._desk(learner, place).do(attrs.evolve(act, kind="about"))
-            return {**told, "missing": [what], "tried": True}
-        if act.kind == "start" and task.traffic:
+        with self._by_name[learner].busy:
+            told = self._desk(learner, place).do(act)
+        if act.kind == "start" and self.tasks[act.task].traffic:
             self._traffic[learner, place] = (act.task, monotonic())
         return told
 
@@ -223,7 +218,6 @@ class ClassState:
         for name in learners:
             try:
                 done[name] = self._act_for(name, action, arguments)
-                self.results.add(name, "action", action=action)
             except WorkbenchError as error:
                 failed[name] = error
         if failed and not done:
@@ -244,7 +238,7 @@ class ClassState:
     def _act_for(self, name: str, action: str, arguments: Mapping[str, Any]) -> Any:
         text = note_of(action, arguments)
         if text is not None:
-            return self.results.add(name, "note", text=text)
+            return self.results.add_note(name, text)
         if action in ("lock", "unlock"):
             locked = _toggled(self._locked(name), action, arguments["lesson"])
             return self.results.set(f"locked:{name}", locked)
@@ -284,17 +278,17 @@ class ClassState:
     # the board
 
     def board(self) -> dict[str, Any]:
-        """Return the board as JSON values: exercises, and for each learner the results and whether they are stuck."""
+        """Return the board as JSON values: tasks, and for each learner the results and whether they are stuck."""
         self._read_learners()
         progress = self.results.progress()
         rows = [self._row(name, progress.get(name, {})) for name in self._by_name]
-        begun = {exercise for row in rows for exercise in row["results"]}
+        begun = {task for row in rows for task in row["results"]}
         titles = [_title(task) for task in self.tasks.values()]
         minute = time.time() - 60
         wrong = {address: sum(at > minute for at in list(times)) for address, times in list(self._wrong_codes.items())}
         return {
-            "entry": self.results.last(),
-            "exercises": [title for title in titles if title["lesson"] != _DRILLS or title["id"] in begun],
+            "version": self.results.version(),
+            "tasks": [title for title in titles if title["lesson"] != _DRILLS or title["id"] in begun],
             "learners": rows,
             "actions": [attrs.asdict(action) for action in ACTIONS.values()],
             "paused": self._paused,
@@ -302,29 +296,28 @@ class ClassState:
             "wrong_codes": dict(Counter({address: count for address, count in wrong.items() if count}).most_common(5)),
         }
 
-    def _row(self, name: str, results: Mapping[str, ExerciseResult]) -> dict[str, Any]:
+    def _row(self, name: str, results: Mapping[str, TaskResult]) -> dict[str, Any]:
         sandboxes = self._by_name[name]
         done = [result for result in results.values() if result.done]
         seen = self._connected.get(name)
-        shown = {result.exercise: _result(result, sandboxes.active) for result in results.values()}
         return {
             "learner": name,
             "seen": None if seen is None else round(time.time() - seen),
             "places": [{"name": place, "at": round(at)} for place, (_, at) in sandboxes.begun.items()],
             "locked": self._locked(name),
-            "done": sum(not self.tasks[result.exercise].minutes for result in done if result.exercise in self.tasks),
+            "done": sum(result.task in self.tasks and not self.tasks[result.task].minutes for result in done),
             "tries": sum(result.tries for result in results.values()),
             "hints": sum(result.hints for result in results.values()),
             "minutes": round(sum(result.minutes or 0 for result in done), 1),
-            "stuck": [result.exercise for result in results.values() if _is_stuck(result, sandboxes.active)],
-            "results": shown,
+            "stuck": [result.task for result in results.values() if _is_stuck(result, sandboxes.active)],
+            "results": {task: _result(result, sandboxes.active) for task, result in results.items()},
         }
 
     def export(self, form: str, style: str = "") -> str:
         """Return the results as text; see `exports.export`.
 
         Args:
-            form: csv, nbgrader, summary or certificates.
+            form: csv or certificates.
             style: HTML with the style of a page.
         """
         return export(self.results, form, style)
@@ -338,11 +331,10 @@ def _title(task: Task) -> dict[str, Any]:
     return {"id": task.name, "title": task.title, "lesson": task.notebook or _DRILLS}
 
 
-def _result(result: ExerciseResult, active: float) -> dict[str, Any]:
-    shown = attrs.asdict(result)
-    return shown if result.done else {**shown, "minutes": minutes_of(result, active)}
+def _result(result: TaskResult, active: float) -> dict[str, Any]:
+    return attrs.asdict(result if result.done else attrs.evolve(result, minutes=result.minutes_by(active)))
 
 
-def _is_stuck(result: ExerciseResult, active: float) -> bool:
-    late = result.tries > 0 and minutes_of(result, active) >= STUCK_MINUTES
+def _is_stuck(result: TaskResult, active: float) -> bool:
+    late = result.tries > 0 and result.minutes_by(active) >= STUCK_MINUTES
     return not result.done and (result.tries >= STUCK_TRIES or late)

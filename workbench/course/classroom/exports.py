@@ -7,26 +7,25 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import attrs
 
 from workbench.base.errors import UsageError, visible
-from workbench.course.classroom.class_results import ExerciseResult, Results
+from workbench.course.classroom.class_results import Results
+from workbench.course.desk import TaskResult
 from workbench.course.display import marked
 from workbench.course.task_files import DRILLS, EXERCISES, TASKS
 from workbench.service.rendering.elements import Markup, element, html_page, table
 from workbench.service.rendering.text import guarded
 
-FORMS = ("csv", "nbgrader", "summary", "certificates")
-_COLUMNS = ("learner", *(field.name for field in attrs.fields(ExerciseResult)))
-_NBGRADER = ("assignment", "timestamp", "student_id", "raw_score", "late_submission_penalty", "score", "max_score")
-_Row = Mapping[str, ExerciseResult]
+FORMS = ("csv", "certificates")
+_COLUMNS = ("learner", *(field.name for field in attrs.fields(TaskResult)))
+_Row = Mapping[str, TaskResult]
 PLANS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("plans.toml").read_text(encoding="utf-8")
 )
-"""Plans of the course by role: title, and rows of minutes, activity, and what to look for."""
+"""Plans of a class by name: title, and rows of minutes, activity, and what to look for."""
 _KEPT: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("handout.toml").read_text(encoding="utf-8"))
 """Terms, steps of a payment and commands of the handout that a learner keeps."""
 
@@ -36,8 +35,7 @@ def export(results: Results, form: str, style: str = "") -> str:
 
     Args:
         results: The results.
-        form: "csv"; "nbgrader", columns of its grades file; or a page to print: "summary", or "certificates" with one
-            for each learner who has done something.
+        form: "csv", or "certificates", a page to print with one for each learner who has done something.
         style: HTML with the style of a page.
 
     Raises:
@@ -45,16 +43,10 @@ def export(results: Results, form: str, style: str = "") -> str:
     """
     progress = results.progress()
     if form == "csv":
-        return _csv(_COLUMNS, results.rows())
-    if form == "nbgrader":  # one row for each learner and exercise, as its own export has them
-        return _csv(
-            _NBGRADER, (_grade(name, row, exercise) for name, row in progress.items() for exercise in EXERCISES)
-        )
-    today = datetime.now(UTC).date().isoformat()
-    if form == "summary":
-        return _printed("Class summary", style, _summary(progress, today))
+        rows = ({"learner": name, **attrs.asdict(result)} for name, row in progress.items() for result in row.values())
+        return _csv(_COLUMNS, rows)
     if form == "certificates":
-        trainer = str(results.get("trainer", ""))
+        trainer, today = str(results.get("trainer", "")), datetime.now(UTC).date().isoformat()
         pages = (_certificate(name, row, trainer, today) for name, row in progress.items() if _done(row))
         return _printed("Certificates", style, "\n".join(pages) or "<p>Nobody has done a task yet.</p>")
     raise UsageError(f"form: must be one of {', '.join(FORMS)}, not {visible(form, 40)!r}", of="class")
@@ -73,47 +65,8 @@ def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
     return out.getvalue()
 
 
-def _grade(name: str, row: _Row, exercise: str) -> dict[str, Any]:
-    result = row.get(exercise) or ExerciseResult(exercise=exercise)
-    score = float(result.done)
-    grade = (exercise, result.done_at, name, score, 0.0, score, 1.0)
-    return dict(zip(_NBGRADER, grade, strict=True))
-
-
-def _done(row: _Row) -> list[ExerciseResult]:
+def _done(row: _Row) -> list[TaskResult]:
     return [result for result in row.values() if result.done]
-
-
-def _summary(progress: Mapping[str, _Row], written: str) -> str:
-    """Return the summary to print: a table by learner and a table by exercise."""
-    learners = [(name, *_totals(row)) for name, row in progress.items()]
-    tried = []
-    for id_, exercise in EXERCISES.items():
-        rows = [row[id_] for row in progress.values() if id_ in row]
-        minutes = [row.minutes or 0 for row in rows if row.done]
-        count = f"{len(minutes)} of {len(progress)}"
-        typical = f"{median(minutes):.0f}" if minutes else ""
-        tried.append((id_, exercise.title, count, sum(row.tries for row in rows), _last_hints(rows), typical))
-    heads = ("learner", "exercises done", "tries", "hints", "minutes", "open, with the last problem")
-    about = ("exercise", "title", "done by", "tries", "last hint shown", "minutes (median)")
-    return (
-        f"<h1>Class summary</h1><p>{written}: {len(progress)} learners</p>{_table(heads, learners)}"
-        f"<h2>Exercises</h2>{_table(about, tried)}"
-    )
-
-
-def _totals(row: _Row) -> tuple[object, ...]:
-    done = _done(row)
-    last = next((result for result in reversed(tuple(row.values())) if not result.done), None)
-    problem = f"{last.exercise}: {last.last_problem}" if last and last.last_problem else ""
-    count = sum(result.exercise in EXERCISES for result in done)
-    tries, hints = (sum(getattr(result, name) for result in row.values()) for name in ("tries", "hints"))
-    minutes = sum(result.minutes or 0 for result in done)
-    return f"{count} of {len(EXERCISES)}", tries, hints, f"{minutes:.0f}", problem
-
-
-def _last_hints(rows: Iterable[ExerciseResult]) -> int:
-    return sum(row.last_hint for row in rows)
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
@@ -123,7 +76,7 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 def _certificate(name: str, row: _Row, trainer: str, written: str) -> str:
     done = _done(row)
-    known = [TASKS[result.exercise] for result in done if result.exercise in TASKS]
+    known = [TASKS[result.task] for result in done if result.task in TASKS]
     exercises = [task.title for task in known if task.notebook]
     drills = [task.title for task in known if not task.notebook]
     also = f" and {len(drills)} drill{'s' * (len(drills) > 1)}" if drills else ""
@@ -189,9 +142,10 @@ def _qr_code(link: str) -> str:
     )
 
 
-def plan(role: str, style: str) -> str:
-    """Return the plan of a role as a page, with the exercises to tick off."""
-    chosen, minutes, rows = PLANS[role], 0, []
+def plan(name: str, style: str) -> str:
+    """Return a plan as a page, with the exercises to tick off."""
+    chosen, rows = PLANS[name], []
+    minutes = 60 * chosen.get("start", 0)
     for length, what, look_for in chosen["rows"]:
         exercises = "   ".join(f"☐ {exercise.name}" for exercise in EXERCISES.values() if exercise.notebook == what)
         rows.append((f"{minutes // 60}:{minutes % 60:02}", f"{length} min", what, look_for, exercises))

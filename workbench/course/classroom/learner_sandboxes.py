@@ -1,7 +1,7 @@
 """Sandboxes of one learner: one for each notebook and drill, with a production environment each.
 
 A place is the name of a notebook or drill with the number of its beginning, such as `02.3`; the empty one is for what
-was begun by nobody, as commands.
+was begun by nobody, as commands. The address of a sandbox is its place, with `/production` for that environment.
 """
 
 import asyncio
@@ -26,19 +26,18 @@ from workbench.sandbox.server import CONTROL_PATH, NOT_JSON, App, is_json, refus
 MAX_ENTRIES_A_MINUTE = 180  # of a learner
 MAX_LEARNER_BYTES = 64 * 2**20  # of the files of a learner's sandboxes
 AT_ONCE = 4  # requests of a learner that wait for a file or a control
-PRODUCTION = "/production"
+PRODUCTION = "/production"  # end of an address
 _WAITING = 64  # further ones of a learner
 MAX_OPEN = 3  # sandboxes of a learner whose files stay open; others are opened again when they are used
-_PLACE = re.compile(r"/([a-z0-9-]{1,41}\.[0-9]{1,6})(?=/|$)")
+_ADDRESS = re.compile(r"(/[a-z0-9-]{1,41}\.[0-9]{1,6})?(/production)?(?=/|$)")
 _PAUSE = 120  # seconds without a request after which a learner does something else
 
 
-def split(path: str) -> tuple[str, str, str]:
-    """Return the place, the environment and the rest of a path below a learner's code."""
-    match = _PLACE.match(path)
-    place, rest = (match[1], path[match.end() :]) if match else ("", path)
-    prefix = PRODUCTION if rest.startswith(f"{PRODUCTION}/") else ""
-    return place, prefix, rest.removeprefix(prefix)
+def split(path: str) -> tuple[str, str]:
+    """Return the address of a sandbox, and the rest of a path below a learner's code."""
+    match = _ADDRESS.match(path)
+    address = match[0] if match else ""
+    return address if address == PRODUCTION else address[1:], path.removeprefix(address)
 
 
 class LearnerSandboxes:
@@ -56,7 +55,7 @@ class LearnerSandboxes:
     """
 
     def __init__(
-        self, learner: Learner, make: Callable[[Learner, str, str, str], App], folder: Path | None, active: float
+        self, learner: Learner, make: Callable[[Learner, str, str], App], folder: Path | None, active: float
     ) -> None:
         self.learner = learner
         self.begun: dict[str, list[Any]] = {}
@@ -69,23 +68,23 @@ class LearnerSandboxes:
         self._drained: dict[str, int] = {}
         self._make = make
         self._folder = folder
-        self._apps: dict[tuple[str, str], App] = {}  # the one that was used last is the last
-        self._in_use: Counter[tuple[str, str]] = Counter()
+        self._apps: dict[str, App] = {}  # the one that was used last is the last
+        self._in_use: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0
 
-    def sandbox(self, place: str, prefix: str = "") -> Sandbox:
-        """Return the sandbox of a place."""
-        sandbox: Sandbox = self._app(place, prefix).sandbox
+    def sandbox(self, address: str) -> Sandbox:
+        """Return the sandbox at an address."""
+        sandbox: Sandbox = self._app(address).sandbox
         return sandbox
 
     @property
     def places(self) -> list[str]:
         """Places with a sandbox now."""
         known = [f"{name}.{number}" for name, (number, _) in self.begun.items()]
-        default = self._folder is not None and self._file("", "sandbox").exists()
-        return [""] * (default or ("", "") in self._apps) + known
+        default = self._folder is not None and (self._folder / self._file("")).exists()
+        return [""] * (default or "" in self._apps) + known
 
     def use(self, place: str, count: bool) -> None:
         """Remember that the learner sent a request, and count the time since the last one as work."""
@@ -109,8 +108,8 @@ class LearnerSandboxes:
         self.begun[name] = [number + 1, time.time()]
         return f"{name}.{number + 1}"
 
-    async def handle(self, request: Request, place: str, prefix: str) -> Response:
-        """Answer a request, without the code and the place in its path.
+    async def handle(self, request: Request, address: str) -> Response:
+        """Answer a request, without the code and the address in its path.
 
         The first request creates the sandbox without blocking other learners.
         """
@@ -119,7 +118,7 @@ class LearnerSandboxes:
         self._waiting += 1
         try:
             async with self._turns:
-                return await self._answer(request, place, prefix)
+                return await self._answer(request, address)
         finally:
             self._waiting -= 1
 
@@ -137,69 +136,68 @@ class LearnerSandboxes:
         body = strict_json.dumps({"deliveries": deliveries})
         return Response(status=200, headers={"content-type": "application/json"}, body=body)
 
-    async def _answer(self, request: Request, place: str, prefix: str) -> Response:
+    async def _answer(self, request: Request, address: str) -> Response:
         path = request.path
         control = path.removeprefix(CONTROL_PATH) if path.startswith(CONTROL_PATH) else None
-        if request.method != "GET" and sum(file.stat().st_size for file in self._files("*")) > MAX_LEARNER_BYTES:
+        if (
+            request.method != "GET"
+            and sum(file.stat().st_size for file in self._files(f"{self.learner.code}*.db*")) > MAX_LEARNER_BYTES
+        ):
             if control != "reset":
                 limit = f"{MAX_LEARNER_BYTES // 2**20} MB"
                 return refused(413, f"Your sandboxes hold more than {limit}: reset this one, and run the first cell")
-            await asyncio.to_thread(self.remove, place)
-        key = (place, prefix)
-        self._in_use[key] += 1
+            await asyncio.to_thread(self.remove, address.removesuffix(PRODUCTION))
+        self._in_use[address] += 1
         try:
-            app = self._apps[key] if key in self._apps else await asyncio.to_thread(self._app, place, prefix)
-            answer = await self._ask(app, request, control, place, prefix)
+            app = self._apps[address] if address in self._apps else await asyncio.to_thread(self._app, address)
+            answer = await self._ask(app, request, control, address)
         finally:
-            self._in_use[key] -= 1
+            self._in_use[address] -= 1
         if self._folder is not None and len(self._apps) > MAX_OPEN:
             await asyncio.to_thread(self.close_unused)
         return answer
 
-    async def _ask(self, app: App, request: Request, control: str | None, place: str, prefix: str) -> Response:
+    async def _ask(self, app: App, request: Request, control: str | None, address: str) -> Response:
         headers = request.headers
         if control == "guide" and "api-key" not in headers:  # the code opens the guide
             headers = {**headers, "api-key": app.sandbox.full_key}
         # the code in the path is what a connection from this machine is elsewhere
         answer = await app.handle(attrs.evolve(request, headers=headers, local=True))
-        if answer.status == 200 and control in ("drain", "reset", "restore") and not prefix:
-            self._drained[place] = strict_json.loads(answer.body)["last"] if control == "drain" else 0
+        if answer.status == 200 and control in ("drain", "reset", "restore"):
+            self._drained[address] = strict_json.loads(answer.body)["last"] if control == "drain" else 0
         return answer
 
-    def _app(self, place: str, prefix: str) -> App:
-        key = (place, prefix)
+    def _app(self, address: str) -> App:
         with self._lock:
-            app = self._apps.pop(key, None) or self._make(self.learner, place, prefix, self._name(place))
-            self._apps[key] = app
+            app = self._apps.pop(address, None) or self._make(self.learner, address, self._file(address))
+            self._apps[address] = app
             return app
 
     def close_unused(self) -> None:
         """Close the sandboxes that were opened first, unless a request or a task uses them."""
         with self.busy, self._lock:
-            for key in list(self._apps)[:-MAX_OPEN]:
-                if not self._in_use[key] and key[0] != self.current:
-                    self._apps.pop(key).sandbox.close()
+            for address in list(self._apps)[:-MAX_OPEN]:
+                if not self._in_use[address] and address.removesuffix(PRODUCTION) != self.current:
+                    self._apps.pop(address).sandbox.close()
 
-    def _name(self, place: str) -> str:
+    def _file(self, address: str) -> str:
+        """Return the name of the file of a sandbox."""
+        place, _, environment = address.partition("/")
         name = place.partition(".")[0]
-        return f"{self.learner.code}-{name}" if name else self.learner.code
-
-    def _file(self, place: str, environment: str) -> Path:
-        return (self._folder or Path()) / f"{self._name(place)}-{environment}.db"
+        return "-".join(filter(None, (self.learner.code, name, environment or "sandbox"))) + ".db"
 
     def _files(self, name: str) -> list[Path]:
-        return [] if self._folder is None else list(self._folder.glob(f"{self.learner.code}{name}.db*"))
+        return [] if self._folder is None else list(self._folder.glob(name))
 
     def remove(self, place: str) -> None:
         """Delete the sandboxes of a place and their files; the next request creates new ones with the same seed."""
         with self._lock:
-            for key in [key for key in self._apps if key[0] == place]:
-                self._apps.pop(key).sandbox.close()
-            name = place.partition(".")[0]
-            for environment in ("sandbox", "production"):
-                for file in self._files(f"-{name}-{environment}" if name else f"-{environment}"):
+            for address in (place, f"{place}{PRODUCTION}"):
+                if address in self._apps:
+                    self._apps.pop(address).sandbox.close()
+                for file in self._files(f"{self._file(address)}*"):
                     file.unlink(missing_ok=True)
-            self._drained.pop(place, None)
+                self._drained.pop(address, None)
 
     def close(self) -> None:
         for app in self._apps.values():

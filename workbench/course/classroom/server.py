@@ -7,12 +7,11 @@
 /CODE                              for a browser: /setup with the learner's link
 /setup, /setup/…                   to install on a laptop without internet: `setup_page`; open to all, GET only
 /board, /board/data, /board/act    the trainer's page, its data, its actions: with the trainer's key
-/board/page?ticket=…               a page to print, in a new tab: the ticket opens one page, once
+/board/certificates         a page to print: with the trainer's key
 """
 
 import asyncio
 import hmac
-import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +34,13 @@ from workbench.course import membership
 from workbench.course.classroom.class_results import FINGERPRINT_DIGITS, MAX_LEARNERS, Learner
 from workbench.course.classroom.class_state import DISK_FULL, ClassState
 from workbench.course.classroom.exports import qr_path
-from workbench.course.classroom.learner_sandboxes import AT_ONCE, MAX_ENTRIES_A_MINUTE, LearnerSandboxes, split
+from workbench.course.classroom.learner_sandboxes import (
+    AT_ONCE,
+    MAX_ENTRIES_A_MINUTE,
+    PRODUCTION,
+    LearnerSandboxes,
+    split,
+)
 from workbench.course.classroom.setup_page import PAGE_HEADERS, SetupPage
 from workbench.course.classroom.wheel_house import SETUP
 from workbench.course.desk import KINDS, Act
@@ -46,16 +51,12 @@ from workbench.sandbox.server import CONTROL_PATH, FOREIGN, NOT_JSON, is_foreign
 from workbench.service.rendering import design
 
 T = TypeVar("T")
-MAX_ENTRIES = 5_000  # of a learner
 MAX_BODY = 2**18  # bytes
 TRAINER_KEY = "trainer-key"
 _JSON = {"content-type": "application/json"}
 _PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "board.css": "text/css"}
-_PRINTED = ("summary", "certificates")  # forms of the results that are pages
-_STYLESHEET = '<link rel="stylesheet" href="../board.css">'
-_TICKET_SECONDS = 60
+_STYLESHEET = '<link rel="stylesheet" href="/board.css">'
 _BEGIN = "begin"
-_STORED = ("start", "check", "hint")  # kinds of acts that change a result
 _RUN_FIRST_CELL = "Run the first cell of this notebook to continue with a new one"
 
 
@@ -77,7 +78,6 @@ class ClassServer(ClassState):
         self._writer = ThreadPoolExecutor(
             1, "workbench-class-results"
         )  # no request waits in the event loop for the file
-        self._tickets: dict[str, tuple[str, float]] = {}
         self._setup_page = SetupPage(folder, "", "", "")
 
     @contextmanager
@@ -166,7 +166,8 @@ class ClassServer(ClassState):
         if not rest and request.method == "GET":
             return await self._setup(request, "", self.results.link(sandboxes.learner))
         await self._connect(sandboxes.learner.name)
-        place, prefix, path = split(f"/{rest}")
+        address, path = split(f"/{rest}")
+        place = address.removesuffix(PRODUCTION)
         if again := sandboxes.replaced(place):
             return refused(409, f"This sandbox was begun again at {again}, in another window. {_RUN_FIRST_CELL}")
         sandboxes.use(place, count=not self._paused)
@@ -181,7 +182,7 @@ class ClassServer(ClassState):
         if self._paused and request.method != "GET" and not _only_reads(path):
             return refused(403, "The class is paused by your trainer")
         await self._play(sandboxes.learner.name, place)
-        return await sandboxes.handle(attrs.evolve(request, path=path), place, prefix)
+        return await sandboxes.handle(attrs.evolve(request, path=path), address)
 
     async def _connect(self, name: str) -> None:
         """Remember when a learner was here; the first time is stored."""
@@ -238,34 +239,22 @@ class ClassServer(ClassState):
         task = self.tasks[act.task]
         if task.notebook and task.notebook in await self._with_results(self._locked, name):
             return refused(403, f"The lesson {task.notebook} is locked by your trainer")
-        if await self._with_results(self.results.count, name) >= MAX_ENTRIES:
-            return refused(429, f"At most {MAX_ENTRIES:,} entries of a learner are kept")
         try:
             told = await asyncio.to_thread(self.do, name, place, act)
         except WorkbenchError as error:
             return refused(400, str(error))
-        if act.kind in _STORED:
-            entry = {
-                "active": round(sandboxes.active, 1),
-                "number": act.number,
-                "last": act.number == len(task.all_hints),
-            }
-            entry |= {key: told[key] for key in ("missing", "tried") if key in told}
-            entry["confirmed"] = not told.get("missing", [""])
-            await self._with_results(self.results.add, name, act.kind, act.task, **entry)
-        notes = [] if act.kind == "about" else await self._with_results(self._new_notes, name)
-        return _answer({**told, "notes": notes})
+        return _answer({**told, "notes": await self._with_results(self._new_notes, name)})
 
     def _new_notes(self, name: str) -> list[str]:
         """Return the notes that the learner has not seen."""
-        notes = self.results.entries("note", name)
+        notes = self.results.notes(name)
         fresh = notes[self._shown.get(name, 0) :]
         self._shown[name] = len(notes)
-        return [note["text"] for _, note in fresh]
+        return [note["text"] for note in fresh]
 
     def _status(self, name: str) -> dict[str, Any]:
-        notes = [{"at": at, **detail} for at, detail in self.results.entries("note", name)]
         results = {task: attrs.asdict(result) for task, result in self.results.progress().get(name, {}).items()}
+        notes = self.results.notes(name)
         return {"learner": name, "seed": self.seed, "locked": self._locked(name), "notes": notes, "results": results}
 
     async def _setup(self, request: Request, name: str, link: str = "LINK") -> Response:
@@ -276,12 +265,10 @@ class ClassServer(ClassState):
     # the board
 
     async def _board(self, request: Request, rest: str) -> Response:
-        if rest == "page" and request.method == "GET":
-            return await self._printed(request.query.removeprefix("ticket="))
         if not hmac.compare_digest((request.headers.get(TRAINER_KEY) or "").encode(), self.trainer_key.encode()):
             return refused(401, "The board requires the trainer's key")
         if rest == "data" and request.method == "GET":
-            if request.query == f"after={await self._with_results(self.results.last)}":
+            if request.query == f"after={await self._with_results(self.results.version)}":
                 return Response(status=204)  # nothing was done since
             return _answer(await self._with_results(self.board))
         if rest == "link" and request.method == "GET":
@@ -290,14 +277,15 @@ class ClassServer(ClassState):
         if rest == "results.csv" and request.method == "GET":
             table = await self._with_results(self.export, "csv")
             return Response(status=200, headers={"content-type": "text/csv; charset=utf-8"}, body=table.encode())
-        if rest not in ("act", "ticket") or request.method != "POST":
+        if rest == "certificates" and request.method == "GET":
+            text = await self._with_results(self.export, rest, _STYLESHEET)
+            return Response(status=200, headers=PAGE_HEADERS, body=text.encode())
+        if rest != "act" or request.method != "POST":
             return refused(404, "Not Found")
         if is_foreign(request, self.url) or not is_json(request):
             return refused(403, FOREIGN) if is_foreign(request, self.url) else refused(415, NOT_JSON)
         try:
             said = strict_json.loads(request.body)
-            if rest == "ticket":
-                return self._ticket(said["page"])
             return await self._act(said["learners"], said["action"], said.get("arguments") or {})
         except (strict_json.NotJson, KeyError, TypeError):
             return refused(400, "the action cannot be read")
@@ -306,23 +294,6 @@ class ClassServer(ClassState):
         link = self.results.link(learner)
         size, path = qr_path(link)
         return {"learner": learner.name, "link": link, "size": size, "path": path}
-
-    def _ticket(self, page: str) -> Response:
-        """Return a ticket for a page, because a new tab cannot send the trainer's key."""
-        if page not in _PRINTED:
-            return refused(400, "no such page")
-        now = monotonic()
-        self._tickets = {known: ticket for known, ticket in self._tickets.items() if ticket[1] > now}
-        ticket = secrets.token_urlsafe(24)
-        self._tickets[ticket] = page, now + _TICKET_SECONDS
-        return _answer({"ticket": ticket})
-
-    async def _printed(self, ticket: str) -> Response:
-        page, until = self._tickets.pop(ticket, ("", 0.0))
-        if not page or until < monotonic():
-            return refused(401, "The link was already used or has expired; open the page from the board again")
-        text = await self._with_results(self.export, page, _STYLESHEET)
-        return Response(status=200, headers=PAGE_HEADERS, body=text.encode())
 
     async def _act(self, learners: Any, action: str, arguments: Mapping[str, Any]) -> Response:
         chosen = list(self._by_name) if learners == "all" else [name for name in learners if name in self._by_name]
@@ -343,14 +314,12 @@ def _only_reads(path: str) -> bool:
 def _act(content: Mapping[str, Any], tasks: Mapping[str, Task]) -> Act:
     """Return what a learner does; raise KeyError, TypeError, ValueError or AttributeError if it cannot be read."""
     kind, values, number = content["kind"], content.get("values", {}), content.get("number", 0)
-    name = content["place" if kind == _BEGIN else "exercise"]
+    name = content["place" if kind == _BEGIN else "task"]
     known = {task.place for task in tasks.values()} if kind == _BEGIN else tasks
     if kind not in (*KINDS, _BEGIN) or name not in known:
         raise ValueError(kind)
     if not all(isinstance(value, str) for value in values.values()) or type(number) is not int:
         raise TypeError(kind)
-    if kind == "hint" and not 1 <= number <= len(tasks[name].all_hints):
-        raise ValueError(number)
     return Act(kind=kind, task=name, values=dict(values), number=number)
 
 

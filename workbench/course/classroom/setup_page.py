@@ -3,8 +3,6 @@
 /setup                  the page
 /setup/install.py       install.py with the address, and the certificate of a self-signed server
 /setup/setup.json       /setup/notebooks.zip, /setup/wheels/NAME: files listed in setup.json, and no others
-/setup/wheels           links for `pip install --no-index --find-links`
-/setup/class.crt        the self-signed certificate, for `pip --cert`
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,16 +62,12 @@ class SetupPage:
         manifest = read_manifest(self.folder)
         if not name:
             return Response(status=200, headers=PAGE_HEADERS, body=self._page(manifest, link).encode())
-        if name == "class.crt" and self.certificate:
-            return _text(self.certificate, "application/x-pem-file")
         if manifest is None or self.folder is None:
             return None
         if name == "install.py":
             script = files("workbench.course.classroom").joinpath("install.py").read_text(encoding="utf-8")
             script = script.replace('SERVER = ""', f"SERVER = {f'{self.url}/{SETUP}'!r}", 1)
             return _text(script.replace('CERTIFICATE = ""', f"CERTIFICATE = {self.certificate!r}", 1), "text/x-python")
-        if name in ("wheels", "wheels/"):
-            return _text(_links(manifest["files"]), "text/html; charset=utf-8")
         if name != MANIFEST and name not in manifest["files"]:
             return None
         path = self.folder / SETUP / name
@@ -85,11 +79,7 @@ class SetupPage:
             return _guide(_UNPREPARED, join)
         certificate = _CERTIFICATE if self.fingerprint else ""
         lines = [self._line(platform, list(manifest["targets"])) for platform in _SYSTEMS]
-        option = "--cert class.crt " if self.certificate else ""
-        command = f"pip install --no-index {option}--find-links {self.url}/setup/wheels '{manifest['requirement']}'"
-        file = " with <a href='/setup/class.crt'>class.crt</a>" if self.certificate else ""
-        other = _OTHER.format(command=escape(command), file=file)
-        return _guide(_ABOUT, certificate, "<h2>Install</h2>", *lines, _CHECK, join, other)
+        return _guide(_ABOUT, certificate, "<h2>Install</h2>", *lines, _CHECK, join, _OTHER)
 
     def _line(self, platform: str, targets: Sequence[str]) -> str:
         title, program, terminal = _SYSTEMS[platform]
@@ -131,8 +121,8 @@ whether the class server answers.</p>"""
 _JOIN = """<h2>Join</h2><p>In the folder <code>card-course</code>, with the link of your sheet; it opens JupyterLab.</p>
 <pre class='line'>.venv/bin/{command}</pre><p>On Windows it begins with <code>.venv\\Scripts\\workbench</code>.</p>"""
 _OTHER = """<h2>Other ways</h2><ul><li>From a USB drive with the folder <code>setup</code> of the class, without a
-network: <code>python3 setup/install.py</code></li><li>Into an environment of your own{file}:
-<pre class='line'>{command}</pre></li><li>The <a href='/setup/notebooks.zip'>notebooks</a> alone</li></ul>"""
+network: <code>python3 setup/install.py</code></li>
+<li>The <a href='/setup/notebooks.zip'>notebooks</a> alone</li></ul>"""
 _UNPREPARED = """<p>This class has no packages to install from. Trainer: run <code>workbench course prepare --folder
 FOLDER</code> while there is internet; this page then shows one line for each system.</p>"""
 
@@ -140,15 +130,6 @@ FOLDER</code> while there is internet; this page then shows one line for each sy
 def _guide(*parts: str) -> str:
     main = element("main", Markup("\n".join(parts)))
     return html_page("Set up your laptop", _HEAD, main, head=_STYLESHEET, class_="guide")
-
-
-def _links(listed: Mapping[str, Mapping[str, Any]]) -> str:
-    wheels = {name.removeprefix("wheels/"): about for name, about in listed.items() if name.startswith("wheels/")}
-    links = (
-        element("p", element("a", name, href=f"/setup/wheels/{name}#sha256={about['sha256']}"))
-        for name, about in wheels.items()
-    )
-    return html_page("Wheels", *links)
 
 
 def _text(text: str, kind: str) -> Response:

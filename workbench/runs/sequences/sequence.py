@@ -1,10 +1,9 @@
 """Sequences as data: parameters, named steps, references, expectations and durations; TOML output and display."""
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from datetime import date, datetime, time, timedelta
+from datetime import date, timedelta
 from typing import Any, ClassVar
 
 import attrs
@@ -14,6 +13,7 @@ from workbench.base.errors import Problem, UsageError, WorkbenchError, first_pro
 from workbench.base.schema import masks, walk
 from workbench.base.schema.fields import Privacy
 from workbench.base.schema.rules import ISO_DAY, UUID, Full
+from workbench.base.system import toml
 from workbench.service import rendering
 from workbench.service.interface.table import OPERATIONS
 
@@ -314,12 +314,12 @@ def dumps(sequence: Sequence) -> str:
     """Return a sequence as TOML text that parses to an equal sequence."""
     lines = _members({"name": sequence.name, "doc": sequence.doc, "profile": sequence.profile, "team": sequence.team})
     for parameter in sequence.parameters:
-        lines += ["", f"[params.{_key(parameter.name)}]"]
+        lines += ["", f"[params.{toml.key(parameter.name)}]"]
         lines += _members({"type": parameter.type, "doc": parameter.doc, "default": parameter.default})
     for step in sequence.steps:
         lines += ["", "[[steps]]", *_members({"name": step.name, "do": step.do, "doc": step.doc})]
         if step.arguments:
-            lines += ["[steps.with]", *(f"{_key(key)} = {_toml(value)}" for key, value in step.arguments.items())]
+            lines += ["[steps.with]", *(f"{toml.key(key)} = {_toml(value)}" for key, value in step.arguments.items())]
         if step.expect != NOTHING:
             events = [_event(event) for event in step.expect.events]
             members = {key: getattr(step.expect, key) for key in ("result", "error", "state", "money")}
@@ -336,33 +336,17 @@ def _event(event: ExpectedEvent) -> Any:
     return {name: value for name, value in members.items() if value} if event.timeout or event.where else event.kind
 
 
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
-
-
-def _quoted(text: str) -> str:
-    """Return text as a TOML string, which equals a JSON string except for DEL."""
-    return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
 def _toml(value: object) -> str:
+    return toml.dumps(value, _as_read)
+
+
+def _as_read(value: object) -> Any:
+    """Return what a file says for a value that TOML does not have."""
     match value:
         case Full():
-            return '"FULL"'
+            return "FULL"
         case Reference(path=path):
-            return f"{{ {value.keyword} = {_quoted(path)} }}"
-        case bool():
-            return "true" if value else "false"
-        case int():
-            return str(value)
-        case str():
-            return _quoted(value)
-        case datetime() | date() | time():
-            return value.isoformat()
+            return {value.keyword: path}
         case timedelta():
-            return _quoted(duration_text(value))
-        case Mapping():
-            return "{ " + ", ".join(f"{_key(str(key))} = {_toml(member)}" for key, member in value.items()) + " }"
-        case list() | tuple():
-            return "[" + ", ".join(_toml(item) for item in value) + "]"
+            return duration_text(value)
     raise TypeError(f"{type(value).__name__} cannot be written to a sequence file")

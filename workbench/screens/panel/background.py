@@ -12,6 +12,7 @@ import ipywidgets
 
 from workbench.analysis.rewards.reading import fetch
 from workbench.base.errors import UsageError, WorkbenchError
+from workbench.base.system.private import release_from_thread
 from workbench.base.system.progress import Progress, ProgressCallback
 from workbench.client.calls.client import refuse_async
 from workbench.client.withdrawals.withdrawal import Withdrawal
@@ -158,10 +159,10 @@ def receive_while_busy(widget: Any) -> None:
 
     JupyterLab sends them to a subshell, a kernel thread next to the one that runs cells. ipykernel 7.4 instead routes
     them to the thread that last sent something through the widget, which for a widget made in a cell is the busy one.
-    No public API changes this route; the private attribute is removed so that the page's choice applies.
+    No public API changes this route.
     """
     if widget.comm is not None:
-        vars(widget.comm).pop("_reply_subshell_id", None)
+        release_from_thread(widget.comm)
 
 
 class Countdown(Displayed):

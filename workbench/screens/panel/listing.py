@@ -550,7 +550,7 @@ class Listing:
             FileExistsError: The file exists, and `overwrite` is False.
             ValueError: The extension is unknown.
         """
-        from workbench.analysis.tables.frames import to_file
+        from workbench.analysis.tables.to_file import to_file
 
         return to_file(self.frame(), path, overwrite=overwrite)
 

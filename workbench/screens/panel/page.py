@@ -20,7 +20,7 @@ from workbench.service.rendering.text import sentence, status_cell
 if TYPE_CHECKING:
     import pandas as pd
 
-    from workbench.analysis.tables.frames import Saved
+    from workbench.analysis.tables.to_file import Saved
 
 _HERE = Path(__file__).parent
 _LONGEST = 500  # characters of a cell
@@ -60,8 +60,9 @@ def to_file(
         FileExistsError: The file exists and `overwrite` is False.
         UsageError: The extension is unknown, or the frame is too large for the format.
     """
-    from workbench.analysis.tables.frames import Saved, check_columns, is_tabular, to_frame
-    from workbench.analysis.tables.frames import to_file as to_table
+    from workbench.analysis.tables.frames import to_frame
+    from workbench.analysis.tables.to_file import Saved, check_columns, is_tabular
+    from workbench.analysis.tables.to_file import to_file as to_table
 
     if isinstance(of, Mapping) and any(is_tabular(each) for each in of.values()):
         return to_table(of, path, overwrite=overwrite, tz=tz, audit=audit)
@@ -86,7 +87,8 @@ def to_file(
 
 def _frame_of(of: Any) -> "pd.DataFrame":
     """Return the data of a chart or list as a frame."""
-    from workbench.analysis.tables.frames import is_tabular, to_frame
+    from workbench.analysis.tables.frames import to_frame
+    from workbench.analysis.tables.to_file import is_tabular
 
     of = getattr(of, "drawn", of)  # of a chart
     frame: pd.DataFrame = of if is_tabular(of) else to_frame(of)

@@ -24,11 +24,7 @@ class Word(StrEnum):
     """
 
     def __eq__(self, other: object) -> bool:
-        if (
-            type(other) is str
-            and other not in type(self)._value2member_map_
-            and (near := _misspelled(type(self), other))
-        ):
+        if type(other) is str and (near := _misspelled(type(self), other)):
             advise(f"{other!r} is not a value of {type(self).__name__}; did you mean {near}?")
         return str.__eq__(self, other)
 
@@ -43,6 +39,8 @@ def _misspelled(enum: type[Word], text: str) -> str | None:
     from difflib import get_close_matches  # only where a comparison fails
 
     by_case = {word.lower(): word.value for word in enum}
+    if text in by_case.values():
+        return None
     near = get_close_matches(text.lower(), by_case, 1, 0.85)
     return by_case[near[0]] if near else None
 

@@ -14,6 +14,7 @@ from workbench.base.remedies import Remedy, declare
 from workbench.base.schema import checks, masks, strict_json
 from workbench.base.schema.fields import OPEN, Answer
 from workbench.base.schema.walk import Array, Member, Nested, get_path, is_record, member, members, record_of
+from workbench.base.system.private import show_traceback
 from workbench.service.interface.assumptions import Assumption
 from workbench.service.interface.events import Event
 from workbench.service.interface.people import CompanyApplication, User
@@ -415,5 +416,5 @@ def _say(
 ) -> list[str]:
     """Show an error of this package by its message. `%tb` shows the traceback, without a request's values."""
     parts = plain(error).split("\n")
-    shell._showtraceback(kind, error, parts)
+    show_traceback(shell, kind, error, parts)
     return parts

@@ -1,0 +1,177 @@
+"""Write tables to XLSX workbooks: typed cells and wide columns. What a spreadsheet cannot hold exactly is text."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import attrs
+import pandas as pd
+
+from workbench.analysis.tables.rows import is_missing
+from workbench.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from xlsxwriter.workbook import Workbook
+    from xlsxwriter.worksheet import Worksheet
+
+EXCEL_ROWS = 1_048_576
+EXCEL_COLUMNS = 16_384
+EXCEL_CELL = 32_767
+EXCEL_DIGITS = 15
+PLACES = {str(places): f"#,##0.{'0' * places}".rstrip(".") for places in range(5)}
+"""Forms of numbers by their decimal places."""
+_MEASURED, _NARROWEST, _WIDEST = 1_000, 12, 60  # rows measured for the width of a column, and its limits
+_HEAD = {"num_format": "@", "bold": True, "bottom": 1, "text_wrap": True, "valign": "top"}
+_FORMATS: Mapping[str, dict[str, Any]] = {
+    "text": {"num_format": "@"},
+    "number": {},
+    "rate": {"num_format": "0.0%"},
+    "day": {"num_format": "yyyy-mm-dd", "align": "left"},
+    "head": _HEAD,
+    "number head": {**_HEAD, "align": "right"},
+    "wrapped": {"text_wrap": True, "valign": "top"},
+    "title": {"bold": True, "font_size": 16},
+    "label": {"bold": True, "valign": "top"},
+    **{form: {"num_format": text} for form, text in PLACES.items()},
+    **{f"total {form}": {"num_format": text, "bold": True, "top": 1} for form, text in PLACES.items()},
+}
+
+
+@attrs.frozen(kw_only=True)
+class BookColumn:
+    """A column of a sheet: its head, its values (None where missing), and the form of its cells.
+
+    `form` is "text", "number", "rate", "time", "day", or the number of decimal places.
+    """
+
+    name: str  # in the frame
+    head: str
+    values: Sequence[Any]
+    form: str
+    is_amount: bool = False
+    is_total: bool = False  # whether its sum means something
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its cells are numbers."""
+        return self.form not in ("text", "time", "day")
+
+    def text(self, value: Any) -> str:
+        """Return a value as a spreadsheet shows it."""
+        if value is None:
+            return ""
+        if self.form == "rate":
+            return f"{value:.1%}"
+        return f"{value:,.{self.form}f}" if self.form in PLACES else str(value)
+
+
+def open_book(file: BinaryIO, tz: str) -> "tuple[Workbook, dict[str, Any]]":
+    """Return a new workbook and its formats by form; times have the name of their zone."""
+    import xlsxwriter  # only this format needs it
+
+    literally = dict.fromkeys(("strings_to_formulas", "strings_to_urls", "strings_to_numbers"), False)
+    book = xlsxwriter.Workbook(file, {"constant_memory": True, **literally})
+    formats = {**_FORMATS, "time": {"num_format": f'yyyy-mm-dd hh:mm:ss "{tz}"'}}
+    return book, {form: book.add_format(about) for form, about in formats.items()}
+
+
+def close_book(book: "Workbook") -> None:
+    """Write a workbook to its file.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    from xlsxwriter.exceptions import FileCreateError
+
+    try:
+        book.close()
+    except FileCreateError as error:
+        raise error.args[0] from None  # the OSError that it hides
+
+
+def write_table(page: "Worksheet", columns: Sequence[BookColumn], formats: Mapping[str, Any]) -> int:
+    """Write columns to a sheet under their heads; return the number of the next row."""
+    for j, column in enumerate(columns):
+        texts = [column.head, *map(column.text, column.values[:_MEASURED])]
+        widest = max(map(len, texts)) + (20 if column.form == "time" else 3)  # its zone
+        page.set_column(j, j, min(max(widest, _NARROWEST), _WIDEST))
+        page.write_string(0, j, column.head[:EXCEL_CELL], formats["number head" if column.is_number else "head"])
+    rows = list(zip(*(column.values for column in columns), strict=True))
+    for i, row in enumerate(rows, 1):  # rows are written one at a time
+        for j, value in enumerate(row):
+            if value is not None:
+                page.write(i, j, value, formats[columns[j].form])
+    return len(rows) + 1
+
+
+def write_book(frames: Mapping[str, pd.DataFrame], notes: Iterable[str], file: BinaryIO, tz: str) -> None:
+    """Write a workbook of frames with the values and names that they have, and a sheet of notes.
+
+    Raises:
+        UsageError: A frame is too large for a sheet.
+    """
+    for frame in frames.values():
+        _check_sheet(frame)  # before temporary files are opened
+    book, formats = open_book(file, tz)
+    for title, frame in frames.items():
+        page = book.add_worksheet(title)
+        page.freeze_panes(1, 0)
+        columns = []
+        for j, name in enumerate(map(str, frame.columns)):
+            values, form = cell_values(frame.iloc[:, j], tz)
+            columns.append(BookColumn(name=name, head=name, values=values, form=form))
+        write_table(page, columns, formats)
+    if lines := list(notes):
+        page = book.add_worksheet("notes")
+        page.set_column(0, 0, 120)
+        for i, line in enumerate(lines):
+            page.write_string(i, 0, line[:EXCEL_CELL], formats["wrapped"])
+    close_book(book)
+
+
+def _check_sheet(frame: pd.DataFrame) -> None:
+    """Raise UsageError if a frame is too large for a sheet."""
+    if len(frame) >= EXCEL_ROWS or frame.shape[1] > EXCEL_COLUMNS:
+        raise UsageError(
+            f"an XLSX sheet has {EXCEL_ROWS - 1:,} rows and {EXCEL_COLUMNS:,} columns at most; write Parquet"
+        )
+    for column in filter(is_text, (frame.iloc[:, j] for j in range(frame.shape[1]))):
+        if (longest := max((len(str(v)) for v in column.unique()), default=0)) > EXCEL_CELL:
+            raise UsageError(
+                f"{column.name} has a text of {longest:,} characters (maximum of an XLSX cell: {EXCEL_CELL:,})"
+            )
+
+
+def cell_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:
+    """Return the values of a column (None where missing) and their format; numbers that would lose digits stay text."""
+    values = [None if is_missing(value) else value for value in column.tolist()]
+    known = [value for value in values if value is not None]
+    if known and all(isinstance(value, date) and 1901 <= value.year <= 9998 for value in known):
+        if isinstance(column.dtype, pd.DatetimeTZDtype):
+            local = [value and value.tz_convert(tz).to_pydatetime(warn=False).replace(tzinfo=None) for value in values]
+            return local, "time"
+        if any(isinstance(value, datetime) and value.time() != time.min for value in known):  # hours without a zone
+            return [value and value.isoformat(" ") for value in values], "text"
+        return [value and date(value.year, value.month, value.day) for value in values], "day"
+    if pd.api.types.is_bool_dtype(column.dtype):
+        return [None if value is None else bool(value) for value in values], "number"
+    if pd.api.types.is_float_dtype(column.dtype):
+        return values, "number"
+    if pd.api.types.is_numeric_dtype(column.dtype) and all(
+        len(Decimal(str(value)).normalize().as_tuple().digits) <= EXCEL_DIGITS for value in known
+    ):
+        return values, "number"
+    return [None if value is None else plain_text(value) for value in values], "text"
+
+
+def plain_text(value: object) -> str:
+    """Return a value as text: a time as ISO 8601, a decimal without exponent."""
+    if isinstance(value, date):
+        return value.isoformat().replace("+00:00", "Z")
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+def is_text(column: "pd.Series[Any]") -> bool:
+    """Whether a column can hold text."""
+    return isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype) or column.dtype == object

@@ -1,0 +1,67 @@
+"""Private parts of Python and of libraries, used only here: no public name does the same.
+
+Each function raises `WorkbenchError` if a release dropped its part.
+"""
+
+import sys
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+from workbench.base.errors import WorkbenchError
+
+
+def _require(found: object, library: str, part: str) -> None:
+    if not found:
+        release = ".".join(map(str, sys.version_info[:3])) if library == "Python" else version(library)
+        raise WorkbenchError(f"{library} {release} has no {part}, which the workbench uses; install an earlier release")
+
+
+def signal_functions() -> Any:
+    """Return the functions that `signal` wraps: without its conversions to enums they take 0.4 µs instead of 8."""
+    functions = import_module("_signal")
+    _require(hasattr(functions, "signal") and hasattr(functions, "getsignal"), "Python", "_signal.signal")
+    return functions
+
+
+def set_running_loop(loop: Any) -> None:
+    """Set the event loop that asyncio takes for the running one in this thread, or none."""
+    asyncio: Any = import_module("asyncio")
+    _require(hasattr(asyncio, "_set_running_loop"), "Python", "asyncio._set_running_loop")
+    asyncio._set_running_loop(loop)
+
+
+def accepts_input(shell: Any) -> bool:
+    """Return whether the front end of a kernel can ask a person for input; other kernels than ipykernel say no."""
+    kernel = getattr(shell, "kernel", None)
+    if kernel is None or type(kernel).__module__.partition(".")[0] != "ipykernel":
+        return False
+    _require(hasattr(kernel, "_allow_stdin"), "ipykernel", "Kernel._allow_stdin")
+    return bool(kernel._allow_stdin)
+
+
+def show_traceback(shell: Any, kind: type[BaseException], error: BaseException, lines: list[str]) -> None:
+    """Show lines as the traceback of an error in IPython: `showtraceback` makes its own of some errors."""
+    _require(hasattr(shell, "_showtraceback"), "IPython", "InteractiveShell._showtraceback")
+    shell._showtraceback(kind, error, lines)
+
+
+def release_from_thread(comm: Any) -> None:
+    """Let the page choose the thread of a kernel that receives its messages, not the one that sent something last."""
+    vars(comm).pop("_reply_subshell_id", None)  # of ipykernel 7.4 and later; the earlier ones have no such choice
+
+
+def replace_pool(transport: Any, pool: Any) -> None:
+    """Replace the connections of a transport of httpx, which stays that transport for tools that patch it."""
+    kind: Any = next(base for base in type(transport).__mro__ if base.__module__.startswith("httpx"))
+    method = getattr(kind, "handle_request", None) or kind.handle_async_request
+    _require("_pool" in method.__code__.co_names, kind.__module__.partition(".")[0], f"{kind.__name__}._pool")
+    transport._pool = pool
+
+
+def run_test_again(item: Any) -> list[Any]:
+    """Run a test of pytest once more without reporting it, and return its reports."""
+    runner: Any = import_module("_pytest.runner")
+    _require(hasattr(runner, "runtestprotocol"), "pytest", "_pytest.runner.runtestprotocol")
+    reports: list[Any] = runner.runtestprotocol(item, log=False, nextitem=None)
+    return reports

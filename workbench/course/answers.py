@@ -1,0 +1,65 @@
+"""Answers to the questions of tasks: text, a letter of some options, the letters of steps in order, or an amount."""
+
+import re
+from typing import TYPE_CHECKING
+
+from workbench.base.errors import UsageError, visible
+
+if TYPE_CHECKING:
+    from workbench.course.task_files import Expectation
+
+MAX_ANSWER = 2_000
+_AMOUNT = re.compile(
+    r"(?P<sign>-?)(?P<unit>usd|\$)?\s*(?P<whole>\d[\d,]*)(?:\.(?P<cents>\d{1,2}))?\s*(?P<after>usd|dollars|cents)?",
+    re.ASCII,
+)
+_MAX_DIGITS = 15
+
+
+def allowed_answers(question: "Expectation") -> str:
+    """Return what can be answered, as a phrase; empty if any text can."""
+    letters = ", ".join(question.options)
+    if question.unit:
+        return "an amount, as 45.90 or $45.90; a whole number is in cents"
+    if not letters:
+        return ""
+    return f"one letter of {letters}" if len(str(question.value)) == 1 else f"each letter of {letters} once, in order"
+
+
+def read_answer(question: "Expectation", text: str) -> str:
+    """Return an answer as it is compared: letters in lower case, an amount in cents, and other text unchanged.
+
+    Raises:
+        UsageError: The question cannot be answered with it.
+    """
+    read = text.strip()[:MAX_ANSWER]
+    if question.unit:
+        read = _cents(read.lower())
+    elif question.options:
+        read = re.sub(r"[\s,>→-]", "", read.lower())
+        is_order = len(str(question.value)) > 1
+        if read not in question.options if not is_order else sorted(read) != sorted(question.options):
+            read = ""
+    if not read and allowed_answers(question):
+        raise UsageError(f"answer {visible(text, 20)!r}: must be {allowed_answers(question)}", of="course.answer")
+    return read
+
+
+def _cents(text: str) -> str:
+    """Return an amount such as "45.90", "$45.90" or "4590" in cents; empty if it is none."""
+    match = _AMOUNT.fullmatch(text)
+    if match is None or len(text) > _MAX_DIGITS or (match["after"] == "cents" and (match["unit"] or match["cents"])):
+        return ""
+    is_dollars = match["cents"] is not None or match["unit"] or match["after"] in ("usd", "dollars")
+    return f"{match['sign']}{match['whole'].replace(',', '')}{(match['cents'] or '').ljust(2, '0') * bool(is_dollars)}"
+
+
+def comment(question: "Expectation", answer: str) -> str:
+    """Return the feedback on an answer, right or wrong; empty if the question has none for it."""
+    right = str(question.value)
+    if not question.options or len(right) == 1:
+        return question.near.get(answer, question.near.get("", ""))
+    for number, (letter, due) in enumerate(zip(answer, right, strict=True), 1):
+        if letter != due:
+            return f"Step {number} is not “{question.options[letter]}”. {question.near[due]}"
+    return " ".join(question.near[letter] for letter in right)

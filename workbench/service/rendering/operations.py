@@ -1,0 +1,74 @@
+"""Describe an operation or a kind of event: members, rules and errors, the same on a page and in a terminal."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from workbench.base.schema.fields import OPEN
+from workbench.base.schema.walk import described, members, record_of
+from workbench.service.interface.convert import Converter
+from workbench.service.interface.events import ORDER, EventKind
+from workbench.service.interface.table import Operation
+from workbench.service.rendering.text import Block, Cell, Grid, Sheet
+
+
+def operation_blocks(row: Operation[..., Any], converter: Converter) -> Iterator[Block]:
+    """Yield what is known of an operation: purpose, request, response and errors.
+
+    Args:
+        converter: Converter with the wire names to show.
+    """
+    roles = f"The key needs the role {', '.join(sorted(row.roles))}." if row.roles else ""
+    only = "Sandbox only." if row.sandbox_only else ""
+    yield Sheet(title="", words=_present(row.doc, _assumed(row.assumed), roles, only, f"Source: {row.source}."))
+    rules = [f"{rule.doc}.{_assumed(rule.assumed)}" for rule in getattr(row.request, "rules", ())]
+    yield _members("Request", row.request, converter, rules)
+    yield _members(
+        f"Response {row.success}: {'list of ' if row.many else ''}{row.answer.__name__}", row.answer, converter
+    )
+    errors = [
+        (str(failure.status), failure.error, failure.message, f"{failure.when}.{_assumed(failure.assumed)}")
+        for failure in row.failures
+    ]
+    yield _grid("Errors", ("status", "error", "message", "when"), errors)
+
+
+def event_blocks(kind: EventKind, converter: Converter) -> Iterator[Block]:
+    """Yield what is known of a kind of event: purpose, order, body, and the meaning of its values."""
+    assumed = f"Assumed ({kind.assumed.confidence}): {kind.assumed}." if kind.assumed else ""
+    yield Sheet(title="", words=_present(f"{kind.doc}.", assumed, f"Source: {kind.source}."))
+    orders = ((what, ", then ".join(events)) for what, events in ORDER.items() if _is_in(kind, events))
+    yield _grid("Sent in this order", ("record", "events"), orders)
+    yield _members(f"Body: {kind.body.__name__}", kind.body, converter)
+    for path, meanings in kind.words.items():
+        yield _grid(path, ("value", "meaning"), meanings.items())
+
+
+def _is_in(kind: EventKind, events: Iterable[str]) -> bool:
+    return any(event.startswith(kind.name) for event in events)
+
+
+def _assumed(reason: object) -> str:
+    return f" Assumed: {reason}." if reason else ""
+
+
+def _present(*texts: str) -> tuple[str, ...]:
+    return tuple(text.strip() for text in texts if text)
+
+
+def _members(title: str, cls: type[Any], converter: Converter, rules: Iterable[str] = ()) -> Grid:
+    rows = list(_fields(cls, converter)) or [("", "no members")]
+    return _grid(title, ("member", "meaning"), rows, rules)
+
+
+def _fields(cls: type[Any], converter: Converter, prefix: str = "") -> Iterator[tuple[str, str]]:
+    for field in members(cls):
+        name = prefix + converter.wire_name(cls, field)
+        private = "" if field.about.privacy is OPEN else f" ({field.about.privacy.value})"
+        yield name, f"{described(field)}{private}"
+        if (nested := record_of(field.kind)) is not None:
+            yield from _fields(nested, converter, f"{name}.")
+
+
+def _grid(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], notes: Iterable[str] = ()) -> Grid:
+    cells = tuple(tuple(Cell((text,)) for text in row) for row in rows)
+    return Grid(title=title, columns=columns, rows=cells, total=len(cells), notes=tuple(notes))

@@ -1,0 +1,213 @@
+"""The command-line application: commands by noun and verb, hints on wrong command lines, and the form of help."""
+
+import re
+import sys
+import textwrap
+import warnings
+from collections.abc import Iterator
+from itertools import pairwise
+from pkgutil import resolve_name
+from typing import Any, Literal
+
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownCommandError
+
+from workbench import __version__
+from workbench.base.errors import AdviceWarning, visible
+from workbench.service.interface.naming import command_of, operation_named
+from workbench.terminal import commands
+from workbench.terminal.exits import DONE, WRONG_INPUT, Exit, keep_quiet, say, usage_error
+
+_KEY_OPTIONS = ("--api-key", "--key", "--secret", "--password")
+
+
+def make_app(noun: str = "", *, described: bool = False) -> Any:
+    """Return the command-line application. Commands are imported on first use.
+
+    Args:
+        noun: Noun whose commands are needed; without it those of all nouns, as for completion.
+        described: Whether the commands are imported now, for their help lines.
+    """
+    app = App(
+        name="workbench",
+        help="A workbench for a card issuing API.",
+        help_format="plaintext",
+        version=__version__,
+        version_flags=("--version", "-V"),
+        result_action="return_value",
+        print_error=False,
+        exit_on_error=False,
+        suppress_keyboard_interrupt=False,
+        default_parameter=Parameter(negative="", show_default=_shown_default),
+    )
+    for name in [noun] if noun in commands.COMMANDS else commands.COMMANDS:
+        group = App(name=name, help=commands.HELP[name])
+        app.command(group)
+        for verb, place in commands.COMMANDS[name].items():
+            path = f"workbench.terminal.{place}"
+            if verb:
+                group.command(resolve_name(path) if described else path, name=verb)
+            else:
+                group.default(resolve_name(path))
+        if name == "sandbox":
+            from workbench.terminal.sandbox import add_controls
+
+            add_controls(group)
+    return app
+
+
+def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
+    """Print the completion script of a shell.
+
+    bash: workbench docs completion bash > ~/.local/share/bash-completion/completions/workbench
+
+    zsh: workbench docs completion zsh > _workbench, in a folder of $fpath
+
+    fish: workbench docs completion fish > ~/.config/fish/completions/workbench.fish
+
+    Args:
+        shell: The shell.
+    """
+    print(completion_script(shell), end="")
+
+
+def completion_script(shell: Literal["bash", "fish", "zsh"]) -> str:
+    """Return the completion script of a shell."""
+    script = make_app().generate_completion(shell=shell)
+    # the file of a completion is its body: it has to call what it defines
+    return f'{script}\n_cyclopts_workbench "$@"\n' if shell == "zsh" else script
+
+
+def _shown_default(value: object) -> Any:
+    """Return the default of an option for help; nothing for an unset flag or an empty value."""
+    return value if value not in (False, (), "") or (value == 0 and not isinstance(value, bool)) else None
+
+
+def run(tokens: list[str]) -> int:
+    """Run a command line and return its exit code."""
+    if tokens[:1] == ["__complete"]:  # the protocol of the completion scripts
+        make_app()(tokens)
+        return DONE
+    if quiet := {"-q", "--quiet"} & {*tokens}:
+        tokens = [token for token in tokens if token not in quiet]
+        keep_quiet()
+    _refuse_keys(tokens)
+    tokens = ["--version"] if tokens == ["version"] else _with_stdin(tokens)
+    asks = {"--help", "-h"} & {*tokens}
+    app = make_app(tokens[0], described=len(tokens) == 1 + bool(asks))
+    bare = len(tokens) == 1 and tokens[0] in commands.COMMANDS and "" not in commands.COMMANDS[tokens[0]]
+    if bare or asks:
+        _style(app, commands.example_of([token for token in tokens if not token.startswith("-")]))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", AdviceWarning)
+            warnings.showwarning = _advise
+            code: int | None = app(tokens)
+    except CycloptsError as error:
+        lines = [visible(line, 300) for line in str(error).strip().split("\n") if line.strip()]
+        lines += [visible(hint, 300) for hint in _hints(error, tokens)]
+        name = " ".join(["workbench", *(error.command_chain or ())])
+        raise Exit(WRONG_INPUT, "\n".join([*lines, f"Run `{name} --help` for usage."])) from None
+    return WRONG_INPUT if bare else code or DONE
+
+
+def _with_stdin(tokens: list[str]) -> list[str]:
+    """Return tokens with `-`, for standard input, as the value of the option before it."""
+    joined: list[str] = []
+    for token in tokens:
+        if token == "-" and joined and re.fullmatch("--[a-z-]+", joined[-1]):
+            joined[-1] += "=-"
+        else:
+            joined.append(token)
+    return joined
+
+
+def _hints(error: object, tokens: list[str]) -> Iterator[str]:
+    """Yield what was probably meant by a command line that cannot be run."""
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        following = [after for before, after in pairwise(tokens) if before in error.argument.names]
+        if following and following[0].startswith("-"):
+            name = error.argument.name
+            yield f"{name} has no value: {following[0]} follows. Write {name}={following[0]} if that is its value."
+    ids = [token for token in tokens[:2] if _ID.fullmatch(token)]
+    if ids and (isinstance(error, UnknownCommandError) or tokens[0] == ids[0]):
+        yield f"An id comes after the verb. `workbench sandbox state {ids[0]}` shows the record."
+    elif isinstance(error, UnknownCommandError):
+        row = operation_named(" ".join(token for token in tokens[:2] if not token.startswith("-")))
+        row = row or operation_named(tokens[0])
+        if row is not None:
+            yield f"The command is `workbench {' '.join(command_of(row))}`."
+
+
+_ID = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def _refuse_keys(tokens: list[str]) -> None:
+    """Reject a key on the command line, where other users and the shell history would see it."""
+    for token in tokens:
+        name = token.partition("=")[0].lower().replace("_", "-")
+        if name in _KEY_OPTIONS:
+            raise usage_error(
+                f"{name} is not an option: other users of this machine and the shell history would see the key. "
+                "Set WORKBENCH_API_KEY, store the key in the keyring, or type it when asked."
+            )
+
+
+def _style(app: Any, example: str) -> None:
+    """Format help without borders at terminal width, with an example at the end; option names are never broken."""
+    from cyclopts.help import ColumnSpec, DefaultFormatter, DescriptionRenderer, HelpPanel, NameRenderer, PanelSpec
+    from rich.box import Box
+    from rich.console import Console, Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    class Page(Console):
+        """Console that leaves a closed pipe to the command."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    def stacked(entry: Any) -> Group:
+        name = Text(str(NameRenderer()(entry)), no_wrap=True, overflow="ignore")
+        return Group(name, Padding(DescriptionRenderer()(entry), (0, 0, 0, 4)))
+
+    class Formatter(DefaultFormatter):
+        """Formatter that wraps each paragraph once, ignoring line breaks of the docstring."""
+
+        def __call__(self, console: Any, options: Any, panel: HelpPanel) -> None:
+            for entry in panel.entries:
+                unwrap(entry.description)
+            widest = max((len(str(NameRenderer()(entry))) for entry in panel.entries), default=0)
+            self.column_specs = (ColumnSpec(renderer=stacked),) if widest > console.width * 0.35 else None
+            super().__call__(console, options, panel)
+
+        def render_description(self, console: Any, options: Any, description: object) -> None:
+            unwrap(description)
+            super().render_description(console, options, description)
+
+    def unwrap(description: object) -> None:
+        text = getattr(description, "primary_renderable", None)
+        if isinstance(text, Text):
+            text.plain = re.sub(r"(?<=\S)\n(?=\S)", " ", text.plain)
+
+    from workbench.service.rendering.text import screen_of
+
+    screen = screen_of(sys.stdout)
+    app.help_epilogue = f"Example: {_continued(example, screen.width)}"
+    app.help_formatter = Formatter(
+        panel_spec=PanelSpec(
+            box=Box("    \n" * 8), padding=0, border_style="bold" if screen.color else "none", title_align="left"
+        ),
+    )
+    app.console = Page(width=screen.width, highlight=False, no_color=not screen.color)
+
+
+def _continued(command: str, width: int) -> str:
+    """Wrap a command line to a width with trailing backslashes, so that it can be pasted into a shell."""
+    joined = re.sub(r"""(['"]).*?\1""", lambda quoted: quoted[0].replace(" ", "\xa0"), command)
+    lines = textwrap.wrap(joined, max(40, width - 12), break_long_words=False, break_on_hyphens=False)
+    return " \\\n    ".join(lines).replace("\xa0", " ")
+
+
+def _advise(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning of the client as one line, without its source location."""
+    say(f"Advice: {visible(str(message), 500)}")
