@@ -93,7 +93,7 @@ class _Session(BaseClient):
         self._inboxes: list[Inbox] = []  # one at most; views share the list
         if (journal := journal_of(self)) is not None:
             recorder = recorder_of(journal)
-            recorder.events = _InboxEvents(self) if sandbox is None else _SandboxEvents(self)
+            recorder.events = InboxEvents(self._received) if sandbox is None else _SandboxEvents(self)
             recorder.keys_honored = self._keys_honored
         if isinstance(self, Session):
             _LATEST[:] = [weakref.ref(self)]
@@ -127,6 +127,11 @@ class _Session(BaseClient):
             inbox_class = AsyncInbox if isinstance(self, AsyncClient) else Inbox
             self._inboxes.append(inbox_class(self._inbox_path, keys=keys, source=source))
         return self._inboxes[0]
+
+    def _received(self) -> "Inbox | None":
+        """Return the inbox, if one was opened or its file exists."""
+        exists = self._inboxes or (self._inbox_path is not None and self._inbox_path.exists())
+        return self.inbox if exists else None
 
     def _keys_honored(self) -> bool:
         """Return whether profile or behavior states that a repeated idempotency key has no second effect."""
@@ -186,26 +191,25 @@ class AsyncSession(_Session, AsyncClient):
         return super().inbox  # type: ignore[return-value] # made for this class
 
 
-class _InboxEvents:
-    """Events received by the inbox of a session on a service, as evidence of its calls."""
+class InboxEvents:
+    """Events received by an inbox, as evidence of calls to a service. There may be no inbox yet."""
 
-    def __init__(self, session: _Session) -> None:
-        self._session = session
+    def __init__(self, inbox: "Callable[[], Inbox | None]") -> None:
+        self._inbox = inbox
 
     def mark(self) -> str:
         """Return the number of the last event received."""
-        session = self._session
-        received = session._inboxes or (session._inbox_path is not None and session._inbox_path.exists())
-        if not received:
+        inbox = self._inbox()
+        if inbox is None:
             return ":0"
         from workbench.client.webhooks.inbox import last_event
 
-        return f":{last_event(session.inbox)}"
+        return f":{last_event(inbox)}"
 
     def since(self, marks: Iterable[str]) -> tuple[list[Any], str]:
         """Return the events received after the earliest mark; some may be missing."""
-        numbers = [int(mark.rpartition(":")[2]) for mark in marks if mark]
-        return self._session.inbox.events(since=min(numbers, default=0)), ""
+        inbox, numbers = self._inbox(), [int(mark.rpartition(":")[2]) for mark in marks if mark]
+        return [] if inbox is None else inbox.events(since=min(numbers, default=0)), ""
 
 
 class _SandboxEvents:
@@ -523,5 +527,5 @@ def tenants_of(api: BaseClient) -> dict[str, BaseClient]:
     sessions: dict[str, BaseClient] = {mine: api}
     for tenant in sandbox.tenants():
         if tenant.name not in sessions and tenant.keys:
-            sessions[tenant.name] = api._for_key(keys[tenant.keys[0]])
+            sessions[tenant.name] = internals(api).for_key(keys[tenant.keys[0]])
     return sessions

@@ -106,10 +106,11 @@ def to_file(
         tables |= {prefix.format(name): _prepared(_audit(table)) for name, table in traced.items()}
     sheets = {name: table for name, (table, _) in tables.items()}
     revealed = tuple(dict.fromkeys(name for table in sheets.values() for name in table.attrs.get("revealed", ())))
-    files: dict[Path, Any] = {path: lambda file: writers[path.suffix.lower()](sheets, file, path.stem, tz)}
+    files: dict[Path, Any] = {}
     if path.suffix.lower() == ".csv":
         lines = notes_of(sheets["data"])
         files[path.with_name(path.name + ".notes.txt")] = ("\n".join(lines) + "\n").encode() if lines else None
+    files[path] = lambda file: writers[path.suffix.lower()](sheets, file, path.stem, tz)
     write_files(files, private=bool(revealed))
     if revealed:
         LOG.warning("private columns (%s) were written to %s", ", ".join(revealed), path)

@@ -103,8 +103,8 @@ class AnswerCard:
         def use() -> None:
             """Call a control of the sandbox once, then show its events and next steps."""
             step_button.disabled = True
-            form.before_sending()
-            answer = perform(api.sandbox, offer.do, {**arguments, **offer.extra})
+            with form.acting():
+                answer = perform(api.sandbox, offer.do, {**arguments, **offer.extra})
             said = done(offer.do, answer)
             self.offer_steps(said)
             self.check_events()

@@ -594,14 +594,30 @@ def requests(api: object) -> Rows:
         thing = {name: value for name, value in walk.given(request).items() if value not in (None, ())}
         listed.append((request.request_id or f"request-{number}", facts, thing))
     members = "started what outcome status_code=status operation id"
-    listed += [(entry.id, {**_facts(entry, members), "log": "journal"}, call_facts(entry)) for entry in entries(api)]
-    return _rows("started:time what outcome:status status_code:number operation log id:id", listed)
+    calls, evidence = entries(api), evidence_of(api)
+    for entry in calls:
+        facts = {**_facts(entry, members), "log": "journal"}
+        if entry.id in evidence:
+            facts["evidence"] = evidence[entry.id].verdict.replace("_", " ")
+        listed.append((entry.id, facts, call_facts(entry, evidence)))
+    return _rows("started:time what outcome:status evidence status_code:number operation log id:id", listed)
 
 
-def call_facts(call: Any) -> dict[str, Any]:
+def evidence_of(api: object) -> dict[str, Any]:
+    """Return the evidence on the journal's calls with an unknown outcome, by id."""
+    journal = journal_of(api)
+    unknown = [] if journal is None else journal.unknown()
+    return {} if not unknown else {seen.attempt: seen for seen in journal.evidence_of(unknown)}
+
+
+def call_facts(call: Any, evidence: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a journal entry by column."""
     facts = _facts(call, "id what operation environment started ended status outcome error answer")
-    facts |= {"request": dict(call.request), "next step": call.next_step, "resend of": call.resend_of}
+    seen = evidence.get(call.id)
+    if seen is not None:
+        record = f'api.journal.resolve("{call.id}", "{seen.outcome}")' if seen.outcome else seen.next_step
+        facts |= {"evidence": seen.reason, "next step": record}
+    facts |= {"request": dict(call.request), "resend of": call.resend_of}
     return {name: value for name, value in facts.items() if value not in (None, {}, [])}
 
 
