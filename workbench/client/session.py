@@ -149,7 +149,7 @@ class _Session(BaseClient):
 
         return examine(self)
 
-    def _for_key(self, api_key: str) -> Self:
+    def _with_key(self, api_key: str) -> Self:
         return self._view(_key=Key.of(api_key), _inboxes=[])
 
     def _close_rest(self) -> None:
@@ -527,5 +527,5 @@ def tenants_of(api: BaseClient) -> dict[str, BaseClient]:
     sessions: dict[str, BaseClient] = {mine: api}
     for tenant in sandbox.tenants():
         if tenant.name not in sessions and tenant.keys:
-            sessions[tenant.name] = internals(api).for_key(keys[tenant.keys[0]])
+            sessions[tenant.name] = api._with_key(keys[tenant.keys[0]])
     return sessions

@@ -12,7 +12,6 @@ from workbench.base.remedies import Remedy, declare
 from workbench.sandbox.context import Environment, Record, RequestContext, Seeds, usage_error
 from workbench.sandbox.contracts import of_tenant, secret_of, signer_of, wallet_address
 from workbench.sandbox.control_records import ExecutedWithdrawal, WalletSignature, from_json
-from workbench.sandbox.internals import internals
 from workbench.service import chains
 from workbench.service.chains import WithdrawCall, WithdrawParameters, address_problems, eip55, same_address
 from workbench.service.chains.addresses import Family, family_of, family_of_address
@@ -42,11 +41,11 @@ class TeachingWallet:
         """
         refuse_private_key(admin, "admin")
         self._holder = sandbox
-        self.address: str = internals(sandbox).wallet_address(admin=admin).address
+        self.address: str = sandbox._wallet_address(admin=admin).address
 
     def sign(self, typed_data: Mapping[str, Any]) -> str:
         """Return the signature over EIP-712 typed data, as 0x hex."""
-        signed: WalletSignature = internals(self._holder).wallet_sign(admin=self.address, typed_data=typed_data)
+        signed: WalletSignature = self._holder._wallet_sign(admin=self.address, typed_data=typed_data)
         return signed.signature
 
     def __repr__(self) -> str:

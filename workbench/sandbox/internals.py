@@ -1,13 +1,12 @@
 """What other packages need of a sandbox beyond its controls. These names are not public and may change."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
     import httpx
 
     from workbench.base.system.messages import Request, Response
-    from workbench.sandbox.control_records import SandboxTime, WalletAddress, WalletSignature
+    from workbench.sandbox.control_records import SandboxTime
     from workbench.sandbox.embedded import DirectTransport, Sandbox, ServiceEnvironment
     from workbench.sandbox.engine import Engine
     from workbench.sandbox.server import App
@@ -44,8 +43,6 @@ class Internals(Protocol):
     def mark(self) -> str: ...
     def savepoint(self) -> int: ...
     def undo(self, savepoint: int, actor: str) -> "SandboxTime": ...
-    def wallet_address(self, *, admin: str) -> "WalletAddress": ...
-    def wallet_sign(self, *, admin: str, typed_data: Mapping[str, Any]) -> "WalletSignature": ...
     def world_id(self) -> str: ...
 
 

@@ -41,7 +41,6 @@ from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.controls_document import controls_document
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.extensions import ROWS
-from workbench.sandbox.internals import internals
 from workbench.sandbox.page import page
 from workbench.service.interface import table
 from workbench.service.interface.openapi import document
@@ -221,7 +220,7 @@ class App:
             return await asyncio.to_thread(self._perform, name, arguments, self._base_url(request), session_key)
 
     def _perform(self, name: str, arguments: Mapping[str, Any], base_url: str, session_key: str) -> Response:
-        sandbox, lists = internals(self.sandbox).for_key(session_key), list[Iterable[Any]]()
+        sandbox, lists = self.sandbox._for_key(session_key), list[Iterable[Any]]()
         if isinstance(key := arguments.get("api_key"), str):
             arguments = {**arguments, "api_key": self._own_keys.get(key, key)}
 
