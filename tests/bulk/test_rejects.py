@@ -26,6 +26,7 @@ from workbench.runs.bulk import InvalidRows, RunChanged, investigate, resume, ru
 from workbench.runs.bulk.plan import write_rejects
 from workbench.runs.bulk.rows import raw_bodies
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 
 MISTYPED = "0x8ba1f109551bD432803012645Ac136ddd64DBA7A"  # the checksum of another address
 
@@ -323,7 +324,7 @@ def test_a_sandbox_in_a_file_keeps_its_world(tmp_path: Path) -> None:
     with closing(Sandbox(path=tmp_path / "sandbox.db")) as sandbox, sandbox.serve() as url, connect(url) as api:
         with pytest.raises(RunChanged, match="host"):
             resume(api, path, rows, progress=False)
-        assert api.sandbox._world_id() == sandbox._world_id()
+        assert internals(api.sandbox).world_id() == internals(sandbox).world_id()
     with connect(path=tmp_path / "sandbox.db") as api:
         assert resume(api, path, rows, progress=False).ok
 

@@ -73,7 +73,7 @@ def to_file(
 
     A mapping of frames makes a workbook (.xlsx) or a page (.html) for people: a cover with time, currency and notes of
     each frame, tables with totals and charts, and definitions. Only there amounts in cents are written in the main unit
-    of their currency, as the heads say: `net (USD)`. The same frames make the same bytes.
+    of their currency, as the heads say: `Net (USD)`. The same frames make the same bytes.
 
     Args:
         frame: The frame or the column, or a mapping of sheet names to frames.
@@ -106,10 +106,11 @@ def to_file(
         tables |= {prefix.format(name): _prepared(_audit(table)) for name, table in traced.items()}
     sheets = {name: table for name, (table, _) in tables.items()}
     revealed = tuple(dict.fromkeys(name for table in sheets.values() for name in table.attrs.get("revealed", ())))
-    files: dict[Path, Any] = {path: lambda file: writers[path.suffix.lower()](sheets, file, path.stem, tz)}
+    files: dict[Path, Any] = {}
     if path.suffix.lower() == ".csv":
         lines = notes_of(sheets["data"])
         files[path.with_name(path.name + ".notes.txt")] = ("\n".join(lines) + "\n").encode() if lines else None
+    files[path] = lambda file: writers[path.suffix.lower()](sheets, file, path.stem, tz)
     write_files(files, private=bool(revealed))
     if revealed:
         LOG.warning("private columns (%s) were written to %s", ", ".join(revealed), path)
