@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from workbench.sandbox import Sandbox as Sandbox
     from workbench.screens import panel as panel
     from workbench.screens.panel.dashboard import dashboard as dashboard
-    from workbench.screens.panel.page import to_file as to_file
+    from workbench.screens.panel.file import to_file as to_file
     from workbench.screens.panel.panel import browse as browse
     from workbench.screens.panel.panel import form as form
     from workbench.service.interface.assumptions import assumptions as assumptions
@@ -88,7 +88,7 @@ _NAMES = {
     "dashboard": "workbench.screens.panel.dashboard",
     "errors": "workbench.base.errors:",
     "events": "workbench.events:",
-    "to_file": "workbench.screens.panel.page",
+    "to_file": "workbench.screens.panel.file",
     "form": "workbench.screens.panel.panel",
     "history": "workbench.analysis.reports.history",
     "learn": "workbench.testing.learning",

@@ -225,11 +225,9 @@ def _panel(life: Life, _: Path) -> Iterator[str]:
     panel = wb.browse(life.api)
     yield json.dumps([panel.answer({"do": do}) for do in ("start", "overview", "tick")])
     for name, listing in panel.lists.items():
-        answer = panel.answer({"do": "rows", "list": name, "count": 500})
-        yield json.dumps(answer)
-        for row in answer["rows"][:12]:
-            yield json.dumps(panel.answer({"do": "details", "list": name, "id": row["id"]}))
-        yield listing.python()
+        yield json.dumps(panel.answer({"do": "rows", "list": name}))
+        for key in listing.ids[:12]:
+            yield json.dumps(panel.answer({"do": "details", "list": name, "id": key}))
     yield from (panel.html, repr(panel), widgets())
     panel.close()
 

@@ -21,4 +21,4 @@ def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [
         PAGE.parent / one for one in re.findall(r"\]\((.*?\.png)\)", text) if not (PAGE.parent / one).exists()
     ] == []
-    assert (tmp_path / "denied-users.csv").exists()
+    assert (tmp_path / "users.csv").exists()

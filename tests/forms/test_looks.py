@@ -17,6 +17,7 @@ from workbench.base.schema import walk
 from workbench.client.session import Session, connect
 from workbench.screens.forms.widgets import css
 from workbench.screens.panel.background import BackgroundTask, bulk_panel
+from workbench.screens.panel.file import script
 from workbench.screens.panel.panel import browse, form
 from workbench.service.interface.table import OPERATIONS
 from workbench.service.rendering import design
@@ -100,7 +101,7 @@ EXCEPTIONS = {
     ("board.css", "padding: 56px"): "the margin of a certificate on paper",
     ("board.css", "font-size: 30px"): "the course on a certificate",
     ("board.css", "font-size: 44px"): "the name on a certificate",
-    ("page.css", "font-size: 9px"): "ten columns fit the width of a sheet",
+    ("file.css", "font-size: 9px"): "ten columns fit the width of a sheet",
 } | {
     ("forms.css", text): "spaces of a form that are not on the grid of 4 pixels yet"
     for text in (
@@ -259,11 +260,11 @@ def test_the_panel_names_where_it_works() -> None:
 
 def test_a_page_sets_text_as_text_alone() -> None:
     """The panel's script has no way to make markup of a text, to run one, or to ask another place for anything."""
-    script = (Path(workbench.__file__).parent / "screens" / "panel" / "panel.js").read_text()
+    text = script("file")
     ways = r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(|DOMParser|createContextual|fetch\(|XMLHttp|import\(|WebSocket|https?://|srcdoc|\.src\b|\.href\b"
 
-    assert [] == re.findall(ways, script)
-    assert len(script.encode()) <= 90_000
+    assert [] == re.findall(ways, text)
+    assert len(text.encode()) <= 90_000
 
 
 def test_static_html_stands_beside_the_widget(api: Session) -> None:

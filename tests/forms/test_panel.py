@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.forms.conftest import PERSON, SECRETS
+from tests.panel.script import Naive, listed, terms, unpacked
 from tests.panel.test_page import data_of
 from workbench.analysis.reports.history import history
 from workbench.analysis.tables.frames import to_frame
@@ -54,12 +55,11 @@ def test_every_list_reads_and_its_rows_open(lived: Session, name: str) -> None:
     """A list shows rows, and a row opens to its fields."""
     panel = browse(lived)
 
-    answer = answered(panel, "rows", list=name, count=5)
-    details = answered(panel, "details", list=name, id=answer["rows"][0]["id"])
+    answer = answered(panel, "rows", list=name)
+    details = answered(panel, "details", list=name, id=panel.lists[name].ids[0])
 
-    assert answer["all"] == len(panel.lists[name]) > 0
-    assert all(len(row["cells"]) == len(answer["columns"]) for row in answer["rows"])
-    assert details["facts"]
+    assert answer["all"] == len(unpacked(answer)) == len(panel.lists[name]) > 0
+    assert details["id"] == panel.lists[name].ids[0]
 
 
 def test_a_row_shows_its_events_and_the_request_that_made_it(lived: Session) -> None:
@@ -105,24 +105,21 @@ def test_a_transaction_has_its_timeline(lived: Session) -> None:
 def test_a_transaction_shows_its_states(lived: Session) -> None:
     """The diagram of the tables of transitions, as elements, with the present state marked; other things have none."""
     panel = browse(lived)
-    row = answered(panel, "rows", list="transactions", count=1)["rows"][0]
 
-    drawn = panel.show("transactions", row["id"])["states"]
+    drawn = panel.show("transactions", panel.open("transactions").ids[0])["states"]
     assert drawn[0] == "svg"
     assert drawn[1]["aria-label"].endswith("Present state: authorized.")
-    contract = answered(panel, "rows", list="contracts", count=1)["rows"][0]
-    assert panel.show("contracts", contract["id"])["states"] is None
+    assert panel.show("contracts", panel.open("contracts").ids[0])["states"] is None
 
 
 def test_things_are_called_by_their_names(lived: Session) -> None:
     """A transaction names the last digits of its card and the masked name of its user; both lead to them, and are found."""
     panel = browse(lived)
     card = lived.sandbox.records("card")[0]
-    answer = answered(panel, "rows", list="transactions", count=5, filter=f"card:{card['last4']}")
-    place = [one["name"] for one in answer["columns"]].index("card_id")
+    rows = unpacked(answered(panel, "rows", list="transactions"))
 
-    assert answer["shown"] > 0
-    assert {"id": card["id"], "name": f"•••• {card['last4']}"} == answer["rows"][0]["cells"][place]
+    assert f"•••• {card['last4']}" in {row["card_id"] for row in rows}
+    assert listed(panel, "transactions", f"card:{card['last4']}")
     assert answered(panel, "find", id=card["id"], to="cards")["list"] == "cards"
 
 
@@ -133,9 +130,9 @@ def test_a_thing_leads_to_the_lists_that_name_it(lived: Session) -> None:
     panel.open("cards")
 
     (link,) = panel.show("cards", card)["links"]
-    rows = answered(panel, "rows", list=link["list"], filter=link["filter"])
+    rows = listed(panel, link["list"], link["filter"])
 
-    assert rows["shown"] == sum(one["card"] == card for one in lived.sandbox.records("transaction")) > 0
+    assert len(rows) == sum(one["card"] == card for one in lived.sandbox.records("transaction")) > 0
 
 
 def test_private_values_are_shown_on_request_and_noted(lived: Session) -> None:
@@ -173,15 +170,17 @@ def test_the_overview_leads_to_what_it_counts(lived: Session) -> None:
     assert "of 1 user read" == after["Points outstanding"]["note"]
     assert after["Points outstanding"]["figure"].replace(",", "").isdigit()
     for one in after.values():
-        assert "error" not in answered(panel, "rows", list=one["list"], filter=one["filter"])
+        assert listed(panel, one["list"], one["filter"]) is not None
 
 
 def explained(panel: Panel, **number: Any) -> tuple[list[dict[str, Any]], str]:
-    """Return the rows that a number is made of, by column, and the note above them."""
-    found = answered(panel, "explain", **number)
-    listed = answered(panel, "rows", list=found["name"])
-    names = [column["name"] for column in listed["columns"]]
-    return [dict(zip(names, row["cells"], strict=True)) for row in listed["rows"]], listed["notes"][0]
+    """Return the rows that a number is made of, by column, and the note above them; the page names the rows of a filter."""
+    if "filter" in number:
+        name, text = number["list"], number.pop("filter")
+        mark = answered(panel, "rows", list=name)["mark"]
+        number |= {"mark": mark, "rows": Naive(panel.lists[name].data).order(terms(text), [])}
+    rows = answered(panel, "rows", list=answered(panel, "explain", **number)["name"])
+    return unpacked(rows), rows["notes"][0]
 
 
 def test_amounts_of_the_overview_are_explained(lived: Session, purchase: dict[str, Any]) -> None:
@@ -212,9 +211,7 @@ def test_an_amount_is_explained_by_its_postings(lived: Session, purchase: dict[s
     of_bar, count = explained(panel, list="transactions", filter='merchant_name="Example Shop"', column="")
 
     assert "Net: 29.50 USD, the sum of 2 contributions." == note
-    assert [("settlement", "40.00 USD"), ("refund", "-10.50 USD")] == [
-        (one["posting"], one["contribution_cents"]) for one in made_of
-    ]
+    assert [("settlement", 4000), ("refund", -1050)] == [(one["posting"], one["contribution_cents"]) for one in made_of]
     assert "simulate_refund 200" in made_of[1]["requests"]
     events = {event.payload["id"] for event in lived.sandbox.events()}
     assert {one["event_id"] for one in made_of} <= events
@@ -327,10 +324,9 @@ def test_the_overview_leads_to_lists(lived: Session) -> None:
     tiles = {one["label"]: one for one in answered(panel, "overview")["tiles"]}
 
     holds = tiles["Open holds"]
-    found = answered(panel, "rows", list=holds["list"], filter=holds["filter"])
 
     assert "12.50 USD" == holds["figure"]
-    assert 1 == found["shown"]
+    assert 1 == len(listed(panel, holds["list"], holds["filter"]))
     assert {one["list"] for one in tiles.values()} <= set(panel.lists)
 
 
@@ -339,8 +335,8 @@ def test_private_values_stay_masked_in_the_panel(lived: Session) -> None:
     panel = browse(lived)
     shown: list[Any] = [answered(panel, "start"), answered(panel, "overview")]
     for name in LISTS:
-        rows = answered(panel, "rows", list=name, count=40)["rows"]
-        shown += [rows, *(answered(panel, "details", list=name, id=row["id"]) for row in rows)]
+        shown += [answered(panel, "rows", list=name)]
+        shown += [answered(panel, "details", list=name, id=key) for key in panel.lists[name].ids[:40]]
     text = json.dumps(shown) + panel.html + repr(panel) + json.dumps(ipywidgets.Widget.get_manager_state(), default=str)
 
     assert [] == [secret for secret in SECRETS if secret in text.lower()]
@@ -376,7 +372,7 @@ def test_rewards_are_asked_for_by_user_type_and_time(lived: Session) -> None:
     answer = answered(panel, "rows", list="rewards", inputs={"user": user, "type": "earned"})
     wrong = answered(panel, "rows", list="rewards", inputs={"user": user, "since": "2026-13-01"})
 
-    assert {"+ earned"} == {row["cells"][0][0] for row in answer["rows"]}
+    assert {"+ earned"} == {row["type"][0] for row in unpacked(answer)}
     assert "must be a calendar date" in wrong["error"]
 
 
@@ -388,8 +384,8 @@ def test_a_refusal_is_answered_as_text(lived: Session) -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        {}, {"do": None}, {"do": "rows"}, {"do": "rows", "list": "users", "first": "x"}, {"do": "details", "list": "users", "id": []},
-        {"do": "rows", "list": "users", "sort": ["nothing"]}, {"do": "form", "do_what": "__class__"}, {"do": "form", "do_what": "close"},
+        {}, {"do": None}, {"do": "rows"}, {"do": "rows", "list": "users", "part": "x"}, {"do": "details", "list": "users", "id": []},
+        {"do": "select", "list": "users", "rows": ["x"]}, {"do": "form", "do_what": "__class__"}, {"do": "form", "do_what": "close"},
         {"do": "control", "do_what": "reset"}, {"do": "export", "list": "users", "file": "../../x"}, {"do": "_close"},
     ],
 )  # fmt: skip
@@ -402,7 +398,7 @@ def test_no_message_of_a_page_does_what_is_not_offered(lived: Session, message: 
     answer = panel.answer({"ask": 7, **message})
 
     assert 7 == answer["answer"]
-    assert "error" in answer or "code" in answer
+    assert "error" in answer
     assert before == len(lived.sandbox.requests())
     assert panel.form is None
 
@@ -411,47 +407,30 @@ def test_the_view_is_exported_as_it_is_shown(lived: Session, tmp_path: Path, mon
     """The export has the filtered rows, in the order shown; a page does not replace a file."""
     monkeypatch.chdir(tmp_path)
     panel = browse(lived)
-    answered(panel, "rows", list="assumptions", filter="withdrawal", sort=["-id"])
-
-    saved = answered(panel, "export", list="assumptions", file="csv")
-    again = answered(panel, "export", list="assumptions", file="csv")
-    answered(panel, "export", list="assumptions", file="html")
-    answered(panel, "export", list="assumptions", file="page")
-
+    mark = answered(panel, "rows", list="assumptions")["mark"]
     listing = panel.lists["assumptions"]
-    assert listing.ids == pd.read_csv(tmp_path / "assumptions.csv", dtype=str)["id"].tolist()
-    assert f"{len(listing)} rows" in saved["text"]
-    assert 0 < len(listing) < len(listing.data.rows)
+    shown = {"list": "assumptions", "mark": mark, "rows": [5, 2, 9], "filter": "withdrawal"}
+
+    saved = answered(panel, "export", **shown, file="csv")
+    again = answered(panel, "export", **shown, file="csv")
+    answered(panel, "export", **shown, file="html")
+    answered(panel, "export", **shown, file="page")
+
+    ids = [listing.ids[number] for number in shown["rows"]]
+    assert ids == pd.read_csv(tmp_path / "assumptions.csv", dtype=str)["id"].tolist()
+    assert "3 rows" in saved["text"]
     assert "exists" in again["error"]
     of_rows, of_all = (data_of((tmp_path / f"{name}.html").read_text()) for name in ("assumptions", "workbench"))
-    assert listing.ids == of_rows["lists"][0]["stored"][-1]["at"]
-    assert len(listing.data.rows) == len(of_all["lists"][0]["stored"][-1]["at"])
-    assert "exists" in answered(panel, "export", list="assumptions", file="html")["error"]
-
-
-def test_a_view_in_python_makes_the_same_frame(lived: Session) -> None:
-    """The lines that a page shows make the frame of its view."""
-    panel = browse(lived)
-    answered(
-        panel,
-        "rows",
-        list="transactions",
-        filter='merchant:"corner grocery" amount>20',
-        sort=["-amount_cents", "id"],
-    )
-    names: dict[str, Any] = {"api": lived}
-
-    exec(f"import workbench as wb\n{answered(panel, 'export', list='transactions', file='python')['code']}", names)
-
-    assert len(names["frame"]) > 1
-    assert panel.lists["transactions"].frame().equals(names["frame"])
+    assert ids == of_rows["lists"][0]["columns"][-1]["of"]
+    assert "Filter: withdrawal" in (tmp_path / "assumptions.html").read_text()
+    assert listing.ids == of_all["lists"][0]["columns"][-1]["of"]
+    assert "exists" in answered(panel, "export", **shown, file="html")["error"]
 
 
 def test_a_typed_frame_is_exported_with_its_types(lived: Session, tmp_path: Path) -> None:
     """Rewards keep exact decimals and times in an export."""
     panel = browse(lived)
     panel.rewards.show(lived.sandbox.guide()["rewards_users"][0]["id"])
-    panel.rewards.sort("points")
 
     saved = panel.rewards.to_file(tmp_path / "rewards.parquet")
 
@@ -469,21 +448,23 @@ def test_the_exported_rows_can_be_read_again(lived: Session, tmp_path: Path) -> 
 
 
 def test_what_is_new_is_marked(lived: Session, purchase: dict[str, Any]) -> None:
-    """A change is noticed by its stamp; read again, the new row is marked, filter and order stay."""
+    """A change is noticed by its stamp; the page is then sent the new row alone."""
     panel = browse(lived)
     stamp = answered(panel, "start")["stamp"]
-    before = answered(panel, "rows", list="transactions", filter="example", sort=["-authorized_at"])
+    before = answered(panel, "rows", list="transactions")
     for name in LISTS:
         answered(panel, "rows", list=name)
     unchanged = answered(panel, "tick", stamp=stamp)
     lived.simulate_authorization(**purchase)
 
     changed = answered(panel, "tick", stamp=stamp)
-    after = answered(panel, "rows", list="transactions", filter="example", sort=["-authorized_at"], again=True)
+    after = answered(panel, "rows", list="transactions", mark=before["mark"])
+    nothing = answered(panel, "rows", list="transactions", mark=after["mark"])
 
     assert (False, True) == (unchanged["changed"], changed["changed"])
-    assert before["shown"] + 1 == after["shown"]
-    assert 1 == sum(row["new"] for row in after["rows"])
+    assert ([], [before["count"]], [True]) == (after["gone"], after["at"], after["new"])
+    assert [purchase["amount"]] == [row["amount_cents"] for row in unpacked(after["rows"])]
+    assert ([], []) == (nothing["gone"], nothing["at"])
 
 
 def test_another_service_shows_what_is_known(tmp_path: Path) -> None:

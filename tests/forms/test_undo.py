@@ -8,6 +8,7 @@ import pytest
 
 import workbench as wb
 from tests.forms.conftest import PERSON
+from tests.panel.script import listed
 from workbench.client.session import Session, connect
 from workbench.course.classroom import ClassServer
 from workbench.sandbox import Sandbox
@@ -44,8 +45,7 @@ def ask(panel: Panel, do: str, **more: Any) -> dict[str, Any]:
 
 def act(panel: Panel, name: str, do: str, *, state: str, **values: str) -> str:
     """Open the first row of a list with a status, and use a control; return the id."""
-    listing = panel.open(name, f"status={state}")
-    key = listing.ids[0]
+    key = listed(panel, name, f"status={state}")[0]
     panel.show(name, key)
     assert "error" not in ask(panel, "control", do_what=do, values=values)
     return key
@@ -61,12 +61,14 @@ def test_an_action_is_undone(panel: Panel, messages: list[dict[str, Any]]) -> No
     assert "error" not in ask(panel, "undo")
 
     assert "active" == sandbox.state(card)["status"]
-    assert card in panel.open("cards", "status=active").ids
+    assert card in listed(panel, "cards", "status=active")
     assert messages[-2]["text"] == "Undone: Card locked. Webhooks already delivered are not undone."
     assert not messages[-2]["undo"]
     panel.open("transactions", "")
     before = sandbox.records("transaction")
-    assert "model" in ask(panel, "form", do_what="simulate_authorization", label="Simulate purchase", for_list=True)
+    assert "model" in ask(
+        panel, "form", do_what="simulate_authorization", label="Simulate purchase", list="transactions"
+    )
     panel.form.view.button.click()  # type: ignore[union-attr]
     assert len(before) + 1 == len(sandbox.records("transaction"))
     assert ("Purchase authorized.", True) == (messages[-1]["text"], messages[-1]["undo"])
@@ -114,7 +116,7 @@ def test_two_panels_undo_only_the_last_action(panel: Panel, messages: list[dict[
 def test_an_action_that_changed_nothing_is_not_offered(panel: Panel, messages: list[dict[str, Any]]) -> None:
     """A refused action: the one before can no longer be undone either, since its state is not saved any more."""
     act(panel, "cards", "lock_card", state="active")
-    card = panel.open("cards", "status=active").ids[0]
+    card = listed(panel, "cards", "status=active")[0]
     panel.show("cards", card)
     panel.sandbox.cards.cancel(card)
     messages.clear()
@@ -133,7 +135,7 @@ def test_deliveries_do_not_count_as_changes(panel: Panel, messages: list[dict[st
 
     assert messages[-1]["undo"]
     before = [delivery.id for delivery in panel.sandbox.deliveries()]
-    panel.show("transactions", panel.open("transactions", "status=settled").ids[0])
+    panel.show("transactions", listed(panel, "transactions", "status=settled")[0])
     assert "error" not in ask(panel, "form", do_what="simulate_refund", label="Refund")
     panel.form.submit()  # type: ignore[union-attr]
     panel.sandbox.flush(timeout=1)
@@ -177,9 +179,9 @@ def test_forms_of_the_panel_begin_with_values(api: Session) -> None:
     panel.open("transactions")
     outcomes = []
     for label in ("Simulate purchase", "Simulate decline"):
-        ask(panel, "form", do_what="simulate_authorization", label=label, for_list=True)
+        ask(panel, "form", do_what="simulate_authorization", label=label, list="transactions")
         outcomes.append(panel.form.submit().status)  # type: ignore[union-attr]
-    panel.show("transactions", panel.open("transactions", "status=settled").ids[0])
+    panel.show("transactions", listed(panel, "transactions", "status=settled")[0])
     ask(panel, "form", do_what="simulate_refund", label="Refund")
 
     assert ["authorized", "declined"] == outcomes
@@ -203,7 +205,7 @@ def test_lists_show_the_former_state(panel: Panel, messages: list[dict[str, Any]
         panel.act("create_user_application", **PERSON).submit()
     elif job == "purchase":
         panel.open("transactions")
-        ask(panel, "form", do_what="simulate_authorization", label="Simulate purchase", for_list=True)
+        ask(panel, "form", do_what="simulate_authorization", label="Simulate purchase", list="transactions")
         panel.form.submit()  # type: ignore[union-attr]
     else:
         panel.show("payment accounts", panel.open("payment accounts").ids[0])
@@ -220,7 +222,7 @@ def test_a_refused_action_in_another_panel_keeps_nothing_to_undo(panel: Panel, m
     """It saved the state after the first action, which is not the state before it."""
     card = act(panel, "cards", "lock_card", state="active")
     second = browse(panel._api)
-    second.show("cards", second.open("cards", "status=active").ids[0])
+    second.show("cards", listed(second, "cards", "status=active")[0])
     second._save()  # and its action is refused
 
     assert "Something else" in ask(panel, "undo")["error"]
@@ -232,7 +234,7 @@ def test_ids_of_what_was_undone_are_not_used_again(panel: Panel, messages: list[
     ids = []
     for _ in range(2):
         panel.open("transactions")
-        ask(panel, "form", do_what="simulate_authorization", label="Simulate purchase", for_list=True)
+        ask(panel, "form", do_what="simulate_authorization", label="Simulate purchase", list="transactions")
         ids.append(panel.form.submit().transaction_id)  # type: ignore[union-attr]
         assert "error" not in ask(panel, "undo")
 

@@ -1,18 +1,28 @@
-// Runs calls of the panel's script: each line of standard input is [function, data, …arguments], each answer a line.
+// Runs calls of the page's engine: each line of standard input is [function, …arguments], each answer a line.
 import { createInterface } from "node:readline";
 
-const { Stored, money, guarded, parsed, exact, written } = await import(process.argv[2]);
+const [{ List, guarded, written }, { exact, money }, { parsed }] = await Promise.all(["engine", "elements", "filter"].map((name) => import(`${process.argv[2]}/${name}.js`)));
+const shown = (list, view) => {
+  const { rows, lines, all } = list.table(view);
+  return { rows: Array.from(rows), lines: Array.from(lines, (line) => list.line(line)), sums: list.sums(all) };
+};
 const functions = {
-  order: (data, list, filter, sort) => { const stored = new Stored(data); return stored.order(stored.lists.get(list), filter, sort); },
-  summary: (data, asked) => { const stored = new Stored(data); stored.rows({ ...asked, first: 0, count: 0 }); return stored.summary(asked); },
-  select: (data, asked) => { const stored = new Stored(data); stored.rows({ ...asked, first: 0, count: 0 }); return stored.select(asked); },
-  values: (data, asked) => { const stored = new Stored(data); stored.rows({ ...asked, first: 0, count: 0 }); return stored.values(asked); },
-  answer: (data, asked) => new Stored(data)[asked.do](asked),
-  money, guarded, parsed, exact, written,
+  table: (packed, view) => shown(new List(packed), view),
+  updated: (packed, changes, view) => { const list = new List(packed); for (const each of changes) list.update(each); return { ...shown(list, view), places: shown(list, {}).lines.map(({ id }) => list.row(id)) }; },
+  summary: (packed, view) => { const list = new List(packed); return list.summary(list.table(view).rows); },
+  chosen: (packed, view, lines) => { const list = new List(packed), rows = list.chosen(view, lines); return { rows, sums: list.sums(rows), mean: list.mean(rows), values: list.values(rows).rows }; },
+  copied: (packed, rows, form) => written(new List(packed).values(rows), form),
+  unknown: (packed, text) => new List(packed).unknown(text),
+  timed: (packed, view) => { // milliseconds of a view that is shown first, and of another one of the same rows
+    const list = new List(packed), began = performance.now();
+    list.summary(list.table(view).rows);
+    return performance.now() - began;
+  },
+  money, guarded, parsed, exact,
 };
 for await (const line of createInterface({ input: process.stdin })) {
   const [name, ...given] = JSON.parse(line);
   let answer;
-  try { answer = functions[name](...given); } catch (error) { answer = { error: error.message }; }
+  try { answer = functions[name](...given); } catch (error) { answer = { error: String(error.stack) }; }
   process.stdout.write(`${JSON.stringify(answer ?? null)}\n`);
 }

@@ -298,12 +298,13 @@ def __getattr__(name: str) -> Callable[..., int | None]:
     return _command(CONTROLS[name])
 
 
-_NOT_COMMANDS = ("reset", "advance", "columns", "changes", "savepoint", "undo")  # the last four are for the panel
+NOT_COMMANDS = ("reset", "advance", "columns", "changes", "savepoint", "undo", "last_event", "world_id")
+"""Controls with commands of their own, and those that only the panel, sessions and sequences call."""
 _CONTROLS = Group("Controls (not part of the interface)", sort_key=1)
 
 
 def add_controls(app: App) -> None:
     """Add the commands of the controls to the group of the sandbox."""
     for name, row in CONTROLS.items():
-        if name not in _NOT_COMMANDS:
+        if name not in NOT_COMMANDS:
             app.command(f"{__name__}:{name}", name=kebab(name), help=row.summary, group=_CONTROLS)

@@ -194,7 +194,7 @@ def dashboard(
     from workbench.base.system.files import write_file
     from workbench.client.session import connect
     from workbench.screens.panel.dashboard import dashboard as dashboard_of
-    from workbench.screens.panel.page import to_file
+    from workbench.screens.panel.file import to_file
 
     seconds = round(read_duration(every).total_seconds()) if every is not None else 0
     with connect(**{**arguments_of(where), **({"world": "program"} if where.fresh else {})}) as api:

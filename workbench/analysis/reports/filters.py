@@ -8,7 +8,7 @@ import pandas as pd
 
 from workbench.analysis.reports.facts import mask
 from workbench.analysis.reports.sources import Left
-from workbench.analysis.tables.periods import bounds, moment, zone
+from workbench.analysis.tables.periods import bounds, fiscal, moment, zone
 from workbench.base.errors import Problem, UsageError, visible
 
 _UNSET: Any = object()
@@ -33,7 +33,8 @@ class Filter:
         Raises:
             UsageError: A value is not a period, time zone, currency or time.
         """
-        new = attrs.evolve(self, tz=self.tz if tz is None else tz, given=self.given if period is None else period)
+        given = self.given if period is None else fiscal(period, self.given)
+        new = attrs.evolve(self, tz=self.tz if tz is None else tz, given=given)
         zone(new.tz)
         if new.given is not None:
             text, since, until = bounds(new.given, new.tz)

@@ -18,7 +18,6 @@ from workbench.analysis.tables.rows import TEXT, WIDTHS, Notes, Table, arrow_tab
 from workbench.base.errors import visible
 from workbench.service.interface.transactions import MAX_LIMIT, MAX_OFFSET
 
-HIDDEN = "Redemptions of travel bookings that are PENDING or FAILED are never listed by the service."
 """Source: Endpoints 12."""
 _SHOWN = 3
 _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
@@ -125,7 +124,7 @@ class Rewards:
             for user, cursor in self.cursors.items()
             if cursor.end == "failed"
         ]
-        return (*notes, HIDDEN)
+        return tuple(notes)
 
     @property
     def rows(self) -> int:

@@ -25,8 +25,8 @@ from workbench.client.calls.client import refuse_async
 from workbench.client.session import connect, sandbox_of, tenants_of
 from workbench.screens.forms.widgets import Displayed, css, hiding, what_went_wrong
 from workbench.screens.panel import lists as things
+from workbench.screens.panel.file import document
 from workbench.screens.panel.listing import Listing
-from workbench.screens.panel.page import document
 from workbench.screens.panel.panel import Panel, browse, tiles
 from workbench.service.rendering import money
 from workbench.service.rendering.markup import isolated
@@ -54,13 +54,15 @@ def dashboard(api: object = None, **others: object) -> "Dashboard":
         others: Sessions of further tenants by display name; those of a sandbox are added automatically.
 
     Raises:
-        UsageError: `api` is not a client or session.
+        UsageError: An argument is not a client or session.
     """
     if api is None:
         api = connect() if os.environ.get("WORKBENCH_PROFILE") else connect(world="program")
     refuse_async(api, "dashboard")
-    if not isinstance(api, BaseClient):
-        raise UsageError("dashboard() takes a Client or a session", of="dashboard")
+    for name, session in {"api": api, **others}.items():
+        if not isinstance(session, BaseClient):
+            period = "; choose a period on the page, or in `filters`" if name != "api" else ""
+            raise UsageError(f"{name} must be a Client or a session{period}", of="dashboard")
     return Dashboard({**tenants_of(api), **others})
 
 

@@ -1,5 +1,6 @@
 """What a number of the panel is made of: its postings or rows, events and requests, which add up exactly to it."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -7,8 +8,9 @@ import attrs
 
 from workbench.client.session import sandbox_of
 from workbench.screens.panel import lists as things
-from workbench.screens.panel.listing import Listing
+from workbench.screens.panel.listing import Listing, currency
 from workbench.screens.panel.lists import Column, Rows, rows_of_frame
+from workbench.service import rendering
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,16 +31,20 @@ class Number:
         of: Name of the list.
         column: Column, COUNT or APPROVED.
         key: Id of the row.
-        filter: Filter, if there is no id.
+        ids: Ids of the rows, if there is no single one; by default all.
     """
 
     of: str
     column: str
     key: str | None = None
-    filter: str = ""
+    ids: Sequence[str] | None = None
 
-    def rows(self, api: object, lists: Mapping[str, Listing]) -> Rows:
-        """Return what the number is made of, one row each; the contributions add up to it."""
+    def rows(self, api: object, lists: Mapping[str, Callable[[], Listing]]) -> Rows:
+        """Return what the number is made of, one row each; the contributions add up to it.
+
+        Args:
+            lists: Functions that return the list of the number and the transactions.
+        """
         listing, numbers = self._contributing(lists)
         data = listing.data
         kinds = {column.name: column.kind for column in data.columns}
@@ -51,32 +57,41 @@ class Number:
             cells = data.column(self.column)
             numbers = [number for number in numbers if cells[number] is not None]
             if kind == "money" and self.key is None:
-                numbers = [*listing._moving(numbers)]
+                statuses = data.column("status")  # an amount that was declined is in no sum
+                numbers = [number for number in numbers if statuses[number] != "declined"]
             values = [cells[number] for number in numbers]
         table = _table(api, listing, numbers, values, "Int64" if kind == "money" else None)
         return _as_rows(table, listing, f"contribution{'_cents' if kind == 'money' else ''}", self._note)
 
-    def _contributing(self, lists: Mapping[str, Listing]) -> tuple[Listing, list[int]]:
-        listing = lists[self.of]
+    def _contributing(self, lists: Mapping[str, Callable[[], Listing]]) -> tuple[Listing, list[int]]:
+        listing = lists[self.of]()
+        positions = listing.data.positions
         if self.of == "cards" and self.key is not None and self.column in _FROM_TRANSACTIONS:
-            listing = lists["transactions"]
-            cards = listing.data.column("card_id")
-            return listing, [number for number in listing.data.order if cards[number] == self.key]
+            listing = lists["transactions"]()
+            return listing, [number for number, card in enumerate(listing.data.column("card_id")) if card == self.key]
         if self.key is not None:
-            return listing, [number for number, key in enumerate(listing.data.ids) if key == self.key]
-        filtered = Listing(self.of, lambda: listing.data)
-        filtered.filter(self.filter)
-        return listing, filtered.order
+            return listing, [positions[self.key]] if self.key in positions else []
+        if self.ids is None:
+            return listing, [*range(len(listing))]
+        return listing, [positions[key] for key in self.ids if key in positions]
 
-    def _note(self, shown: Listing) -> str:
-        count = len(shown.data.ids)
+    def _note(self, data: Rows) -> str:
+        count = len(data.ids)
+        values = data.cells[0]
         if self.column == APPROVED:
-            total = sum(shown.data.cells[0])
-            return f"Approval rate: {total:,} approved of {count:,} are {total / count:.1%}." if count else "No rows."
+            return (
+                f"Approval rate: {sum(values):,} approved of {count:,} are {sum(values) / count:.1%}."
+                if count
+                else "No rows."
+            )
         contributions = f"{count:,} contribution{'' if count == 1 else 's'}"
-        if not self.column or not (sums := shown.sums()):
+        if not self.column or data.columns[0].kind != "money" or not count:
             return f"{contributions} add up to the number."
-        return f"{Column(self.column, 'money').label}: {sums[0][1]}, the sum of {contributions}."
+        totals = Counter[str]()
+        for cents, code in zip(values, data.column("currency"), strict=True):
+            totals[currency(code)] += cents
+        total = " + ".join(rendering.money(cents, code) for code, cents in sorted(totals.items()))
+        return f"{Column(self.column, 'money').label}: {total}, the sum of {contributions}."
 
 
 def _table(
@@ -106,7 +121,7 @@ def _table(
     return with_events(table, history(events).facts, api) if events else table
 
 
-def _as_rows(table: "pd.DataFrame", listing: Listing, first: str, note: Callable[[Listing], str]) -> Rows:
+def _as_rows(table: "pd.DataFrame", listing: Listing, first: str, note: Callable[[Rows], str]) -> Rows:
     known = {column.name: column for column in listing.data.columns}
     rows = rows_of_frame(table.rename(columns={"contribution": first}))
     columns = []
@@ -115,8 +130,8 @@ def _as_rows(table: "pd.DataFrame", listing: Listing, first: str, note: Callable
         to = _LINKS.get(column.name) or (listing.name if column.name == "id" else same.to)
         kind = column.kind if column.kind == "hidden" and column.name != "currency" else same.kind
         columns.append(Column(column.name, kind, to))
-    shown = Listing("explanation", lambda: attrs.evolve(rows, columns=tuple(columns), names=listing.data.names))
+    shown = attrs.evolve(rows, columns=tuple(columns), names=listing.data.names)
     notes = [note(shown)]
     if "event_ids" not in table and "transaction_id" in table:
         notes.append("The events are not listed: they are not known, or too many.")
-    return attrs.evolve(shown.data, notes=tuple(notes))
+    return attrs.evolve(shown, notes=tuple(notes))

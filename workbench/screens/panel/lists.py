@@ -73,30 +73,42 @@ class StoredRecords(Sequence[StoredRecord]):
 
 @attrs.frozen(kw_only=True)
 class Rows:
-    """Rows of plain values in columns, with the id and the record of each row."""
+    """Rows of plain values in columns, with the id and the record of each."""
 
     columns: tuple[Column, ...]
     cells: tuple[Sequence[Any], ...] = attrs.field(repr=False)
     """The values of each column."""
     things: Sequence[Any] = attrs.field(repr=False)
     ids: Sequence[str] = attrs.field(repr=False)
+    newest: str = ""
+    """Column of times by which rows are shown, the newest first; default: in their order."""
     names: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     """Label shown for the id of a linked record: the digits of a card, a masked name."""
-    times: Sequence[int] = attrs.field(default=(), repr=False)
-    """Times of the rows, if they are not newest first."""
     frame: Any = attrs.field(default=None, repr=False)  # the typed frame, where the rows came from one
     notes: tuple[str, ...] = ()
 
     @cached_property
+    def positions(self) -> dict[str, int]:
+        """The position of each row by its id."""
+        return {key: number for number, key in enumerate(self.ids)}
+
+    @cached_property
     def order(self) -> Sequence[int]:
         """Positions of the rows in the order in which they are shown."""
+        cells: Any = self.column(self.newest)
         rows = range(len(self.ids))
-        return sorted(rows, key=self.times.__getitem__)[::-1] if self.times else rows
+        return sorted(rows, key=getattr(cells, "stored", cells).__getitem__)[::-1] if self.newest else rows
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:
         """The values of each row, in the order in which they are shown."""
-        return [tuple(cells[number] for cells in self.cells) for number in self.order]
+        return [tuple(column[number] for column in self.cells) for number in self.order]
+
+    def only(self, numbers: Sequence[int]) -> "Rows":
+        """Return the rows at some positions, in their order, without their records."""
+        cells = tuple([column[number] for number in numbers] for column in self.cells)
+        ids = [self.ids[number] for number in numbers]
+        return attrs.evolve(self, cells=cells, ids=ids, things=(), newest="", frame=None)
 
     def column(self, name: str) -> Sequence[Any]:
         """Return the values of a column; None for each row if there is no such column."""
@@ -475,10 +487,9 @@ def _of_books(api: object, cells: dict[str, Any]) -> Rows:
     cells["declined_reason"] = [reasons[reason] for reason in cells["declined_reason"]]
     codes = {code: code.lower() for code in set(cells["currency"])}
     cells["currency"] = [codes[code] for code in cells["currency"]]
-    times = cells["authorized_at"]
     cells |= {name: Times(cells[name]) for name in ("authorized_at", "posted_at")}
     rows = _of_cells(_TRANSACTION, cells, cells["id"], StoredRecords(sandbox_of(api), cells["id"]), names(api))
-    return attrs.evolve(rows, times=times)
+    return attrs.evolve(rows, newest="authorized_at")
 
 
 def payment_accounts(api: object) -> Rows:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, time
 from functools import partial
-from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +31,11 @@ from workbench.screens.forms.snippets import Script
 from workbench.screens.forms.widgets import Displayed, close, css, headline, static_class, what_went_wrong
 from workbench.screens.panel import details
 from workbench.screens.panel import lists as things
+from workbench.screens.panel.choices import choices
 from workbench.screens.panel.explanation import APPROVED, COUNT, Number
-from workbench.screens.panel.listing import Listing, choices
-from workbench.screens.panel.lists import LINKED, Column, Rows
-from workbench.screens.panel.page import document, to_file
+from workbench.screens.panel.file import document, script, to_file
+from workbench.screens.panel.listing import Listing, text
+from workbench.screens.panel.lists import LINKED, Rows
 from workbench.service import rendering
 from workbench.service.chains.values import refuse_private_key
 from workbench.service.interface.vocabulary import RewardType
@@ -50,6 +50,8 @@ EXPLANATION = "explanation"
 ALL = "All known users"
 """Input that selects the rewards of all known users."""
 _VIEWS = "views.json"  # in the state folder
+_STILL = ("rewards", "sequences", "assumptions")
+"""Lists that do not change with the session: rewards are read on request."""
 
 
 def browse(api: object) -> "Panel":
@@ -99,8 +101,8 @@ def form(call: Any, *, script: Script | None = None, **values: object) -> Form:
 class PanelWidget(anywidget.AnyWidget):
     """Browser side of a panel. Its content is not part of the widget state, so saved notebooks never contain it."""
 
-    _esm = _HERE / "panel.js"
-    _css = css("panel/panel", ".wbp")
+    _esm = f"{script()}export default {{ render }};"
+    _css = css("panel/page/panel", ".wbp")
 
 
 class Rewards(Listing):
@@ -148,24 +150,18 @@ class Rewards(Listing):
         """Read the rewards of a user, limited by `type`, `since` and `until`."""
         self.inputs = {**dict.fromkeys(self.inputs, ""), **inputs, "user": user}
         self.read()
-        self.fresh = frozenset()
 
     def asked(self) -> dict[str, Any]:
         """Return the input fields of the page, with their values."""
         kinds = [[str(kind), str(kind)] for kind in RewardType]
-        return {
-            "inputs": [
-                {"name": "user", "label": "User", "options": [ALL, *choices(self._api, "user_id")]},
-                {
-                    "name": "type",
-                    "label": "Type",
-                    "choices": [["", "Earned and redeemed"], *kinds],
-                },
-                {"name": "since", "label": "Since", "hint": "2026-01-31"},
-                {"name": "until", "label": "Until", "hint": "2026-02-28"},
-            ],
-            "values": {**self.inputs, "user": self.inputs["user"] or ALL},
-        }
+        asked: list[dict[str, Any]] = [
+            {"name": "user", "label": "User", "options": [ALL, *choices(self._api, "user_id")]},
+            {"name": "type", "label": "Type", "choices": [["", "Earned and redeemed"], *kinds]},
+            {"name": "since", "label": "Since", "hint": "2026-01-31"},
+            {"name": "until", "label": "Until", "hint": "2026-02-28"},
+        ]
+        values = {**self.inputs, "user": self.inputs["user"] or ALL}
+        return {"inputs": [field | {"value": values[field["name"]]} for field in asked]}
 
 
 class Panel(Displayed):
@@ -194,9 +190,8 @@ class Panel(Displayed):
                 self.lists["rewards"] = self.rewards
         self.widget = PanelWidget()
         self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
-        self._chosen: tuple[Listing, tuple[str, ...]] | None = None
-        self._beside: Listing | None = None  # the second of two views side by side, of the same rows
-        self._explained: str | None = None  # the list of the number that is explained
+        self._chosen: tuple[Listing, list[str]] | None = None
+        self._read_at: dict[str, str] = {}  # what the session contained when a list was read, by list
         self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
         self._saved: int | None = None  # savepoint of an action that has not ended
         self._owner = secrets.token_hex(8)  # of its savepoints
@@ -215,7 +210,7 @@ class Panel(Displayed):
         """Open a list by its name, and read it if it was not read before.
 
         Args:
-            text: A filter, as for `Listing.filter`; default: the current one.
+            text: A filter that the page shows, such as `status:declined amount>200`; default: none.
 
         Raises:
             UsageError: The list does not exist.
@@ -223,11 +218,7 @@ class Panel(Displayed):
         if name not in self.lists:
             raise UsageError(f"the lists are {', '.join(self.lists)}", of="browse")
         self.selected = name
-        listing = self.lists[name]
-        if not listing.is_read:
-            listing.read()
-        if text is not None:
-            listing.filter(text)
+        listing = self._current(name)
         self.update_static()
         self._tell("go", list=name, filter=text)
         return listing
@@ -309,70 +300,53 @@ class Panel(Displayed):
             "lists": [{"name": name, "label": sentence(name)} for name in ("overview", *self.lists)],
             "list": self.selected,
             "id": self.opened[1] if self.opened else None,
-            "filter": self.lists[self.selected].text if self.selected in self.lists else "",
             "static": static_class(self.widget),
             "files": _FILES,
             **self._tick(asked),
         }
 
     def _rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        name, listing = self._asked_list(asked)
-        if not asked.get("beside"):
-            self.selected = name
+        """Return the rows of a list, or what changed since a page received them."""
+        name = self._asked_list(asked)
+        self.selected, listing = name, self.lists[name]
         if listing is self.rewards and isinstance(inputs := asked.get("inputs"), Mapping):
             self.rewards.show(**{field: str(inputs.get(field, "")) for field in self.rewards.inputs})
-        if asked.get("again") and listing.is_read:
-            if name == EXPLANATION and self._explained:
-                self.lists[self._explained].read()
-            listing.read()
-        text, order, group, unfolded = _view(asked)
-        if text != listing.text:
-            listing.filter(text)
-        if order != listing.sorted:
-            listing.sort(*order)
-        if (group, unfolded) != (listing.grouped, listing.unfolded):
-            listing.group(group, unfolded)
-        first = max(int(asked.get("first", 0)), 0)
+        listing = self._current(name, again=bool(asked.get("again")))
+        whole = asked.get("mark") is None or "part" in asked
+        rows = listing.columns(int(asked.get("part", 0))) if whole else listing.rows_since(asked["mark"])
         if name not in self._seen:
             self._seen.add(name)
             self.update_static()
-        window = {"list": name, "first": first, "rows": listing.window(first, min(int(asked.get("count", 100)), 500))}
-        if asked.get("more"):  # the page has the rest
-            return window
-        answer = {
-            **window,
-            "shown": len(listing),
-            "lines": len(listing.lines),
-            "all": len(listing.data.ids),
-            "notes": [visible(note, 400) for note in listing.notes],
-            "columns": [_column(column) for column in listing.data.columns],
-            "sums": listing.sums(),
+        return {
+            **rows,
             "actions": [{"do": offer.do, "label": offer.label} for offer in offers.of_tab(name, self._api)],
             "views": views().get(name, {}),
             **(self.rewards.asked() if listing is self.rewards else {}),
         }
-        if not asked.get("beside"):
-            listing.prepare()
-        return answer
 
-    def _asked_list(self, asked: Mapping[str, Any]) -> tuple[str, Listing]:
+    def _current(self, name: str, *, again: bool = False) -> Listing:
+        """Return a list, which is read again if the session changed since; rewards only on request."""
+        listing, stamp = self.lists[name], self._stamp()
+        if not listing.is_read or again or (self._read_at.get(name) != stamp and name not in _STILL):
+            if name == EXPLANATION:
+                for other in self.lists:
+                    self._read_at.pop(other, None)
+            listing.read()
+            self._read_at[name] = stamp
+        return listing
+
+    def _asked_list(self, asked: Mapping[str, Any]) -> str:
         name = str(asked.get("list"))
         if name not in self.lists:
             raise UsageError(f"there is no list {visible(name, 40)}", of="browse")
-        listing = self.lists[name]
-        if not asked.get("beside"):
-            return name, listing
-        if self._beside is None or self._beside.name != name:
-            self._beside = Listing(name, lambda: self.lists[name].data)
-        if self._beside.data is not listing.data:  # which was read again
-            self._beside.read()
-        return name, self._beside
+        return name
 
     def _number(self, name: str, key: str) -> int:
         """Return the position of a record's row."""
-        if key not in self.lists[name].data.ids:
+        number = self._current(name).data.positions.get(key)
+        if number is None:
             raise UsageError(f"{name} has no {visible(key, 80)}", of="browse")
-        return self.lists[name].data.ids.index(key)
+        return number
 
     def _details(self, name: str, key: str) -> dict[str, Any]:
         listing, number = self.lists[name], self._number(name, key)
@@ -380,12 +354,6 @@ class Panel(Displayed):
             self._close_form()
         self.opened = (name, key)
         thing = listing.data.things[number]
-        explained = name not in (EXPLANATION, "health")
-        facts = [
-            {**_column(column), "value": listing.cell(number, index), "explain": explained and column.kind == "money"}
-            for index, column in enumerate(listing.data.columns)
-            if listing.data.cells[index][number] is not None and column.kind != "hidden"
-        ]
         actions = []
         for offer, _ in self._offered():
             asks = [{"name": k, "label": sentence(rendering.label(k)), "wants": v} for k, v in offer.asks.items()]
@@ -394,7 +362,6 @@ class Panel(Displayed):
         return {
             "list": name,
             "id": key,
-            "facts": facts,
             "fields": details.fields(thing),
             "actions": actions,
             "links": links,
@@ -408,8 +375,9 @@ class Panel(Displayed):
     def _drawn_details(self, name: str, key: str) -> dict[str, Any]:
         """Return the details with the parts below the facts as elements that the page draws."""
         shown = self._details(name, key)
-        facts = {part: shown[part] for part in ("list", "id", "facts", "actions", "private")}
-        return {**facts, "sections": list(details.sections(shown))}
+        parts = {part: shown[part] for part in ("list", "id", "actions", "private")}
+        explained = name not in (EXPLANATION, "health")
+        return {**parts, "explained": explained, "sections": list(details.sections(shown))}
 
     def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Show the private values of the open record, record that in the journal; the page hides them again."""
@@ -424,7 +392,7 @@ class Panel(Displayed):
     def _offered(self) -> list[tuple[Offer, dict[str, Any]]]:
         """Return the actions of the open record, with their arguments."""
         name, key = self.opened or ("overview", "")
-        if name not in self.lists or key not in self.lists[name].data.ids:
+        if name not in self.lists or key not in self._current(name).data.positions:
             return []
         return offers.of_row(name, self.lists[name].data.known(self._number(name, key)), self._api)
 
@@ -432,22 +400,24 @@ class Panel(Displayed):
         """Find the list that contains a record; a list named by the page is searched first."""
         key, hint = str(asked.get("id")), str(asked.get("to"))
         for name in sorted(self.lists, key=lambda text: text != hint):
-            if name != "rewards" and key in self.lists[name].data.ids:
+            if name != "rewards" and key in self._current(name).data.positions:
                 return {"list": name, "id": key}
         raise UsageError(f"{visible(key, 80)} is not known here", of="browse")
 
     def _explain(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Open the list of what a number is made of: of a row, of a tile, or of a bar."""
-        name, listing = self._asked_list(asked)
+        name = self._asked_list(asked)
+        listing = self._current(name)
         column, key = str(asked.get("column") or ""), asked.get("id")
         if name == EXPLANATION:
             raise UsageError("this is already an explanation", of="browse")
         if column not in (COUNT, APPROVED) and column not in [each.name for each in listing.data.columns]:
             raise UsageError(f"{name} has no column {visible(column, 40)}", of="browse")
-        text = "" if column == APPROVED else str(asked.get("filter") or "")[:500]
-        number = Number(of=name, column=column, key=None if key is None else str(key), filter=text)
-        self._explained = name
-        self.lists[EXPLANATION] = Listing(EXPLANATION, lambda: number.rows(self._api, self.lists))
+        numbers = None if column == APPROVED else self._asked_rows(listing, asked)
+        ids = None if numbers is None else [listing.data.ids[number] for number in numbers]
+        number = Number(of=name, column=column, key=None if key is None else str(key), ids=ids)
+        lists = {each: partial(self._current, each) for each in (name, "transactions")}
+        self.lists[EXPLANATION] = Listing(EXPLANATION, lambda: number.rows(self._api, lists))
         return {"name": EXPLANATION, "label": sentence(EXPLANATION)}
 
     def _open_form(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -455,9 +425,9 @@ class Panel(Displayed):
         if do == "list_rewards_activity" and self.opened is not None:
             self.rewards.show(self.opened[1])
             return {"list": "rewards"}
-        if asked.get("for_list"):
-            self.opened = None
-        offered = [offer for offer, _ in self._offered()] + offers.of_tab(self.selected, self._api)
+        offered = [offer for offer, _ in self._offered()]
+        if asked.get("list"):
+            self.opened, offered = None, offers.of_tab(self._asked_list(asked), self._api)
         for offer in offered:
             if offer.do == do and offer.label == asked.get("label", offer.label):
                 return {"model": self.act(do, **offers.prefilled(offer, self._api)).widget.model_id}
@@ -480,61 +450,51 @@ class Panel(Displayed):
         raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
 
     def _export(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        name, listing = self._asked_list(asked)
-        kind = str(asked.get("file"))
+        """Write the rows that a page shows, in their order, to a file of the working folder."""
+        name, kind, overwrite = self._asked_list(asked), str(asked.get("file")), bool(asked.get("overwrite"))
+        listing, numbers = self.lists[name], self._asked_rows(self._current(name), asked)
         if kind not in _FILES:
-            return {"code": listing.python()}
-        overwrite = bool(asked.get("overwrite"))
+            raise UsageError(f"there is no format {visible(kind, 20)}", of="browse")
         if kind == "page":
             return {"text": str(to_file(self, "workbench.html", overwrite=overwrite))}
         path = Path(f"{name.replace(' ', '-')}.{kind}")
         if kind != "html":
-            return {"text": str(listing.to_file(path, overwrite=overwrite))}
+            return {"text": str(listing.to_file(path, numbers=numbers, overwrite=overwrite))}
         if path.exists() and not overwrite:
             raise FileExistsError(f"{path} exists")
-        notes = [f"Filter: {listing.text}"] if listing.text else []
-        text = document(sentence(name), [listing.shown()], at=things.now(self._api), notes=notes)
-        write_file(path, text.encode(), private=False)
-        return {"text": f"{path}: {len(listing):,} rows"}
+        shown = listing.data.only(listing.data.order if numbers is None else numbers)
+        notes = [f"Filter: {visible(str(asked['filter']), 400)}"] if asked.get("filter") else []
+        page = document(sentence(name), [Listing(name, lambda: shown)], at=things.now(self._api), notes=notes)
+        write_file(path, page.encode(), private=False)
+        return {"text": f"{path}: {len(shown.ids):,} rows"}
 
-    def _shown_as(self, asked: Mapping[str, Any]) -> Listing:
-        """Return a list with the page's filter, order and groups."""
-        name, listing = self._asked_list(asked)
-        if _view(asked) != (listing.text, listing.sorted, listing.grouped, listing.unfolded):
-            raise UsageError(f"{name} changed meanwhile", of="browse")
-        return listing
+    def _asked_rows(self, listing: Listing, asked: Mapping[str, Any]) -> list[int] | None:
+        """Return the positions of the rows that a page names, in its order; None if it names none."""
+        numbers = asked.get("rows")
+        return None if numbers is None else listing.select(asked.get("mark"), [int(number) for number in numbers])
 
     def _select(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Store the selected rows, and return their sums."""
-        listing = self._shown_as(asked)
-        places = [place for place in map(int, asked.get("places", ())) if 0 <= place < len(listing.lines)]
-        chosen = tuple(listing.data.ids[number] for number in listing.numbers(places))
-        self._chosen = (listing, chosen) if chosen else None
-        return {"count": len(chosen), "sums": listing.sums(places), "mean": listing.mean(places)}
+        """Store the selected rows."""
+        listing = self.lists[self._asked_list(asked)]
+        ids = [listing.data.ids[number] for number in self._asked_rows(listing, asked) or ()]
+        self._chosen = (listing, ids) if ids else None
+        return {"count": len(ids)}
 
     @property
     def selection(self) -> Any:
-        """Rows selected in the page, as a typed frame with notes; empty without a selection."""
-        if self._chosen is None:
-            return self.rows.iloc[:0]
-        listing, ids = self._chosen
-        numbers = {listing.data.ids[number]: number for number in listing.order}
-        return listing.frame([numbers[key] for key in ids if key in numbers])
-
-    @property
-    def rows(self) -> Any:
-        """Rows of the visible list that pass its filter, as a typed frame with notes.
+        """Rows selected in the page, as a typed frame with notes; without a selection those of the list in view, empty.
 
         Raises:
-            UsageError: The overview is visible.
+            UsageError: Nothing is selected, and the overview is visible.
         """
-        if self.selected not in self.lists:
+        listing, ids = self._chosen or (self.lists.get(self.selected), [])
+        if listing is None:
             raise UsageError(f"open a list first: {', '.join(self.lists)}", of="browse")
-        return self.lists[self.selected].frame()
+        return listing.frame([listing.data.positions[key] for key in ids if key in listing.data.positions])
 
     def _keep_view(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Save a view of a list under a name in the state folder, or delete it."""
-        name, _ = self._asked_list(asked)
+        name = self._asked_list(asked)
         view, kept = asked.get("view"), views()
         of_list = kept.setdefault(name, {})
         of_list.pop(str(asked.get("name")), None)
@@ -575,9 +535,6 @@ class Panel(Displayed):
         self._done = done
         undoable = undo and self._saved is not None and self.sandbox._changes() == self._saved + 1
         self._savepoint, self._saved = self._saved if undoable else None, None
-        for name, listing in self.lists.items():
-            if listing.is_read and name not in ("rewards", "sequences", "assumptions"):
-                listing.read()
         self.update_static()
         text = f"{done}." if undo else f"{done}. Webhooks already delivered are not undone."
         self._tell("changed", stamp=self._stamp(), text=text, undo=undoable)
@@ -589,34 +546,24 @@ class Panel(Displayed):
         return {}
 
 
-def _view(asked: Mapping[str, Any]) -> tuple[str, tuple[str, ...], str, frozenset[str]]:
-    """Return filter, order, column of the groups and unfolded groups of the page's view."""
-    order, unfolded = tuple(map(str, asked.get("sort", ()))), frozenset(map(str, asked.get("unfolded", ())))
-    return str(asked.get("filter", ""))[:500], order, str(asked.get("group") or ""), unfolded
-
-
-def _column(column: Column) -> dict[str, Any]:
-    return {"name": column.name, "label": column.label, "kind": column.kind, "to": column.to}
-
-
 def _static_table(listing: Listing) -> str:
     """Return the first rows of a list as HTML."""
-    columns = [(index, column) for index, column in enumerate(listing.data.columns) if column.kind != "hidden"]
+    data = listing.data
+    columns = [(place, column) for place, column in enumerate(data.columns) if column.kind != "hidden"]
     rows = tuple(
-        tuple(_static_cell(listing, number, index) for index, _ in columns) for number in listing.order[:_STATIC_ROWS]
+        tuple(_static_cell(data, number, place) for place, _ in columns) for number in data.order[:_STATIC_ROWS]
     )
-    title, heads = f"{sentence(listing.name)} · {len(listing):,} rows", tuple(column.label for _, column in columns)
-    return markup.write(Grid(title=title, columns=heads, rows=rows, total=len(listing)))
+    title, heads = f"{sentence(listing.name)} · {len(data.ids):,} rows", tuple(column.label for _, column in columns)
+    return markup.write(Grid(title=title, columns=heads, rows=rows, total=len(data.ids)))
 
 
-def _static_cell(listing: Listing, number: int, index: int) -> Cell:
-    value, kind = listing.data.cells[index][number], listing.data.columns[index].kind
+def _static_cell(data: Rows, number: int, place: int) -> Cell:
+    value, kind = data.cells[place][number], data.columns[place].kind
     if value is not None and kind == "status":
         return status_cell(str(value))
     if isinstance(value, datetime):
         return cell(value)
-    text = listing.cell(number, index)
-    return Cell((text if isinstance(text, str) else text["name"],), "number" if kind in ("money", "number") else "text")
+    return Cell((text(data, number, place),), "number" if kind in ("money", "number") else "text")
 
 
 def views() -> dict[str, dict[str, Any]]:
@@ -632,7 +579,7 @@ _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
     "start": Panel._start,
     "overview": lambda panel, _: {"tiles": list(tiles(panel))},
     "rows": Panel._rows,
-    "details": lambda panel, asked: panel._drawn_details(panel._asked_list(asked)[0], str(asked.get("id"))),
+    "details": lambda panel, asked: panel._drawn_details(panel._asked_list(asked), str(asked.get("id"))),
     "find": Panel._find,
     "explain": Panel._explain,
     "form": Panel._open_form,
@@ -643,8 +590,6 @@ _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
     "tick": Panel._tick,
     "reveal": Panel._reveal,
     "select": Panel._select,
-    "summary": lambda panel, asked: {"columns": panel._shown_as(asked).summary()},
-    "values": lambda panel, asked: panel._shown_as(asked).values([int(place) for place in asked.get("places", ())]),
     "view": Panel._keep_view,
 }
 
@@ -653,7 +598,7 @@ def tiles(panel: Panel) -> Iterator[dict[str, str]]:
     """Yield the figures of the overview, each with the list and filter that it links to."""
 
     def column(name: str, of: str) -> Sequence[Any]:
-        return panel.lists[name].data.column(of)
+        return panel._current(name).data.column(of)
 
     def tile(label: str, figure: str, note: str, to: str, text: str = "", column: str = "") -> dict[str, str]:
         return {"label": label, "figure": figure, "note": note, "list": to, "filter": text, "column": column}
@@ -672,11 +617,10 @@ def tiles(panel: Panel) -> Iterator[dict[str, str]]:
     held = [cents for cents in column(to, "held_cents") if cents]
     yield tile("Open holds", rendering.money(sum(held)), f"{len(held):,} authorized", to, "held>0", "held_cents")
     month = f"{things.now(panel._api):%Y-%m}"
-    listing = Listing(to, lambda: panel.lists[to].data)
-    listing.filter(f"posted_at={month}")
-    posted = [cents or 0 for cents in compress(column(to, "posted_cents"), listing._passing)]
+    times = zip(column(to, "posted_cents"), column(to, "posted_at"), strict=True)
+    posted = [cents or 0 for cents, at in times if at is not None and f"{at:%Y-%m}" == month]
     note = f"{len(posted):,} transactions, before refunds"
-    yield tile("Posted this month", rendering.money(sum(posted)), note, to, listing.text, "posted_cents")
+    yield tile("Posted this month", rendering.money(sum(posted)), note, to, f"posted_at={month}", "posted_cents")
     statuses = column(to, "status")
     declined, count = statuses.count("declined"), len(statuses)
     rate = f"{(count - declined) / count:.1%}" if count else "–"

@@ -1,22 +1,20 @@
 """Standalone HTML file whose rows sort, filter and open without a kernel, server or network."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from decimal import Decimal
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.base.errors import visible
 from workbench.base.system.files import write_file
-from workbench.screens.panel.listing import Listing, plain
-from workbench.screens.panel.lists import LINKED, Column, rows_of_frame
-from workbench.service import rendering
-from workbench.service.interface.formats import minor_digits
-from workbench.service.rendering.design import look, variables, word
+from workbench.screens.panel.listing import Listing, packed, text
+from workbench.screens.panel.lists import LINKED, rows_of_frame
+from workbench.service.rendering.design import variables
 from workbench.service.rendering.markup import isolated
-from workbench.service.rendering.text import sentence, status_cell
+from workbench.service.rendering.text import sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,8 +22,7 @@ if TYPE_CHECKING:
     from workbench.analysis.tables.to_file import Saved
 
 _HERE = Path(__file__).parent
-_LONGEST = 500  # characters of a cell
-_LARGEST = 2**53  # integers that JavaScript keeps
+_MODULES = ("elements", "filter", "engine", "table", "panel")
 _STATIC, _STATIC_OF_MANY = 200, 30  # rows of a page without JavaScript, and of each list where there are several
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 
@@ -76,13 +73,13 @@ def to_file(
     revealed: tuple[str, ...] = ()
     if hasattr(of, "document"):
         shown = sum(len(each.data.ids) for each in of.lists.values() if each.is_read), 0
-        text = of.document()
+        page = of.document()
     else:
         frame = _frame_of(of)
         check_columns(frame)
         revealed, shown = tuple(frame.attrs.get("revealed", ())), frame.shape
-        text = _document_of_frame(frame, of)
-    write_file(path, text.encode(), private=bool(revealed))
+        page = _document_of_frame(frame, of)
+    write_file(path, page.encode(), private=bool(revealed))
     return Saved(path=path, rows=shown[0], columns=shown[1], cleaned=0, revealed=revealed)
 
 
@@ -150,7 +147,6 @@ def document(
         "static": "none",
         "list": start.name if start is not None else "overview",
         "id": None,
-        "filter": start.text if start is not None else "",
         "clock": moment.isoformat(timespec="seconds"),
         "as_of": True,
         "every": every,
@@ -161,20 +157,18 @@ def document(
     data = {
         "info": info,
         "tiles": [dict(tile) for tile in tiles],
-        "lists": [_stored(listing) for listing in shown],
-        "names": _names(shown),
-        "statuses": _statuses(shown),
-        "digits": {code: minor_digits(code) for code in _currencies(shown)},
+        "lists": [packed(listing.name, listing.data, limit=None) for listing in shown],
         "linked": LINKED,
     }
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
     for character in "<>&\u2028\u2029":
         written = written.replace(character, f"\\u{ord(character):04x}")
-    sheets = [(_HERE / name).read_text(encoding="utf-8") for name in ("page.css", "panel.css", "dashboard.css")]
+    sheets = [
+        (_HERE / name).read_text(encoding="utf-8") for name in ("page/file.css", "page/panel.css", "dashboard.css")
+    ]
     style = "".join([variables("body", by_system=True), *sheets])
     said = "".join(f"<div>{isolated(visible(str(note), 400))}</div>" for note in notes)
     static = "".join(_static(listing, _STATIC if single else _STATIC_OF_MANY) for listing in shown)
-    script = (_HERE / "panel.js").read_text(encoding="utf-8")
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -182,104 +176,31 @@ def document(
         f'{"" if lead else f"<h1>{isolated(title)}</h1>"}<div class="lead">{lead}</div>'
         f'<div class="about">{"As of" if at else "Written"} {moment:%Y-%m-%d %H:%M:%S} UTC{said}</div>'
         f'<div id="panel"></div><noscript><div class="static">{static}</div></noscript>'
-        f'</main><script type="application/json" id="data">{written}</script><script type="module">{script}\n'
+        f'</main><script type="application/json" id="data">{written}</script><script type="module">{script("file")}'
         'open_file(JSON.parse(document.getElementById("data").textContent), document.getElementById("panel"));'
         "</script></body></html>"
     )
 
 
-def _column(column: Column) -> dict[str, Any]:
-    return {"name": visible(column.name, 80), "label": visible(column.label, 80), "kind": column.kind, "to": column.to}
-
-
-def _stored(listing: Listing) -> dict[str, Any]:
-    """Return a list for the page: its columns, and their values with repetitions stored once."""
-    data = listing.data
-    own = next((place for place, column in enumerate(data.columns) if column.kind == "id" and not column.to), None)
-    same = own is not None and list(data.cells[own]) == list(data.ids)
-    return {
-        "name": listing.name,
-        "label": sentence(listing.name),
-        "columns": [_column(column) for column in data.columns],
-        "stored": [
-            _packed([_value(cells[number], column.kind) for number in data.order])
-            for column, cells in zip(data.columns, data.cells, strict=True)
-        ],
-        "ids": None if same else [visible(str(data.ids[number]), 100) for number in data.order],
-        "notes": [visible(str(note), 400) for note in data.notes],
-    }
-
-
-def _value(value: object, kind: str) -> Any:
-    """Return a value as stored in the page: a number, a time in milliseconds, or a text."""
-    if value is None or value == "":
-        return None
-    if isinstance(value, datetime):
-        return int((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp() * 1000)
-    if kind in ("money", "number") and type(value) is int and abs(value) < _LARGEST:
-        return value
-    return visible(plain(value if not isinstance(value, float) else Decimal(repr(value))), _LONGEST)
-
-
-def _packed(values: list[Any]) -> dict[str, Any]:
-    distinct = {value: place for place, value in enumerate(dict.fromkeys(v for v in values if v is not None))}
-    if 2 * len(distinct) > len(values):
-        return {"at": values}
-    return {"of": list(distinct), "at": [None if value is None else distinct[value] for value in values]}
-
-
-def _names(shown: Iterable[Listing]) -> dict[str, str]:
-    """Return the labels of the records that columns link to."""
-    return {
-        key: visible(name, 80)
-        for listing in shown
-        for column, cells in zip(listing.data.columns, listing.data.cells, strict=True)
-        if column.to
-        for key in set(cells)
-        if (name := listing.data.names.get(key))
-    }
-
-
-def _statuses(shown: Iterable[Listing]) -> dict[str, tuple[str, str, str]]:
-    """Return label, color and text of each status."""
-    statuses = {
-        visible(plain(value), _LONGEST)
-        for listing in shown
-        for column, cells in zip(listing.data.columns, listing.data.cells, strict=True)
-        if column.kind == "status"
-        for value in set(cells)
-        if value is not None
-    }
-    return {status: (status_cell(status).text, look(status).tone, word(status)) for status in sorted(statuses)}
-
-
-def _currencies(shown: Iterable[Listing]) -> set[str]:
-    return {str(code or "USD").upper() for listing in shown for code in set(listing.data.column("currency"))}
-
-
 def _static(listing: Listing, most: int) -> str:
     """Return the first rows of a list as a table for a page without JavaScript."""
-    places = [(place, column) for place, column in enumerate(listing.data.columns) if column.kind != "hidden"]
+    data = listing.data
+    places = [(place, column) for place, column in enumerate(data.columns) if column.kind != "hidden"]
     heads = "".join(f"<th>{isolated(column.label)}</th>" for _, column in places)
     rows = "".join(
-        "<tr>" + "".join(f"<td>{isolated(_text(listing, number, place))}</td>" for place, _ in places) + "</tr>"
-        for number in listing.order[:most]
+        "<tr>" + "".join(f"<td>{isolated(text(data, number, place))}</td>" for place, _ in places) + "</tr>"
+        for number in data.order[:most]
     )
     count = f"{len(listing):,} row{'' if len(listing) == 1 else 's'}"
     rest = f", the first {most} are shown" if len(listing) > most else ""
-    notes = "".join(f"<p>{isolated(visible(str(note), 400))}</p>" for note in listing.data.notes)
+    notes = "".join(f"<p>{isolated(visible(str(note), 400))}</p>" for note in data.notes)
     return (
         f"<h2>{isolated(sentence(listing.name))}</h2><p>{count}{rest}</p>{notes}"
         f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
     )
 
 
-def _text(listing: Listing, number: int, place: int) -> str:
-    """Return a cell as text."""
-    shown = listing.cell(number, place)
-    if isinstance(shown, list):
-        return str(shown[0])
-    if isinstance(shown, dict):
-        return str(shown["name"])
-    value = listing.data.cells[place][number]
-    return rendering.moment(value) if isinstance(value, datetime) else str(shown)
+def script(*more: str) -> str:
+    """Return the page's JavaScript: its modules one after the other, without their imports and exports."""
+    texts = [(_HERE / "page" / f"{name}.js").read_text(encoding="utf-8") for name in (*_MODULES, *more)]
+    return re.sub(r"^(import|export) .*\n", "", "".join(texts), flags=re.MULTILINE)

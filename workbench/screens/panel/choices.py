@@ -1,0 +1,57 @@
+"""Known values of arguments, which forms offer."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from workbench.base.errors import WorkbenchError, visible
+from workbench.screens.panel import lists as things
+from workbench.screens.panel.listing import text
+from workbench.screens.panel.lists import Rows
+from workbench.service.rendering.design import word
+
+_PICKED: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
+    "card_id": ("cards", "", ("card", "user_id", "status")),
+    "transaction_id": ("transactions", "", ("merchant_name", "amount_cents", "status", "authorized_at")),
+    "user_id": ("users", "user", ("name", "application_status", "external_id")),
+    "ubo_id": ("users", "owner", ("name", "application_status", "company_id")),
+    "company_id": ("companies", "", ("name", "application_status")),
+    "payment_account_id": ("payment accounts", "", ("nickname", "type", "user_id")),
+    "dispute_id": ("disputes", "", ("transaction_id", "status", "created")),
+}  # argument → list, kind of its rows, columns
+_MOST = 1_000  # choices of an argument, the newest
+
+
+def choices(api: object, member: str) -> dict[str, Any]:
+    """Return the known values of an argument, newest first, by label: "J. M., approved (00faad0d)".
+
+    They come from the sandbox, the journal and the inbox; nothing is sent to the service.
+    """
+    try:
+        if member in ("token", "chain_id"):
+            return {label: token if member == "token" else chain for label, token, chain in things.tokens(api, member)}
+        kind, only, names = _PICKED.get(member, ("", "", ()))
+        if not kind:
+            return {}
+        data = things.KINDS[kind](api)
+        columns = [column.name for column in data.columns]
+        places = [columns.index(name) for name in names if name in columns]
+        kinds = data.column("kind")
+        fitting = [number for number in data.order if not only or kinds[number] == only]
+        options = {}
+        for number in fitting[:_MOST]:
+            words = ", ".join(filter(None, (_words(data, number, place) for place in places)))
+            options[visible(f"{words} ({data.ids[number][:8]})", 160)] = data.ids[number]
+        return options
+    except WorkbenchError:  # a sandbox in another process that is gone; the form says so when it sends
+        return {}
+
+
+def _words(data: Rows, number: int, place: int) -> str:
+    """Return a cell in few words."""
+    value, column = data.cells[place][number], data.columns[place]
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).strftime("%d %b %Y").lstrip("0")
+    if column.kind == "id" and isinstance(value, str):
+        return data.names.get(value) or value[:8]
+    return word(value) if column.kind == "status" and isinstance(value, str) else text(data, number, place)

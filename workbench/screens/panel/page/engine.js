@@ -1,0 +1,373 @@
+// The rows of a list. A column has its distinct values (`of`) and, for each row, the place of its value among them (`at`): a filter, an
+// order or a group looks at each distinct value once, and then at numbers.
+import { isNumber, isTime, money } from "./elements.js";
+import { COMPARE, parsed } from "./filter.js";
+
+const BINS = 8, MOST_BARS = 6, DIGITS = 6, MOST_PERIODS = 31, TABLES = 4;
+const PERIODS = [13, 10, 7, 4]; // hours, days, months, years, by the length of their text
+const ARRAYS = { B: Uint8Array, H: Uint16Array, I: Uint32Array };
+
+const number = (value) => { const text = String(value ?? "").replaceAll(",", ""); return text.trim() && Number.isFinite(Number(text)) ? Number(text) : null; };
+const stamped = (at) => new Date(at).toISOString().slice(0, 19).replace("T", " ");
+
+/** Read the place of each row's value: numbers in base 64, or nothing where each row has another value. */
+function places(packed, count) {
+  if (!packed) return Int32Array.from({ length: count }, (_, row) => row);
+  const [code, text] = packed, bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Int32Array(new ARRAYS[code](bytes.buffer));
+}
+
+/** A column with distinct values: one whose values are mostly different comes with a value for each row. */
+function coded(column) {
+  if (!column.raw) return column;
+  const known = new Map(), { of, shown } = column;
+  column.at = column.at.map((place) => {
+    let which = known.get(of[place]);
+    if (which === undefined) known.set(of[place], which = known.size);
+    return which;
+  });
+  column.of = [...known.keys()];
+  if (shown) { column.shown = []; of.forEach((value, place) => { column.shown[known.get(value)] = shown[place]; }); }
+  column.raw = false;
+  return column;
+}
+
+/** The number of decimal places that numbers need, at most six. */
+const decimals = (values) => Math.min(DIGITS, values.reduce((most, value) => Math.max(most, (String(value).split(".")[1] || "").length), 0));
+
+class List {
+  constructor(packed) {
+    Object.assign(this, packed, { fresh: new Set(), tables: new Map() });
+    const unpack = (column) => ({ ...column, at: places(column.at, this.count), raw: !column.at });
+    this.columns = packed.columns.map(unpack);
+    this.keys = packed.ids ? unpack(packed.ids) : this.columns.find((column) => column.kind === "id" && !column.to) || this.columns[0];
+    this.forget();
+  }
+
+  forget() {
+    this.tables.clear();
+    this.byId = null;
+    for (const column of this.columns) column.texts = column.ranks = null;
+    this.currency = this.columns.find((column) => column.name === "currency");
+    this.status = this.columns.find((column) => column.name === "status");
+    for (const column of [this.currency, this.status]) if (column) coded(column);
+    this.rows = Int32Array.from({ length: this.count }, (_, row) => row);
+    if (this.newest) this.rows = this.sorted(this.rows, this.newest).reverse();
+  }
+
+  /** Take over what changed in the kernel: rows that are gone, and rows at their new places. */
+  update({ gone, at, rows, mark, "new": fresh }) {
+    const added = new List(rows), removed = new Set(gone), put = new Map(at.map((place, row) => [place, row]));
+    const stay = Int32Array.from({ length: this.count }, (_, row) => row).filter((row) => !removed.has(row)), count = stay.length + at.length;
+    const merge = (column, other) => {
+      coded(column);
+      if (other.shown) column.shown ??= column.of.map(() => null);
+      const place = new Map(column.of.map((value, which) => [value, which])), next = new Int32Array(count);
+      const known = other.of.map((value, which) => {
+        if (!place.has(value)) { place.set(value, column.of.push(value) - 1); column.shown?.push(other.shown?.[which] ?? null); }
+        return place.get(value);
+      });
+      for (let row = 0, old = 0; row < count; row++) next[row] = put.has(row) ? known[other.at[put.get(row)]] : column.at[stay[old++]];
+      column.at = next;
+    };
+    this.columns.forEach((column, which) => merge(column, added.columns[which]));
+    if (!this.columns.includes(this.keys)) merge(this.keys, added.keys);
+    Object.assign(this, { count, all: count, mark, notes: rows.notes, digits: { ...this.digits, ...rows.digits }, fresh: new Set(fresh.map((is, row) => is && added.id(row)).filter(Boolean)) });
+    this.forget();
+  }
+
+  id(row) { return String(this.keys?.of[this.keys.at[row]] ?? row); }
+
+  /** The row of an id; nothing if the list has no such row. */
+  row(id) {
+    this.byId ??= new Map(Array.from(this.rows, (row) => [this.id(row), row]));
+    return this.byId.get(id);
+  }
+
+  /** Find a column by its name, its beginning, or a part of it. */
+  column(name) {
+    const wanted = name.toLowerCase().replaceAll(" ", "_");
+    for (const test of [(text) => text === wanted, (text) => text.startsWith(wanted), (text) => text.includes(wanted)]) {
+      const found = this.columns.find((column) => test(column.name) || test(column.label.toLowerCase().replaceAll(" ", "_")));
+      if (found) return found;
+    }
+    return null;
+  }
+
+  value(column, row) { return column.of[column.at[row]]; }
+
+  code(row) { return (this.currency ? this.value(this.currency, row) || "USD" : "USD").toUpperCase(); }
+
+  money(cents, code) { return money(cents, code, this.digits[code]); }
+
+  /** The codes of rows' currencies. */
+  codes(rows = this.rows) {
+    return this.currency ? [...new Set(Array.from(new Set(rows.map((row) => this.currency.at[row])), (place) => (this.currency.of[place] || "USD").toUpperCase()))] : ["USD"];
+  }
+
+  /** A value as the text that is compared. */
+  plain({ kind }, value) { return value === null ? "" : isTime(kind) && typeof value === "number" ? `${stamped(value)} UTC` : String(value); }
+
+  /** The text of each distinct value as it is searched, and its place in each row; an amount has the currency of its row. */
+  texts(column) {
+    if (column.texts) return column.texts;
+    const { kind, of, at, shown } = coded(column), { currency } = this;
+    const text = (value, which, code) => (value === null ? "" : kind === "status" ? `${value} ${shown[which][2]}`
+      : kind === "money" && typeof value === "number" ? this.money(value, code) : shown?.[which] ? `${shown[which]} ${value}` : this.plain(column, value)).toLowerCase();
+    if (kind !== "money" || !currency) return column.texts = { of: of.map((value, which) => text(value, which, "USD")), at };
+    const pairs = new Map(), found = at.map((place, row) => {
+      const key = place * currency.of.length + currency.at[row];
+      if (!pairs.has(key)) pairs.set(key, pairs.size);
+      return pairs.get(key);
+    });
+    return column.texts = { at: found, of: [...pairs.keys()].map((key) => {
+      const place = Math.floor(key / currency.of.length), code = currency.of[key % currency.of.length] || "USD";
+      return text(of[place], place, code.toUpperCase());
+    }) };
+  }
+
+  /** Make what a search needs, a column at a time, while the page is idle. */
+  prepare(next = 0) {
+    if (next >= this.columns.length) return;
+    setTimeout(() => { this.texts(this.columns[next]); this.prepare(next + 1); });
+  }
+
+  /** Which distinct values a comparison holds for. */
+  holding(column, compare, value) {
+    const test = COMPARE[compare], { kind, of } = coded(column);
+    if (isNumber(kind)) {
+      const typed = number(value), wanted = typed === null || kind === "number" ? typed : Number((typed * 100).toFixed(2));
+      return of.map((each) => { const found = number(each); return found !== null && wanted !== null && test(found, wanted); });
+    }
+    const size = isTime(kind) ? value.length : undefined; // 2026-01 covers the month
+    return of.map((each) => { const text = this.plain(column, each).toLowerCase().slice(0, size); return text !== "" && test(text, value); });
+  }
+
+  /** The rows that pass every term of a filter. */
+  filter(text) {
+    let rows = this.rows;
+    for (const { column: name, compare, value } of parsed(text)) {
+      const column = name && this.column(name);
+      if (column && compare !== ":") {
+        const holds = this.holding(column, compare, value), { at } = column;
+        rows = rows.filter((row) => holds[at[row]]);
+        continue;
+      }
+      const wanted = column || !name ? value : `${name}${compare}${value}`.toLowerCase(), passing = new Uint8Array(this.count);
+      for (const { of, at } of (column ? [column] : this.columns).map((each) => this.texts(each))) {
+        const holds = of.map((each) => each.includes(wanted));
+        if (holds.includes(true)) for (const row of rows) if (holds[at[row]]) passing[row] = 1;
+      }
+      rows = rows.filter((row) => passing[row]);
+    }
+    return rows;
+  }
+
+  /** Names of a filter that no column has. */
+  unknown(text) {
+    return [...new Set(parsed(text).map((term) => term.column))].filter((name) => /^\p{L}/u.test(name ?? "") && !this.column(name));
+  }
+
+  /** The rank of each distinct value; without a value it is -1. */
+  ranks(column) {
+    if (column.ranks) return column.ranks;
+    const { kind, of, shown, to } = coded(column), numbers = (isNumber(kind) || isTime(kind)) && of.every((value) => value === null || number(value) !== null);
+    const keys = of.map((value, which) => (numbers ? Number(value) : (to && shown?.[which]) || value));
+    const given = new Set(keys.filter((_, which) => of[which] !== null)), order = numbers ? Float64Array.from(given).sort() : [...given].sort((a, b) => (a > b) - (a < b));
+    const ranks = new Map(Array.from(order, (key, rank) => [key, rank]));
+    return column.ranks = Int32Array.from(keys, (key, which) => (of[which] === null ? -1 : ranks.get(key)));
+  }
+
+  /** Rows in the order of a column ("-" before its name descends); rows without a value come last, others keep their order. */
+  sorted(rows, key) {
+    const column = this.column(key.replace(/^-/, "")), ranks = this.ranks(column), { at } = column, count = column.of.length + 1;
+    const place = key.startsWith("-") ? (rank) => (rank < 0 ? count - 1 : count - 2 - rank) : (rank) => (rank < 0 ? count - 1 : rank);
+    const starts = new Int32Array(count + 1), found = new Int32Array(rows.length);
+    for (const row of rows) starts[place(ranks[at[row]]) + 1] += 1;
+    for (let each = 0; each < count; each++) starts[each + 1] += starts[each];
+    for (const row of rows) found[starts[place(ranks[at[row]])]++] = row;
+    return found;
+  }
+
+  /** The text of the periods of times: hours, days or months if they are few, or years. */
+  period(column, rows) {
+    const texts = [...new Set(rows.map((row) => column.at[row]))].map((place) => column.of[place]).filter((at) => at !== null).map(stamped);
+    return PERIODS.find((size) => {
+      const found = new Set();
+      return texts.every((text) => found.add(text.slice(0, size)).size <= MOST_PERIODS);
+    }) || PERIODS.at(-1);
+  }
+
+  /** The rows of each group of a column, in the order of their first rows, or of their subtotals in one currency. */
+  groups(rows, name, sort) {
+    const column = this.column(name), { of, at } = coded(column), first = sort[0] && this.column(sort[0].replace(/^-/, ""));
+    const size = isTime(column.kind) && this.period(column, rows);
+    const keys = of.map((value) => (value === null ? "" : size ? stamped(value).slice(0, size) : String(value))), groups = new Map();
+    for (const row of rows) {
+      const key = keys[at[row]];
+      if (!groups.has(key)) groups.set(key, { group: key, value: size ? key : this.cell(column, row), rows: [] });
+      groups.get(key).rows.push(row);
+    }
+    const found = [...groups.values()], back = sort[0]?.startsWith("-") ? -1 : 1;
+    if (first?.kind !== "money" || this.codes(rows).length > 1) return found;
+    const totals = new Map(found.map((group) => [group, this.sum(first, this.moving(group.rows)) ?? 0]));
+    return found.sort((a, b) => back * ((totals.get(a) > totals.get(b)) - (totals.get(a) < totals.get(b))));
+  }
+
+  /** What a view shows: its rows, and its lines, which are rows and groups. */
+  table({ filter = "", sort = [], group = "", unfolded = [] }) {
+    const key = JSON.stringify([filter, sort, group]), known = group && this.columns.some((column) => column.name === group);
+    if (!this.tables.has(key)) {
+      if (this.tables.size >= TABLES) this.tables.clear();
+      let rows = this.filter(filter);
+      for (const each of [...sort].reverse()) if (this.column(each.replace(/^-/, ""))) rows = this.sorted(rows, each);
+      this.tables.set(key, { rows, groups: known ? this.groups(rows, group, sort) : null });
+    }
+    const { rows, groups } = this.tables.get(key);
+    return { rows: groups ? Int32Array.from(groups.flatMap((each) => each.rows)) : rows, groups, all: rows,
+      lines: groups ? groups.flatMap((each) => [each, ...(unfolded.includes(each.group) ? each.rows : [])]) : rows };
+  }
+
+  /** The rows of some lines; a folded group has all of its rows. */
+  chosen(view, lines) {
+    const table = this.table(view);
+    return lines.flatMap((line) => { const row = table.lines[line]; return row.rows ? (view.unfolded?.includes(row.group) ? [] : row.rows) : row; });
+  }
+
+  /** The rows that are not declined: an amount that was declined is in no sum. */
+  moving(rows) {
+    const { status } = this, declined = status ? status.of.indexOf("declined") : -1;
+    return declined < 0 ? rows : rows.filter((row) => status.at[row] !== declined);
+  }
+
+  /** The exact sum of amounts; null without any. */
+  sum({ of, at }, rows) {
+    let total = 0, size = 0, count = 0;
+    for (const row of rows) {
+      const value = of[at[row]];
+      if (value === null) continue;
+      count += 1;
+      total += Number(value);
+      size += Math.abs(value);
+    }
+    if (Number.isSafeInteger(size)) return count ? total : null;
+    return rows.reduce((sum, row) => (/^-?\d+$/.test(of[at[row]] ?? "") ? sum + BigInt(of[at[row]]) : sum), 0n);
+  }
+
+  /** The sums of the amounts of rows, by column, in each currency. */
+  totals(rows) {
+    const moving = this.moving(rows), codes = this.codes(moving).sort();
+    const parts = codes.map((code) => [code, codes.length === 1 ? moving : moving.filter((row) => this.code(row) === code)]);
+    return this.columns.filter((column) => column.kind === "money").flatMap((column) => {
+      const sums = parts.map(([code, of]) => [code, this.sum(column, of)]).filter(([, sum]) => sum !== null);
+      return sums.length ? [[column, sums.map(([code, sum]) => this.money(sum, code)).join(" + ")]] : [];
+    });
+  }
+
+  sums(rows) { return this.totals(rows).map(([column, text]) => [column.label, text]); }
+
+  /** The mean of the first column of amounts; nothing for several currencies. */
+  mean(rows) {
+    const column = this.columns.find((each) => each.kind === "money");
+    const known = column ? this.moving(rows).filter((row) => this.value(column, row) !== null) : [], codes = this.codes(known);
+    if (!known.length || codes.length !== 1) return "";
+    const twice = 2n * BigInt(this.sum(column, known)) + BigInt(known.length), by = 2n * BigInt(known.length), down = twice / by;
+    return this.money(twice < 0n && twice % by ? down - 1n : down, codes[0]);
+  }
+
+  /** A cell as it is shown: a text, a status with its color, a time, or an id with its label. */
+  cell(column, row) {
+    const place = column.at[row], value = column.of[place];
+    if (value === null) return "";
+    if (column.kind === "status") return column.shown[place].slice(0, 2);
+    if (isTime(column.kind) && typeof value === "number") return new Date(value).toISOString();
+    if (column.kind === "money" && typeof value === "number") return this.money(value, this.code(row));
+    return column.to && column.shown?.[place] ? { id: value, name: column.shown[place] } : String(value);
+  }
+
+  /** A line of a table as it is shown. */
+  line(line) {
+    if (line.rows) return { group: line.group, value: line.value, count: line.rows.length, sums: line.sums ??= Object.fromEntries(this.totals(line.rows).map(([column, text]) => [column.name, text])) };
+    const id = this.id(line);
+    return { id, fresh: this.fresh.has(id), cells: this.columns.map((column) => this.cell(column, line)) };
+  }
+
+  /** The distribution of each column over rows: how many have no value, and bars with label, count and filter. */
+  summary(rows) {
+    return Object.fromEntries(this.columns.map((column) => {
+      const { at, of } = coded(column), counts = new Int32Array(of.length);
+      for (const row of rows) counts[at[row]] += 1;
+      const present = [...of.keys()].filter((place) => counts[place] && of[place] !== null);
+      return [column.name, { missing: rows.length - present.reduce((sum, place) => sum + counts[place], 0), bars: this.bars(column, present, counts) }];
+    }));
+  }
+
+  bars(column, present, counts) {
+    const { name, kind, of, shown } = column, total = present.reduce((sum, place) => sum + counts[place], 0);
+    if (!present.length) return [];
+    if (isNumber(kind)) return bins(name, kind, present.map((place) => [of[place], counts[place]]), total);
+    if (isTime(kind)) {
+      const size = this.period({ of, at: present }, [...present.keys()]), found = new Map();
+      for (const place of present) { const text = stamped(of[place]).slice(0, size); found.set(text, (found.get(text) || 0) + counts[place]); }
+      return [...found].sort().map(([label, count]) => ({ label, count, filter: [`${name}="${label}"`] }));
+    }
+    if (present.length > 1 && present.length === total) return [];
+    const called = (place) => (kind === "status" ? shown[place][2] : shown?.[place] || String(of[place]));
+    return present.sort((a, b) => counts[b] - counts[a] || (of[a] < of[b] ? -1 : 1)).slice(0, MOST_BARS).map((place) =>
+      ({ label: called(place), count: counts[place], filter: String(of[place]).includes('"') ? [] : [`${name}="${of[place]}"`] }));
+  }
+
+  /** Rows to be copied: an amount as its minor units and number of decimal places. */
+  values(rows) {
+    const columns = this.columns.filter((column) => column.kind !== "hidden");
+    const value = (column, row) => {
+      const found = this.value(column, row);
+      if (column.kind === "money" && typeof found === "number") return [found, this.digits[this.code(row)]];
+      return found !== null && isTime(column.kind) ? new Date(found).toISOString() : found;
+    };
+    return { columns, rows: Array.from(rows, (row) => columns.map((column) => value(column, row))) };
+  }
+
+  /** Rows as a file of values separated by commas. */
+  csv(rows) {
+    const text = (column, row) => { const value = this.value(column, row); return typeof value === "number" && !isTime(column.kind) ? String(value) : guarded(this.plain(column, value)); };
+    return [this.columns.map((column) => guarded(column.name)), ...Array.from(rows, (row) => this.columns.map((column) => text(column, row)))].map((line) => `${line.join(",")}\r\n`).join("");
+  }
+}
+
+/** Numbers in bins of equal width; amounts are in cents, limits of bins in dollars. The last bin has the rest, too. */
+function bins(name, kind, counted, total) {
+  const digits = kind === "money" ? 2 : decimals(counted.map(([value]) => value));
+  const units = counted.map(([value, count]) => [kind === "money" ? Number(value) : Math.trunc(Number((Number(value) * 10 ** digits).toFixed(3))), count]).sort((a, b) => a[0] - b[0]);
+  let seen = 0;
+  const high = units.find(([, count]) => (seen += count) > Math.floor(total * 19 / 20))[0], low = units[0][0];
+  const step = Math.max(1, Math.ceil((high - low + 1) / BINS)), found = Array(BINS).fill(0), limit = (at) => (low + at * step) / 10 ** digits;
+  for (const [value, count] of units) found[Math.min(BINS - 1, Math.floor((value - low) / step))] += count;
+  return found.map((count, at) => {
+    const last = at === BINS - 1, to = limit(at + 1);
+    return { label: `${limit(at)} ${last ? "and more" : `to ${to}`}`, count, filter: [`${name}>=${limit(at)}`, ...(last ? [] : [`${name}<${to}`])] };
+  });
+}
+
+/** Write a text for a spreadsheet, which must not run it as a formula. */
+function guarded(text) {
+  const safe = /^ *[=+\-@\t\r\n＝＋－＠]|^'/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** Write rows to be copied: "tsv" for a spreadsheet, "json", or "python". */
+function written({ columns, rows }, form) {
+  if (form === "tsv") {
+    const text = (value) => {
+      if (value === null) return "";
+      if (Array.isArray(value)) return (value[0] / 10 ** value[1]).toFixed(value[1]);
+      return typeof value === "number" ? value : (/^\s*[=+\-@]/.test(value) ? `'${value}` : value).replace(/[\t\r\n]+/g, " ");
+    };
+    return [columns.map((column) => column.label), ...rows.map((row) => row.map(text))].map((row) => row.join("\t")).join("\n");
+  }
+  const found = rows.map((row) => Object.fromEntries(row.map((value, at) => [columns[at].name, Array.isArray(value) ? value[0] : value])));
+  const json = JSON.stringify(found, null, 2);
+  return form === "json" ? json : `rows = ${json.replace(/: null(,?)$/gm, ": None$1")}`;
+}
+
+export { List, guarded, written };

@@ -1,0 +1,72 @@
+// A file: what its page asks is answered from the data in it, and it is printed as a table.
+import { download, exact, h, middle, rowsOf, short, show } from "./elements.js";
+import { List } from "./engine.js";
+import { render } from "./panel.js";
+
+const PRINTED = 5000;
+
+class File {
+  constructor(data) {
+    this.data = data;
+    this.views = {};
+    this.lists = new Map(data.lists.map((list) => [list.name, new List({ ...list, actions: [], views: {} })]));
+  }
+
+  on(event, act) { if (event === "msg:custom") this.heard = act; }
+  off() { this.heard = () => {}; }
+
+  send(asked) {
+    let answer;
+    try { answer = this[asked.do.replace(" ", "_")](asked); } catch (error) { answer = { error: error.message }; }
+    queueMicrotask(() => this.heard({ answer: asked.ask, ...answer }));
+  }
+
+  start() { return this.data.info; }
+  overview() { return { tiles: this.data.tiles }; }
+  rows({ list }) { return { held: this.lists.get(list) }; }
+  close_form() { return {}; }
+
+  details({ list: name, id }) {
+    const list = this.lists.get(name);
+    if (list.row(id) === undefined) throw new Error(`${list.label} has no ${id}`);
+    const links = Object.entries(this.data.linked[name] || {}).filter(([to]) => this.lists.has(to)).map(([to, column]) =>
+      ["button", { class: "link", "data-list": to, "data-filter": `${column}=${id}` }, this.lists.get(to).label]);
+    return { list: name, id, actions: [], sections: links.length ? [["section", {}, ["h3", {}, "Related"], ["div", { class: "actions" }, ...links]]] : [] };
+  }
+
+  find({ id, to }) {
+    const list = [to, ...this.lists.keys()].find((name) => this.lists.get(name)?.row(id) !== undefined);
+    if (!list) throw new Error(`${id} is not in this file`);
+    return { list, id };
+  }
+
+  view({ list, name, view }) {
+    const views = { ...this.views[list], [name]: view };
+    if (!view) delete views[name];
+    return { views: this.views[list] = views };
+  }
+
+  export({ list: name, rows }) {
+    const list = this.lists.get(name), file = `${name.replaceAll(" ", "-")}.csv`;
+    download(file, list.csv(rows), "text/csv");
+    return { text: `${rowsOf(rows.length)} in ${file}` };
+  }
+}
+
+/** Show the data of a file, which is printed as a table. */
+function open_file(data, el) {
+  const file = new File(data), still = h("table", { class: "print" });
+  render({ model: file, el });
+  el.append(still);
+  addEventListener("beforeprint", () => {
+    const list = file.shown?.().list || file.lists.values().next().value;
+    if (!list) return;
+    const rows = file.shown?.().rows || list.table({}).rows, columns = list.columns.filter((column) => column.kind !== "hidden");
+    const write = { time: exact, id: short, address: middle };
+    const text = (value, { kind }) => (Array.isArray(value) ? value[0] : value.name || (write[kind] || String)(value));
+    show(still, h("thead", {}, h("tr", {}, columns.map((column) => h("th", {}, column.label)))),
+      h("tbody", {}, Array.from(rows.slice(0, PRINTED), (row) => h("tr", {}, columns.map((column) => h("td", {}, text(list.cell(column, row), column)))))));
+  });
+}
+
+export { File, open_file };

@@ -1,0 +1,16 @@
+// The language of filters: `status:declined amount>200 merchant:"Coats and More" coffee`.
+
+const COMPARE = { "=": (a, b) => a === b, "!=": (a, b) => a !== b, ">": (a, b) => a > b, "<": (a, b) => a < b, ">=": (a, b) => a >= b, "<=": (a, b) => a <= b };
+const TERM = /(?:([\w.]*\w)(:|>=|<=|!=|=|>|<))?(?:"([^"]*)"|(\S+))/gu;
+
+/** Read a filter: each term is a word to find in any column, or a comparison with one column. */
+function parsed(text) {
+  return [...text.matchAll(TERM)].map(([, name, compare, quoted, word]) =>
+    ({ column: name || null, compare: compare || ":", value: (quoted || word || "").toLowerCase() })).filter((term) => term.value);
+}
+
+/** The terms of a filter as they are typed. */
+const terms = (text) => text.match(TERM) || [];
+const compares = (term) => parsed(term)[0]?.column;
+
+export { COMPARE, compares, parsed, terms };

@@ -1,0 +1,432 @@
+// A panel: its lists, the overview, the details and forms of a record, undo, and where the focus goes. The rows of a list are held in the
+// page; a kernel or a file (`File`) answers what is asked. The browser keeps how columns and times are shown.
+import { aside, button, div, drawn, exact, h, HERE, keep, kept, option, show, span, title } from "./elements.js";
+import { List } from "./engine.js";
+import { terms } from "./filter.js";
+import { PLAIN, drawCell, makeTable, zone } from "./table.js";
+
+const TICK = 3000, BUSY = 80;
+const GROUPS = [["", ["text", "status", "number"]], ["Amounts", ["money"]], ["References", ["id", "address"]], ["Times", ["time", "wall"]]];
+
+function render({ model, el }) {
+  const waiting = new Map(), lists = new Map(), stale = new Set(), late = new Set();
+  let asked = 0, busy = 0, dead = false, info = {}, stamp = null, turns = 0, timer = 0, second = null, pressed = false;
+  let view = { list: "overview", ...PLAIN }, past = [], future = [], opened = null, formView = null, acted = "", clock = Date.now();
+
+  const hide = h("style"), headline = div("head"), line = h("div", { class: "say", role: "status", hidden: true }), nav = h("nav", { "aria-label": "Lists" });
+  const tiles = h("div", { class: "tiles", role: "group", "aria-label": "Overview", tabindex: 0 });
+  const drawer = h("div", { class: "drawer", role: "region", "aria-label": "Details", tabindex: -1, hidden: true }), work = div("work", drawer);
+  const root = h("div", { class: "wbp", "data-lm-suppress-shortcuts": "true", hidden: true }, hide, headline, line, div("body", nav, work));
+  show(el, root);
+
+  function ask(what, more = {}) {
+    if (dead) return Promise.reject(new Error(""));
+    const number = ++asked;
+    if (what !== "tick" && !busy) busy = setTimeout(() => { root.ariaBusy = true; }, BUSY);
+    return new Promise((resolve, reject) => {
+      waiting.set(number, { what, resolve, reject });
+      model.send({ ask: number, do: what, ...more });
+    });
+  }
+
+  function rest() {
+    if ([...waiting.values()].some((one) => one.what !== "tick")) return;
+    clearTimeout(busy);
+    busy = 0;
+    root.ariaBusy = null;
+  }
+
+  /** Draw while nothing is pressed: what is replaced between press and release is not clicked. */
+  const drawLater = (draw) => { if (pressed) late.add(draw); else draw(); };
+
+  root.addEventListener("pointerdown", (event) => {
+    if (!event.target.closest("button, .rows .row")) return;
+    pressed = true;
+    const release = () => setTimeout(() => { // after the click
+      pressed = false;
+      for (const draw of late) { late.delete(draw); draw(); }
+    });
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, release, { once: true, capture: true });
+  });
+
+  const heard = (message) => drawLater(() => answered(message));
+  function answered(message) {
+    if (message.event === "changed") { stamp = message.stamp; say(message.text, false, message.undo); refresh(); }
+    if (message.event === "go" && info.lists) go({ list: message.list, ...PLAIN, id: message.id || null, chips: terms(message.filter || "") });
+    const waiter = waiting.get(message.answer);
+    if (!waiter) return;
+    waiting.delete(message.answer);
+    rest();
+    if (message.error) { say(message.error, true); waiter.reject(new Error("")); } else waiter.resolve(message);
+  }
+
+  /** Do something that asks the kernel; its errors are already told. */
+  const quietly = (act) => (...given) => Promise.resolve(act(...given)).catch((error) => error.message && say(error.message, true));
+
+  function died() {
+    if (dead) return;
+    dead = true;
+    clearInterval(timer);
+    waiting.clear();
+    rest();
+    root.classList.add("dead");
+    say("The kernel stopped: this shows what was read before.", true);
+    const place = el.closest(".jp-CodeCell");
+    if (place) line.append(button("main again", () => { // as Ctrl+Enter does in its notebook
+      place.querySelector(".jp-InputPrompt").dispatchEvent(new MouseEvent("mousedown", { bubbles: true }));
+      place.tabIndex = -1;
+      place.focus();
+      place.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", keyCode: 13, ctrlKey: true, bubbles: true }));
+    }, "Run the cell again"));
+  }
+
+  const undo = quietly(async () => { await ask("undo"); go({ ...view, id: null }); });
+
+  function say(text, wrong = false, undone = false) {
+    line.hidden = !text;
+    line.className = wrong ? "say wrong" : "say";
+    show(line, span("", text), undone && button("edge undo", undo, "Undo"), button("edge", () => say(""), "×", "Dismiss message"));
+  }
+
+  // lists
+
+  /** The list of a name as it is now: read when first asked for, then only what changed. */
+  async function held(name, how) {
+    let list = lists.get(name);
+    if (list && !how && !stale.has(name)) return list;
+    const found = await ask("rows", { list: name, mark: list?.mark, ...how });
+    if (found.gone) list.update(found); else lists.set(name, list = found.held || new List(found));
+    stale.delete(name);
+    return list;
+  }
+
+  const label = (list) => info.lists.find((one) => one.name === list)?.label;
+
+  /** Read the list in view, and show it at its beginning or where it was. */
+  const load = quietly(async (stay, how) => {
+    const turn = ++turns, list = await held(view.list, how);
+    if (turn !== turns) return;
+    if (main.el.parentNode !== work) work.replaceChildren(main.el, ...(second ? [second.el] : []), drawer);
+    main.open(list, view, stay);
+    if (second) second.open(list, second.view, true);
+    list.prepare();
+  });
+
+  const host = {
+    quietly, drawLater, ask, say,
+    get info() { return info; },
+    clock: () => clock, opened: () => view.id, besides: () => Boolean(second),
+    changed(next) { view = { ...next, id: view.id }; addressed(); },
+    open: (id) => go({ ...main.view, id }),
+    act: (one, forList) => act(one, forList),
+    beside, explain: quietly(explain),
+    part: (name, part) => load(false, { part }),
+    read: (name, inputs) => load(false, { inputs }),
+    follow: quietly(async (id, to) => {
+      const found = await ask("find", { id, to });
+      go({ list: found.list, ...PLAIN, id: found.id });
+    }),
+  };
+  const main = makeTable(host);
+
+  function go(next, remember = true) {
+    if (remember && (next.list !== view.list || next.id !== view.id)) { past.push(view); future = []; }
+    const other = next.list !== view.list, same = !other && main.list?.name === next.list && String(next.sort) === String(view.sort) && next.group === view.group && main.full(next) === main.full(view);
+    view = next;
+    if (other) single();
+    show(nav, info.lists.map((one) => button("", () => go({ list: one.name, ...PLAIN }), one.label, { "aria-current": one.name === view.list && "page" })));
+    addressed();
+    if (view.list === "overview") { drawOverview(); closeDrawer(); return; }
+    const ready = same && !stale.has(view.list) ? main.drawRows() : load(false);
+    if (view.id) openDetails(view.id, ready); else closeDrawer();
+  }
+
+  /** Keep the view in the address of a file, which is the same when it is loaded again. */
+  function addressed() {
+    if (info.as_of) history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(view))}`);
+  }
+
+  function remembered() {
+    try {
+      const found = JSON.parse(decodeURIComponent(location.hash.slice(1)));
+      if (label(found.list)) return { ...PLAIN, ...found };
+    } catch { /* the address of the file has no view */ }
+    return null;
+  }
+
+  function step(from, to) {
+    if (from.length) { to.push(view); go(from.pop(), false); }
+  }
+
+  function single() {
+    second?.end();
+    second?.el.remove();
+    second = null;
+  }
+
+  /** Show a saved view of the list next to its table. */
+  function beside(name, one) {
+    single();
+    const close = () => { single(); main.drawTable(); main.grid.focus(); };
+    second = makeTable({ ...host, info, changed: null, besides: () => true }, close);
+    second.el.classList.add("second");
+    main.el.after(second.el);
+    second.open(main.list, { ...PLAIN, ...one, list: view.list, name });
+    main.drawTable();
+  }
+
+  /** Open the list of what a number is made of. */
+  async function explain({ filter, ...number }) {
+    if (filter !== undefined) {
+      const list = await held(number.list);
+      number = { ...number, mark: list.mark, rows: Array.from(list.filter(filter), (row) => list.first + row) };
+    }
+    const found = await ask("explain", number);
+    if (!label(found.name)) info.lists.push(found);
+    lists.delete(found.name);
+    view = { ...view, list: "" };
+    go({ list: found.name, ...PLAIN }, false);
+  }
+
+  // the head and the overview
+
+  function drawHead() {
+    show(headline, button("edge", () => step(past, future), "←", "Back"), button("edge", () => step(future, past), "→", "Forward"), h("strong", {}, "Workbench"), info.environment && span(`where ${info.environment}`, info.environment.toUpperCase()),
+      info.tenant && span("tenant", `Tenant ${info.tenant}`), span("quiet host", info.host), info.key && span("quiet key", `key ${info.key}`),
+      span("quiet far clock", info.clock && !info.as_of ? `Sandbox clock ${exact(info.clock, zone())}` : ""), times(),
+      info.as_of ? button("edge theme", theme, "Light or dark") : button("edge refresh", () => { [...lists.keys()].forEach((name) => stale.add(name)); refresh(true); }, "Refresh"));
+  }
+
+  function times() {
+    const now = kept().times || "ago", ways = { ago: "Times: ago", UTC: "Times: UTC", ...(HERE !== "UTC" && { here: `Times: ${HERE}` }) };
+    return h("select", { class: "times", "aria-label": "How times are shown", onchange: (event) => {
+      keep("times", event.target.value);
+      drawHead();
+      main.drawTable();
+      second?.drawTable();
+      if (view.id) openDetails(view.id, null, true);
+    } }, Object.entries(ways).map((one) => option(one, now)));
+  }
+
+  function theme() {
+    const page = document.documentElement.dataset, dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    page.theme = (page.theme || (dark ? "dark" : "light")) === "dark" ? "light" : "dark";
+  }
+
+  const drawOverview = quietly(async () => {
+    work.replaceChildren(div("main-part", tiles), drawer);
+    const answer = await ask("overview");
+    show(tiles, answer.tiles.map((one) => div("tile-of", button("tile", () => go({ list: one.list, ...PLAIN, chips: terms(one.filter) }),
+      [aside(one.label), h("b", {}, one.figure), aside(one.note)]),
+    one.column && !info.as_of && button("link explain", () => host.explain({ list: one.list, column: one.column, filter: one.filter }), "Explain", `Explain ${one.label}`))));
+  });
+
+  // details and forms
+
+  function closeDrawer() {
+    if (opened || formView) ask("close form").catch(() => {});
+    dropForm();
+    opened = null;
+    drawer.hidden = true;
+    show(drawer);
+  }
+
+  const formed = () => drawer.querySelector(".formed");
+
+  function dropForm() {
+    formView?.remove();
+    formView = null;
+  }
+
+  function leave() {
+    go({ ...view, id: null });
+    main.grid.focus();
+  }
+
+  const header = (text) => h("header", {}, h("h2", {}, text), button("edge close", leave, "×", "Close details"));
+
+  const openDetails = quietly(async (id, ready, keepForm = false) => {
+    const name = view.list;
+    if (!keepForm) dropForm();
+    const [answer] = await Promise.all([ask("details", { list: name, id }), ready]);
+    if (name !== view.list || id !== view.id) return;
+    const list = lists.get(name), row = list.row(id);
+    opened = answer;
+    const kept_ = keepForm ? formed() : null, facts = row === undefined ? [] : list.columns.map((one) => ({ ...one, value: list.cell(one, row) })).filter((one) => one.kind !== "hidden" && one.value !== "");
+    drawer.hidden = false;
+    const lost = drawer.contains(document.activeElement) && !kept_?.contains(document.activeElement); // what had the focus is replaced
+    const heading = facts.find((one) => one.kind === "text")?.value || id;
+    show(drawer, header(String(heading)), actions(answer), kept_ || h("section", { class: "formed", hidden: true }), drawFacts(answer, facts), answer.sections.map(drawn));
+    for (const one of drawer.querySelectorAll("time")) show(one, drawCell(host, one.dateTime, { kind: "time" }));
+    if (answer.private) unmasked(answer);
+    if (!keepForm) { drawer.scrollTop = 0; drawer.scrollIntoView({ block: "nearest" }); }
+    if (lost) drawer.focus();
+  });
+
+  function actions(answer) {
+    if (!answer.actions.length) return null;
+    return h("section", { class: "actions", "aria-label": "Actions" }, answer.actions.map((one) => button("edge do", () => act(one, false), one.label)));
+  }
+
+  function drawFacts(answer, facts) {
+    const groups = GROUPS.map(([name, kinds]) => [name, facts.filter((one) => kinds.includes(one.kind))]).filter(([, found]) => found.length);
+    return h("section", { class: "facts" }, groups.map(([name, found]) => [name && title(name),
+      h("dl", {}, found.map((one) => [h("dt", {}, one.label), h("dd", {}, drawCell(host, one.value, one, true),
+        answer.explained && one.kind === "money" ? [" ", button("link explain", () => host.explain({ list: answer.list, id: answer.id, column: one.name }), "Explain", `Explain ${one.label}`)] : null)]))]));
+  }
+
+  /** Offer the private values of what is open, for a minute. */
+  function unmasked(answer) {
+    const inner = drawer.querySelector(".record"), masked = [...inner.childNodes];
+    const unmask = button("edge reveal", quietly(async () => {
+      const shown = await ask("reveal", { list: answer.list, id: answer.id });
+      show(inner, div("warn", `Shown for ${shown.seconds} seconds; recorded in the journal.`), drawn(shown.fields));
+      unmask.hidden = true;
+      setTimeout(() => { show(inner, masked); unmask.hidden = false; }, shown.seconds * 1000);
+    }), "Show private values for 60 s");
+    inner.before(unmask);
+  }
+
+  drawer.addEventListener("click", (event) => {
+    const { list, filter: chip, id, to } = event.target.dataset;
+    if (list) go({ list, ...PLAIN, chips: [chip] });
+    else if (id) host.follow(id, to);
+  });
+
+  const closeForm = quietly(async () => {
+    const place = formed();
+    if (formView) await ask("close form");
+    dropForm();
+    if (!opened) closeDrawer(); else { show(place); place.hidden = true; }
+    [...root.querySelectorAll("button.do")].find((one) => one.textContent === acted)?.focus();
+  });
+
+  const act = quietly(async (one, forList) => {
+    acted = one.label;
+    if (one.control) return askFor(one);
+    if (forList) { view = { ...view, id: null }; opened = null; }
+    const answer = await ask("form", { do_what: one.do, label: one.label, list: forList ? view.list : null });
+    if (answer.list) { lists.delete(answer.list); return go({ list: answer.list, ...PLAIN }); }
+    const child = await model.widget_manager.get_model(answer.model);
+    const made = await child.widget_manager.create_view(child);
+    dropForm();
+    formView = made;
+    drawer.hidden = false;
+    if (forList) show(drawer, header(one.label), h("section", { class: "formed" }));
+    const place = formed();
+    place.hidden = false;
+    show(place, div("bar", title(forList ? "" : one.label), button("edge close-form", () => closeForm(), "Close form")));
+    if (made.luminoWidget) made.luminoWidget.constructor.attach(made.luminoWidget, place);
+    else place.append(made.el);
+    place.scrollIntoView({ block: "nearest" });
+    place.querySelector("input:not([disabled]), select, textarea")?.focus();
+  });
+
+  /** Ask for what a control of the sandbox takes, where it takes more than the id. */
+  function askFor(one) {
+    const place = formed();
+    dropForm();
+    place.hidden = false;
+    const boxes = one.asks.map((each) => {
+      if (Array.isArray(each.wants)) return [each, h("select", {}, each.wants.map((choice) => h("option", { value: choice }, choice)))];
+      if (each.wants !== "money") return [each, h("input", { placeholder: "optional" })];
+      const cents = span("quiet cents");
+      const box = h("input", { placeholder: "12.50, empty for the default", inputmode: "decimal", oninput: () => {
+        const typed = box.value.trim(), found = /^(\d{1,15})\.(\d\d)$/.exec(typed);
+        cents.textContent = found ? `= ${Number(found[1] + found[2]).toLocaleString("en")} cents` : typed ? "write it as 12.50" : "";
+      } });
+      return [each, box, cents];
+    });
+    const run = quietly(async () => {
+      const values = Object.fromEntries(boxes.map(([each, box]) => [each.name, box.value]));
+      await ask("control", { do_what: one.do, values });
+      show(place);
+      place.hidden = true;
+    });
+    show(place, title(`${one.label} in the sandbox`), div("ask",
+      boxes.map(([each, ...parts]) => h("label", {}, each.label, parts)), button("main run", run, one.label)));
+    place.querySelector("input, select, button").focus();
+  }
+
+  // the keyboard
+
+  /** Close what was opened last: a menu, a form, or the details; its opener has the focus again. */
+  function escape() {
+    const open_ = [second, main].find((table) => table?.shut());
+    if (open_) open_.opener().focus();
+    else if (formed() && !formed().hidden) closeForm();
+    else if (!drawer.hidden) leave();
+    else return false;
+    return true;
+  }
+
+  const usable = (one) => one?.isConnected && !one.disabled && !one.closest("[hidden]");
+  const known = (one) => [one.tagName, one.className, one.ariaLabel || one.textContent.replace(/[ ▲▼]+$/, "")].join();
+  let focused = null;
+
+  /** Give the focus of what was removed or hidden to its like, to what opened it, or to the part that is shown. */
+  function refocus() {
+    if (!focused || usable(focused) || (document.activeElement !== document.body && root.contains(document.activeElement) && usable(document.activeElement))) return;
+    const alike = known(focused), like = [...root.querySelectorAll(focused.tagName)].find((one) => known(one) === alike && usable(one));
+    const part = [drawer, main.grid, nav.querySelector("[aria-current=page]")].find((one) => usable(one) && one.offsetParent), opener = main.opener();
+    const next = like || (focused.closest(".pop") && usable(opener) ? opener : part);
+    focused = null;
+    next?.focus({ preventScroll: true });
+  }
+
+  root.addEventListener("focusin", (event) => { focused = event.target; });
+  root.addEventListener("focusout", (event) => queueMicrotask(() => {
+    if (focused === event.target && usable(focused) && document.hasFocus() && !root.contains(document.activeElement)) focused = null; // a person left
+  }));
+  new MutationObserver(refocus).observe(root, { childList: true, subtree: true, attributes: true, attributeFilter: ["hidden", "disabled"] });
+
+  root.addEventListener("keydown", (event) => {
+    event.stopPropagation(); // a notebook has shortcuts of its own
+    const inField = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName), inForm = formView?.el.contains(event.target);
+    if (event.key === "Escape" && !(inField && inForm) && event.target !== main.search && escape()) return;
+    const act_ = event.altKey ? { ArrowLeft: () => step(past, future), ArrowRight: () => step(future, past) }[event.key]
+      : event.key === "/" && !inField && view.list !== "overview" && (() => main.search.focus());
+    if (act_) { event.preventDefault(); act_(); }
+  });
+
+  // changes
+
+  /** Show what is there now; `again` reads the list in view again in the kernel. */
+  function refresh(again = false) {
+    if (dead) return;
+    for (const name of lists.keys()) stale.add(name);
+    if (view.list === "overview") drawOverview();
+    else load(true, again ? { again } : undefined);
+    if (view.id) openDetails(view.id, null, Boolean(formView) || !formed()?.hidden);
+  }
+
+  let ticking = false;
+  const tick = async () => {
+    if (ticking || dead || document.hidden || !root.isConnected) return;
+    ticking = true;
+    try {
+      const answer = await ask("tick", { stamp });
+      if (answer.clock) { clock = new Date(answer.clock).getTime(); info.clock = answer.clock; headline.querySelector(".clock").textContent = `Sandbox clock ${exact(answer.clock, zone())}`; }
+      if (answer.changed && stamp !== answer.stamp) { stamp = answer.stamp; refresh(); }
+    } catch { /* told already */ }
+    ticking = false;
+  };
+
+  model.on("msg:custom", heard);
+  model.on("comm_live_update", died);
+  model.shown = () => (main.list ? main.shown() : {});
+  quietly(async () => {
+    info = await ask("start"); // a page without its kernel has the static view
+    root.hidden = false;
+    stamp = info.stamp;
+    hide.textContent = `.${info.static} { display: none; }`;
+    if (info.clock) clock = new Date(info.clock).getTime();
+    drawHead();
+    go((info.as_of && remembered()) || { list: info.list, ...PLAIN, id: info.id, chips: terms(info.filter || "") }, false);
+    if (!info.as_of) timer = setInterval(tick, TICK);
+    if (info.every) setTimeout(() => location.reload(), info.every * 1000);
+  })();
+  return () => { clearInterval(timer); main.end(); second?.end(); model.off("msg:custom", heard); model.off("comm_live_update", died); };
+}
+
+export { render };
