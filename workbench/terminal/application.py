@@ -16,6 +16,7 @@ from cyclopts import (
     MissingArgumentError,
     Parameter,
     UnknownCommandError,
+    UnusedCliTokensError,
     convert,
 )
 
@@ -137,7 +138,7 @@ def _hints(error: object, tokens: list[str]) -> Iterator[str]:
         if following and following[0].startswith("-"):
             name = error.argument.name
             yield f"{name} has no value: {following[0]} follows. Write {name}={following[0]} if that is its value."
-    if isinstance(error, CycloptsError) and error.unused_tokens and error.app is not None:
+    if isinstance(error, MissingArgumentError | UnusedCliTokensError) and error.unused_tokens:
         yield _options_for(error, tokens)
     ids = [token for token in tokens[:2] if _ID.fullmatch(token)]
     if ids and (isinstance(error, UnknownCommandError) or tokens[0] == ids[0]):
