@@ -279,7 +279,8 @@ class _Again:
             self._behind.discard("")
             return []
         if len(old) == len(new):
-            self._new |= dict(zip(old, new, strict=True))
+            kept = {known: current for known, current in self._new.items() if current not in new}
+            self._new = {**kept, **dict(zip(old, new, strict=True))}
         for known, current in self._new.items():
             body = body.replace(current, known)
         ids = {key.lower() for key in self._new}

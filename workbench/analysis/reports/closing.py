@@ -1,5 +1,6 @@
 """Monthly close: reports as known at the end of the month, in one workbook, one page and a ledger."""
 
+import codecs
 import json
 from collections.abc import Mapping
 from datetime import datetime
@@ -48,6 +49,8 @@ class Close:
             for name in names[:2]:
                 to_file(self.frames, inside / name, tz=self.tz)
             to_file(self.frames["Postings"], inside / names[2])
+            text = (inside / names[2]).read_bytes()
+            (inside / names[2]).write_bytes(codecs.BOM_UTF8 + text)  # spreadsheets then read names in any script
             text = json.dumps(self.record, indent=1, sort_keys=True) + "\n"
             (inside / f"close-{self.month}.json").write_text(text, encoding="utf-8")
 

@@ -73,7 +73,7 @@ def to_file(
 
     A mapping of frames makes a workbook (.xlsx) or a page (.html) for people: a cover with time, currency and notes of
     each frame, tables with totals and charts, and definitions. Only there amounts in cents are written in the main unit
-    of their currency, as the heads say: `net (USD)`. The same frames make the same bytes.
+    of their currency, as the heads say: `Net (USD)`. The same frames make the same bytes.
 
     Args:
         frame: The frame or the column, or a mapping of sheet names to frames.

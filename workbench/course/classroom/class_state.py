@@ -159,8 +159,13 @@ class ClassState:
         )
 
     def _record(self, learner: str, result: TaskResult) -> None:
-        self.results.set(f"active:{learner}", round(self._by_name[learner].active, 1))
+        self.store_active(self._by_name[learner])
         self.results.record(learner, result)
+
+    def store_active(self, sandboxes: LearnerSandboxes) -> None:
+        """Store how long a learner has worked, so that a killed server goes on counting."""
+        sandboxes.stored_active = sandboxes.active
+        self.results.set(f"active:{sandboxes.learner.name}", round(sandboxes.active, 1))
 
     def do(self, learner: str, place: str, act: Act) -> dict[str, Any]:
         """Carry out what a learner does with a task, and return the answer to the learner.

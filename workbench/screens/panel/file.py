@@ -45,7 +45,7 @@ def to_file(
 
     A mapping of frames makes a workbook (.xlsx) or a page (.html) for people: a cover with time, currency and notes of
     each frame, tables with totals and charts (.xlsx), and definitions. Only there amounts in cents are written in the
-    main unit of their currency, as the heads say: `net (USD)`. The same frames make the same bytes.
+    main unit of their currency, as the heads say: `Net (USD)`. The same frames make the same bytes.
 
     Args:
         of: Object to write. A panel is written with the lists that were read.
