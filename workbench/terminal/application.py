@@ -155,7 +155,8 @@ def _options_for(error: CycloptsError, tokens: list[str]) -> str:
     from difflib import get_close_matches
 
     first, *rest = error.unused_tokens or [""]
-    options = {name: of for of in error.app.assemble_argument_collection() for name in of.names[:1] if _takes_value(of)}
+    command: Any = error.app
+    options = {of.name: of for of in command.assemble_argument_collection() if _takes_value(of)}
     free = [name for name in options if not any(token.partition("=")[0] == name for token in tokens)]
     if rest and (near := get_close_matches(f"--{first.lstrip('-')}", free, 1, 0.8)):
         return f"Did you mean `{near[0]} {rest[0]}`?"
