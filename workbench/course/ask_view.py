@@ -10,7 +10,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.course.desk import About
 from workbench.course.display import Display
 from workbench.screens.forms.widgets import Displayed, root
-from workbench.service.rendering.markup import isolated
+from workbench.service.rendering.elements import isolated
 
 Act = Callable[[], Display]
 """Function of a button, which returns the feedback."""

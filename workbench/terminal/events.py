@@ -15,8 +15,9 @@ from workbench.base.schema.walk import leaves
 from workbench.base.system.http_post import ANYWHERE, ForbiddenUrl, Target, check_url, post
 from workbench.base.system.seconds import monotonic
 from workbench.client.calls.keys import state_folder
-from workbench.client.webhooks.inbox import Inbox
+from workbench.client.webhooks.inbox import Inbox, last_event
 from workbench.client.webhooks.verify import sign
+from workbench.sandbox.internals import internals
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.rendering.show import event_row
 from workbench.service.rendering.text import screen_of
@@ -133,7 +134,7 @@ def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any,
         if unsigned is None:
             yield api.inbox, key or own
             return
-        source = partial(api.sandbox._drain, api_key=own)
+        source = partial(internals(api.sandbox).drain, api_key=own)
         with Inbox(keys=[own, key] if key else [own], accept_unsigned=unsigned, source=source) as inbox:
             yield inbox, key or own
 
@@ -216,7 +217,7 @@ def listen(
     with ExitStack() as stack:
         wait = stack.enter_context(waiting_for_signals())
         inbox, key = stack.enter_context(_inbox(where, unsigned=unsigned))
-        seen, failed = 0 if earlier else inbox._mark(), 0
+        seen, failed = 0 if earlier else last_event(inbox), 0
         url = stack.enter_context(inbox.serve(port=port, hosts=allow_host or ()))
         refused: object = None
         unread = 0 if earlier else len(inbox.unreadable())

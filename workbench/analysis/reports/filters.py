@@ -49,7 +49,7 @@ class Filter:
 
     def __str__(self) -> str:
         parts = [self.period or "all times", self.tz, (self.currency or "").upper()]
-        parts += [f"as known at {self.at.isoformat(sep=' ', timespec='seconds')}"] if self.at else []
+        parts += [f"as known at {self.at.astimezone(zone(self.tz)):%Y-%m-%d %H:%M:%S}"] if self.at else []
         return ", ".join(part for part in parts if part)
 
     def has(self, firsts: "pd.Series[Any]") -> Any:

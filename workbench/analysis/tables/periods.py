@@ -178,6 +178,16 @@ def end_of(first: Any, freq: Every, tz: str) -> datetime:
     return _start_of(after.start_time, tz)
 
 
+def label_of(first: Any, freq: Every) -> str:
+    """Return the name of a period by its first day: `2026-03-05`, `2026-W10`, `2026-03`, `2026-Q1` or `2026`."""
+    formats = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
+    if freq in formats:
+        return str(first.strftime(formats[freq]))
+    period, fiscal_year = pd.Period(first, freq=_code(freq)), "" if freq in PERIODS else "FY"
+    quarter = f"-Q{period.quarter}" if period_name(freq) == "quarter" else ""
+    return f"{fiscal_year}{period.qyear}{quarter}"
+
+
 def running(firsts: "pd.Series[Any]", freq: Every, tz: str, until: datetime | None) -> "pd.Series[Any]":
     """Return whether each period was unfinished at the time up to which the data reach."""
     ends = {first: end_of(first, freq, tz) for first in firsts.unique()}

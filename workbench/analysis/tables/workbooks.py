@@ -24,11 +24,11 @@ PLACES = {str(places): f"#,##0.{'0' * places}".rstrip(".") for places in range(5
 _MEASURED, _NARROWEST, _WIDEST = 1_000, 12, 60  # rows measured for the width of a column, and its limits
 _HEAD = {"num_format": "@", "bold": True, "bottom": 1, "text_wrap": True, "valign": "top"}
 _FORMATS: Mapping[str, dict[str, Any]] = {
-    "text": {"num_format": "@"},
+    "text": {"num_format": "@", "indent": 1},
     "number": {},
     "rate": {"num_format": "0.0%"},
     "day": {"num_format": "yyyy-mm-dd", "align": "left"},
-    "head": _HEAD,
+    "head": {**_HEAD, "indent": 1},
     "number head": {**_HEAD, "align": "right"},
     "wrapped": {"text_wrap": True, "valign": "top"},
     "title": {"bold": True, "font_size": 16},

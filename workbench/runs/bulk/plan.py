@@ -5,6 +5,7 @@ import hmac
 import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,9 +105,16 @@ def rows_of(rows: Any, of: str) -> list[Any]:
         message = f"rows must be a DataFrame, the path of a file, mappings or request records, not {given}"
         raise UsageError(message, of=of)
     return [
-        {str(name): value for name, value in row.items() if not is_empty(value)} if isinstance(row, Mapping) else row
+        {str(name): _cell(value) for name, value in row.items() if not is_empty(value)}
+        if isinstance(row, Mapping)
+        else row
         for row in rows
     ]
+
+
+def _cell(value: object) -> Any:
+    """Return a cell as a file has it: a date as text."""
+    return value.isoformat() if type(value) is date else value
 
 
 def cells_of(source: Body, partial: bool) -> Body:
@@ -305,7 +313,9 @@ def plan_of(
     members = {walk.wire_path(operation.request, path): leaf for path, leaf in single}
     keys = take_keys(operation, sources, key, members)
     partial = all(isinstance(source, Body) and {ROW, REASONS} <= source.keys() for source in sources)
-    cells = iter(read_cells([cells_of(source, partial) for source in sources if isinstance(source, Body)], operation))
+    cells = iter(
+        read_cells([cells_of(source, partial) for source in sources if isinstance(source, Body)], operation.request)
+    )
     planned = []
     for place, source in enumerate(sources, 1):
         body = next(cells) if isinstance(source, Body) else Body({}, place)

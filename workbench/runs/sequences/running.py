@@ -18,7 +18,7 @@ from workbench.base.system.thread_pool import Interrupted, ThreadPool
 from workbench.client.calls.base import BaseClient, context_of
 from workbench.client.calls.client import AsyncClient, Client
 from workbench.runs.bulk.plan import rows_of
-from workbench.runs.bulk.rows import read_rows
+from workbench.runs.bulk.rows import raw_bodies
 from workbench.runs.sequences import reading
 from workbench.runs.sequences.player import Player, StepResult, Target, at_once
 from workbench.runs.sequences.runs import Record, Run, Runs
@@ -222,7 +222,7 @@ def run_many(
     if isinstance(rows, str | os.PathLike):
         rows = [
             {name: parameters[name].read(cell) if name in parameters else cell for name, cell in row.items()}
-            for row in read_rows(Path(rows))
+            for row in raw_bodies(Path(rows))
         ]
     given = [{**values, **row} for row in ([{}] if rows is None else rows_of(rows, sequence.name))]
     problems_found = [
