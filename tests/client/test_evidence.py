@@ -17,6 +17,7 @@ from workbench.base.schema import walk
 from workbench.client.calls.evidence import Verdict
 from workbench.client.calls.journal import recorder_of
 from workbench.client.session import Session
+from workbench.sandbox.internals import internals
 from workbench.service.interface.events import Event
 from workbench.service.interface.examples import example
 from workbench.service.interface.table import OPERATIONS
@@ -33,7 +34,7 @@ class Deliveries:
 
     def __init__(self, api: Any, chance: random.Random, missing: float) -> None:
         self._api, self._chance, self._missing = api, chance, missing
-        self._seen = api.sandbox._last_event()
+        self._seen = internals(api.sandbox).last_event()
         self._late: list[Any] = []
         self._arrived: list[Any] = []
 
@@ -162,12 +163,12 @@ class History:
         sandbox.clear_faults()
         if fault is not None:
             sandbox.add_fault(fault, of=name, times=1)
-        books = sandbox._changes()
+        books = internals(sandbox).changes()
         try:
             answer = send()
         except wb.WorkbenchError:
             answer = None
-        happened = sandbox._changes() > books
+        happened = internals(sandbox).changes() > books
         for entry in list(self.api.journal)[before:]:
             self.truth[entry.id] = happened
             self.requests[entry.id] = arguments
@@ -302,7 +303,7 @@ def test_evidence_of_a_service_is_what_its_inbox_received_since(tmp_path: Path) 
 
     def deliver(api: Session) -> None:
         nonlocal delivered
-        for number, headers, body in sandbox._drain(delivered, key)[0]:
+        for number, headers, body in internals(sandbox).drain(delivered, key)[0]:
             api.inbox.receive(headers, body)
             delivered = number
 

@@ -12,6 +12,7 @@ from tests.panel.script import listed
 from workbench.client.session import Session, connect
 from workbench.course.classroom import ClassServer
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 from workbench.screens.panel.panel import Panel, browse
 
 
@@ -251,7 +252,7 @@ def test_other_panels_notice_an_undo(panel: Panel, messages: list[dict[str, Any]
     other = browse(panel._api)
     assert not ask(other, "tick", stamp=stamp)["changed"]
     savepoint, actor = panel._undoable or (0, "")
-    panel.sandbox._undo(savepoint=savepoint, actor=actor)
+    internals(panel.sandbox).undo(savepoint=savepoint, actor=actor)
 
     assert ask(other, "tick", stamp=stamp)["changed"]
 
@@ -268,10 +269,10 @@ def test_faults_and_reads_do_not_count_as_changes(panel: Panel, messages: list[d
 def test_changes_are_counted_after_a_restart(tmp_path: Path) -> None:
     """Another process on the file, or the next one, goes on counting: undo never discards what it did not see."""
     with connect(seed=7, path=tmp_path / "sandbox.db") as session:
-        savepoint = session.sandbox._savepoint()
+        savepoint = internals(session.sandbox).savepoint()
         session.sandbox.create.user()
     with connect(path=tmp_path / "sandbox.db") as session:
-        assert session.sandbox._changes() == savepoint + 1
+        assert internals(session.sandbox).changes() == savepoint + 1
         for _ in range(700):  # more than the file's log holds
             session.sandbox.redeem(user_id=session.sandbox.guide()["rewards_users"][0]["id"], points=1)
-        assert session.sandbox._changes() == savepoint + 701
+        assert internals(session.sandbox).changes() == savepoint + 701

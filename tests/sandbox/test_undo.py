@@ -25,6 +25,7 @@ from workbench.base.system.messages import acting
 from workbench.client.session import Session
 from workbench.sandbox import Sandbox, store
 from workbench.sandbox.controls import declaration, state
+from workbench.sandbox.internals import internals
 from workbench.screens.panel import panel as panel_module
 from workbench.screens.panel.panel import Panel, browse
 
@@ -61,7 +62,7 @@ class Actor:
     undone: bool = False
 
     def save(self) -> None:
-        self.savepoint = self.api.sandbox._savepoint()
+        self.savepoint = internals(self.api.sandbox).savepoint()
 
     def act(self) -> None:
         """Carry the action out, as a form or a control does."""
@@ -75,12 +76,12 @@ class Actor:
                     self.api.sandbox.settle(self.name)
 
     def look(self) -> None:
-        self.offered = self.api.sandbox._changes(actor=self.name) == self.savepoint + 1
+        self.offered = internals(self.api.sandbox).changes(actor=self.name) == self.savepoint + 1
 
     def undo(self) -> None:
         """Take it back, also where that is not offered."""
         with suppress(wb.errors.ApiError):
-            self.api.sandbox._undo(savepoint=self.savepoint, actor=self.name)
+            internals(self.api.sandbox).undo(savepoint=self.savepoint, actor=self.name)
             self.undone = True
 
     steps = (save, act, look, undo)
@@ -261,7 +262,7 @@ def _bought(view: Panel) -> str:
 def test_a_file_that_is_held_at_each_step(tmp_path: Path) -> None:
     """Another program holds the file during saving, acting or undoing: what is reported is so, and a later try works."""
     with sessions("file", tmp_path) as (api, _):
-        api.sandbox._engine.store._file._busy_seconds = 0.05  # type: ignore[attr-defined]
+        internals(api.sandbox).engine.store._file._busy_seconds = 0.05  # type: ignore[attr-defined]
         view = browse(api)
         for held in ("save", "act", "undo"):
             with closing(sqlite3.connect(tmp_path / "sandbox.db", isolation_level=None)) as other:
@@ -369,7 +370,7 @@ def test_an_undo_without_an_answer_is_not_said_to_be_refused() -> None:
         actor.save()
         actor.act()
         sandbox: Any = api.sandbox
-        answered = sandbox._http.request
+        answered = internals(sandbox).http.request
 
         def lose(*arguments: Any, **options: Any) -> Any:
             import httpx
@@ -377,12 +378,12 @@ def test_an_undo_without_an_answer_is_not_said_to_be_refused() -> None:
             answered(*arguments, **options)
             raise httpx.ReadTimeout("")
 
-        sandbox._http.request = lose
+        internals(sandbox).http.request = lose
         try:
             with pytest.raises(wb.errors.NoAnswer, match="undo may have been carried out"):
-                sandbox._undo(savepoint=actor.savepoint, actor=actor.name)
+                internals(sandbox).undo(savepoint=actor.savepoint, actor=actor.name)
         finally:
-            sandbox._http.request = answered
+            internals(sandbox).http.request = answered
 
         assert not is_there(api, actor.made)
 

@@ -195,8 +195,8 @@ def _cleaned(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 
 def _csv(frames: Mapping[str, pd.DataFrame], file: BinaryIO, *_: str) -> None:
     (frame,) = frames.values()
-    shown = {guarded(str(name)): _csv_column(frame.iloc[:, i]) for i, name in enumerate(frame.columns)}
-    pd.DataFrame(shown).to_csv(file, index=False, encoding="utf-8", lineterminator="\r\n")
+    columns = {guarded(str(name)): _csv_column(frame.iloc[:, i]) for i, name in enumerate(frame.columns)}
+    pd.DataFrame(columns).to_csv(file, index=False, encoding="utf-8", lineterminator="\r\n")
 
 
 _GUARDED = f"^ *[{re.escape(FORMULA)}]|^'"
@@ -205,7 +205,7 @@ _GUARDED = f"^ *[{re.escape(FORMULA)}]|^'"
 def _csv_column(column: "pd.Series[Any]") -> Any:
     """Return a column as written to CSV; columns of the usual types are converted in one step.
 
-    Text that a spreadsheet would run has `'` before it, which `read_table` and `bulk.read_rows` remove.
+    Text that a spreadsheet would run has `'` before it, which readers of files remove.
     """
     values = pa.array(column.array) if isinstance(column.dtype, pd.StringDtype) else None
     if values is not None and not pc.any(pc.match_substring_regex(values, _GUARDED)).as_py():

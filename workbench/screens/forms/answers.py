@@ -15,7 +15,7 @@ from workbench.sandbox.controls import perform
 from workbench.screens.forms.offers import Offer, after_call, done
 from workbench.screens.forms.widgets import Later, after, button, close, close_soon, line, row
 from workbench.service import rendering
-from workbench.service.rendering.markup import isolated
+from workbench.service.rendering.elements import isolated
 
 REVEAL_SECONDS = 60.0
 _MAX_EVENTS = 20

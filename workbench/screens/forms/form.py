@@ -24,6 +24,7 @@ from workbench.base.remedies import word, worded_for
 from workbench.base.schema import walk
 from workbench.client.calls.base import BaseClient, journal_of
 from workbench.client.calls.client import refuse_async
+from workbench.client.webhooks.inbox import last_event
 from workbench.screens.forms.answers import AnswerCard
 from workbench.screens.forms.draft import TICKS, Draft, Review
 from workbench.screens.forms.fields import help_of
@@ -176,7 +177,7 @@ class Form(Displayed):
                 raise InvalidRequest([wanted], of=self.operation.name)
             self.view.state, self.view.button.disabled = "sending", True
         inbox, before = getattr(self.api, "inbox", None), self._last_entry()
-        mark = None if inbox is None else inbox._mark()
+        mark = None if inbox is None else last_event(inbox)
         api = self.api.allowing(**dict.fromkeys(self.draft.ticks, True)) if self.draft.ticks else self.api
         try:
             with self.acting():

@@ -14,7 +14,9 @@ import attrs
 from workbench.base.schema import walk
 from workbench.client.calls.base import journal_of
 from workbench.client.session import AsyncSession, Session, sandbox_of, sandbox_times
+from workbench.client.webhooks.inbox import last_event
 from workbench.sandbox.control_records import StoredRecord
+from workbench.sandbox.internals import internals
 from workbench.service import chains, rendering
 from workbench.service.interface.assumptions import assumptions
 from workbench.service.rendering.text import NO_FUNDS, TEST_CHAINS, sentence
@@ -223,9 +225,11 @@ def names(api: object) -> dict[str, str]:
     sandbox = sandbox_of(api)
     if sandbox is None:
         return {}
-    labels = {key: f"•••• {digits}" for key, digits in zip(*sandbox._columns("card", "id last4"), strict=True)}
+    labels = {
+        key: f"•••• {digits}" for key, digits in zip(*internals(sandbox).columns("card", "id last4"), strict=True)
+    }
     for kind in ("owner", "user"):
-        ids, *parts = sandbox._columns(kind, "id first_name last_name")
+        ids, *parts = internals(sandbox).columns(kind, "id first_name last_name")
         texts = {name: list(set(column)) for name, column in zip(("first_name", "last_name"), parts, strict=True)}
         masked = [dict(zip(texts[name], shown, strict=True)) for name, shown in StoredRecord(texts).shown().items()]
         for key, first, last in zip(ids, *parts, strict=True):
@@ -270,8 +274,8 @@ def now(api: object) -> datetime:
 def stamp(api: object) -> tuple[Any, ...]:
     """Return a value that changes whenever the sandbox, the inbox or the journal changes, but not on reads."""
     sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
-    changes = None if sandbox is None else sandbox._changes()
-    return len(entries(api)), None if inbox is None else inbox._mark(), changes
+    changes = None if sandbox is None else internals(sandbox).changes()
+    return len(entries(api)), None if inbox is None else last_event(inbox), changes
 
 
 def _known(objects: Iterable[Any], members: str, thing: str = "", **more: object) -> list[Found]:
@@ -454,7 +458,7 @@ _TRANSACTION = (
 def transactions(api: object) -> Rows:
     """Return the sandbox's stored transactions; for a real service those known from events."""
     sandbox = sandbox_of(api)
-    columns: list[list[Any]] = [] if sandbox is None else sandbox._columns("transaction", " ".join(_STORED))
+    columns: list[list[Any]] = [] if sandbox is None else internals(sandbox).columns("transaction", " ".join(_STORED))
     if columns:
         return _of_books(api, dict(zip(_STORED.values(), columns, strict=True)))
     from workbench.analysis.reports.history import history

@@ -22,6 +22,7 @@ from workbench.client.calls.client import refuse_async
 from workbench.client.calls.keys import state_folder
 from workbench.client.session import sandbox_of
 from workbench.sandbox.controls import perform
+from workbench.sandbox.internals import internals
 from workbench.screens.forms import offers
 from workbench.screens.forms.answers import REVEAL_SECONDS, private
 from workbench.screens.forms.draft import cents_of, no_amount
@@ -521,7 +522,7 @@ class Panel(Displayed):
         actor = secrets.token_hex(8)
         if self.sandbox is not None:
             with suppress(WorkbenchError):  # the action says it, if it fails for the same reason
-                self._saved = self.sandbox._savepoint(), actor
+                self._saved = internals(self.sandbox).savepoint(), actor
         with acting(actor):
             yield
 
@@ -530,7 +531,7 @@ class Panel(Displayed):
         if self._undoable is None:
             raise UsageError("there is nothing to undo", of="browse")
         savepoint, actor = self._undoable
-        self.sandbox._undo(savepoint=savepoint, actor=actor)
+        internals(self.sandbox).undo(savepoint=savepoint, actor=actor)
         self._changed(self._done, undone=True)
         return {}
 
@@ -545,7 +546,7 @@ class Panel(Displayed):
             if undone:
                 self._close_form()
                 context_of(self._api).note("undone", f"{done}: the sandbox has the state before it again")
-            elif saved is not None and self.sandbox._changes(actor=saved[1]) == saved[0] + 1:
+            elif saved is not None and internals(self.sandbox).changes(actor=saved[1]) == saved[0] + 1:
                 self._undoable = saved
             self.update_static()
             stamp = self._stamp()
