@@ -14,16 +14,18 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from tests.client.doubles import Service, client_on
+from tests.client.doubles import CARD, Service, client_on
 from tests.strategies import requests
 from workbench.base.schema import walk
 from workbench.base.schema.fields import OPEN
+from workbench.client.calls.effects import Outcome, outcome_of
 from workbench.client.calls.guards import confirmation_text
 from workbench.client.calls.request_checks import path_problems
 from workbench.runs.sequences.reading import SCRIPTED
 from workbench.service.interface.convert import converter
 from workbench.service.interface.table import OPERATIONS, Operation
 from workbench.service.rendering.calls import curl, python
+from workbench.testing import exports
 from workbench.testing.exports import to_text
 
 ROWS = list(OPERATIONS.values())
@@ -128,3 +130,25 @@ def test_a_chain_id_is_text_everywhere(tmp_path: Path) -> None:
     assert [entry.request["chainId"] for entry in client.journal] == ["84532"]
     assert 'chainId: "84532"' in confirmation_text(operation, request, "host")
     assert re.search('"chainId": ?"84532"', curl(operation, request, base_url="x", converter=converter()))
+
+
+@pytest.mark.parametrize("status", [200, 204, 226, 299, 300, 302, 399, *range(400, 432), 451, 499, 500, 502, 503, 599])
+def test_a_status_proves_the_same_everywhere(status: int) -> None:
+    """In the journal, in an error and in what is made of a recording: 408, redirects and 5xx prove nothing."""
+    service = Service(httpx.Response(status, json={}))
+    client = client_on(service, journal=None)
+    error: Exception | None = None
+    with client.responses() as responses:
+        try:
+            client.update_user(user_id=CARD, first_name="Ada")
+        except wb.WorkbenchError as raised:
+            error = raised
+    (entry,) = client.journal
+    proven = outcome_of(status)
+
+    assert proven == entry.outcome
+    assert (proven is Outcome.UNKNOWN) == (
+        isinstance(error, wb.OutcomeUnknown) and not isinstance(error, wb.errors.UnreadableEffect)
+    )
+    assert (proven is Outcome.REFUSED) == isinstance(error, wb.errors.ApiError)
+    assert {proven} == {exports._of_response(OPERATIONS["update_user"], response).outcome for response in responses}
