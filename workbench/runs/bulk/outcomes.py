@@ -37,9 +37,9 @@ declare(
 APPLICATION = 0x57425255  # "WBRU"
 SCHEMA = """
 CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), operation TEXT NOT NULL, host TEXT NOT NULL,
-  environment TEXT NOT NULL, world TEXT NOT NULL, began TEXT NOT NULL);
+  environment TEXT NOT NULL, world TEXT NOT NULL, began TEXT NOT NULL, key TEXT);
 CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT NOT NULL,
-  at TEXT, status INTEGER, attempt TEXT, said TEXT, answer TEXT, answer_status TEXT)
+  at TEXT, status INTEGER, attempt TEXT, said TEXT, answer TEXT, answer_status TEXT, key TEXT)
 """
 PLANNED = "planned"
 STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
@@ -80,7 +80,7 @@ class RunRecord:
     """Results of a run so far. It has one writer; a row is stored as `sending` before its call is sent."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self._file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["run", "row"], version=2)
+        self._file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["run", "row"], version=3)
         self._began: str | None = None
         self._rows: dict[int, RowResult] = {}
         self._counts: Counter[str] = Counter()
@@ -91,30 +91,34 @@ class RunRecord:
         self._file.close()
 
     @property
-    def operation(self) -> str | None:
-        """The operation of the run in the file; None if the run was killed before it started."""
+    def started(self) -> tuple[str | None, str | None]:
+        """The operation of the run in the file and its key column; None if the run was killed before it started."""
         if self._file.damaged("run"):
             raise UnusableFile(f"{self._file.path}: the header of the run is damaged; file left unchanged.")
-        rows = self._file.run("SELECT operation FROM run")
-        return rows[0][0] if rows else None
+        rows = self._file.run("SELECT operation, key FROM run")
+        return rows[0] if rows else (None, None)
 
-    def start(self, plan: BulkPlan, target: Mapping[str, str], *, accept_changes: bool = False) -> None:
+    def start(
+        self, plan: BulkPlan, target: Mapping[str, str], *, key: str | None = None, accept_changes: bool = False
+    ) -> None:
         """Start a run with a plan, or continue the one in the file.
 
         Args:
             plan: The rows; those with problems are rejected.
             target: The host, environment and world to send to.
+            key: Column that names a row.
             accept_changes: Accept changes of rows that were never sent.
 
         Raises:
             RunChanged: The file holds another run.
         """
         run = {"operation": plan.name, **target}
-        started = self._file.run("SELECT operation, host, environment, world FROM run") if self.operation else []
+        started = self._file.run("SELECT operation, host, environment, world FROM run") if self.started[0] else []
         lost = set(self._file.damaged("row"))  # may have been sent
         with self._file.write() as connection:
             connection.executemany(
-                "INSERT OR REPLACE INTO row (number, digest, state, said) VALUES (?, ?, 'unknown', ?)",
+                "INSERT OR REPLACE INTO row (number, digest, state, said, key) "
+                "VALUES (?1, ?2, 'unknown', ?3, (SELECT key FROM row WHERE number = ?1))",
                 [
                     (row.number, row.digest, "the record of this row was damaged")
                     for row in plan.rows
@@ -149,17 +153,20 @@ class RunRecord:
         with self._file.write() as connection:
             if not started:
                 began = datetime.now(UTC).isoformat()
-                connection.execute("INSERT INTO run VALUES (1, ?, ?, ?, ?, ?)", (*run.values(), began))
+                connection.execute("INSERT INTO run VALUES (1, ?, ?, ?, ?, ?, ?)", (*run.values(), began, key))
             connection.executemany("DELETE FROM row WHERE number = ?", [(number,) for number in removed])
             states = {number: _REJECTED if rows[number].problems else PLANNED for number in written}
             connection.executemany(
-                "INSERT OR REPLACE INTO row (number, digest, state, said) VALUES (?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO row (number, digest, state, said, key) "
+                "VALUES (?1, ?2, ?3, ?4, (SELECT key FROM row WHERE number = ?1))",
                 [(n, rows[n].digest, state, rows[n].reasons) for n, state in states.items()],
             )
+            keys = [(row.key, row.number) for row in plan.rows if row.key is not None]
+            connection.executemany("UPDATE row SET key = ? WHERE number = ?", keys)
             said = "the run ended while this call was in flight"
             connection.execute("UPDATE row SET state = 'unknown', said = ? WHERE state = 'sending'", (said,))
         for row in self._file.run("SELECT * FROM row ORDER BY number"):
-            number, _, state, at, status, attempt, message, id_, answer_status = row
+            number, _, state, at, status, attempt, message, id_, answer_status, named = row
             self._keep(
                 RowResult(
                     row=number,
@@ -170,7 +177,7 @@ class RunRecord:
                     message=message,
                     at=None if at is None else datetime.fromisoformat(at),
                     answer_status=answer_status,
-                    key=rows[number].key if number in rows else None,
+                    key=named,
                 )
             )
 
