@@ -34,6 +34,7 @@ from workbench.course.stored import read_stored, write
 from workbench.runs.bulk.outcomes import RunRecord
 from workbench.runs.bulk.plan import write_rejects
 from workbench.sandbox import Request, Sandbox
+from workbench.sandbox.internals import internals
 from workbench.sandbox.server import self_signed
 from workbench.testing.exports import record
 
@@ -372,7 +373,7 @@ class SandboxOf:
         body = {"cardId": _at_first()[0], "amount": 100, "merchantName": name, "currency": "USD"}
         headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
         content = json.dumps({**body, "merchantCategoryCode": "5411"}).encode()
-        answer = sandbox._handle(Request("POST", "/v1/simulate/transactions/authorize", "", headers, content))
+        answer = internals(sandbox).handle(Request("POST", "/v1/simulate/transactions/authorize", "", headers, content))
         if answer.status != 200:
             raise UnusableFile(str(answer.status))
 

@@ -22,9 +22,11 @@ from workbench.base.schema.masks import DOTS
 from workbench.base.schema.rules import FULL
 from workbench.base.system.progress import Progress
 from workbench.client.session import connect
-from workbench.runs.bulk import InvalidRows, RunChanged, investigate, read_rows, resume, run
+from workbench.runs.bulk import InvalidRows, RunChanged, investigate, resume, run
 from workbench.runs.bulk.plan import write_rejects
+from workbench.runs.bulk.rows import raw_bodies
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 
 MISTYPED = "0x8ba1f109551bD432803012645Ac136ddd64DBA7A"  # the checksum of another address
 
@@ -322,16 +324,16 @@ def test_a_sandbox_in_a_file_keeps_its_world(tmp_path: Path) -> None:
     with closing(Sandbox(path=tmp_path / "sandbox.db")) as sandbox, sandbox.serve() as url, connect(url) as api:
         with pytest.raises(RunChanged, match="host"):
             resume(api, path, rows, progress=False)
-        assert api.sandbox._world_id() == sandbox._world_id()
+        assert internals(api.sandbox).world_id() == internals(sandbox).world_id()
     with connect(path=tmp_path / "sandbox.db") as api:
         assert resume(api, path, rows, progress=False).ok
 
 
 def test_rejected_rows_are_guarded_against_spreadsheets(tmp_path):
-    """A CSV file of rejected rows is corrected in a spreadsheet, which would run a formula; `read_rows` takes the quote away."""
+    """A CSV file of rejected rows is corrected in a spreadsheet, which would run a formula; readers take the quote away."""
     path = tmp_path / "rejected.csv"
     write_rejects(path, {1: ({"nickname": "=HYPERLINK(1)", "=cmd": "x"}, "no")})
     assert "'=HYPERLINK(1)" in path.read_text()
     assert ",=HYPERLINK" not in path.read_text()
     assert "'=cmd" in path.read_text()
-    assert read_rows(path)[0]["nickname"] == "=HYPERLINK(1)"
+    assert raw_bodies(path)[0]["nickname"] == "=HYPERLINK(1)"

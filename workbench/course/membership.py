@@ -83,7 +83,9 @@ def begin(place: str) -> None:
 def status(sandbox: RemoteSandbox | None = None) -> dict[str, Any] | None:
     """Return the learner's name, results, locked lessons and the trainer's notes; None outside a class."""
     if sandbox is not None:
-        return _content(*_read(sandbox._http, "GET"))
+        from workbench.sandbox.internals import internals
+
+        return _content(*_read(internals(sandbox).http, "GET"))
     address = _resolve_root()
     return None if address is None else _content(*exchange(address.url, address.ca_file))
 
@@ -94,8 +96,10 @@ def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
     Raises:
         UsageError: The class refused it, for example since the lesson is locked.
     """
+    from workbench.sandbox.internals import internals
+
     content = {"kind": act.kind, "task": act.task, "values": dict(act.values), "number": act.number}
-    return _content(*_read(sandbox._http, "POST", content))
+    return _content(*_read(internals(sandbox).http, "POST", content))
 
 
 def exchange(url: str, ca_file: str | None, content: object = None) -> tuple[int, dict[str, Any]]:

@@ -20,6 +20,7 @@ from workbench.client.calls.messages import Broken, Request, Response
 from workbench.client.calls.pace import Clock
 from workbench.client.session import AsyncSession, Session
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 from workbench.testing.decisions import Breach, Decisions, Moment
 from workbench.testing.loop import LABEL, NotSimulated, VirtualLoop
 from workbench.testing.machine import ZONES, MachineClock
@@ -214,8 +215,8 @@ class Life:
             "sandbox": self.sandbox,
             "base_url": self.sandbox.base_url,
             "api_key": self.sandbox.full_key,
-            "environment": self.sandbox._environment,
-            "transport": self.sandbox._direct(),
+            "environment": internals(self.sandbox).environment,
+            "transport": internals(self.sandbox).direct(),
             "clock": clock,
         }
         return cls(**{**arguments, "journal": Journal(clock=clock), **options})

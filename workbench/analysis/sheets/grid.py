@@ -103,10 +103,10 @@ def blank(cells: Cells) -> bool:
 
 def trimmed(cells: Cells) -> list[Any]:
     """Return the cells of a row without empty ones at its end."""
-    kept = list(cells)
-    while kept and blank(kept[-1:]):
-        kept.pop()
-    return kept
+    row = list(cells)
+    while row and blank(row[-1:]):
+        row.pop()
+    return row
 
 
 def head_of(rows: Sequence[Row], head: int | None) -> int:
@@ -138,7 +138,7 @@ def head_of(rows: Sequence[Row], head: int | None) -> int:
     rivals = [i for i in named if len(kinds[i]) == len(kinds[best]) and (i < best or named[i] == named[best] > 0)]
     if named[best] and len(rivals) > 1:
         names = {i: ", ".join(visible(str(cell), 20) for cell in rows[i].cells[:4]) for i in sorted({*rivals, best})}
-        readings = {str(rows[i].number): shown for i, shown in names.items()}
+        readings = {str(rows[i].number): text for i, text in names.items()}
         raise UnclearTable(
             [FileQuestion(argument="header", about="the line with the names of columns", readings=readings)]
         )

@@ -144,9 +144,9 @@ def _value(cell: Any, row: int) -> Any:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise BadSheet(f"row {row}: a cell has a number out of range")
-        shown = Decimal(format(value, f".{_DIGITS}g"))  # 0.1 + 0.2 is 0.3, as the spreadsheet shows it
-        whole = shown == shown.to_integral_value() and abs(value) < 1e30
-        return int(shown) if whole else shown
+        number = Decimal(format(value, f".{_DIGITS}g"))  # 0.1 + 0.2 is 0.3, as the spreadsheet shows it
+        whole = number == number.to_integral_value() and abs(value) < 1e30
+        return int(number) if whole else number
     if isinstance(value, date | time | int | str | None):
         return value
     raise BadSheet(f"row {row}: a cell has a value of type {type(value).__name__}")

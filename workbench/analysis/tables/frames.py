@@ -98,10 +98,10 @@ def _of_records(x: Any, of: object, reveal: Reveal) -> pd.DataFrame:
 
 def _of_mappings(items: list[Any]) -> pd.DataFrame:
     """Return mappings, from a guide or a sandbox, as rows with dotted columns and masked private members."""
-    shown = [item.shown() if hasattr(item, "shown") else item for item in items]
+    mappings = [item.shown() if hasattr(item, "shown") else item for item in items]
     rows = [
         {path: json_text(value) if isinstance(value, list | tuple) else value for path, value in flat(mapping)}
-        for mapping in shown
+        for mapping in mappings
     ]
     names = dict.fromkeys(name for row in rows for name in row)
     frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for name in names})

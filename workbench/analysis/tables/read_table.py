@@ -91,9 +91,9 @@ def read_table(
     """
     check_name(path)
     path = Path(path)
-    known = attrs.fields_dict(Answers)
-    given = {name: value for name, value in locals().items() if name in known and value is not None}
-    answers, noted = Answers.read(path, given, mapping)
+    fields = attrs.fields_dict(Answers)
+    arguments = {name: value for name, value in locals().items() if name in fields and value is not None}
+    answers, noted = Answers.read(path, arguments, mapping)
     suffix = check_format(path, FRAMES)
     sizes = limits(FRAMES if suffix == ".parquet" else Limits(), rows=max_rows, size=max_size)
     if suffix == ".parquet" and answers.columns is None:
@@ -111,7 +111,7 @@ def read_table(
     bad = _rejected(table, reader.problems, path, rejects)
     frame = frame[[row.number not in bad for row in table.rows]].reset_index(drop=True) if bad else frame
     if mapping is not None and not Path(mapping).exists():
-        write_answers(Path(mapping), given)
+        write_answers(Path(mapping), arguments)
     notes = [*noted, *table.notes, *reader.notes, *_left_out(table, bad)]
     left_out = [{"line": row.number, "reason": reason} for row, reason in table.left_out]
     left_out += [{"line": line, "reason": reason} for line, reason in bad.items()]
@@ -176,16 +176,16 @@ def _arrays(table: _Table, reader: Columns, answers: Answers) -> dict[str, Any]:
 
 def _values(against: pd.DataFrame | None) -> frozenset[Any]:
     """Return the dates and numbers of a frame, amounts in cents in their main unit as well."""
-    known: set[Any] = set()
+    values: set[Any] = set()
     for name in [] if against is None else against:
         for value in against[name].tolist():  # type: ignore[index]
             if is_missing(value) or isinstance(value, str | bool | float):
                 continue
             if isinstance(value, date):
-                known.add(value.date() if isinstance(value, datetime) else value)
+                values.add(value.date() if isinstance(value, datetime) else value)
             elif isinstance(value, int | Decimal):
-                known |= {Decimal(value), Decimal(value).scaleb(-2)} if AMOUNT.search(str(name)) else {Decimal(value)}
-    return frozenset(known)
+                values |= {Decimal(value), Decimal(value).scaleb(-2)} if AMOUNT.search(str(name)) else {Decimal(value)}
+    return frozenset(values)
 
 
 # -- rejected rows

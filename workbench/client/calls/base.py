@@ -385,6 +385,11 @@ def context_of(client: BaseClient) -> ClientContext:
     return client._context
 
 
+def key_of(client: BaseClient) -> Key:
+    """Return the key of a client."""
+    return client._key
+
+
 def allowed_by(client: BaseClient) -> frozenset[str]:
     """Return the unusual requests that a view accepts, by the argument names of `allowing`."""
     return client._allowing

@@ -99,6 +99,7 @@ class Evidences:
         self._hashed = hashed
         self._entries = entries
         events, self._world = ([], "") if source is None else source.since(entry.mark for entry in entries)
+        self._is_read = source is not None
         self._events = [event for event in events if is_record(event.body)]
         self._bodies: defaultdict[str, list[Any]] = defaultdict(list)
         for event in self._events:
@@ -165,7 +166,9 @@ class Evidences:
             verdict, reason = Verdict.OPEN, f"{counts}: this call or another"
         else:
             verdict, reason = Verdict.NOT_FOUND, "no event shows this call; events may be late or missing"
-            if evidence.complete:
+            if not self._is_read:
+                reason = "no event shows this call; the events of its service are not known here"
+            elif evidence.complete:
                 reason = "no event shows this call, and all events are here: not carried out"
         unsure = [call.entry.id for call in calls if not call.surely]
         return attrs.evolve(

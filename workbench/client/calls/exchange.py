@@ -20,6 +20,7 @@ import attrs
 from workbench.base import errors
 from workbench.base.errors import LOG, Attempt, Problem, advise, visible
 from workbench.base.schema import checks, strict_json
+from workbench.base.system.messages import ACTOR, ACTOR_HEADER
 from workbench.client.calls import messages
 from workbench.client.calls.cleaning import Cleaner
 from workbench.client.calls.effects import RESEND, Entry, Outcome, unknown_text
@@ -221,6 +222,8 @@ class Exchange:
             entry = attrs.evolve(entry, idempotency_key=key)
             header = context.idempotency_header or IDEMPOTENCY_HEADER
             outgoing.headers = [*outgoing.headers, (header.encode(), key.encode())]
+        if (actor := ACTOR.get()) and context.is_sandbox and not context.is_embedded:
+            outgoing.headers = [*outgoing.headers, (ACTOR_HEADER.encode(), actor.encode())]
         if recorder is not None and self.resend_of is not None:
             recorder.check_same(self.resend_of, operation.name, self.seen.shown, digest)
         elif recorder is not None and digest and "again" not in self.allowing and (earlier := recorder.earlier(digest)):

@@ -367,8 +367,7 @@ class Inbox:
         """Return deliveries with a known id but other bytes. The first delivery remains the event."""
         return self._store.conflicts(event_id)
 
-    def _mark(self) -> int:
-        """Return the current position of the inbox, for `since`."""
+    def _last_event(self) -> int:
         self._pull()
         return self._store.last()
 
@@ -435,7 +434,7 @@ class Inbox:
         deadline, advanced = monotonic() + timeout, 0.0
         unseen = since
         while True:
-            newest = self._mark()
+            newest = self._last_event()
             if stored := self.stored(kind, where, unseen):
                 return stored[-1].event
             unseen = newest
@@ -642,3 +641,8 @@ class Inbox:
         checks = f"{len(self._keys)} keys" if self._keys else "no keys: everything is unverified"
         many = "closed" if self._closed else f"{self._store.count()} events"
         return f"<inbox {where}: {many}, {checks}>"
+
+
+def last_event(inbox: Inbox) -> int:
+    """Return the number of the last event, for `since`; for other packages."""
+    return inbox._last_event()

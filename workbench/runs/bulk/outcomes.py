@@ -333,7 +333,7 @@ class BulkResult:
         return self.verdict
 
     def _repr_html_(self) -> str:
-        shown = [
+        rows = [
             {
                 "row": result.row,
                 "outcome": result.outcome.replace("_", " "),
@@ -344,7 +344,7 @@ class BulkResult:
             if result.outcome != Outcome.DONE
         ]
         head = rendering.html({"bulk run": self.operation, "result": self.verdict})
-        return head + (rendering.html_table(shown[:50]) if shown else "")
+        return head + (rendering.html_table(rows[:50]) if rows else "")
 
 
 @attrs.frozen(kw_only=True)

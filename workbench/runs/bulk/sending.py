@@ -33,6 +33,7 @@ from workbench.client.calls.effects import Outcome
 from workbench.client.calls.keys import installation_secret
 from workbench.runs.bulk.outcomes import PLANNED, BulkResult, RowResult, RunRecord
 from workbench.runs.bulk.plan import BulkPlan, PlannedRow, check_rejects, operation_of, plan_of, write_rejects
+from workbench.sandbox.internals import internals
 from workbench.service.interface.table import OPERATIONS, Operation, Sync
 
 MAX_CONSECUTIVE_FAILURES = 5  # rows without an answer after which a run stops
@@ -227,7 +228,7 @@ def _run(
 def _world_of(api: Any) -> str:
     """Return the id of the world of a client's sandbox; empty for a real service."""
     try:
-        return str(api.sandbox._world_id())
+        return str(internals(api.sandbox).world_id())
     except (WrongEnvironment, AttributeError):
         return ""
 

@@ -339,6 +339,6 @@ def _open_members(cls: type[Any]) -> set[str]:
 def _to_json(value: object) -> str:
     """Return a value as JSON; of a mapping only texts and numbers. FULL becomes a word."""
     if isinstance(value, dict):
-        shown = {name: "FULL" if member is FULL else member for name, member in value.items()}
-        value = {name: member for name, member in shown.items() if isinstance(member, str | int)}
+        members = {name: "FULL" if member is FULL else member for name, member in value.items()}
+        value = {name: member for name, member in members.items() if isinstance(member, str | int)}
     return json.dumps(value)
