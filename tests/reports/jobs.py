@@ -2,7 +2,8 @@
 
     python -m tests.reports.jobs            runs every job in every case, and prints the table
     python -m tests.reports.jobs NAME …     runs some
-    python -m tests.reports.jobs --write    writes the table into comparisons.md too
+    python -m tests.reports.jobs SCOPE …    runs the cases of some scopes
+    python -m tests.reports.jobs … --write  writes the results into comparisons.md too; others stay
 
 A case is a seed, a time zone and a scope: the complete log, a past moment, a partial log, rows in three currencies, a
 frame after `merge` and `concat`, a log with missing members, an inbox, or a plain log. The log ends within a month, so its last month is running in every case.
@@ -334,7 +335,7 @@ job("Time to posting by category")(_posting_times("merchant_category"))
 def _(case: Case) -> str:
     query = f"""
         with a as (select user_id, first_day(authorized_at, 'month', '{{tz}}') m, net_cents {USD}
-                   and status <> 'declined' and authorized_cents is not null),
+                   and status <> 'declined' and authorized_cents is not null and user_id is not null),
              c as (select user_id, min(m) c from a group by 1)
         select c, m, count(distinct a.user_id), sum(net_cents),
                count(distinct a.user_id) * 1.0 / (select count(*) from c d where d.c = c.c)
@@ -370,9 +371,9 @@ def _changes(month: str, by: str) -> Job:
     return run
 
 
-job("Largest changes of a closed month, by merchant")(_changes("2026-02", "merchant_name"))
-job("Largest changes of a month that may run, by merchant")(_changes("2026-03", "merchant_name"))
-EXCEPT_PAST = ("complete", "partial", "currencies", "merged")
+job("Largest changes of a closed month, by merchant", TIMED)(_changes("2026-02", "merchant_name"))
+job("Largest changes of a month that may run, by merchant", TIMED)(_changes("2026-03", "merchant_name"))
+EXCEPT_PAST = [scope for scope in TIMED if scope != "past"]
 job("Changes of the last month, by category", EXCEPT_PAST)(_changes("2026-04", "merchant_category"))
 
 
@@ -666,21 +667,36 @@ def run(title: str, cases: Iterable[Case]) -> dict[str, str]:
 
 def main(arguments: list[str]) -> int:
     """Run jobs in all cases and print the table; return 1 if a number is wrong."""
-    cases = [Case(*about) for about in product(SEEDS, ZONES, SCOPES)]
-    lines = [f"| Job | {' | '.join(SCOPES)} |", "|---|" + "---|" * len(SCOPES)]
+    scopes = [scope for scope in SCOPES if scope in arguments] or [*SCOPES]
+    names = [name for name in arguments if name not in ("--write", *SCOPES)]
+    cases = [Case(*about) for about in product(SEEDS, ZONES, scopes)]
+    table = {title: _written(title) for title in JOBS}
     failed = 0
     for title in JOBS:
-        if arguments and not any(a in title for a in arguments if a != "--write") and arguments != ["--write"]:
+        if names and not any(name in title for name in names):
             continue
         results = run(title, cases)
         failed += any("wrong" in result for result in results.values())
-        lines.append(f"| {title} | {' | '.join(results.get(scope, '') for scope in SCOPES)} |")
-        print(lines[-1], flush=True)
-    print(f"{len(lines) - 2} jobs, {failed} wrong")
-    if arguments == ["--write"]:
-        text = PAGE.read_text(encoding="utf-8").partition(HEADING)[0].rstrip() + "\n\n"
-        PAGE.write_text("\n".join([text + HEADING, INTRODUCTION.format(len(JOBS)), *lines, ""]), encoding="utf-8")
+        table[title] |= {scope: results.get(scope, "") for scope in scopes}
+        print(title, results, flush=True)
+    print(f"{len(table)} jobs, {failed} wrong")
+    if "--write" in arguments and not names:
+        before, _, rest = PAGE.read_text(encoding="utf-8").partition(HEADING)
+        after = rest[rest.index("\n## ") + 1 :] if "\n## " in rest else ""
+        lines = [f"| Job | {' | '.join(SCOPES)} |", "|---|" + "---|" * len(SCOPES)]
+        lines += [f"| {title} | {' | '.join(table[title].get(scope, '') for scope in SCOPES)} |" for title in JOBS]
+        section = "\n".join([HEADING, INTRODUCTION.format(len(JOBS)), *lines, ""])
+        PAGE.write_text("\n".join([before.rstrip(), "", section, after]).rstrip() + "\n", encoding="utf-8")
     return int(failed > 0)
+
+
+def _written(title: str) -> dict[str, str]:
+    """Return the results of a job in the page, by scope."""
+    lines = [line.split(" | ") for line in PAGE.read_text(encoding="utf-8").partition(HEADING)[2].splitlines()]
+    head = next(line for line in lines if line[0] == "| Job")
+    row = next((line for line in lines if line[0] == f"| {title}"), [])
+    cells = zip((name.strip(" |") for name in head[1:]), (cell.strip(" |") for cell in row[1:]), strict=False)
+    return dict(cells)
 
 
 if __name__ == "__main__":
