@@ -72,11 +72,12 @@ class Deliveries(Life):
         self.names: dict[str, str] = {}  # of records, by id
         self.cause = ""  # what the traffic is doing, where a record has several of its events
         self._threads = threads
-        self._seen = self.sandbox._last_event()
+        self._engine = self.sandbox._engine
+        self._seen = self._engine.last_event
 
     def collect(self) -> None:
         """Plan deliveries of new events."""
-        if self.sandbox._last_event() == self._seen:
+        if self._engine.last_event == self._seen:
             return
         drained, self._seen = self.sandbox._drain(self._seen)
         for _, _, body in drained:
