@@ -20,6 +20,7 @@ from workbench.analysis.rewards.read_job import Gate
 from workbench.analysis.rewards.read_result import Rewards
 from workbench.base.errors import Forbidden, InvalidRequest, NoAnswer, ServiceFailure, UnexpectedAnswer, UsageError
 from workbench.base.system.progress import Progress
+from workbench.client.calls.base import context_of
 from workbench.client.calls.client import Client
 from workbench.client.calls.pace import Clock
 
@@ -352,7 +353,7 @@ def test_too_many_requests_slow_all_down() -> None:
 
     assert rewards.complete
     assert len(rewards.frame()) == 600
-    assert sum(client._context.clock.waited) >= 7  # type: ignore[attr-defined]
+    assert sum(context_of(client).clock.waited) >= 7  # type: ignore[attr-defined]
 
 
 def test_an_endless_429_ends_the_read() -> None:

@@ -10,7 +10,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.course.desk import About
 from workbench.course.display import Display
 from workbench.screens.forms.widgets import Displayed, root
-from workbench.service.rendering.markup import isolated
+from workbench.service.rendering.elements import isolated
 
 Act = Callable[[], Display]
 """Function of a button, which returns the feedback."""
@@ -86,7 +86,7 @@ class ChooserView(Displayed):
     def __init__(self, shown: Display, titles: Mapping[str, str]) -> None:
         self._table = shown
         options = [(f"{name}: {title}", name) for name, title in titles.items()]
-        self.names = ipywidgets.Dropdown(description="Task", options=options)
+        self.names = ipywidgets.Dropdown(description="Task", options=options, layout={"width": "36em"})
         self.start = ipywidgets.Button(description="Start")
         self.start.on_click(lambda _: self.begin())
         self.begun = ipywidgets.Box()

@@ -17,6 +17,7 @@ from workbench.course.desk import About, Act, Desk, TaskResult
 from workbench.course.display import DONE, OPEN, RIGHT, WRONG, Display, require_widgets
 from workbench.course.stored import read_stored, store, store_result, stored_result, write
 from workbench.course.task_files import EXERCISES, QUIZZES, TASKS, Task, read_file
+from workbench.sandbox.internals import internals
 from workbench.sandbox.remote import RemoteSandbox
 from workbench.service.rendering.text import Cell, Grid, Sheet
 
@@ -310,7 +311,7 @@ def notes(api: object = None) -> tuple[str, ...]:
 def _class_of(api: object) -> RemoteSandbox | None:
     """Return the learner's sandbox on a class server; None outside a class."""
     sandbox: object = session.sandbox_of(api)
-    return sandbox if isinstance(sandbox, RemoteSandbox) and sandbox._hosted else None
+    return sandbox if isinstance(sandbox, RemoteSandbox) and internals(sandbox).hosted else None
 
 
 def _do(act: Act, api: object) -> tuple[About, dict[str, Any]]:
@@ -371,7 +372,9 @@ def _elsewhere(api: object) -> list[Any]:
     newest = session.latest() if isinstance(api, Client) else None
     own: Any = session.sandbox_of(api)
     other: Any = None if newest is None else session.sandbox_of(newest)
-    if other is None or own is None or isinstance(other, RemoteSandbox) or own._world_id() == other._world_id():
+    if other is None or own is None or isinstance(other, RemoteSandbox):
+        return []
+    if internals(own).world_id() == internals(other).world_id():
         return []
     return list(other.requests(all_tenants=True, reveal=True))
 

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from workbench.client.calls.journal import Journal
-from workbench.client.calls.messages import Broken, Request, Response
+from workbench.client.calls.messages import Broken, HttpRequest, HttpResponse
 from workbench.client.calls.pace import Clock
 from workbench.client.session import AsyncSession, Session
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 from workbench.testing.decisions import Breach, Decisions, Moment
 from workbench.testing.loop import LABEL, NotSimulated, VirtualLoop
 from workbench.testing.machine import ZONES, MachineClock
@@ -173,10 +174,10 @@ class Life:
     async def call(
         self,
         process: Process,
-        outgoing: Request,
-        send: Callable[[Request], Response],
+        outgoing: HttpRequest,
+        send: Callable[[HttpRequest], HttpResponse],
         pause: Callable[[float], Awaitable[object]],
-    ) -> Response | Broken:
+    ) -> HttpResponse | Broken:
         """Return the answer to a call of the application, or the fault that replaced it."""
         name, effect = outgoing.operation.name, outgoing.operation.effect
         self.point(process, f"before {name}")
@@ -202,13 +203,13 @@ class Life:
             answer = Broken("no answer in time", left=True, timeout=True)
         elif fault == "lost after it was carried out":
             answer = Broken("the connection was lost while waiting for the answer", left=True)
-        elif fault == "cut" and isinstance(answer, Response):
+        elif fault == "cut" and isinstance(answer, HttpResponse):
             broken = Broken("the connection ended before the end of the answer", left=True)
-            answer = Response(outgoing, answer.status, answer.headers, answer.body[: len(answer.body) // 2], broken)
+            answer = HttpResponse(outgoing, answer.status, answer.headers, answer.body[: len(answer.body) // 2], broken)
         elif fault == "not connected":
             answer = Broken("no connection: Connection refused", left=False)
         elif fault.startswith("answered "):
-            answer = Response(outgoing, int(fault[-3:]), {"retry-after": "2"}, b"")
+            answer = HttpResponse(outgoing, int(fault[-3:]), {"retry-after": "2"}, b"")
         process.check()
         if effect:
             self.point(process, f"after {name}")
@@ -220,8 +221,8 @@ class Life:
             "sandbox": self.sandbox,
             "base_url": self.sandbox.base_url,
             "api_key": self.sandbox.full_key,
-            "environment": self.sandbox._environment,
-            "transport": self.sandbox._direct(),
+            "environment": internals(self.sandbox).environment,
+            "transport": internals(self.sandbox).direct(),
             "clock": clock,
         }
         return cls(**{**arguments, "journal": Journal(clock=clock), **options})
@@ -364,7 +365,9 @@ class Life:
             LABEL.reset(token)
             raise ProcessKilled
 
-    def _carry_out(self, outgoing: Request, send: Callable[[Request], Response], late: bool = False) -> Response:
+    def _carry_out(
+        self, outgoing: HttpRequest, send: Callable[[HttpRequest], HttpResponse], late: bool = False
+    ) -> HttpResponse:
         self.sync()
         answer = send(outgoing)
         name, body = outgoing.operation.name, outgoing.body or b""

@@ -13,6 +13,7 @@ from typing import Any
 from workbench.base.errors import ApiError
 from workbench.base.schema.rules import FULL
 from workbench.client.session import Session
+from workbench.sandbox.internals import internals
 from workbench.testing.deliveries import Deliveries, made_up
 from workbench.testing.life import short
 from workbench.testing.loop import NotSimulated
@@ -59,7 +60,7 @@ class Universe(Deliveries):
         self.books: Mapping[str, Any] = {}
         self.holds: Mapping[str, Any] | None = None  # cents that are held, if the application has `holds()`
         self.outside: Session = self._open(
-            Session, self.clock, transport=self.sandbox._direct(faults=False), journal=None
+            Session, self.clock, transport=internals(self.sandbox).direct(faults=False), journal=None
         )
         """A session as cardholders and merchants: its calls are the traffic, and nothing goes wrong with them."""
         self._scenario, self._settle = scenario or _purchases, settle

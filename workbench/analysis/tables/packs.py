@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal, localcontext
-from html import escape
 from typing import TYPE_CHECKING, Any, BinaryIO
 from zoneinfo import ZoneInfo
 
@@ -22,6 +21,7 @@ from workbench.analysis.tables.workbooks import PLACES, BookColumn, cell_values,
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering import design
+from workbench.service.rendering.elements import Markup, element, html_page, table
 
 if TYPE_CHECKING:
     from xlsxwriter.workbook import Workbook
@@ -204,9 +204,9 @@ def _common_notes(sheets: list[_Sheet]) -> list[str]:
 
 
 def _definitions(sheets: list[_Sheet]) -> list[tuple[str, str]]:
-    shown = {column.name: column for sheet in sheets for column in sheet.columns}
+    columns = {column.name: column for sheet in sheets for column in sheet.columns}
     lines = []
-    for name, column in shown.items():
+    for name, column in columns.items():
         text = _DEFINITIONS.get(AMOUNT.sub("", name), "")
         if name.endswith("_cents") and column.is_amount:
             text = f"{text}; {name} divided by {10 ** int(column.form):,}".lstrip("; ")
@@ -305,55 +305,45 @@ table{{border-collapse:collapse;margin:var(--wb-s2) 0 var(--wb-s4)}}th{{backgrou
 th,td{{padding:var(--wb-s1) var(--wb-s3);border-bottom:1px solid var(--wb-line);text-align:left;vertical-align:top}}
 td.number,th.number{{text-align:right;font-variant-numeric:tabular-nums}}td:first-child{{white-space:nowrap}}
 tfoot td{{font-weight:600;border-top:2px solid var(--wb-ink)}}
-td.bar{{min-width:12rem;--bar:color-mix(in srgb,var(--wb-accent) 35%,transparent)}}
-td.bar{{background:linear-gradient(90deg,var(--bar) var(--length),transparent 0)}}
-tr.running td.bar{{--bar:color-mix(in srgb,var(--wb-accent) 12%,transparent)}}
+td span{{display:block;min-width:12rem;--bar:color-mix(in srgb,var(--wb-accent) 35%,transparent)}}
+td span{{background:linear-gradient(90deg,var(--bar) var(--length),transparent 0)}}
+td span.running{{--bar:color-mix(in srgb,var(--wb-accent) 12%,transparent)}}
 """
 
 
 def write_page(frames: Mapping[str, pd.DataFrame], file: BinaryIO, title: str, tz: str) -> None:
     """Write one HTML page with cover, tables with bars and totals, and definitions; without script and network."""
     sheets = sheets_of(frames, tz)
-    parts = [f"<h1>{escape(title)}</h1>", _pairs(_cover(title, sheets)[1:])]
+    parts = [element("h1", title), _pairs(_cover(title, sheets)[1:])]
     common = _common_notes(sheets)
     for sheet in sheets:
-        notes = "".join(f"<p>{escape(note)}</p>" for note in sheet.notes if note not in common)
-        parts.append(f"<h2>{escape(sheet.name)}</h2>{_html(sheet)}{notes}")
-    parts += ["<h2>Definitions</h2>", _pairs(_definitions(sheets))]
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
-    body = f"<style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>"
-    page = f'<!doctype html><html lang="en"><head>{head}{body}'
-    file.write(page.encode())
+        notes = (element("p", note) for note in sheet.notes if note not in common)
+        parts += [element("h2", sheet.name), _html(sheet), *notes]
+    parts += [element("h2", "Definitions"), _pairs(_definitions(sheets))]
+    file.write(html_page(title, *parts, style=_STYLE).encode())
 
 
-def _pairs(lines: list[tuple[str, str]]) -> str:
-    rows = (f"<tr><th>{escape(label)}</th><td>{escape(text)}</td></tr>" for label, text in lines if label)
-    return f"<table>{''.join(rows)}</table>"
+def _pairs(lines: list[tuple[str, str]]) -> Markup:
+    return table((line for line in lines if line[0]), row_heads=True)
 
 
-def _html(sheet: _Sheet) -> str:
+def _html(sheet: _Sheet) -> Markup:
     """Return a sheet as a table that the keyboard can scroll; behind the amounts that a workbook draws are bars."""
     if not sheet.rows:
-        return "<p>No rows.</p>"
-    classes = ["number" if column.is_number else "" for column in sheet.columns]
-    head = _row("th", [column.head for column in sheet.columns], classes)
-    totals = [column.text(_total(column)) if column.is_total else "" for column in sheet.columns]
-    foot = _row("td", ["Total", *totals[1:]], classes) if any(totals) else ""
-    running = next((column.values for column in sheet.columns if column.name == "running"), [])
-    amount, rows = _charted(sheet), []
+        return element("p", "No rows.")
+    amount = _charted(sheet)
+    running = next((column.values for column in sheet.columns if column.name == "running"), ["no"] * sheet.rows)
     sizes = [abs(value or 0) for value in sheet.columns[amount].values] if amount else []
+    rows: list[list[str]] = []
     for i in range(sheet.rows):
-        marks = list(classes)
+        cells = [column.text(column.values[i]) for column in sheet.columns]
         if amount:
-            marks[amount] = f'number bar" style="--length:{100 * sizes[i] / (max(sizes) or 1):.1f}%'
-        state = ' class="running"' if running and running[i] == "yes" else ""
-        rows.append(_row("td", [column.text(column.values[i]) for column in sheet.columns], marks, state))
-    table = f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody><tfoot>{foot}</tfoot></table>"
-    return f'<div class="wide" tabindex="0" role="region" aria-label="{escape(sheet.name)}">{table}</div>'
-
-
-def _row(tag: str, texts: list[str], classes: list[str], state: str = "") -> str:
-    pairs = zip(classes, texts, strict=True)
-    scope = ' scope="col"' * (tag == "th")
-    cells = (f'<{tag}{scope} class="{mark}">{escape(text)}</{tag}>' for mark, text in pairs)
-    return f"<tr{state}>{''.join(cells)}</tr>"
+            state = "running" if running[i] == "yes" else ""
+            length = f"--length:{100 * sizes[i] / (max(sizes) or 1):.1f}%"
+            cells[amount] = element("span", cells[amount], class_=state, style=length)
+        rows.append(cells)
+    heads = [column.head for column in sheet.columns]
+    totals = [column.text(_total(column)) if column.is_total else "" for column in sheet.columns]
+    columns = [{"class_": "number" if column.is_number else ""} for column in sheet.columns]
+    body = table(rows, heads, totals=["Total", *totals[1:]] if any(totals) else (), columns=columns)
+    return element("div", body, class_="wide", tabindex="0", role="region", aria_label=sheet.name)

@@ -29,7 +29,7 @@ from workbench.screens.panel.file import document
 from workbench.screens.panel.listing import Listing
 from workbench.screens.panel.panel import Panel, browse, tiles
 from workbench.service.rendering import money
-from workbench.service.rendering.markup import isolated
+from workbench.service.rendering.elements import isolated
 
 _HERE = Path(__file__).parent
 RANGES: Mapping[str, str] = {
