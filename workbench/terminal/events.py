@@ -173,14 +173,16 @@ def trigger(
 
 def _overrides(kind: str, given: list[str]) -> dict[str, Any]:
     """Parse `name=value` texts as members of an event's body; a dot separates nested names."""
-    known = dict(leaves(EVENT_KINDS[kind].body))
+    fields = dict(leaves(EVENT_KINDS[kind].body))
     overrides: dict[str, Any] = {}
     for override in given:
         path, sign, text = override.partition("=")
-        if not sign or path not in known:
-            raise usage_error(f"--set {visible(override, 60)}: expected NAME=VALUE, with a name of {', '.join(known)}.")
+        if not sign or path not in fields:
+            raise usage_error(
+                f"--set {visible(override, 60)}: expected NAME=VALUE, with a name of {', '.join(fields)}."
+            )
         try:
-            overrides[path] = value_of(known[path], text)
+            overrides[path] = value_of(fields[path], text)
         except ValueError as error:
             raise usage_error(f"--set {visible(path, 60)}: {error}.") from None
     return nested(overrides)
@@ -239,8 +241,8 @@ def listen(
 
 def _say_refused(refusals: tuple[Any, ...], last: object) -> Any:
     """Report the deliveries that were not stored since the last one reported; return the last."""
-    known = [i for i, refusal in enumerate(refusals) if refusal is last]
-    for latest in refusals[known[0] + 1 if known else 0 :]:
+    numbers = [i for i, refusal in enumerate(refusals) if refusal is last]
+    for latest in refusals[numbers[0] + 1 if numbers else 0 :]:
         say(f"{latest.at.astimezone():%H:%M:%S}  not stored: {visible(latest.reason, 300)}")
     return refusals[-1] if refusals else last
 

@@ -195,8 +195,8 @@ def _cleaned(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 
 def _csv(frames: Mapping[str, pd.DataFrame], file: BinaryIO, *_: str) -> None:
     (frame,) = frames.values()
-    shown = {guarded(str(name)): _csv_column(frame.iloc[:, i]) for i, name in enumerate(frame.columns)}
-    pd.DataFrame(shown).to_csv(file, index=False, encoding="utf-8", lineterminator="\r\n")
+    columns = {guarded(str(name)): _csv_column(frame.iloc[:, i]) for i, name in enumerate(frame.columns)}
+    pd.DataFrame(columns).to_csv(file, index=False, encoding="utf-8", lineterminator="\r\n")
 
 
 _GUARDED = f"^ *[{re.escape(FORMULA)}]|^'"
