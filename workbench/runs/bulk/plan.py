@@ -127,9 +127,18 @@ def cells_of(source: Body, partial: bool) -> Body:
 
 
 def take_keys(
-    operation: Operation[..., Any], sources: list[Any], key: str | None, members: Mapping[str, walk.Member]
+    operation: Operation[..., Any],
+    sources: list[Any],
+    key: str | None,
+    members: Mapping[str, walk.Member],
+    *,
+    is_required: bool,
 ) -> list[str | None]:
-    """Return the key of each row; a key column that is not a request member is removed from the rows."""
+    """Return the key of each row; a key column that is not a request member is removed from the rows.
+
+    Args:
+        is_required: Whether a row must have the column.
+    """
     if key is None:
         return []
     member = next((member for path, member in members.items() if key in (path, member.name)), None)
@@ -141,7 +150,7 @@ def take_keys(
         taken(source, key) if isinstance(source, Body) and key in source else walk.get_path(source, key)
         for source in sources
     ]
-    if all(value is None for value in values):
+    if is_required and all(value is None for value in values):
         raise InvalidRequest(f"no row has {visible(key, 60)}, the column chosen as key", of=operation.name)
     return [None if value is None else str(value) for value in values]
 
@@ -292,6 +301,7 @@ def plan_of(
     real: bool = True,
     implausible: bool = False,
     key: str | None = None,
+    former_key: str | None = None,
     rejects: bool = False,
 ) -> BulkPlan:
     """Check all rows and return the plan. Arguments not listed are those of `run`.
@@ -301,6 +311,7 @@ def plan_of(
         limits: The caps of a profile.
         allowing: Unusual requests that are accepted, as `Client.allowing` names them.
         real: Whether a real service answers.
+        former_key: The column that named the rows when the run was started.
         rejects: Include invalid rows in the plan, with their problems, instead of raising.
 
     Raises:
@@ -311,7 +322,7 @@ def plan_of(
         raise InvalidRequest("the input has no rows", of=operation.name)
     single = ((path, leaf) for path, leaf in walk.leaves(operation.request) if walk.record_of(leaf.kind) is None)
     members = {walk.wire_path(operation.request, path): leaf for path, leaf in single}
-    keys = take_keys(operation, sources, key, members)
+    keys = take_keys(operation, sources, key or former_key, members, is_required=key is not None)
     partial = all(isinstance(source, Body) and {ROW, REASONS} <= source.keys() for source in sources)
     cells = iter(
         read_cells([cells_of(source, partial) for source in sources if isinstance(source, Body)], operation.request)
