@@ -12,7 +12,7 @@ from workbench.analysis.sheets.dates import written_date
 from workbench.analysis.sheets.numbers import written_number
 from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearTable
 from workbench.base.errors import visible
-from workbench.base.system.limits import Limits, too_large, too_many_columns, too_many_rows
+from workbench.base.system.limits import FileLimits, too_large, too_many_columns, too_many_rows
 
 _SAMPLE = 200
 _SEARCHED = 60
@@ -29,7 +29,7 @@ Cells = Sequence[Any]
 class Budget:
     """What was read of a file so far, against its limits. `rows` is -1 where the first row has the names."""
 
-    limits: Limits
+    limits: FileLimits
     rows: int = 0
     size: int = 0
 
@@ -70,7 +70,7 @@ class Grid:
     separator: str = ""
     notes: tuple[str, ...] = ()
 
-    def names(self, limits: Limits) -> tuple[str, ...]:
+    def names(self, limits: FileLimits) -> tuple[str, ...]:
         """Return the names of the columns.
 
         Raises:

@@ -15,7 +15,7 @@ from workbench.analysis.tables.rows import (
 )
 from workbench.base.errors import Problem, UsageError
 from workbench.base.schema.walk import flat, is_record
-from workbench.client.calls.journal import Entry, Journal
+from workbench.client.calls.journal import Journal, JournalEntry
 from workbench.service.interface.events import Event
 from workbench.service.interface.table import OPERATIONS, Operation
 from workbench.service.interface.transactions import RewardsActivity, RewardsItem
@@ -142,7 +142,7 @@ _ROUTES: tuple[tuple[Applies, Build], ...] = (
         lambda x, _: isinstance(x, list | tuple) and bool(x) and all(hasattr(item, "row_type") for item in x),
         lambda x, *_: pd.concat([to_frame(run).assign(run=i) for i, run in enumerate(x)], ignore_index=True),
     ),
-    (lambda x, _: isinstance(x, Journal), lambda x, _, reveal: records_frame(layout_of(Entry), x, reveal)),
+    (lambda x, _: isinstance(x, Journal), lambda x, _, reveal: records_frame(layout_of(JournalEntry), x, reveal)),
     (
         lambda x, of: of is Event or (isinstance(of, str) and "." in of) or has_events(x),
         lambda x, of, reveal: events_frame(x, of if isinstance(of, str) else None, reveal),

@@ -27,7 +27,7 @@ from workbench.analysis.tables.total_rows import total_rows
 from workbench.base.errors import Problem, UsageError, visible
 from workbench.base.schema.walk import flat
 from workbench.base.system.files import check_name
-from workbench.base.system.limits import FRAMES, LimitExceeded, Limits, limits
+from workbench.base.system.limits import FRAMES, FileLimits, LimitExceeded, limits
 
 _SHOWN = 20
 
@@ -95,7 +95,7 @@ def read_table(
     arguments = {name: value for name, value in locals().items() if name in fields and value is not None}
     answers, noted = Answers.read(path, arguments, mapping)
     suffix = check_format(path, FRAMES)
-    sizes = limits(FRAMES if suffix == ".parquet" else Limits(), rows=max_rows, size=max_size)
+    sizes = limits(FRAMES if suffix == ".parquet" else FileLimits(), rows=max_rows, size=max_size)
     if suffix == ".parquet" and answers.columns is None:
         return _stored(path, sizes)
     table = _table(path, suffix, sizes, answers)
@@ -129,7 +129,7 @@ class _Table:
     notes: list[str] = attrs.field(factory=list)
 
 
-def _table(path: Path, suffix: str, sizes: Limits, answers: Answers) -> _Table:
+def _table(path: Path, suffix: str, sizes: FileLimits, answers: Answers) -> _Table:
     if suffix in RECORDS:
         rows = [(number, dict(flat(row))) for number, row in read_records(path, sizes)]
         names = tuple(dict.fromkeys(name for _, row in rows for name in row))
@@ -230,7 +230,7 @@ def _left_out(table: _Table, bad: Mapping[int, str]) -> list[str]:
     ]
 
 
-def _stored(path: Path, sizes: Limits) -> pd.DataFrame:
+def _stored(path: Path, sizes: FileLimits) -> pd.DataFrame:
     """Return the table of a Parquet file with its types; one written by `to_file` has its marks and notes."""
     table = parquet_table(path, sizes)
     kinds = [kind for kind in table.schema.types if pa.types.is_decimal(kind) or pa.types.is_date(kind)]
