@@ -161,7 +161,7 @@ def test_a_dashboard_is_a_file(page: Page, tmp_path: Path) -> None:
     picture(page.locator(".wbp"), "dashboard-dark")
     tile = page.locator(".tile", has_text="Approval rate")
     declined = re.search(r"([\d,]+) of [\d,]+ declined", tile.inner_text())
-    assert declined
+    assert declined, tile.inner_text()
     tile.press("Enter")
     expect(page.locator(".foot")).to_contain_text(f"{declined[1]} of ")
 
