@@ -34,6 +34,7 @@ from workbench.course.stored import read_stored, write
 from workbench.runs.bulk.outcomes import RunRecord
 from workbench.runs.bulk.plan import write_rejects
 from workbench.sandbox import Request, Sandbox
+from workbench.sandbox.internals import internals
 from workbench.sandbox.server import self_signed
 from workbench.testing.exports import record
 
@@ -240,7 +241,7 @@ class RunOf:
         run = {"rows": RunOf.rows, "progress": False}
         path = folder / "bulk"
         with closing(RunRecord(path)) as found:
-            began = found.operation is not None
+            began = found.started[0] is not None
         assert began or effects == [], "sent, and not recorded"
         first = wb.bulk.resume(api, path, **run) if began else wb.bulk.run(api.update_user, path=path, **run)
         unknown = {row.row: RunOf.rows[row.row - 1]["external_id"] for row in first.unknown()}
@@ -372,7 +373,7 @@ class SandboxOf:
         body = {"cardId": _at_first()[0], "amount": 100, "merchantName": name, "currency": "USD"}
         headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
         content = json.dumps({**body, "merchantCategoryCode": "5411"}).encode()
-        answer = sandbox._handle(Request("POST", "/v1/simulate/transactions/authorize", "", headers, content))
+        answer = internals(sandbox).handle(Request("POST", "/v1/simulate/transactions/authorize", "", headers, content))
         if answer.status != 200:
             raise UnusableFile(str(answer.status))
 

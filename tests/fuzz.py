@@ -35,11 +35,12 @@ import attrs
 import httpx
 
 from tests.client.doubles import CARD, client_on
-from workbench import bulk, events, sequences
+from workbench import events, sequences
 from workbench.analysis.tables.frames import to_frame
 from workbench.base.errors import InvalidRequest, UsageError, WorkbenchError
 from workbench.base.schema import strict_json
 from workbench.runs.bulk.plan import plan_of
+from workbench.runs.bulk.rows import raw_bodies
 from workbench.runs.sequences import reading
 from workbench.runs.sequences.reading import problems
 from workbench.service import rendering
@@ -205,7 +206,7 @@ def _row_case(path: Path, made: Callable[[random.Random], tuple[str, bytes]]) ->
         path.write_bytes(data)
         try:
             if chance.random() < 0.5:
-                assert repr(bulk.read_rows(path))
+                assert repr(raw_bodies(path))
             else:
                 plan = plan_of(OPERATIONS[name], path, secret=b"s" * 32, rejects=True)
                 assert all(row.reasons for row in plan.rows if row.problems)

@@ -26,6 +26,7 @@ from workbench.base.system import database, http_server
 from workbench.base.system.database import Database
 from workbench.client.webhooks.inbox import Inbox
 from workbench.client.webhooks.verify import sample
+from workbench.sandbox.internals import internals
 
 CONTRACTS = "/v1/issuing/tenants/contracts"
 KILOBYTE = 1024
@@ -96,7 +97,7 @@ def test_threads_beside_a_held_file_wait_together(tmp_path: Path, monkeypatch: p
 def test_a_long_list_holds_nobody_up(name: str, arguments: dict[str, str]) -> None:
     """Other requests are answered while a control lists thousands of rows."""
     sandbox = wb.Sandbox()
-    store, rows = sandbox._engine.store, 4_000
+    store, rows = internals(sandbox).engine.store, 4_000
     sandbox.create.card(sandbox.records("user")[0]["id"])
     card = sandbox.records("card")[0]
     del card["kind"]
@@ -108,7 +109,7 @@ def test_a_long_list_holds_nobody_up(name: str, arguments: dict[str, str]) -> No
         delivery = next(iter(store.all(f"delivery/{endpoint.id}")))
         event = store.get("event", "1")
         with store:
-            for number in range(sandbox._engine.last_event + 1, rows + 1):
+            for number in range(internals(sandbox).engine.last_event + 1, rows + 1):
                 store.put("event", str(store.next("event")), {**event, "sequence": number})
                 store.put("card", str(number), {**card, "id": str(number)})
                 store.put(f"delivery/{endpoint.id}", str(number), {**delivery, "sequence": number})

@@ -11,10 +11,11 @@ import pytest
 import workbench as wb
 from workbench.base.schema import strict_json
 from workbench.base.system import toml
-from workbench.base.system.limits import LimitExceeded, Limits, read_bytes
+from workbench.base.system.limits import FileLimits, LimitExceeded, read_bytes
 from workbench.base.system.messages import Request
 from workbench.client.calls.profiles import open_profile
 from workbench.sandbox.behavior import read_behavior
+from workbench.sandbox.internals import internals
 from workbench.sandbox.programs import read_world
 from workbench.service.interface.convert import converter
 from workbench.service.interface.table import OPERATIONS
@@ -31,7 +32,7 @@ def answered(body: bytes, path: str) -> tuple[int, Any]:
     """Return the answer of a sandbox to a body, without what differs from call to call."""
     sandbox = wb.Sandbox(seed=7)
     headers = {"api-key": sandbox.full_key, "content-type": "application/json", "host": "localhost"}
-    answer = sandbox._handle(Request("POST", path, "", headers, body))
+    answer = internals(sandbox).handle(Request("POST", path, "", headers, body))
     return answer.status, json.loads(answer.body)
 
 
@@ -116,7 +117,7 @@ def test_what_has_no_end_is_refused_as_input(tmp_path: Path) -> None:
     assert read_bytes(tmp_path / "pipe") == b""
     for path in (Path("/dev/zero"), tmp_path / "large"):
         with pytest.raises(LimitExceeded):
-            read_bytes(path, Limits(file=1_000))
+            read_bytes(path, FileLimits(file=1_000))
     with pytest.raises(IsADirectoryError):
         read_bytes(tmp_path)
     with pytest.raises(toml.NotToml):

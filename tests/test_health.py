@@ -13,6 +13,7 @@ import workbench as wb
 from workbench.base.errors import InvalidWebhook, WorkbenchError
 from workbench.base.system.http_post import PostResult
 from workbench.sandbox import delivery
+from workbench.sandbox.internals import internals
 
 NOBODY = "3f2a0b1c-0000-4000-8000-000000000000"
 SPEND = {"currency": "USD", "merchant_name": "Corner Shop", "merchant_category_code": "5411"}
@@ -102,12 +103,12 @@ def failing_endpoint(api: wb.Session) -> None:
 
 def slow_endpoint(api: wb.Session) -> None:
     """Receive deliveries so that each counts as slow."""
-    api.sandbox._engine.dispatcher._relay = lambda *_: PostResult(status=204)
+    internals(api.sandbox).engine.dispatcher._relay = lambda *_: PostResult(status=204)
     with mock.patch.object(delivery, "_SLOW", 0):
         api.sandbox.register_endpoint("http://127.0.0.1:9/slow")
         buy(api)
         api.sandbox.flush(timeout=10)
-    api.sandbox._engine.dispatcher._relay = None
+    internals(api.sandbox).engine.dispatcher._relay = None
 
 
 def forgotten_fault(api: wb.Session) -> None:
@@ -116,7 +117,7 @@ def forgotten_fault(api: wb.Session) -> None:
 
 def damaged_journal(api: wb.Session) -> None:
     buy(api)
-    with closing(sqlite3.connect(api.journal._place)) as file:
+    with closing(sqlite3.connect(api.info()["journal"])) as file:
         file.execute("UPDATE calls SET what = 'another purchase' WHERE number = (SELECT max(number) FROM calls)")
         file.commit()
 

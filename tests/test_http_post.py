@@ -6,12 +6,13 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
 from workbench.base.errors import UsageError
-from workbench.base.system.http_post import THIS_MACHINE, ForbiddenUrl, check_url, post
+from workbench.base.system.http_post import THIS_MACHINE, ForbiddenUrl, check_url, post, send
 from workbench.sandbox import Sandbox
 
 NAMES = {
@@ -207,6 +208,40 @@ def test_one_deadline_for_a_delivery(text: bytes, at_once: int) -> None:
     assert took < 0.4
     assert (result.status, result.error) in {(None, "no response in time"), (200, None)}
     assert (result.status == 200) is text.startswith(b"HTTP/1.1 200 OK\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    "seconds, error", [(5.0, "not sent: the host name was not resolved"), (0.5, "no response in time")]
+)
+def test_resolving_a_name_counts(seconds: float, error: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A resolver that hangs is given up at the deadline; one that is slow leaves the rest of the time to the exchange."""
+    monkeypatch.setattr("workbench.base.system.http_post.TIMEOUT", 0.6)
+    stop = threading.Event()
+
+    def resolve_slowly(*_: object) -> list[str]:
+        stop.wait(seconds)
+        return ["127.0.0.1"]
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://slow.example:{silent.getsockname()[1]}/"
+        began = time.monotonic()
+        result = send(url, {}, b"{}", check=partial(check_url, resolve=resolve_slowly))
+        took = time.monotonic() - began
+        stop.set()
+
+    assert result.status is None
+    assert str(result.error).startswith(error)
+    assert 0.6 <= took < 1
+
+
+def test_an_error_of_the_resolver_is_an_unknown_host() -> None:
+    for failure in (socket.gaierror(-2, "unknown"), UnicodeError("label too long")):
+
+        def fail(*_: object, failure: Exception = failure) -> list[str]:
+            raise failure
+
+        with pytest.raises(ForbiddenUrl, match=r"^unknown host$"):
+            check_url("http://nowhere.example/", resolve=fail)
 
 
 LEADS_HERE = (

@@ -12,7 +12,6 @@ import workbench as wb
 
 READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "sequences.read_toml": (".toml", lambda path: wb.sequences.read_toml(path)),
-    "bulk.read_rows": (".csv", lambda path: wb.bulk.read_rows(path)),
     "bulk.run": (".csv", lambda path: wb.bulk.run(wb.connect(seed=1).update_user, path)),
     "world_from": (".ndjson", lambda path: wb.world_from(path)),
     "learn": (".har", lambda path: wb.learn(path)),

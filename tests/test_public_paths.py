@@ -72,7 +72,6 @@ OF_METHODS = {"history source", "history.reconcile ledger", "history.record_bala
 """Paths that are arguments of methods, or of a function that takes other things too."""
 READERS: dict[str, tuple[str, Use]] = {
     "history source": (".ndjson .csv .xlsx .parquet", wb.history),
-    "bulk.read_rows path": (".csv .xlsx .parquet .json .ndjson", wb.bulk.read_rows),
     "events.read_log paths": (".ndjson .ndjson.gz", lambda path: list(wb.events.read_log(path))),
     "course.add path": (".toml", wb.course.add),
     "sequences.read_toml path": (".toml", wb.sequences.read_toml),

@@ -28,7 +28,7 @@ def test_a_value_is_seen_by_few_modules(name: str) -> None:
 def test_a_request_is_visited_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Checks, warnings, caps, pasted keys, addresses, the writer and the journal share the result of one pass."""
     passes: list[object] = []
-    visit = checks._visit
+    visit = checks.visit
 
     def counted(record: object, *rest: Any) -> None:
         passes.append(type(record).__name__)
@@ -37,7 +37,7 @@ def test_a_request_is_visited_once(monkeypatch: pytest.MonkeyPatch) -> None:
     transaction = "00000000-0000-4000-8000-000000000001"
     service = httpx.MockTransport(lambda _: httpx.Response(200, json={"id": transaction, "status": "completed"}))
     client = wb.Client(base_url=URL, api_key=KEY, transport=service, limits=wb.Limits(amount=1_000))
-    monkeypatch.setattr(checks, "_visit", counted)
+    monkeypatch.setattr(checks, "visit", counted)
     client.simulate_refund(transaction_id=transaction, amount=500)
 
     assert passes == ["SimulateRefund"]

@@ -1,4 +1,4 @@
-"""Learning from a HAR file of calls with different ids: bytes a second of processor time, and memory.
+"""Reading, learning from, and a corpus of a HAR file of calls with different ids: bytes a second of processor time, and memory.
 
 Run: python -m tests.benchmarks.bench_learn [MEGABYTES]; 40 if omitted, 1000 for the figures of figures.md.
 """
@@ -14,7 +14,9 @@ from tempfile import TemporaryDirectory
 
 from tests.testing.services import Har, Traffic, in_process
 from workbench.sandbox import Sandbox
+from workbench.testing import Corpus
 from workbench.testing.learning import learn
+from workbench.testing.recorded import Reading, read_traffic
 
 _UUID = re.compile(rb"[0-9a-f]{8}(?=-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})")
 _FLOOR = 40_000_000  # bytes that json.loads reads
@@ -35,18 +37,34 @@ def write(path: Path, size: int) -> None:
         file.write(b"]}}")
 
 
-def measure(path: Path) -> None:
+def read(path: Path) -> int:
+    """Read a file, and return the number of its calls."""
+    return sum(1 for _ in read_traffic([path], {}, Reading()))
+
+
+def learned(path: Path) -> int:
+    """Learn from a file, and return the number of its calls."""
+    return learn(path).counts["exchanges"]
+
+
+def add(path: Path) -> int:
+    """Add a file to a corpus, and return the number of its calls."""
+    with TemporaryDirectory() as folder:
+        return Corpus(folder).add(path).counts["exchanges"]
+
+
+def measure(name: str, path: Path) -> None:
     """Print the figures of a file, in this process alone."""
-    learn(path.with_name("small.har"))  # loads what is needed
+    run = {"read": read, "learn": learned, "add": add}[name]
+    run(path.with_name("small.har"))  # loads what is needed
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time()
-    learned = learn(path)
+    calls = run(path)
     seconds = time.process_time() - began
     more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     size = path.stat().st_size / 1e6
-    calls = learned.counts["exchanges"]
     print(
-        f"learn {size:6,.0f} MB {calls:9,} calls {seconds:7.1f} s {size / seconds:6.1f} MB/s +{more:.0f} MB of memory"
+        f"{name:10} {size:6,.0f} MB {calls:9,} calls {seconds:7.1f} s {size / seconds:6.1f} MB/s +{more:.0f} MB of memory"
     )
 
 
@@ -64,14 +82,15 @@ def floor(path: Path) -> None:
 def main() -> int:
     """Write a file, and measure it in processes of their own."""
     if sys.argv[2:]:
-        {"measure": measure, "floor": floor}[sys.argv[1]](Path(sys.argv[2]))
+        name, path = sys.argv[1], Path(sys.argv[2])
+        floor(path) if name == "floor" else measure(name, path)
         return 0
     size = int(sys.argv[1] if sys.argv[1:] else 40) * 1_000_000
     with TemporaryDirectory() as folder:
         path = Path(folder) / "calls.har"
         write(path.with_name("small.har"), 1)
         write(path, size)
-        for task in ("floor", "measure"):
+        for task in ("floor", "read", "learn", "add", "floor"):
             subprocess.run([sys.executable, "-m", "tests.benchmarks.bench_learn", task, str(path)], check=True)
     return 0
 

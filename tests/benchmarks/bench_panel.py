@@ -18,6 +18,7 @@ import workbench
 from tests.browser.lab import CHROMIUM, FLAGS, SLOW, jupyter_lab
 from tests.browser.test_panel import MANY, shown_panel
 from tests.panel.script import Engine
+from workbench.sandbox.internals import internals
 from workbench.screens.panel.file import script
 
 BARS = {"first rows": 300, "sort": 100, "search": 100 + 60, "group": 100, "scroll to the end": 100}
@@ -84,7 +85,7 @@ def session(folder: Path, engine: Engine) -> int:
     """Print what kernel and page take over a sandbox of 100,000 transactions; give the number of bars that are missed."""
     (folder / "program.toml").write_text("size = 2600\n")  # users
     api = workbench.connect(world=folder / "program.toml")
-    store = api.sandbox._engine.store
+    store = internals(api.sandbox).engine.store
     pd.DataFrame({})  # pandas is imported before anything is measured
     asked = {"do": "rows", "list": "transactions"}
     first = least(lambda: workbench.browse(api).answer(asked))

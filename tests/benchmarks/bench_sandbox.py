@@ -19,6 +19,7 @@ from pathlib import Path
 import httpx
 
 from workbench.sandbox import Request, Sandbox
+from workbench.sandbox.internals import internals
 
 _ROUNDS = 9
 
@@ -51,7 +52,7 @@ def authorization() -> tuple[float, float, float]:
     ).encode()
     headers = {"api-key": key, "content-type": "application/json"}
     request = Request("POST", "/v1" + path, "", headers, body)
-    answer = sandbox._handle(request).body
+    answer = internals(sandbox).handle(request).body
     canned = httpx.MockTransport(
         lambda _: httpx.Response(200, content=answer, headers={"content-type": "application/json"})
     )
@@ -60,7 +61,7 @@ def authorization() -> tuple[float, float, float]:
         for transport in (sandbox.transport(), canned)
     )
     handled, sent, plain = fastest(
-        lambda: sandbox._handle(request),
+        lambda: internals(sandbox).handle(request),
         lambda: by_sandbox.post(path, content=body),
         lambda: by_canned.post(path, content=body),
         per_round=500,
@@ -90,7 +91,7 @@ def history(total: int) -> None:
         cards = [sandbox.create.card(user, limit=10**11).id for user in users * 5]
 
         def call(path: str, **body: object) -> str:
-            answer = sandbox._handle(
+            answer = internals(sandbox).handle(
                 Request("POST", f"/v1/simulate/transactions{path}", "", headers, json.dumps(body).encode())
             )
             assert answer.status == 200, answer
@@ -116,7 +117,7 @@ def history(total: int) -> None:
                         merchantName="x",
                         merchantCategoryCode="5411",
                     )
-                    _print_history(path, number, made, sandbox._last_event(), time.process_time() - spent)
+                    _print_history(path, number, made, internals(sandbox).last_event(), time.process_time() - spent)
         sandbox.close()
 
 

@@ -15,6 +15,7 @@ import workbench as wb
 from tests.sandbox.driver import PERSON
 from workbench.base.errors import BadRequest
 from workbench.sandbox import Request, Sandbox
+from workbench.sandbox.internals import internals
 
 PEOPLE = 500
 DAYS = 365
@@ -37,7 +38,7 @@ class Year:
     def call(self, path: str, **body: object) -> dict[str, str]:
         """Send a call; return what is answered."""
         request = Request("POST", f"/v1{path}", "", self.headers, json.dumps(body).encode())
-        answer: dict[str, str] = json.loads(self.sandbox._handle(request).body)
+        answer: dict[str, str] = json.loads(internals(self.sandbox).handle(request).body)
         self.counts["calls"] += 1
         return answer
 
@@ -104,7 +105,7 @@ def draw(year: Year, folder: Path) -> None:
     users = [user for user, _ in year.people]
     sandbox = year.sandbox
     with wb.Client(
-        base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox._direct(), journal=False
+        base_url=sandbox.base_url, api_key=sandbox.full_key, transport=internals(sandbox).direct(), journal=False
     ) as api:
         rewards = wb.rewards.fetch(api, users, progress=False)
     now = sandbox.clock.now()
@@ -131,7 +132,7 @@ def main() -> None:
     year.live()
     took = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    events = year.sandbox._last_event()
+    events = internals(year.sandbox).last_event()
     print(f"{PEOPLE} people, {DAYS} days: {took:.1f} s, {peak:.0f} MB")
     print(f"{events:,} events; " + ", ".join(f"{count:,} {name}" for name, count in year.counts.items()))
     if folder is not None:

@@ -22,9 +22,11 @@ from workbench.base.schema.masks import DOTS
 from workbench.base.schema.rules import FULL
 from workbench.base.system.progress import Progress
 from workbench.client.session import connect
-from workbench.runs.bulk import InvalidRows, RunChanged, investigate, read_rows, resume, run
+from workbench.runs.bulk import InvalidRows, RunChanged, investigate, resume, run
 from workbench.runs.bulk.plan import write_rejects
+from workbench.runs.bulk.rows import raw_bodies
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 
 MISTYPED = "0x8ba1f109551bD432803012645Ac136ddd64DBA7A"  # the checksum of another address
 
@@ -185,6 +187,33 @@ def test_results_carry_the_key_the_id_and_the_status(sandbox: Sandbox, tmp_path:
         run(api.create_user_application, people(2), key="nickname", progress=False)
 
 
+@pytest.mark.parametrize("key", ["customer", "external_id"])
+def test_a_later_process_shows_the_keys_of_rows_that_an_earlier_one_sent(
+    sandbox: Sandbox, tmp_path: Path, key: str
+) -> None:
+    """Without the key, without its column, and with a file of some of the rows: the file of the run has them."""
+    more = "customer" if key == "customer" else "occupation"
+    api, rows = api_of(sandbox), [row | {more: f"c-{i}"} for i, row in enumerate(people(3))]
+    rows[2]["email"] = "not an address"
+    first = run(
+        api.create_user_application,
+        rows,
+        key=key,
+        path=tmp_path / "run",
+        rejects=tmp_path / "rejects.csv",
+        progress=False,
+    )
+    expected = [one.key for one in first]
+    corrected = (tmp_path / "rejects.csv").read_text().replace("not an address", people(3)[2]["email"])
+    (tmp_path / "rejects.csv").write_text(corrected)
+
+    assert None not in expected
+    for again in (rows, [{**row} for row in people(3)] if key == "customer" else rows, tmp_path / "rejects.csv"):
+        resumed = resume(api, tmp_path / "run", again, rejects=tmp_path / "others.csv", progress=False)
+        assert expected == [one.key for one in resumed]
+    assert [] == [(one.outcome, one.message) for one in resumed if one.outcome != "done"]
+
+
 def test_progress_names_failed_rows_and_the_rate_of_this_run(sandbox: Sandbox, tmp_path: Path) -> None:
     """Rows that were done before do not count for the rate."""
     api, seen = api_of(sandbox), []
@@ -322,16 +351,16 @@ def test_a_sandbox_in_a_file_keeps_its_world(tmp_path: Path) -> None:
     with closing(Sandbox(path=tmp_path / "sandbox.db")) as sandbox, sandbox.serve() as url, connect(url) as api:
         with pytest.raises(RunChanged, match="host"):
             resume(api, path, rows, progress=False)
-        assert api.sandbox._world_id() == sandbox._world_id()
+        assert internals(api.sandbox).world_id() == internals(sandbox).world_id()
     with connect(path=tmp_path / "sandbox.db") as api:
         assert resume(api, path, rows, progress=False).ok
 
 
 def test_rejected_rows_are_guarded_against_spreadsheets(tmp_path):
-    """A CSV file of rejected rows is corrected in a spreadsheet, which would run a formula; `read_rows` takes the quote away."""
+    """A CSV file of rejected rows is corrected in a spreadsheet, which would run a formula; readers take the quote away."""
     path = tmp_path / "rejected.csv"
     write_rejects(path, {1: ({"nickname": "=HYPERLINK(1)", "=cmd": "x"}, "no")})
     assert "'=HYPERLINK(1)" in path.read_text()
     assert ",=HYPERLINK" not in path.read_text()
     assert "'=cmd" in path.read_text()
-    assert read_rows(path)[0]["nickname"] == "=HYPERLINK(1)"
+    assert raw_bodies(path)[0]["nickname"] == "=HYPERLINK(1)"

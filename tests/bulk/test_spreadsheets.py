@@ -9,7 +9,9 @@ import pytest
 
 from workbench.base.errors import AdviceWarning, InvalidRequest
 from workbench.base.schema import checks, walk
-from workbench.runs.bulk import InvalidRows, read_rows, run
+from workbench.runs.bulk import InvalidRows, run
+from workbench.runs.bulk.plan import plan_of
+from workbench.runs.bulk.rows import raw_bodies
 from workbench.runs.bulk.spreadsheets import damage
 from workbench.service.interface.examples import example
 from workbench.service.interface.people import CreateUserApplication, ExternalFiatAccount
@@ -68,7 +70,7 @@ def test_an_error_value_is_refused_as_name(text: str, tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("first_name,last_name\n" + f'"{text.replace(chr(34), chr(34) * 2)}",Example\n')
     with pytest.raises(InvalidRequest, match=r"row 2, first_name (is an error value|is a formula)"):
-        read_rows(path, CreateUserApplication)
+        plan_of(OPERATIONS["create_user_application"], path, secret=b"")
 
 
 def test_destroyed_account_numbers_are_not_sent() -> None:
@@ -112,6 +114,6 @@ def test_a_filtered_row_is_said_to_be_sent(tmp_path: Path) -> None:
     sheet.row_dimensions[3].hidden = True
     book.save(tmp_path / "people.xlsx")
     with pytest.warns(AdviceWarning, match=r"people\.xlsx: 1 hidden or filtered rows .* read as well"):
-        rows = read_rows(tmp_path / "people.xlsx", "update_user")
+        rows = raw_bodies(tmp_path / "people.xlsx")
 
     assert [row["first_name"] for row in rows] == ["Ada", "Bob", "Cleo"]

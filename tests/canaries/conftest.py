@@ -18,6 +18,7 @@ from tests.canaries.planted import ACCOUNT, BUSINESS, CHANGES, LINK, OWNER, PERS
 from tests.client.doubles import Service, client_on
 from workbench.client.session import Session
 from workbench.runs.sequences import run
+from workbench.sandbox.internals import internals
 from workbench.testing import from_journal, to_text
 
 RECIPIENT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
@@ -169,7 +170,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
         things |= {"session": api, "journal": api.journal, "entries": list(api.journal), "events": api.inbox.events()}
         things |= {"notes": list(api.journal.notes), "info": api.info(), "asked": api.sandbox.requests()}
         things["requests"] = [one.request for one in api.journal]
-        things["sandbox events"], things["drained"] = api.sandbox.events(), api.sandbox._drain()
+        things["sandbox events"], things["drained"] = api.sandbox.events(), internals(api.sandbox).drain()
         root.removeHandler(captured)
         root.setLevel(level)
         patch.undo()

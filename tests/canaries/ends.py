@@ -215,7 +215,7 @@ ENDS: dict[str, End] = {
     "unsigned": End(SignatureRefused, lambda _: _delivered(wb.events.sample("user.updated", "x", first_name="Zqfirst", application_completion_link=LINK).body)),
     "no event": End(wb.errors.InvalidWebhook, lambda _: wb.Inbox(accept_unsigned=True).receive({}, BODY.encode())),
     "nothing arrived": End(wb.errors.EventTimeout, _waited),
-    "bad file of bodies": End(MISUSED, lambda path: _misread(path, "create_user_application.request.json", wb.bulk.read_rows, BODY)),
+    "bad file of rows": End(MISUSED, lambda path: _misread(path, "create_user_application.request.json", wb.read_table, BODY)),
     "bad log of events": End(MISUSED, lambda path: _misread(path, "events.jsonl", lambda one: list(wb.events.read_log(one)), BODY)),
     "long line in a log of events": End(MISUSED, lambda path: _misread(path, "events.jsonl", lambda one: list(wb.events.read_log(one)), BODY * 50_000)),
     "bad log of events, as a table": End(MISUSED, lambda path: _misread(path, "events.jsonl", lambda one: wb.events.read_log(one).frame(), BODY)),

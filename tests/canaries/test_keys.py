@@ -20,6 +20,7 @@ import workbench as wb
 from tests.canaries.planted import OWNER, PERSON, PLANTED, found
 from tests.client.doubles import URL, Service, client_on
 from workbench.base.keys import Key
+from workbench.client.calls.base import context_of
 from workbench.client.calls.key_sources import find_key
 from workbench.client.calls.profiles import client_settings, open_profile
 from workbench.runs.sequences import Sequence
@@ -49,7 +50,7 @@ HOLDERS: dict[str, Callable[[], Any]] = {
     "session of a profile": lambda: wb.connect("acme"),
     "view": lambda: wb.Client(base_url=URL, api_key=KEY).allowing(again=True),
     "call": lambda: wb.Client(base_url=URL, api_key=KEY).list_contracts,
-    "context of a client": lambda: wb.Client(base_url=URL, api_key=KEY)._context,
+    "context of a client": lambda: context_of(wb.Client(base_url=URL, api_key=KEY)),
     "profile": lambda: open_profile("acme"),
     "settings of a client": lambda: client_settings(open_profile("acme")),
     "info": lambda: wb.Client(base_url=URL, api_key=KEY).info(),

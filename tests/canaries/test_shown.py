@@ -15,6 +15,7 @@ from tests.canaries.planted import PERSON, PLANTED, found
 from workbench.base.errors import UsageError
 from workbench.client.calls.pace import Clock
 from workbench.client.withdrawals.wallet import SHOWN_FOR, Revealed
+from workbench.sandbox.internals import internals
 from workbench.screens.forms.answers import Reveal
 
 
@@ -46,7 +47,7 @@ def test_a_served_sandbox_tells_the_same() -> None:
     with wb.Sandbox(seed=7).serve() as url, wb.connect(url) as api:
         made = api.create_user_application(**PERSON)
         control = api.sandbox
-        state, events, drained = control.state(made.id), control.events(), control._drain()
+        state, events, drained = control.state(made.id), control.events(), internals(control).drain()
 
     assert isinstance(control, RemoteSandbox)
     assert "Zqfirst" == state["first_name"]

@@ -13,6 +13,7 @@ from workbench.base.system.messages import Request, Response
 from workbench.course.classroom import ClassServer
 from workbench.course.classroom.actions import LESSONS
 from workbench.course.task_files import EXERCISES
+from workbench.sandbox.internals import internals
 
 LEARNERS = 10
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
@@ -196,7 +197,7 @@ class Class:
             len(sandbox.list_faults()),
             len(sandbox.endpoints()),
             sandbox.clock.now(),
-            sandbox._last_event(),
+            internals(sandbox).last_event(),
         )
 
     def step(self) -> None:

@@ -18,6 +18,7 @@ from workbench.course.classroom import ClassServer
 from workbench.course.classroom.exports import qr_path, sheets
 from workbench.course.joining import leave
 from workbench.course.task_files import EXERCISES
+from workbench.sandbox.internals import internals
 from workbench.sandbox.server import self_signed
 
 pytestmark = pytest.mark.slow  # each serves a class
@@ -48,7 +49,7 @@ def test_a_link_of_a_self_signed_class_is_all_that_a_learner_needs(server: Class
     with server.serve(certfile=certificate, keyfile=key):
         joined = wb.course.join(f" {link(server)}\n")
         with wb.connect(seed=7) as api:
-            assert api.sandbox._hosted
+            assert internals(api.sandbox).hosted
             assert api.list_contracts()
 
         assert "CLASS: Ann" in str(joined)

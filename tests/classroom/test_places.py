@@ -1,8 +1,9 @@
 """A place for each notebook and drill, and a board that says what is so."""
 
 import json
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ import pytest
 import workbench as wb
 from workbench.base.errors import ApiError, UnusableFile, UsageError
 from workbench.course import membership
-from workbench.course.classroom import ClassServer, class_state
+from workbench.course.classroom import ClassServer, class_state, exports
 from workbench.course.classroom.class_results import read_roster
 from workbench.course.classroom.learner_sandboxes import MAX_OPEN
-from workbench.course.desk import Act
+from workbench.course.desk import Act, TaskResult
 from workbench.course.task_files import EXERCISES
 
 pytestmark = pytest.mark.slow  # each serves a class
@@ -273,6 +274,12 @@ def test_rosters_have_the_names_that_people_have(tmp_path: Path) -> None:
     roster.write_text("name\n" + "\n".join(names) + "\n", encoding="utf-8")
 
     assert read_roster(roster) == names
+    server = ClassServer(names)
+    for name in names:
+        server.results.record(name, TaskResult(task="start-1", done=True))
+    paper = [exports.sheets(dict.fromkeys(names, "link"), ""), server.export("certificates")]
+    server.close()
+    assert [name for name in names for page in paper if f">{name}</" not in page] == []
     for content in (
         "Vorname;Nachname\nZoë;Groß\nJörg;Käß\n".encode("cp1252"),
         "last name\tfirst name\nGroß\tZoë\nKäß\tJörg\n".encode("utf-16"),
@@ -304,3 +311,41 @@ def test_few_files_are_open_however_many_notebooks_were_begun(server: ClassServe
         api.close()
 
     assert len(server._by_name["Ann"]._apps) <= MAX_OPEN + 1
+
+
+def test_mistakes_of_a_novice_are_named_as_in_an_embedded_sandbox(
+    server: ClassServer, ann: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What can be typed instead, in words of Python; nothing differs because the sandbox is elsewhere."""
+    mistakes: dict[str, Callable[[Any], object]] = {
+        r"endpoint_url must be text; write `with ... as endpoint_url:`": lambda api: api.sandbox.register_endpoint(
+            wb.Inbox(keys=["k" * 20]).serve()
+        ),
+        r"did you mean merchant_category_code": lambda api: api.simulate_authorization(
+            card_id="x", amount=1, currency="USD", merchant_name="Shop", merchantCategoryCode="5814"
+        ),
+        r"merchant_category_code must": lambda api: api.simulate_authorization(
+            card_id=api.sandbox.guide()["cards"]["active"][0],
+            amount=1, currency="USD", merchant_name="Shop", merchant_category_code=5814,
+        ),
+        r"did you mean last_name": lambda api: api.create_user_application(lastName="Example"),
+        r"wb\.FULL": lambda api: api.simulate_refund(transaction_id=buy(api)),
+        r"no control 'setle'; did you mean settle": lambda api: api.sandbox.setle("x"),
+        r"not the record; write its \.id": lambda api: api.sandbox.settle(api.sandbox.create.user()),
+    }  # fmt: skip
+    with first_cell("02") as api, wb.connect(f"{ann}") as default:
+        served = {text: _message(act, api) for text, act in mistakes.items()}
+        also = {text: _message(act, default) for text, act in mistakes.items()}
+    monkeypatch.delenv("WORKBENCH_CLASS")
+    with wb.connect(seed=7) as own:
+        embedded = {text: _message(act, own) for text, act in mistakes.items()}
+
+    assert served == also == embedded
+    assert [text for text, said in served.items() if not re.search(text, said)] == []
+    assert not any("Category" in said.replace("merchantCategoryCode is not", "") for said in served.values())
+
+
+def _message(act: Callable[[Any], object], api: Any) -> str:
+    with pytest.raises((wb.WorkbenchError, AttributeError)) as refused:
+        act(api)
+    return str(refused.value)

@@ -31,6 +31,7 @@ from workbench.course.classroom.exports import FORMS
 from workbench.course.classroom.learner_sandboxes import AT_ONCE, MAX_ENTRIES_A_MINUTE
 from workbench.course.desk import TaskResult
 from workbench.course.task_files import EXERCISES
+from workbench.sandbox.internals import internals
 from workbench.sandbox.server import self_signed
 
 pytestmark = pytest.mark.slow  # each serves a class
@@ -630,7 +631,7 @@ def test_a_class_is_joined_over_tls(server: ClassServer, tmp_path: Path, monkeyp
         monkeypatch.setenv("WORKBENCH_CLASS", f"{url}/{code}")
         monkeypatch.setenv("WORKBENCH_CLASS_CA", str(certificate))
         with wb.connect(seed=7) as api:
-            assert api.sandbox._hosted
+            assert internals(api.sandbox).hosted
             assert api.list_contracts()
 
 

@@ -1,5 +1,6 @@
 """Evidence of unknown calls: what it says is so by the sandbox's books, whatever happened before and to the events."""
 
+import json
 import random
 import textwrap
 from collections import Counter
@@ -16,9 +17,11 @@ from workbench.base.schema import walk
 from workbench.client.calls.evidence import Verdict
 from workbench.client.calls.journal import recorder_of
 from workbench.client.session import Session
+from workbench.sandbox.internals import internals
 from workbench.service.interface.events import Event
 from workbench.service.interface.examples import example
 from workbench.service.interface.table import OPERATIONS
+from workbench.terminal import main
 
 pytestmark = pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 FAULTS = ("status", "reset", "closed", "lost", "malformed", "cut")
@@ -31,7 +34,7 @@ class Deliveries:
 
     def __init__(self, api: Any, chance: random.Random, missing: float) -> None:
         self._api, self._chance, self._missing = api, chance, missing
-        self._seen = api.sandbox._last_event()
+        self._seen = internals(api.sandbox).last_event()
         self._late: list[Any] = []
         self._arrived: list[Any] = []
 
@@ -160,12 +163,12 @@ class History:
         sandbox.clear_faults()
         if fault is not None:
             sandbox.add_fault(fault, of=name, times=1)
-        books = sandbox._changes()
+        books = internals(sandbox).changes()
         try:
             answer = send()
         except wb.WorkbenchError:
             answer = None
-        happened = sandbox._changes() > books
+        happened = internals(sandbox).changes() > books
         for entry in list(self.api.journal)[before:]:
             self.truth[entry.id] = happened
             self.requests[entry.id] = arguments
@@ -300,7 +303,7 @@ def test_evidence_of_a_service_is_what_its_inbox_received_since(tmp_path: Path) 
 
     def deliver(api: Session) -> None:
         nonlocal delivered
-        for number, headers, body in sandbox._drain(delivered, key)[0]:
+        for number, headers, body in internals(sandbox).drain(delivered, key)[0]:
             api.inbox.receive(headers, body)
             delivered = number
 
@@ -364,3 +367,65 @@ def test_a_replayed_answer_does_not_take_the_event_of_the_first_attempt() -> Non
     api.journal.resend(lost.value.attempt.id, purchase)
 
     assert api.journal.evidence(lost.value.attempt.id).outcome != "not_sent"
+
+
+def _unknown_calls(api: Any) -> None:
+    """Make calls that end unknown: carried out, not carried out, without events, and two of which one was carried out."""
+    guide = api.sandbox.guide()
+    purchase = {"currency": "USD", "merchant_name": "Shop", "merchant_category_code": "5411"}
+    card, other = guide["cards"]["active"][:2]
+    made = api.simulate_authorization(card_id=card, amount=900, **purchase)
+    api.sandbox.settle(made.transaction_id)
+    account = {
+        **walk.given(example(OPERATIONS["create_payment_account"].request)),
+        "user_id": guide["users"]["approved"][0],
+    }
+    for call, fault in (
+        (lambda: api.simulate_authorization(card_id=card, amount=100, **purchase), "lost"),
+        (lambda: api.simulate_refund(transaction_id=made.transaction_id, amount=100), "reset"),
+        (lambda: api.create_payment_account(**account), "lost"),
+        (lambda: api.simulate_authorization(card_id=other, amount=100, **purchase), "lost"),
+        (lambda: api.simulate_authorization(card_id=other, amount=100, **purchase), "reset"),
+    ):
+        api.sandbox.add_fault(fault, times=1)
+        with suppress(wb.errors.OutcomeUnknown):
+            call()
+
+
+def test_the_faces_show_the_same_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """The lists and details of a panel and the commands show what `journal.evidence` says, for each verdict."""
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    with wb.connect(path=tmp_path / "sandbox.db", journal=tmp_path / "journal-sandbox.db") as api:
+        _unknown_calls(api)
+        expected = {entry.id: api.journal.evidence(entry.id) for entry in api.journal.unknown()}
+        assert {"done", "not_found", "no_event", "open"} == {str(seen.verdict) for seen in expected.values()}
+        panel = wb.browse(api)
+        rows = panel.open("requests").data
+        for attempt, seen in expected.items():
+            assert seen.verdict.replace("_", " ") == rows.column("evidence")[rows.positions[attempt]]
+            details = str(panel.show("requests", attempt))
+            assert seen.reason in details
+            assert (f'resolve(\\"{attempt}' if seen.outcome else seen.next_step[:40]) in details.replace('"', '\\"')
+        del panel
+
+    assert 0 == main(["journal", "list", "--outcome", "unknown", "-o", "json"])
+    rows = json.loads(capsys.readouterr().out)
+    assert {attempt: seen.verdict for attempt, seen in expected.items()} == {row["id"]: row["evidence"] for row in rows}
+    assert 0 == main(["journal", "unknown"])
+    said = capsys.readouterr().err
+    for attempt, seen in expected.items():
+        assert f"{attempt}: {seen!s}" in said
+        assert (f"workbench journal resolve {attempt} {seen.outcome}\n" in said) == bool(seen.outcome)
+
+
+def test_a_journal_without_its_events_says_so(tmp_path: Path, capsys: Any) -> None:
+    """The journal of an application at a prompt: its events are not here, so nothing is proven."""
+    path = tmp_path / "app.db"
+    with wb.connect(journal=path) as api:
+        _unknown_calls(api)
+        attempts = [entry.id for entry in api.journal.unknown()]
+
+    main(["journal", "unknown", "--path", str(path)])
+    said = capsys.readouterr().err
+    assert 4 == said.count("the events of its service are not known here")
+    assert not [attempt for attempt in attempts if f"resolve {attempt}" in said]

@@ -32,6 +32,7 @@ from workbench.base.errors import (
     UsageError,
 )
 from workbench.base.schema.rules import FULL
+from workbench.client.calls.base import context_of
 from workbench.client.calls.effects import Outcome
 from workbench.client.calls.journal import Journal, recorder_of
 from workbench.client.calls.keys import installation_secret
@@ -313,7 +314,7 @@ def test_a_file_is_for_its_owner_and_holds_no_private_value(tmp_path: Path, stat
     path = tmp_path / "folder" / "journal.db"
     journal = Journal(path)
     client = client_on(Service({"id": CARD, "status": "x"}), journal=journal)
-    client._context.real = True  # as on a real service, where hashes are kept
+    context_of(client).real = True  # as on a real service, where hashes are kept
     with pytest.warns(AdviceWarning, match="never issued"):
         client.update_ubo(
             company_id=CARD, ubo_id=CARD, national_id=NATIONAL_ID, country_of_issue="US", email="grace@example.com"
@@ -447,7 +448,7 @@ def test_two_journals_on_one_file_see_the_same(tmp_path: Path) -> None:
 
 def _real(service: Service, **more: Any) -> Any:
     client = client_on(service, **more)
-    client._context.real = True
+    context_of(client).real = True
     return client
 
 

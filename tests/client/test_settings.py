@@ -69,7 +69,7 @@ def test_a_profile_becomes_a_session(home: Path, monkeypatch: pytest.MonkeyPatch
 
     assert (api.host, api.environment) == ("api.example.com", "sandbox")
     assert (api.limits.amount, api.limits.reads_per_second, api.limits.writes_per_second) == (100_000, 10.0, 2)
-    assert str(home / "state" / "journal-acme-test.db") == api.journal._place
+    assert str(home / "state" / "journal-acme-test.db") == api.info()["journal"]
     assert repr(api).startswith("<Session acme-test: sandbox, api.example.com, key ")
     assert profile_names() == ("acme-test", "acme")
     assert KEY not in repr(api) + str(api.info())

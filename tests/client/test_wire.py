@@ -702,7 +702,7 @@ def test_an_outage_is_not_made_worse() -> None:
 def test_an_exhausted_budget_is_reported() -> None:
     """Where the budget for retries is used up, the error says so."""
     client = client_on(Service(httpx.ConnectError("x")))
-    client._context.budget.left = 7
+    context_of(client).budget.left = 7
     with pytest.raises(NotSent):
         client.list_contracts()
     with pytest.raises(NotSent, match="Too many calls failed"):
@@ -727,11 +727,11 @@ def test_the_budget_is_earned_back() -> None:
     for _ in range(30):
         with pytest.raises(NotSent):
             client.list_contracts()
-    spent = client._context.budget.left
+    spent = context_of(client).budget.left
     for _ in range(50):
         client.list_contracts()
 
-    assert (spent, client._context.budget.left) == (200, 250)
+    assert (spent, context_of(client).budget.left) == (200, 250)
 
 
 def test_a_call_ends_at_its_deadline() -> None:

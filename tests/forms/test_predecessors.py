@@ -88,7 +88,7 @@ def test_a_form_makes_what_is_open(api: Session) -> None:
     state = ipywidgets.Widget.get_manager_state()["state"]
     widgets = [one for key, one in state.items() if key not in before and not one["model_name"].endswith(AROUND)]
     built = [path for path, field in made.view.inputs.fields.items() if field.made]
-    made.view._steps.go(5)
+    made.view.steps.go(5)
 
     assert len(widgets) <= 60
     assert set(made.view.inputs.steps[0].paths) > set(built)

@@ -16,6 +16,7 @@ from workbench.base.schema.rules import FULL
 from workbench.base.schema.walk import member
 from workbench.client.session import Session
 from workbench.runs.sequences import from_toml
+from workbench.sandbox.internals import internals
 from workbench.screens.forms.answers import REVEAL_SECONDS, Reveal
 from workbench.screens.forms.draft import Draft
 from workbench.screens.forms.fields import explained, text_of, value_of
@@ -233,7 +234,7 @@ def test_command_and_curl_act_on_the_sandbox_of_the_form(api: Session, capsys: p
     answer = httpx.post(target, headers=headers, content=body)
 
     assert (0, 200) == (code, answer.status_code)
-    assert url == api.sandbox.share() == api.sandbox._url
+    assert url == api.sandbox.share() == internals(api.sandbox).url
     assert ["simulate_authorization"] * 2 == [one.operation for one in api.sandbox.requests()]
     assert note("curl", api).endswith(f"--url {url} -o csv --fields api_keys.full | tail -1)")
     shown = f"{capsys.readouterr()} {made.snippets}"

@@ -25,23 +25,23 @@ WIRE = {
 def upload(made: Any, data: bytes, name: str = "person.json") -> None:
     """Choose a file, as the widget in a page does."""
     file = {"name": name, "type": "application/json", "size": len(data), "content": memoryview(data)}
-    made.view._filling.file.value = ({**file, "last_modified": datetime(2026, 1, 1, tzinfo=UTC)},)
+    made.view.filling.file.value = ({**file, "last_modified": datetime(2026, 1, 1, tzinfo=UTC)},)
 
 
 def tabs(made: Any) -> list[str]:
     """Return the text of each step."""
-    return [tab.description for tab in made.view._steps._tabs]
+    return [tab.description for tab in made.view.steps.tabs]
 
 
 def links(made: Any) -> list[str]:
     """Return the text of each link to a field."""
-    return [link.description for box in made.view._steps._lists for link in box.children]
+    return [link.description for box in made.view.steps.lists for link in box.children]
 
 
 def press(made: Any, label: str) -> None:
     """Press the button of a step, a link, Next or Back."""
-    steps = made.view._steps
-    buttons = [*steps._tabs, *(link for box in steps._lists for link in box.children), steps._back, steps._next]
+    steps = made.view.steps
+    buttons = [*steps.tabs, *(link for box in steps.lists for link in box.children), steps.back, steps.next]
     next(button for button in buttons if button.description.lstrip("✗ ") == label).click()
 
 
@@ -49,7 +49,7 @@ def title(made: Any) -> str:
     """Return the title of the step that is shown, which is the only one."""
     shown = [step.title for step in made.view.inputs.steps if step.box.layout.display is None]
     assert 1 == len(shown)
-    assert shown[0] in made.view._steps._title.value
+    assert shown[0] in made.view.steps.title.value
     return shown[0]
 
 
@@ -66,8 +66,8 @@ def test_what_is_missing_is_named_at_the_top(api: Session) -> None:
 
     assert ["First name", "Last name", "Birth date", "National ID", "Country of issue", "Email"] == links(made)[:6]
     assert {"Street and number", "City", "Region", "Postal code", "Country code"} < set(links(made))
-    assert "0 of 6" not in made.view._steps._progress.value
-    assert "2 of 6 steps complete, 17 fields to fill in or correct" in made.view._steps._progress.value
+    assert "0 of 6" not in made.view.steps.progress.value
+    assert "2 of 6 steps complete, 17 fields to fill in or correct" in made.view.steps.progress.value
 
 
 @pytest.mark.parametrize("name, titles", [
@@ -95,13 +95,13 @@ def test_a_link_shows_its_step_and_input(api: Session) -> None:
     press(made, "Next")
     assert "Occupation and spending" == title(made)
     for _ in range(9):
-        made.view._steps.go(made.view._steps.current + 1)
+        made.view.steps.go(made.view.steps.current + 1)
     assert "Terms" == title(made)
-    assert made.view._steps._next.disabled
+    assert made.view.steps.next.disabled
     for _ in range(9):
-        made.view._steps.go(made.view._steps.current - 1)
+        made.view.steps.go(made.view.steps.current - 1)
     assert "Identity" == title(made)
-    assert made.view._steps._back.disabled
+    assert made.view.steps.back.disabled
 
 
 def test_a_step_that_was_left_shows_what_it_lacks(api: Session) -> None:
@@ -131,7 +131,7 @@ def test_a_press_that_sends_nothing_shows_the_first_step_with_a_problem(api: Ses
 def test_optional_inputs_are_in_a_collapsed_panel(api: Session) -> None:
     """It opens when one of them has a value."""
     made = form(api.create_user_application)
-    made.view._steps.go(1)
+    made.view.steps.go(1)
     panel = made.view.inputs._optional["address.line2"]
     assert ("Optional: second line, country",) == panel.titles
     assert panel.selected_index is None
@@ -146,11 +146,11 @@ def test_a_person_of_the_sandbox_fills_the_form(api: Session) -> None:
     made = form(api.create_user_application)
     user = api.sandbox.guide()["users"]["approved"][0]
 
-    made.view._filling.people.value = user
+    made.view.filling.people.value = user
 
     assert ["Terms of service accepted"] == links(made)
-    assert "It does not store Birth date, National ID" in made.view._filling.message.value
-    assert "" == made.view._filling.people.value
+    assert "It does not store Birth date, National ID" in made.view.filling.message.value
+    assert "" == made.view.filling.people.value
     made.fill(is_terms_of_service_accepted=True)
     stored = api.sandbox.state(made.submit().id)
     for name in ("first_name", "last_name", "email", "address"):
@@ -161,7 +161,7 @@ def test_a_person_replaces_a_share_token(api: Session) -> None:
     """What belonged to the other choice is discarded, as when a person chooses."""
     made = form(api.create_user_application, persona_share_token="token")
 
-    made.view._filling.people.value = api.sandbox.guide()["users"]["approved"][0]
+    made.view.filling.people.value = api.sandbox.guide()["users"]["approved"][0]
 
     assert "persona_share_token" not in made.draft.given
     assert "Identity" not in " ".join(links(made))
@@ -174,8 +174,8 @@ def test_a_file_fills_the_form(api: Session) -> None:
     upload(made, json.dumps(WIRE).encode())
 
     assert () == made.problems
-    assert () == made.view._filling.file.value
-    assert "Filled in from person.json." in made.view._filling.message.value
+    assert () == made.view.filling.file.value
+    assert "Filled in from person.json." in made.view.filling.message.value
     held = json.dumps(state(made.widget), default=str).lower()
     assert [] == [secret for secret in SECRETS if secret.lower() in held]
     made.submit()
@@ -194,7 +194,7 @@ def test_a_file_that_cannot_fill_it_changes_nothing(api: Session, data: bytes, s
 
     assert said in made.view.error.value
     assert {"occupation": "teacher"} == made.draft.given
-    assert () == made.view._filling.file.value
+    assert () == made.view.filling.file.value
 
 
 def test_a_value_that_breaks_a_rule_is_filled_in_and_linked(api: Session) -> None:
@@ -212,26 +212,26 @@ def test_the_name_of_a_file_is_text(api: Session) -> None:
     for data in (b"{", b'{"occupation": "teacher"}'):
         upload(made, data, name="<img src=x onerror=alert(1)>.json")
 
-        assert "<img" not in made.view.error.value + made.view._filling.message.value
+        assert "<img" not in made.view.error.value + made.view.filling.message.value
 
 
 def test_an_update_of_nothing_is_not_ready(api: Session) -> None:
     """All of its fields are optional, but one must be given; the steps say so, and offer no other person's values."""
     made = form(api.update_user, user_id=api.sandbox.guide()["users"]["approved"][0])
-    assert "5 of 5 steps complete. Nothing to change: fill in at least one field." in made.view._steps._progress.value
+    assert "5 of 5 steps complete. Nothing to change: fill in at least one field." in made.view.steps.progress.value
     assert ["1. User ✓", "2. Identity – optional", "3. Contact – optional"] == tabs(made)[:3]
-    assert not hasattr(made.view._filling, "people")
+    assert not hasattr(made.view.filling, "people")
 
     made.fill(email="ada@example.com")
 
-    assert "ready to send" in made.view._steps._progress.value
+    assert "ready to send" in made.view.steps.progress.value
 
 
 def test_people_are_offered_only_in_a_sandbox(api: Session) -> None:
     """A file fills the form in production, too."""
     live = form(connect(seed=7, environment="production").create_user_application)
-    assert not hasattr(live.view._filling, "people")
-    assert live.view._filling.file.tooltip == "Fill in from a JSON file"
+    assert not hasattr(live.view.filling, "people")
+    assert live.view.filling.file.tooltip == "Fill in from a JSON file"
     with pytest.raises(InvalidRequest):
         live.submit()
 

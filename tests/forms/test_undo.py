@@ -12,6 +12,7 @@ from tests.panel.script import listed
 from workbench.client.session import Session, connect
 from workbench.course.classroom import ClassServer
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 from workbench.screens.panel.panel import Panel, browse
 
 
@@ -114,7 +115,7 @@ def test_two_panels_undo_only_the_last_action(panel: Panel, messages: list[dict[
 
 
 def test_an_action_that_changed_nothing_is_not_offered(panel: Panel, messages: list[dict[str, Any]]) -> None:
-    """A refused action: the one before can no longer be undone either, since its state is not saved any more."""
+    """A refused action, after a change by code: the one before can no longer be undone either."""
     act(panel, "cards", "lock_card", state="active")
     card = listed(panel, "cards", "status=active")[0]
     panel.show("cards", card)
@@ -124,7 +125,8 @@ def test_an_action_that_changed_nothing_is_not_offered(panel: Panel, messages: l
 
     assert "error" in refused
     assert [] == [event for event in messages if event.get("undo")]
-    assert "there is nothing to undo" in ask(panel, "undo")["error"]
+    assert "error" in ask(panel, "undo")
+    assert "canceled" == panel.sandbox.state(card)["status"]
 
 
 def test_deliveries_do_not_count_as_changes(panel: Panel, messages: list[dict[str, Any]]) -> None:
@@ -166,9 +168,10 @@ def test_a_real_service_has_no_undo() -> None:
     with Sandbox(seed=7, environment="production").serve() as url:
         client = wb.Client(base_url=url, api_key="key", environment="production")
         panel = browse(client)
-        panel._save()
+        with panel._acting():
+            pass
 
-        assert panel._savepoint is None
+        assert panel._saved is None
         assert "there is nothing to undo" in ask(panel, "undo")["error"]
         client.close()
 
@@ -223,7 +226,8 @@ def test_a_refused_action_in_another_panel_keeps_nothing_to_undo(panel: Panel, m
     card = act(panel, "cards", "lock_card", state="active")
     second = browse(panel._api)
     second.show("cards", listed(second, "cards", "status=active")[0])
-    second._save()  # and its action is refused
+    with second._acting():
+        pass  # its action is refused
 
     assert "Something else" in ask(panel, "undo")["error"]
     assert "locked" == panel.sandbox.state(card)["status"]
@@ -247,7 +251,8 @@ def test_other_panels_notice_an_undo(panel: Panel, messages: list[dict[str, Any]
     stamp = ask(panel, "tick")["stamp"]
     other = browse(panel._api)
     assert not ask(other, "tick", stamp=stamp)["changed"]
-    panel.sandbox._undo(savepoint=panel._savepoint, owner=panel._owner)
+    savepoint, actor = panel._undoable or (0, "")
+    internals(panel.sandbox).undo(savepoint=savepoint, actor=actor)
 
     assert ask(other, "tick", stamp=stamp)["changed"]
 
@@ -264,10 +269,10 @@ def test_faults_and_reads_do_not_count_as_changes(panel: Panel, messages: list[d
 def test_changes_are_counted_after_a_restart(tmp_path: Path) -> None:
     """Another process on the file, or the next one, goes on counting: undo never discards what it did not see."""
     with connect(seed=7, path=tmp_path / "sandbox.db") as session:
-        savepoint = session.sandbox._savepoint()
+        savepoint = internals(session.sandbox).savepoint()
         session.sandbox.create.user()
     with connect(path=tmp_path / "sandbox.db") as session:
-        assert session.sandbox._changes() == savepoint + 1
+        assert internals(session.sandbox).changes() == savepoint + 1
         for _ in range(700):  # more than the file's log holds
             session.sandbox.redeem(user_id=session.sandbox.guide()["rewards_users"][0]["id"], points=1)
-        assert session.sandbox._changes() == savepoint + 701
+        assert internals(session.sandbox).changes() == savepoint + 701

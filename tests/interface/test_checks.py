@@ -82,15 +82,15 @@ def test_what_keeps_every_rule_is_taken(operation: Operation[..., Any], data: st
     assert cautions(request)[0] == ()
 
 
-TEXTS = {f"{row.name} {path}": one for row in ROWS for path, one in leaves(row.request) if checks._plain(one)[0] is str}
+TEXTS = {f"{row.name} {path}": one for row in ROWS for path, one in leaves(row.request) if checks.plain(one)[0] is str}
 
 
 @pytest.mark.parametrize("one", TEXTS.values(), ids=TEXTS)
 @given(data=st.data())
 def test_a_plain_text_is_one_of_which_there_is_nothing_to_say(one: Member, data: st.DataObject) -> None:
     """What the survey passes by, no rule, caution or search for keys would have named, and all else is looked at."""
-    _, is_plain = checks._plain(one)
-    patterns = filter(None, (one.about.rule.pattern, checks._PATTERNS.get(one.about.rule.format or "")))
+    _, is_plain = checks.plain(one)
+    patterns = filter(None, (one.about.rule.pattern, checks.PATTERNS.get(one.about.rule.format or "")))
     texts = [
         ANY_TEXT,
         st.text(string.printable, max_size=60),
@@ -99,8 +99,8 @@ def test_a_plain_text_is_one_of_which_there_is_nothing_to_say(one: Member, data:
     ]
     value = data.draw(st.one_of(*texts, *map(st.from_regex, patterns)))
     wrong = [
-        *checks._broken(one.kind, one.about.rule, value),
-        *filter(None, [checks._advice(one.name, value, None), private_key_problem(value, "", hash_expected=False)]),
+        *checks.broken(one.kind, one.about.rule, value),
+        *filter(None, [checks.advice(one.name, value, None), private_key_problem(value, "", hash_expected=False)]),
         *(name for name in ("masked", "hidden") if not (value.isascii() and value.isprintable())),
     ]
 
@@ -115,7 +115,7 @@ def test_a_plain_number_is_within_its_limits(low: int, high: int | None, value: 
     one = member(transactions.SimulateAuthorization, "amount")
     limited = attrs.evolve(one, about=attrs.evolve(one.about, rule=Rule(minimum=low, maximum=high)))
 
-    assert checks._plain(limited)[1](value) is plain
+    assert checks.plain(limited)[1](value) is plain
 
 
 BREAKS = [(row, how) for row in ROWS for how in breaks(row.request)]

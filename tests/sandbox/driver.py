@@ -9,6 +9,7 @@ import attrs
 from workbench.base.schema import strict_json
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.controls.reading import RECORD_KINDS
+from workbench.sandbox.internals import internals
 
 PERSON = {
     "firstName": "Ada",
@@ -77,7 +78,7 @@ class Api:
     def send(self, method: str, path: str, body: bytes = b"", query: str = "", **headers: str) -> Answer:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         named = {"content-type": "application/json", **({"api-key": self.key} if self.key else {}), **named}
-        response = self.sandbox._handle(Request(method, "/v1" + path, query, named, body))
+        response = internals(self.sandbox).handle(Request(method, "/v1" + path, query, named, body))
         answer = Answer(
             response.status, strict_json.loads(response.body) if response.body else None, dict(response.headers)
         )

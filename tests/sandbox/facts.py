@@ -17,6 +17,7 @@ import attrs
 
 from tests.sandbox.driver import BANK, PERSON, Answer, Api
 from workbench.sandbox import Request, Sandbox
+from workbench.sandbox.internals import internals
 
 BEHAVIORS = ("documented", "observed")
 
@@ -323,12 +324,12 @@ def shown(behavior: str) -> dict[str, list[Any]]:
     found["User"].append(api.update_user(plain_user(api), **wallets).body)
     corporate = Api(sandbox, "company team")
     company = corporate.examples["companies"][0]["id"]
-    member = sandbox._for_key(corporate.key).create.user(company_id=company)
+    member = internals(sandbox).for_key(corporate.key).create.user(company_id=company)
     found["User"].append(corporate.update_user(member.id, firstName="Ada").body)
     for key in ("full", "company team"):
         of_key = Api(sandbox, key)
         for status in ("needsInformation", "needsVerification"):
-            sandbox._for_key(of_key.key).review(of_key.examples["companies"][0]["owners"][0]["id"], status)
+            internals(sandbox).for_key(of_key.key).review(of_key.examples["companies"][0]["owners"][0]["id"], status)
             found["Company application"].append(owner(firstName="Ada")(of_key).body)
     account = api.pay_to(userId=api.user, nickname="Rent").body
     bank_address = {"bankAddress": BANK["beneficiaryAddress"]}
@@ -338,9 +339,11 @@ def shown(behavior: str) -> dict[str, list[Any]]:
     found["externalFiatAccount"] += [one["externalFiatAccount"] for one in found["Payment account"]]
     for status in EVENT_STATUSES:
         sandbox.review(api.user, status, reason="DOCUMENT_EXPIRED", status_change_reason="provider_initiated")
-    for at, rail in ((sandbox, "ach"), (sandbox._for_key(corporate.key), "wire")):
+    for at, rail in ((sandbox, "ach"), (internals(sandbox).for_key(corporate.key), "wire")):
         at.deposit(rail=rail, reference_id="20260115MMQFMP2Z000001")
-    found["Event envelope"] += [one.payload for one in (*sandbox.events(), *sandbox._for_key(corporate.key).events())]
+    found["Event envelope"] += [
+        one.payload for one in (*sandbox.events(), *internals(sandbox).for_key(corporate.key).events())
+    ]
     for kind in ("user.updated", "microDeposit.received"):
         found[kind] += [one["body"] for one in found["Event envelope"] if f"{one['resource']}.{one['action']}" == kind]
     return found
@@ -704,7 +707,7 @@ def of_behavior() -> Iterator[Fact]:
         ("Endpoints", "2: `read` alone is not enough", lambda api: Api(api.sandbox, "contractsAndSignatures:read only").sign().status == 403),
         ("Endpoints", "2: the signing address must be an admin", sent(lambda api: api.sign(adminAddress=ETHEREUM), 400, 403, 404)),
         ("Endpoints", "2: the boolean chooses native units or cents", lambda api: api.sign(isAmountNative="true", amount="25000000").status == 200),
-        ("Endpoints", "2: a contract may be named", lambda api: "contractId" in str(api.sandbox._engine.wire_names) or api.sign(
+        ("Endpoints", "2: a contract may be named", lambda api: "contractId" in str(internals(api.sandbox).engine.wire_names) or api.sign(
             collateralContractId=api.examples["contracts"][0]["id"]).status == 200),
         ("Endpoints", "3: the card must belong to the calling tenant", lambda api: api.authorize(
             other_tenant(api).examples["cards"]["active"][0]).status in (400, 403, 404)),
@@ -786,7 +789,7 @@ def of_behavior() -> Iterator[Fact]:
 
 def outside(api: Api, prefix: str) -> bool:
     path = prefix + "/issuing/tenants/contracts"
-    return api.sandbox._handle(Request("GET", path, "", {"api-key": str(api.key)}, b"")).status == 404
+    return internals(api.sandbox).handle(Request("GET", path, "", {"api-key": str(api.key)}, b"")).status == 404
 
 
 def not_small(api: Api) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.sandbox.driver import Api
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 from workbench.service.interface.table import OPERATIONS
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -113,7 +114,7 @@ def test_a_path_of_another_prefix_is_not_found(sandbox):
     """Everything stands under /v1."""
     from workbench.sandbox import Request
 
-    response = sandbox._handle(Request("GET", "/v2/issuing/tenants/contracts"))
+    response = internals(sandbox).handle(Request("GET", "/v2/issuing/tenants/contracts"))
 
     assert (response.status, json.loads(response.body)["message"][:15]) == (404, "Nothing is serv")
 
@@ -136,4 +137,4 @@ def test_header_names_are_found_in_any_case(sandbox):
 
     headers = httpx.Headers({"API-KEY": sandbox.full_key})
 
-    assert sandbox._handle(Request("GET", "/v1/issuing/tenants/contracts", headers=headers)).status == 200
+    assert internals(sandbox).handle(Request("GET", "/v1/issuing/tenants/contracts", headers=headers)).status == 200

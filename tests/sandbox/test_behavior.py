@@ -5,6 +5,7 @@ import pytest
 import workbench as wb
 from workbench import testing
 from workbench.base.errors import UsageError
+from workbench.sandbox.internals import internals
 
 OBSERVED = {"behavior": "observed", "settle_route": False, "currency": ["USD", "EUR"]}
 
@@ -25,13 +26,14 @@ def test_a_file_a_mapping_and_a_session_agree(file) -> None:
 
     assert {sandbox.behavior for sandbox in sandboxes} == {"observed"}
     assert all(
-        sandbox._engine.environment.settings == sandboxes[0]._engine.environment.settings for sandbox in sandboxes
+        internals(sandbox).engine.environment.settings == internals(sandboxes[0]).engine.environment.settings
+        for sandbox in sandboxes
     )
     assert (
-        sandboxes[0]._engine.environment.settings["settle_route"],
-        sandboxes[0]._engine.environment.settings["currency"],
+        internals(sandboxes[0]).engine.environment.settings["settle_route"],
+        internals(sandboxes[0]).engine.environment.settings["currency"],
     ) == (False, ("USD", "EUR"))
-    assert sandboxes[0]._engine.environment.settings["bearer_keys"]
+    assert internals(sandboxes[0]).engine.environment.settings["bearer_keys"]
 
 
 def test_a_mapping_without_a_name_differs_from_the_documented_behavior() -> None:
@@ -39,8 +41,8 @@ def test_a_mapping_without_a_name_differs_from_the_documented_behavior() -> None
 
     assert (
         sandbox.behavior,
-        sandbox._engine.environment.settings["rate_limit"],
-        sandbox._engine.environment.settings["bearer_keys"],
+        internals(sandbox).engine.environment.settings["rate_limit"],
+        internals(sandbox).engine.environment.settings["bearer_keys"],
     ) == (
         "documented",
         100,

@@ -13,6 +13,7 @@ import pytest
 
 from tests.sandbox.driver import Api
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 from workbench.service.interface.vocabulary import DeclineReason
 
 WORDS = {reason.replace("_", " ") for reason in DeclineReason}
@@ -113,7 +114,7 @@ def test_the_books_of_a_handler_are_those_of_the_sandbox(behavior):
     handler = Handler()
     after, due = 0, [...]
     while due:
-        due, after = api.sandbox._drain(after)
+        due, after = internals(api.sandbox).drain(after)
         for _, _, body in due:
             for _ in range(1 + (dice.random() < 0.1)):
                 handler(json.loads(bytes(body)))

@@ -10,6 +10,7 @@ from tests.sandbox.driver import Api
 from workbench import connect
 from workbench.base.schema import checks
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 
 
 def cause_all(api):
@@ -86,7 +87,7 @@ def test_each_event_is_signed(api):
     """The signature is the hex HMAC-SHA256 of the raw body with the API key."""
     cause_all(api)
 
-    drained, _ = api.sandbox._drain()
+    drained, _ = internals(api.sandbox).drain()
 
     assert [one.payload for one in api.sandbox.events()] == [json.loads(bytes(body)) for _, _, body in drained]
     for _, headers, body in drained:
@@ -96,12 +97,12 @@ def test_each_event_is_signed(api):
 def test_a_drain_gives_what_came_after_a_number(api):
     cause_all(api)
 
-    everything, last = api.sandbox._drain(0)
-    rest, same = api.sandbox._drain(last - 2)
+    everything, last = internals(api.sandbox).drain(0)
+    rest, same = internals(api.sandbox).drain(last - 2)
 
     assert (last, last) == (same, len(api.sandbox.events()))
     assert everything[-2:] == rest
-    assert ([], last) == api.sandbox._drain(last)
+    assert ([], last) == internals(api.sandbox).drain(last)
 
 
 def test_a_tenant_gets_its_own_events_alone(sandbox):
@@ -111,10 +112,10 @@ def test_a_tenant_gets_its_own_events_alone(sandbox):
     other.authorize()
 
     for api in (mine, other):
-        drained, _ = sandbox._drain(0, api.key)
+        drained, _ = internals(sandbox).drain(0, api.key)
         cards = {json.loads(body)["body"]["spend"]["cardId"] for _, _, body in drained}
         assert {api.card} == cards
-    assert sandbox._drain(0, "nobody's key") == ([], 4)
+    assert internals(sandbox).drain(0, "nobody's key") == ([], 4)
 
 
 def test_an_event_shows_the_record_as_it_was(api):
@@ -143,8 +144,8 @@ def test_events_are_drained_in_parts():
         for _ in range(1_020):
             api.sandbox.cards.lock(card)
             api.sandbox.cards.unlock(card)
-        first, last = api.sandbox._drain()
+        first, last = internals(api.sandbox).drain()
         numbers = [number for number, *_ in first]
 
         assert (len(first), numbers[-1]) == (1_000, last)
-        assert len(api.inbox.events()) == api.sandbox._last_event() == 2_040
+        assert len(api.inbox.events()) == internals(api.sandbox).last_event() == 2_040

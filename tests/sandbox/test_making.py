@@ -6,6 +6,7 @@ from tests.sandbox.driver import Api
 from workbench.base.errors import BadRequest, UsageError
 from workbench.base.schema.checks import flags
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 
 
 def test_users_and_companies_are_made_in_any_state(api):
@@ -51,7 +52,7 @@ def test_payment_routes_are_made_for_users_and_companies(api):
 def test_what_is_made_belongs_to_the_sessions_tenant():
     sandbox = Sandbox()
     other = Api(sandbox, "provider-managed")
-    seen = sandbox._for_key(other.key)
+    seen = internals(sandbox).for_key(other.key)
     user = seen.create.user()
 
     assert user.id in {one["id"] for one in seen.records("user")}

@@ -11,6 +11,7 @@ from workbench.base.schema import strict_json
 from workbench.base.schema.walk import change
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.control_records import to_json
+from workbench.sandbox.internals import internals
 
 
 def story(sandbox):
@@ -40,7 +41,7 @@ def story(sandbox):
         strict_json.dumps(
             [seen, to_json(sandbox.events()), to_json([change(one, seconds=0) for one in sandbox.requests()])]
         )
-        + repr(sandbox._drain()).encode()
+        + repr(internals(sandbox).drain()).encode()
     )
 
 
@@ -61,7 +62,9 @@ def test_the_bytes_are_those_of_any_machine():
     sandbox = Sandbox(7)
     answers = story(sandbox)
     sandbox.create.tenant("another")
-    stored = {kind: rows for kind, rows in sandbox._engine.store.copy().items() if kind not in ("meta", "changes")}
+    stored = {
+        kind: rows for kind, rows in internals(sandbox).engine.store.copy().items() if kind not in ("meta", "changes")
+    }
 
     digests = [hashlib.sha256(part).hexdigest()[:16] for part in (answers, repr(stored).encode())]
 

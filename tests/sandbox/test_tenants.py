@@ -5,6 +5,7 @@ import pytest
 import workbench as wb
 from tests.sandbox.driver import Api
 from workbench.base.errors import NotFound
+from workbench.sandbox.internals import internals
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def two(sandbox):
 def test_a_sandbox_shows_what_is_of_a_keys_tenant(two):
     """By default that of the full key; all tenants only where that is said."""
     sandbox, mine, other = two
-    seen = sandbox._for_key(other.key)
+    seen = internals(sandbox).for_key(other.key)
 
     assert {mine.card} == {one.payload["body"]["spend"]["cardId"] for one in sandbox.events()}
     assert {other.card} == {one.payload["body"]["spend"]["cardId"] for one in seen.events()}
@@ -40,7 +41,7 @@ def test_a_record_of_another_tenant_is_not_found(two):
     with pytest.raises(NotFound):
         sandbox.state(other.card)
     with pytest.raises(NotFound):
-        sandbox._for_key(other.key).state(mine.card)
+        internals(sandbox).for_key(other.key).state(mine.card)
     assert sandbox.state(other.card, all_tenants=True) == sandbox.state(other.card, api_key=other.key)
 
 
@@ -53,9 +54,9 @@ def test_requests_are_those_of_the_tenant():
     Api(sandbox, "nobody's key").call("GET", "/issuing/tenants/contracts")
 
     assert ["simulate_authorization"] == [one.operation for one in sandbox.requests()]
-    assert ["list_contracts"] == [one.operation for one in sandbox._for_key(other.key).requests()]
+    assert ["list_contracts"] == [one.operation for one in internals(sandbox).for_key(other.key).requests()]
     assert [200, 200, 401] == [one.status for one in sandbox.requests(all_tenants=True)]
-    assert [401] == [one.status for one in sandbox._for_key("nobody's key").requests()]
+    assert [401] == [one.status for one in internals(sandbox).for_key("nobody's key").requests()]
 
 
 @pytest.mark.parametrize("served", [False, True], ids=["embedded", "served"])
@@ -76,7 +77,7 @@ def test_the_controls_of_a_session_are_scoped_to_its_key(served):
 
 def test_endpoints_and_deliveries_are_the_tenants(two):
     sandbox, _, other = two
-    seen = sandbox._for_key(other.key)
+    seen = internals(sandbox).for_key(other.key)
     endpoint = seen.register_endpoint("http://127.0.0.1:9/webhooks")
     other.authorize()
     sandbox.flush()

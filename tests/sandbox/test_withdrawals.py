@@ -8,6 +8,7 @@ import pytest
 
 from tests.sandbox.driver import Api
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 from workbench.service import chains
 
 CHAINS = [0, 1, 2, 3]  # EVM version 2 and 1, Solana, Stellar
@@ -309,7 +310,7 @@ def test_no_file_contains_a_signature(number, tmp_path):
         first = Api(sandbox).sign(number).body
     with contextlib.closing(Sandbox(path=tmp_path / "sandbox.db")) as sandbox:
         again = Api(sandbox).sign(number).body
-        stored = repr(sandbox._engine.store.copy()) + repr(sandbox._engine.store.requests())
+        stored = repr(internals(sandbox).engine.store.copy()) + repr(internals(sandbox).engine.store.requests())
 
     assert again == first
     assert stored.count("salt_number") == 1

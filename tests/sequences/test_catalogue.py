@@ -11,6 +11,7 @@ from workbench.runs.sequences import Stepper, catalogue, from_toml, ref, run
 from workbench.runs.sequences.reading import problems
 from workbench.runs.sequences.sequence import dumps
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 from workbench.service.interface.vocabulary import DeclineReason, EventApplicationStatus
 
 pytestmark = pytest.mark.slow  # each runs in every way
@@ -30,7 +31,7 @@ class Api(Client):
 
     def __init__(self, sandbox: Sandbox, key: str | None = None) -> None:
         super().__init__(base_url=sandbox.base_url, api_key=key or sandbox.full_key, transport=sandbox.transport())
-        self.sandbox = sandbox._for_key(key) if key else sandbox
+        self.sandbox = internals(sandbox).for_key(key) if key else sandbox
 
 
 class AsyncApi(AsyncClient):
@@ -75,11 +76,11 @@ def test_every_sequence_runs_in_every_tenant_or_says_what_is_missing(tenant: str
     for name, sequence in catalogue.items():
         sandbox = base.fork()
         api = Api(sandbox, sandbox.guide()["api_keys"][key_name])
-        before = sandbox._last_event()
+        before = internals(sandbox).last_event()
         try:
             result = run(api, sequence, progress=False)
         except WrongEnvironment as error:
-            assert sandbox._last_event() == before
+            assert internals(sandbox).last_event() == before
             missing[name] = str(error)
         else:
             assert result.ok, result.verdict

@@ -9,6 +9,7 @@ from workbench.analysis.tables.frames import to_frame
 from workbench.base.errors import UsageError
 from workbench.runs.sequences import catalogue
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 from workbench.service.interface.assumptions import BEHAVIORS
 from workbench.testing.flips import flipped
 
@@ -97,7 +98,7 @@ def test_seeds_make_no_difference() -> None:
     )
 
     assert found.ok, found.rows()
-    assert [side._last_event() for side in sides] == [0, 0]
+    assert [internals(side).last_event() for side in sides] == [0, 0]
 
 
 def test_branches_of_a_world_are_compared_by_their_records() -> None:
@@ -122,7 +123,7 @@ def test_branches_of_a_world_are_compared_by_their_records() -> None:
 def test_what_cannot_run_is_said() -> None:
     """A sequence with examples that one side does not have is skipped, with the reason."""
     sandbox = Sandbox(seed=3)
-    other = sandbox._for_key(sandbox.guide()["api_keys"]["no corporate cards"])
+    other = internals(sandbox).for_key(sandbox.guide()["api_keys"]["no corporate cards"])
     found = wb.compare_behavior(
         wb.connect(seed=3), wb.connect(seed=3, tenant="no corporate cards"), sequences=["settle"]
     )

@@ -13,6 +13,7 @@ from workbench.client.session import connect
 from workbench.runs.sequences import InvalidSequence, Sequence, catalogue, run
 from workbench.runs.sequences.reading import from_toml
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 from workbench.testing import from_journal
 
 SECRET = "Planted-canary"
@@ -57,12 +58,12 @@ def test_a_killed_run_is_resumed_without_doing_anything_twice(tmp_path: Path, at
     begun = api.sandbox.balance(card)
     with pytest.raises(Killed):
         run(Dying(api, at, after), STORY, path=path)
-    done_before = api.sandbox._last_event()
+    done_before = internals(api.sandbox).last_event()
     stopped = run(api, STORY, path=path)
 
     assert not stopped.ok
     assert [one.outcome for one in stopped.steps][-1] == "unknown"
-    assert api.sandbox._last_event() == done_before
+    assert internals(api.sandbox).last_event() == done_before
     name = stopped.steps[-1].step.name
     if after and name == "authorize":
         whole = run(api, STORY, path=path, resolved={name: "done"})
@@ -80,12 +81,12 @@ def test_a_finished_run_is_read_back_and_nothing_is_sent(tmp_path: Path) -> None
     """The verdict and the ledger are the same."""
     api, path = connect(seed=3), tmp_path / "run"
     first = run(api, STORY, path=path)
-    events = api.sandbox._last_event()
+    events = internals(api.sandbox).last_event()
     second = run(api, STORY, path=path)
 
     assert first.ok, first.verdict
     assert second.ok, second.verdict
-    assert api.sandbox._last_event() == events
+    assert internals(api.sandbox).last_event() == events
     assert second.ledger().rows() == first.ledger().rows()
 
 

@@ -34,6 +34,7 @@ from workbench.runs.sequences.ledger import Ledger, Unbalanced
 from workbench.runs.sequences.runs import Run
 from workbench.runs.sequences.sequence import Parameter, duration, duration_text
 from workbench.sandbox import Request, Response, Sandbox
+from workbench.sandbox.internals import internals
 from workbench.testing import from_journal, traffic
 from workbench.testing.generated import Mix
 
@@ -55,13 +56,13 @@ HOLD = Sequence(
 
 def watch(sandbox: Sandbox, before: Callable[[Request], None]) -> None:
     """Call a function before each request to a sandbox."""
-    answer = sandbox._engine.answer
+    answer = internals(sandbox).engine.answer
 
     def watched(request: Request, **options: Any) -> Response:
         before(request)
         return answer(request, **options)
 
-    sandbox._engine.answer = watched  # type: ignore[method-assign]
+    internals(sandbox).engine.answer = watched  # type: ignore[method-assign]
 
 
 @pytest.fixture
@@ -245,11 +246,11 @@ def test_a_sequence_runs_once_per_row_of_a_frame(sandbox: Sandbox) -> None:
 
 def test_a_wrong_row_is_reported_before_the_first_call(sandbox: Sandbox) -> None:
     """Nothing is sent for the right rows either."""
-    before = sandbox._last_event()
+    before = internals(sandbox).last_event()
     with pytest.raises(InvalidSequence, match="row 2: amount must be a whole number"):
         run_many(sandbox, catalogue["refund-full"], [{"amount": 100}, {"amount": "250"}])
 
-    assert sandbox._last_event() == before
+    assert internals(sandbox).last_event() == before
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from workbench.base.system import http_server
 from workbench.sandbox import Request, Response, Sandbox
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import CONTROLS
+from workbench.sandbox.internals import internals
 from workbench.sandbox.server import App, refused
 from workbench.sandbox.service import MAX_BODY
 
@@ -43,7 +44,7 @@ class Served:
         """Let a twin answer the requests."""
         if self.twin is not None:
             self.twin.close()
-        self.twin, self.app = twin, twin._http_app("http://127.0.0.1")
+        self.twin, self.app = twin, internals(twin).http_app("http://127.0.0.1")
 
     def ask(self, method: str, target: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
         """Return what the twin answers."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.service.plain import Plain
 from workbench.sandbox import Request, Sandbox
+from workbench.sandbox.internals import internals
 
 PURCHASE = {"amount": 100, "currency": "USD", "merchantCategoryCode": "5411"}
 
@@ -20,7 +21,7 @@ def call(path: Path, name: str, notes: Path) -> None:
     headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
 
     def buy(body: Any) -> Any:
-        answer = sandbox._handle(
+        answer = internals(sandbox).handle(
             Request("POST", "/v1/simulate/transactions/authorize", "", headers, json.dumps(body).encode())
         )
         assert answer.status == 200, answer

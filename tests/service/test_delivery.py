@@ -5,14 +5,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from workbench.base.errors import UsageError
-from workbench.base.system.http_post import post
 from workbench.base.system.http_server import running
 from workbench.base.system.messages import Request, Response
 from workbench.client.webhooks.inbox import Inbox
@@ -374,7 +372,7 @@ def test_endpoint_that_another_process_adds(tmp_path: Path, endpoint: tuple[Endp
 @pytest.mark.slow
 def test_endpoints_that_hang_delay_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of ten endpoints three do not answer for a minute: the other seven get each event long before."""
-    monkeypatch.setattr("workbench.sandbox.delivery.post", partial(post, seconds=60))
+    monkeypatch.setattr("workbench.base.system.http_post.TIMEOUT", 60)
     release, arrived = threading.Event(), Counter[str]()
 
     async def answer(request: Request) -> Response:

@@ -12,6 +12,7 @@ import pytest
 from workbench.base.errors import UsageError
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.faults import BODIES
+from workbench.sandbox.internals import internals
 
 PURCHASE = {"amount": 1250, "currency": "USD", "merchantName": "Corner Grocery", "merchantCategoryCode": "5411"}
 
@@ -184,10 +185,10 @@ def test_faults_are_seen_and_cleared(sandbox: Sandbox) -> None:
     header = "workbench-fault"
     request = Request("GET", "/v1/payment-routes", headers={"api-key": sandbox.full_key})
 
-    assert sandbox._handle(request).headers[header] == "1 active"
-    assert header not in sandbox.fork()._handle(request).headers
+    assert internals(sandbox).handle(request).headers[header] == "1 active"
+    assert header not in internals(sandbox.fork()).handle(request).headers
     sandbox.clear_faults()
-    assert header not in sandbox._handle(request).headers
+    assert header not in internals(sandbox).handle(request).headers
     assert sandbox.list_faults() == []
 
 
@@ -197,7 +198,7 @@ def test_handle_itself(sandbox: Sandbox, kind: str, error: type[Exception]) -> N
     sandbox.add_fault(kind)
 
     with pytest.raises(error):
-        sandbox._handle(Request("GET", "/v1/payment-routes"))
+        internals(sandbox).handle(Request("GET", "/v1/payment-routes"))
 
 
 @pytest.mark.parametrize(
@@ -226,7 +227,7 @@ def test_rule_that_makes_no_sense(sandbox: Sandbox, arguments: dict[str, Any]) -
 
 def _asker(sandbox: Sandbox) -> Callable[[str], int]:
     headers = {"api-key": sandbox.full_key}
-    return lambda path: sandbox._handle(Request("GET", f"/v1{path}", headers=headers)).status
+    return lambda path: internals(sandbox).handle(Request("GET", f"/v1{path}", headers=headers)).status
 
 
 def test_a_rule_for_some_arguments(client: httpx.Client, sandbox: Sandbox) -> None:

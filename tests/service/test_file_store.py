@@ -12,6 +12,7 @@ import pytest
 from tests.sandbox.driver import state_of
 from workbench.base.errors import UnusableFile
 from workbench.sandbox import Request, Sandbox
+from workbench.sandbox.internals import internals
 from workbench.sandbox.store import FileStore
 
 PURCHASE = {"amount": 100, "currency": "USD", "merchantName": "Corner Grocery", "merchantCategoryCode": "5411"}
@@ -22,7 +23,7 @@ def purchase(sandbox: Sandbox) -> str:
     card = sandbox.guide()["cards"]["active"][0]
     headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
     body = json.dumps({"cardId": card, **PURCHASE}).encode()
-    answer = sandbox._handle(Request("POST", "/v1/simulate/transactions/authorize", "", headers, body))
+    answer = internals(sandbox).handle(Request("POST", "/v1/simulate/transactions/authorize", "", headers, body))
     assert answer.status == 200, answer
     found: str = json.loads(answer.body)["transactionId"]
     return found
@@ -75,7 +76,7 @@ def test_refused_request_writes_nothing(tmp_path: Path) -> None:
     before = query(tmp_path / "s.db", stored)
     headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
     for method, path in (("POST", "/v1/simulate/transactions/authorize"), ("GET", "/v1/issuing/tenants/contracts")):
-        sandbox._handle(Request(method, path, "", headers))
+        internals(sandbox).handle(Request(method, path, "", headers))
 
     assert query(tmp_path / "s.db", stored) == before
     sandbox.close()

@@ -26,6 +26,7 @@ from workbench.base.system.messages import Request
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.extensions import ROWS
+from workbench.sandbox.internals import internals
 from workbench.sandbox.server import introduction, refused
 from workbench.service.interface.assumptions import settings
 from workbench.service.interface.openapi import document
@@ -161,7 +162,7 @@ def test_what_is_read_answers_head(door: Plain, path: str) -> None:
 def test_addresses_follow_the_caller(forwarded: bool, prefix: str) -> None:
     """The guide names the host of the request, documents a path; a proxy's headers count only if that was asked for."""
     sandbox = Sandbox(api_key="a-key-of-sixteen")
-    app = sandbox._http_app("http://127.0.0.1:1", forwarded=forwarded)
+    app = internals(sandbox).http_app("http://127.0.0.1:1", forwarded=forwarded)
     sent = {"host": "sandbox.example", "x-forwarded-prefix": prefix, "x-forwarded-proto": "https"}
 
     def get(path: str, **headers: str) -> Any:
@@ -362,7 +363,7 @@ def test_a_key_opens_a_published_sandbox() -> None:
 
     sandbox = Sandbox(api_key="a-key-that-was-given")
     with (
-        http_server.serving(lambda url: sandbox._http_app(url, local=False).handle, refusal=refused) as url,
+        http_server.serving(lambda url: internals(sandbox).http_app(url, local=False).handle, refusal=refused) as url,
         wb.connect(url, api_key="a-key-that-was-given") as api,
     ):
         assert api.sandbox.guide()["api_keys"]["full"] == "a-key-that-was-given"

@@ -12,6 +12,7 @@ import pytest
 
 from workbench.base.system import http_post
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 from workbench.sandbox.store import open_store
 
 CONTRACTS = "/v1/issuing/tenants/contracts"
@@ -130,7 +131,7 @@ def test_no_row_of_the_file_holds_the_state(tmp_path: Path, rows: int) -> None:
 def test_a_large_write_stalls_nothing(tmp_path: Path) -> None:
     """While 100,000 rows are written, and saved in a snapshot, the longest wait for an answer is short."""
     sandbox = Sandbox(path=tmp_path / "s.db")
-    store = sandbox._engine.store
+    store = internals(sandbox).engine.store
     waits: list[float] = []
     with sandbox.serve() as url, asking_without_a_pause(url, waits):
         with store:

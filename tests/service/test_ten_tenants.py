@@ -10,6 +10,7 @@ import attrs
 import pytest
 
 import workbench as wb
+from workbench.sandbox.internals import internals
 from workbench.screens.panel.panel import browse
 from workbench.terminal import main
 
@@ -72,7 +73,7 @@ def terminal(*words: str) -> Callable[[Own, Any], str]:
     """Return what a command prints for a tenant."""
 
     def printed(own: Own, capsys: Any) -> str:
-        assert main([*words, "--url", own.api.sandbox._url, "--tenant", own.name, "-o", "json"]) == 0
+        assert main([*words, "--url", internals(own.api.sandbox).url, "--tenant", own.name, "-o", "json"]) == 0
         return str(capsys.readouterr().out)
 
     return printed
@@ -81,7 +82,7 @@ def terminal(*words: str) -> Callable[[Own, Any], str]:
 FACES: dict[str, Callable[[Own, Any], str]] = {
     **{f"records of {kind}": lambda own, _, kind=kind: repr([one["id"] for one in own.api.sandbox.records(kind)]) for kind in KINDS},
     "events": lambda own, _: repr([dict(one.payload["body"]) for one in own.api.sandbox.events()]),
-    "columns": lambda own, _: repr(own.api.sandbox._columns("transaction", "id")),
+    "columns": lambda own, _: repr(internals(own.api.sandbox).columns("transaction", "id")),
     "requests": lambda own, _: repr([(one.path, one.body) for one in own.api.sandbox.requests()]),
     "inbox": lambda own, _: repr([(event.body.id, getattr(event.body, "user_id", "")) for event in own.api.inbox.events()]),
     "journal": lambda own, _: repr([dict(entry.request) for entry in own.api.journal]),

@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.tables import samples
-from workbench import bulk
 from workbench.analysis.tables import to_file as files
 from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.rows import decimal_series
 from workbench.analysis.tables.to_file import to_file
 from workbench.base.schema.walk import build
+from workbench.runs.bulk.rows import raw_bodies
 from workbench.service.interface.transactions import RewardsItem
 
 HOSTILE = [
@@ -63,7 +63,7 @@ def test_text_reads_back_the_same(tmp_path: Path, suffix: str) -> None:
     shown = [text.replace("\0", "\\x00").replace("\x1b", "\\x1b").replace("\u202e", "\\u202e") for text in texts]
     shown = [text.replace("\r", "\\x0d") for text in shown]
 
-    assert [body["merchant_name"] for body in bulk.read_rows(tmp_path / f"a{suffix}")] == shown
+    assert [body["merchant_name"] for body in raw_bodies(tmp_path / f"a{suffix}")] == shown
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet"])
@@ -75,7 +75,7 @@ def test_any_text_can_be_saved(tmp_path: Path, suffix: str, texts: list[str]) ->
     saved = to_file(frame_of([text or "x" for text in texts]), path, overwrite=True)
 
     assert saved.rows == len(texts)
-    assert len(bulk.read_rows(path)) == len(texts)
+    assert len(raw_bodies(path)) == len(texts)
 
 
 def test_control_characters_are_counted(tmp_path: Path) -> None:
@@ -143,9 +143,9 @@ def test_masks_and_marks_are_respected(tmp_path: Path, suffix: str, caplog: pyte
     to_file(to_frame(user), tmp_path / f"masked{suffix}")
     saved = to_file(to_frame(user, reveal={"email"}), tmp_path / f"shown{suffix}")
 
-    masked = bulk.read_rows(tmp_path / f"masked{suffix}")[0]
+    masked = raw_bodies(tmp_path / f"masked{suffix}")[0]
     assert masked["email"] == "a•••@e•••.com"
-    assert bulk.read_rows(tmp_path / f"shown{suffix}")[0]["email"] == "ada@example.com"
+    assert raw_bodies(tmp_path / f"shown{suffix}")[0]["email"] == "ada@example.com"
     assert stat.S_IMODE((tmp_path / f"shown{suffix}").stat().st_mode) == 0o600
     assert saved.revealed == ("email",)
     assert "private columns (email) were written" in caplog.text

@@ -16,6 +16,7 @@ import pytest
 import workbench as wb
 from workbench.analysis.rewards.folder import read_folder
 from workbench.base.errors import UsageError
+from workbench.runs.bulk.rows import raw_bodies
 
 LINE = b'{"id": "e1", "resource": "user", "action": "updated", "version": "1.0.0", "body": {}}\n'
 
@@ -52,7 +53,7 @@ def test_a_small_parquet_file_with_a_large_table_is_refused(bomb: str, tmp_path:
         wb.read_table(path, max_size=50_000_000)
     if bomb != "repeated text":  # 60 MB are within the limit of the others
         with pytest.raises(UsageError, match=limit):
-            wb.bulk.read_rows(path)
+            raw_bodies(path)
         with pytest.raises(UsageError, match=limit):
             read_folder(tmp_path)
         with pytest.raises(UsageError, match=limit):

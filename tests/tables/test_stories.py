@@ -16,11 +16,11 @@ def test_values_and_advances_are_exact() -> None:
 
     assert made["value_usd"].tolist() == [Decimal("1249.24950"), Decimal("0.1")]
     assert made["advance_usd"].tolist() == [Decimal("624.624750"), Decimal("0.1")]
-    assert made.attrs["notes"][0].startswith("Assumed: balances are whole tokens")
+    assert "1 contracts have no token here" in made.attrs["notes"][0]
 
 
 def test_totals_in_all_and_by_chain() -> None:
-    """Totals add up exactly, by chain and in all; the assumption goes along."""
+    """Totals add up exactly, by chain and in all; the notes go along."""
     other = samples.CONTRACT.replace(b"11155111", b"43113")
     contracts = samples.answer("list_contracts", samples.CONTRACT, other)
     everything = wb.history(contracts).contracts(())

@@ -15,6 +15,7 @@ import pytest
 
 from tests.terminal.conftest import ROOT
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 from workbench.terminal.output import Output, show
 
 pytestmark = pytest.mark.slow  # each starts processes of its own
@@ -230,7 +231,7 @@ def test_an_interrupted_call_is_listed_as_unknown():
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         deadline = time.monotonic() + 30
-        while not sandbox._last_event() and time.monotonic() < deadline:
+        while not internals(sandbox).last_event() and time.monotonic() < deadline:
             time.sleep(0.01)
         child.send_signal(signal.SIGINT)
         out, said = child.communicate(timeout=30)

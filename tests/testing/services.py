@@ -13,6 +13,7 @@ import httpx
 
 from tests.sandbox.driver import BANK, PERSON
 from workbench.sandbox import Request, Sandbox
+from workbench.sandbox.internals import internals
 
 Reply = tuple[int, dict[str, str], bytes]
 Send = Callable[[str, str, bytes, dict[str, str]], Reply]
@@ -62,7 +63,7 @@ def in_process(sandbox: Sandbox) -> Send:
 
     def send(method: str, target: str, body: bytes, headers: dict[str, str]) -> Reply:
         path, _, query = target.partition("?")
-        response = sandbox._handle(Request(method, path, query, headers, body))
+        response = internals(sandbox).handle(Request(method, path, query, headers, body))
         return response.status, dict(response.headers), response.body
 
     return send

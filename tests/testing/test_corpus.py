@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from tests.testing import halves
+from tests.testing import halves, secrets
 from tests.testing.services import Har, Traffic, in_process
 from workbench.base.errors import UnusableFile, UsageError
 from workbench.sandbox import Sandbox
@@ -66,57 +66,28 @@ def test_the_same_value_is_always_replaced_by_the_same_one(corpus: Corpus) -> No
     assert ".key" in (corpus.folder / ".gitignore").read_text()
 
 
-PLANTED = [
-    "Zelmira", "Quixano", "zelmira.q@example.net", "900-12-3456", "4111111111111111", "Quagmire Street 5", "k3y-s3cr3t-0001",
-    "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045", "寿司", "1979-03-04", "203.0.113.77", "+13125550199", "Zelmira Quixano called",
-]  # fmt: skip
-
-
+@pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 @pytest.mark.parametrize(
-    "secret", [pytest.param(text, marks=() if number < 3 else pytest.mark.slow) for number, text in enumerate(PLANTED)]
+    "name", [pytest.param(name, marks=() if name == "webhooks.ndjson" else pytest.mark.slow) for name in secrets.FORMS]
 )
-def test_planted_values_are_in_no_file_and_no_report(secret: str, tmp_path: Path) -> None:
-    """In any place of the traffic, also where codes and names of members are."""
-    body = {"id": secret, "firstName": secret, secret: secret, "nested": {secret: [secret]}, "declinedReason": secret}
-    url = f"https://api.example.com/v1/issuing/users/{secret}?{secret}={secret}"
-    entries = [
-        {
-            "startedDateTime": "2026-01-01T00:00:00Z",
-            "request": {
-                "method": "PATCH", "url": url, "headers": [{"name": "authorization", "value": f"Bearer {secret}"}],
-                "postData": {"text": json.dumps({"firstName": secret, "address": {secret: secret}})},
-            },
-            "response": {"status": status, "headers": [{"name": "x-ratelimit-limit", "value": secret}],
-                         "content": {"text": json.dumps(answer)}},
-        }
-        for status, answer in ((200, body), (400, {"statusCode": 400, "error": secret, "message": secret, secret: 1}))
-    ]  # fmt: skip
-    declined = {"transactionId": "0c2a1c07-5a6f-4a77-8a9c-0c2a1c075a6f", "status": "declined", "declinedReason": secret}
-    asked = {
-        "cardId": "0c2a1c07-5a6f-4a77-8a9c-0c2a1c075a60",
-        "amount": 10,
-        "currency": "USD",
-        "merchantName": secret,
-        "merchantCategoryCode": "5411",
-    }
-    entries.append(
-        {
-            "request": {"method": "POST", "url": "https://api.example.com/v1/simulate/transactions/authorize",
-                        "headers": [], "postData": {"text": json.dumps(asked)}},
-            "response": {"status": 200, "headers": [], "content": {"text": json.dumps(declined)}},
-        }
-    )  # fmt: skip
-    (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": entries}}))
-    event = {"id": secret, "resource": "user", "action": "updated", "version": secret, "body": body}
-    (tmp_path / "w.ndjson").write_text(json.dumps(event) + "\n" + json.dumps({**event, "resource": secret}))
+def test_planted_values_are_in_no_file_and_no_report(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Fifty private values, in every place of each shape of traffic, also where codes and names of members are."""
+    path = tmp_path / name
+    secrets.FORMS[name](path)
     made = Corpus(tmp_path / "acme")
-    made.add([tmp_path / "a.har", tmp_path / "w.ndjson"])
-    learned, checked = wb.learn([tmp_path / "a.har", tmp_path / "w.ndjson"]), made.check()
-    shown = "".join(path.read_text() for path in made.folder.iterdir() if path.name != ".key")
-    shown += learned.to_toml() + str(learned) + str(learned.rows()) + str(checked) + str(checked.rows())
+    assert main(["corpus", "add", str(path), "--to", str(made.folder)]) == 0
+    main(["corpus", "check", str(made.folder)])
+    learned, checked = wb.learn(path), made.check(against=wb.connect(seed=1))
+    files = [file.read_text() for file in made.folder.iterdir() if file.name != ".key"]
+    printed = [str(x) for result in (learned, checked) for x in (result, result.rows(), repr(result))]
+    shown = "\n".join([*files, *printed, learned.to_toml(), *capsys.readouterr()])
 
-    assert secret not in shown
-    assert json.dumps(secret)[1:-1] not in shown
+    assert len(secrets.PLANTED) > 50
+    assert [text for text in secrets.PLANTED if text in shown or json.dumps(text)[1:-1] in shown] == []
+    rows = secrets.events() if name in ("webhooks.ndjson", "deliveries.csv", "inbox.db") else secrets.exchanges()
+    assert sum(learned.counts.values()) == sum(1 for _ in rows)
 
 
 @pytest.mark.slow
@@ -167,7 +138,7 @@ CHANGES = {
     "duplicate_external_id": "create_user_application",
     "initiated_application": "create_user_application",
     "empty_patch": "update_dispute",
-    "dispute_ids": "update_dispute",
+    "currency": "simulate_authorization",
     "rewards_beyond": "list_rewards_activity",
     "success_codes": "create_payment_account",
 }

@@ -13,8 +13,6 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import workbench as wb
 from tests.testing import halves
@@ -254,45 +252,6 @@ def test_wrong_arguments(tmp_path) -> None:
         learn(tmp_path / "a.har", names={"nope": "x"})
     with pytest.raises(UnusableFile, match="cannot be read"):
         learn(tmp_path / "missing.har")
-
-
-SECRETS = ("Zebedee", "zebedee@example.com", "900-12-3456", "Quagmire Street 5", "4111111111111111", "k3y-s3cr3t-0001")
-
-
-@pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_private_values_are_never_in_the_result(data, tmp_path) -> None:
-    """Values that are put in any place of the traffic, also where codes are, do not come out."""
-    secret = data.draw(st.sampled_from(SECRETS[1:]))
-    body: dict[str, Any] = {"id": secret, "firstName": secret, secret: secret, "nested": {secret: [secret]}}
-    error = {"statusCode": 400, "error": secret, "message": secret, secret: secret, "details": [{"x": secret}]}
-    url = f"https://api.example.com/v1/issuing/users/{secret}?{secret}={secret}"
-    entries = [
-        {
-            "startedDateTime": secret,
-            "request": {
-                "method": data.draw(st.sampled_from(["PATCH", "GET", secret])), "url": url,
-                "headers": [{"name": secret, "value": secret}, {"name": "Authorization", "value": secret}],
-                "postData": {"text": json.dumps({"firstName": secret, "address": {secret: secret}})},
-            },
-            "response": {
-                "status": status, "headers": [{"name": "x-ratelimit-limit", "value": secret}],
-                "content": {"text": json.dumps(answer)},
-            },
-        }
-        for status, answer in ((200, body), (400, error), (422, [secret]))
-    ]  # fmt: skip
-    event = {"id": secret, "resource": "user", "action": "updated", "version": secret, "body": body}
-    path = tmp_path / "private.har"
-    path.write_text(json.dumps({"log": {"entries": entries}}))
-    (tmp_path / "w.ndjson").write_text(json.dumps(event) + "\n" + json.dumps({**event, "resource": secret}))
-    learned = learn([path, tmp_path / "w.ndjson"])
-
-    shown = "".join(
-        (learned.to_toml(), str(learned), repr(learned), json.dumps(plain(learned.behavior)), str(learned.rows()))
-    )
-    assert secret not in shown
 
 
 def test_the_result_is_a_frame_and_a_sheet(documented) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from workbench.base.errors import AdviceWarning, EventTimeout, InvalidWebhook, UnusableFile, UsageError
-from workbench.client.webhooks.inbox import Inbox
+from workbench.client.webhooks.inbox import Inbox, last_event
 from workbench.client.webhooks.verify import sample as sample_event
 
 NOON = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
@@ -140,7 +140,7 @@ def test_events_without_time() -> None:
 def test_reading_by_kind_condition_and_time(inbox: Inbox) -> None:
     """Events are chosen by kind, by attribute paths or a function, and by where the inbox stood."""
     put(inbox, "pending", 0)
-    mark = inbox._mark()
+    mark = last_event(inbox)
     last = put(inbox, "approved", 1)
     other = sample_event("card.updated")
     inbox.receive(other.headers, other.body)

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import attrs
 
@@ -15,18 +15,11 @@ from workbench.base.schema.walk import members
 from workbench.client.calls.effects import Outcome
 from workbench.client.calls.journal import Journal
 from workbench.client.webhooks.inbox import Inbox
+from workbench.sandbox.control_records import Delivery
 from workbench.sandbox.embedded import Sandbox
 from workbench.service.interface.assumptions import assumptions
 from workbench.service.interface.table import OPERATIONS
 
-Item = TypeVar("Item")
-
-_ORDER = (
-    "unknown outcome", "damaged journal", "unreadable delivery", "conflicting delivery", "refused delivery",
-    "failed handler", "failed endpoint", "disabled endpoint", "slow endpoint", "not sent",
-    "failed request", "active fault",
-)  # fmt: skip
-"""Kinds of trouble, most urgent first."""
 _FIXES: Mapping[int, str] = {
     400: "Correct {member}.",
     401: "Check that the key is valid and belongs to this service.",
@@ -94,236 +87,228 @@ class Health:
 
 
 @attrs.frozen
-class _Failed:
-    """A failed request: operation, status, message, and where it is recorded."""
+class _Sign:
+    """One occurrence of a trouble; occurrences with the same cause are one trouble, worded by the last of them."""
 
-    operation: str | None
-    status: int
-    message: str
-    at: datetime
-    id: str
-    fault: str | None = None
+    what: str
+    id: str | None = None
+    at: datetime | None = None
+    fix: str = ""
+    cause: object = None  # by default `what`
+    facts: Mapping[str, Any] = attrs.field(factory=dict)
 
-    @property
-    def rule(self) -> str | None:
-        """Documented reason for this status and message; a message that names a member means a broken rule."""
-        failures = OPERATIONS[self.operation].failures if self.operation else ()
-        fitting = [
-            failure
-            for failure in failures
-            if failure.status == self.status and re.fullmatch(_pattern(failure.message), self.message, re.DOTALL)
-        ]
-        order = ["{problems}", "{reason}"] if self.member else ["{reason}", "{problems}"]
-        fitting.sort(key=lambda failure: order.index(failure.message) + 1 if failure.message in order else 0)
-        return fitting[0].when if fitting else None
 
-    @property
-    def member(self) -> str | None:
-        """Member of the request that the message names."""
-        if self.operation is None:
-            return None
-        names = sorted((field.wire for field in members(OPERATIONS[self.operation].request)), key=len, reverse=True)
-        return next((name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self.message)), None)
+@attrs.frozen
+class _Check:
+    """How one kind of trouble is found in the journal, the inbox, the sandbox or the session, and its remedy."""
 
-    @property
-    def fix(self) -> str:
-        """Remedy for this failure."""
-        if self.status == 400 and self.member is None:
-            return "Read the record's state, and compare the request with what it allows."
-        return _FIXES.get(self.status, _SERVER_FIX).format(member=self.member or "the request")
+    kind: str
+    source: str
+    signs: Callable[[Any], Iterable[_Sign]]
+    fix: str = ""
 
-    @property
-    def cause(self) -> tuple[object, ...]:
-        """Key that failures with the same cause share; ids and numbers in messages are ignored."""
-        shape = re.sub(r"0x[0-9a-fA-F]+|[0-9a-fA-F-]{32,36}|\d[\d.,]*", "…", self.message)
-        return self.operation, self.status, self.rule, self.member, shape, self.fault
+    def troubles(self, source: object) -> list[Trouble]:
+        """Return the troubles of this kind, the most frequent first."""
+        causes: dict[object, list[_Sign]] = {}
+        for sign in self.signs(source) if source is not None else ():
+            causes.setdefault(sign.cause or sign.what, []).append(sign)
+        return sorted(map(self._trouble, causes.values()), key=lambda trouble: -trouble.count)
+
+    def _trouble(self, signs: list[_Sign]) -> Trouble:
+        last = signs[-1]
+        ids = dict.fromkeys(sign.id for sign in signs if sign.id)
+        latest = max((sign.at for sign in signs if sign.at is not None), default=None)
+        return Trouble(
+            kind=self.kind,
+            what=last.what,
+            fix=last.fix or self.fix,
+            count=len(signs),
+            ids=tuple(ids),
+            last=latest,
+            **last.facts,
+        )
+
+
+def examine(session: Examined) -> Health:
+    """Return the health of a session."""
+    sandbox = session.sandbox if session._sandbox is not None else None
+    sources = {"journal": session._journal, "inbox": session.inbox, "sandbox": sandbox, "session": session}
+    used = Counter(name for request in (sandbox.requests() if sandbox else ()) for name in request.assumptions)
+    unconfirmed = {assumption.id for assumption in assumptions() if assumption.confidence == UNCONFIRMED}
+    info = session.info()
+    return Health(
+        troubles=tuple(trouble for check in _CHECKS for trouble in check.troubles(sources[check.source])),
+        assumptions={name: count for name, count in used.most_common() if name in unconfirmed},
+        versions={name: info[name] for name in ("workbench", "interface", "python", "httpx")},
+    )
+
+
+def _unknown(journal: Journal) -> Iterator[_Sign]:
+    for call in journal:
+        if call.is_unknown:
+            what, facts = f"{call.operation}: the outcome is unknown.", {"operation": call.operation}
+            yield _Sign(what, call.id, call.started, f"{call.next_step} {Remedy('resolve', id=call.id)}", facts=facts)
+
+
+def _not_sent(journal: Journal) -> Iterator[_Sign]:
+    for call in journal:
+        if call.final_outcome is Outcome.NOT_SENT:
+            reason = visible(call.error or "stopped before it was sent", 120)
+            what, facts = f"{call.operation}: not sent ({reason}).", {"operation": call.operation}
+            yield _Sign(what, call.id, call.started, facts=facts)
+
+
+def _damaged(journal: Journal) -> Iterator[_Sign]:
+    return (_Sign("Records of calls are damaged or missing.", str(number)) for number in journal.damaged)
+
+
+def _unreadable(inbox: Inbox) -> Iterator[_Sign]:
+    for delivery in inbox.unreadable():
+        what = f"Signed deliveries could not be read: {visible(delivery.reason, 120)}"
+        yield _Sign(what, at=delivery.arrived, cause=True)
+
+
+def _conflicting(inbox: Inbox) -> Iterator[_Sign]:
+    what = "A delivery has the id of a stored event and other content."
+    return (_Sign(what, conflict.id, conflict.arrived) for conflict in inbox.conflicts())
+
+
+def _refused(inbox: Inbox) -> Iterator[_Sign]:
+    for refusal in inbox.refusals:
+        if not refusal.repeated:
+            yield _Sign(f"Delivery refused: {visible(refusal.reason, 120)}", at=refusal.at)
+
+
+def _handlers(inbox: Inbox) -> Iterator[_Sign]:
+    for failure in inbox.failures():
+        state = "given up" if failure.given_up else "retried"
+        yield _Sign(f"Handler {visible(failure.handler, 60)} failed ({state}).", failure.event_id)
+
+
+def _failed_endpoints(sandbox: Sandbox) -> Iterator[_Sign]:
+    for url, delivery in _attempted(sandbox):
+        if delivery.state != "delivered":
+            attempt = delivery.attempts[-1]
+            outcome = f"answered {attempt.status}" if attempt.status else f"did not answer ({attempt.error})"
+            yield _Sign(f"{url} {outcome}.", delivery.event_id, attempt.at)
+
+
+def _slow_endpoints(sandbox: Sandbox) -> Iterator[_Sign]:
+    for url, delivery in _attempted(sandbox):
+        for attempt in delivery.attempts:
+            if attempt.milliseconds is not None and attempt.status is not None:
+                yield _Sign(f"{url} took a second or more to respond.", delivery.event_id, attempt.at)
+
+
+def _attempted(sandbox: Sandbox) -> Iterator[tuple[str, Delivery]]:
+    """Yield the attempted deliveries, each with the URL of its endpoint."""
+    urls = {endpoint.id: visible(endpoint.url, 120) for endpoint in sandbox.endpoints()}
+    for delivery in sandbox.deliveries():
+        if delivery.attempts:
+            yield urls.get(delivery.endpoint, "A removed endpoint"), delivery
+
+
+def _disabled_endpoints(sandbox: Sandbox) -> Iterator[_Sign]:
+    for endpoint in sandbox.endpoints():
+        if not endpoint.enabled:
+            yield _Sign(f"{visible(endpoint.url, 120)} is disabled.", endpoint.id)
+
+
+def _faults(sandbox: Sandbox) -> Iterator[_Sign]:
+    for rule in sandbox.list_faults():
+        if not rule.used_up:
+            subject = f" of {rule.of}" if rule.of else ""
+            yield _Sign(f"Fault rule {rule.id} ({rule.kind}{subject}) is active.", str(rule.id))
+
+
+def _failed_requests(session: Examined) -> Iterator[_Sign]:
+    """Yield failed requests: from the log of a sandbox, or the refused writes in the journal of a real service."""
+    if session._sandbox is not None:
+        for number, request in enumerate(session.sandbox.requests()):
+            if request.status >= 400:
+                message = request.answer.get("message") if isinstance(request.answer, Mapping) else request.answer
+                sign = _failed(request.operation, request.status, str(message or ""), request.fault)
+                yield attrs.evolve(sign, id=request.request_id or f"request-{number}", at=request.at)
+        return
+    for entry in session._journal or ():
+        if entry.outcome is Outcome.REFUSED and entry.status is not None:
+            sign = _failed(entry.operation, entry.status, (entry.error or "").partition(": ")[2])
+            yield attrs.evolve(sign, id=entry.id, at=entry.started)
+
+
+def _failed(operation: str | None, status: int, message: str, fault: str | None = None) -> _Sign:
+    """Return a failed request; ids and numbers in its message are no part of its cause."""
+    member = _member(operation, message)
+    rule = _rule(operation, status, message, member)
+    reason = f", {rule}" if rule else ""
+    quoted = f" ({visible(message, 160)})" if message else ""
+    injected = f" Fault rule: {fault}." if fault else ""
+    fix = _FIXES.get(status, _SERVER_FIX).format(member=member or "the request")
+    if status == 400 and member is None:
+        fix = "Read the record's state, and compare the request with what it allows."
+    shape = re.sub(r"0x[0-9a-fA-F]+|[0-9a-fA-F-]{32,36}|\d[\d.,]*", "…", message)
+    return _Sign(
+        f"{operation or 'A path that is not served'}: {status}{reason}{quoted}.{injected}",
+        fix=fix,
+        cause=(operation, status, rule, member, shape, fault),
+        facts={"operation": operation, "status": status, "rule": rule, "member": member},
+    )
+
+
+def _member(operation: str | None, message: str) -> str | None:
+    """Return the member of the request that a message names."""
+    names = (field.wire for field in members(OPERATIONS[operation].request)) if operation else ()
+    return max(
+        (name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", message)), key=len, default=None
+    )
+
+
+def _rule(operation: str | None, status: int, message: str, member: str | None) -> str | None:
+    """Return the documented reason of a status and message; a message that names a member means a broken rule."""
+    general = {"{problems}": 1, "{reason}": 2} if member else {"{reason}": 1, "{problems}": 2}
+    failures = OPERATIONS[operation].failures if operation else ()
+    for failure in sorted(failures, key=lambda failure: general.get(failure.message, 0)):
+        if failure.status == status and re.fullmatch(_pattern(failure.message), message, re.DOTALL):
+            return failure.when
+    return None
 
 
 def _pattern(template: str) -> str:
     return "".join(".+" if part.startswith("{") else re.escape(part) for part in re.split(r"(\{\w+\})", template))
 
 
-def examine(session: Examined) -> Health:
-    """Return the health of a session."""
-    troubles = [*_of_journal(session), *_of_inbox(session), *_of_endpoints(session), *_failed_requests(session)]
-    requests = [] if session._sandbox is None else session.sandbox.requests()
-    used = Counter(name for request in requests for name in request.assumptions)
-    unconfirmed = {assumption.id for assumption in assumptions() if assumption.confidence == UNCONFIRMED}
-    info = session.info()
-    return Health(
-        troubles=tuple(sorted(troubles, key=lambda trouble: (_ORDER.index(trouble.kind), -trouble.count))),
-        assumptions={name: count for name, count in used.most_common() if name in unconfirmed},
-        versions={name: info[name] for name in ("workbench", "interface", "python", "httpx")},
-    )
-
-
-def _trouble(
-    kind: str, what: str, fix: str, occurred: Iterable[tuple[str, datetime | None]], **more: str | int | None
-) -> Trouble:
-    """Return one trouble from its occurrences, each an id and a time."""
-    occurrences = list(occurred)
-    times = [at for _, at in occurrences if at is not None]
-    ids = tuple(dict.fromkeys(key for key, _ in occurrences if key))
-    return Trouble(
-        kind=kind,
-        what=what,
-        fix=fix,
-        count=len(occurrences),
-        ids=ids,
-        last=max(times, default=None),
-        **more,  # type: ignore[arg-type]
-    )
-
-
-def _grouped(items: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, list[Item]]:
-    groups: dict[Any, list[Item]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return groups
-
-
-def _of_journal(session: Examined) -> Iterator[Trouble]:
-    """Yield unknown outcomes, calls that were not sent, and damaged journal entries."""
-    journal = session._journal
-    entries = [] if journal is None else list(journal)
-    unknown = [entry for entry in entries if entry.is_unknown]
-    for operation, calls in _grouped(unknown, lambda entry: entry.operation).items():
-        yield _trouble(
-            "unknown outcome",
-            f"{operation}: the outcome is unknown.",
-            f"{calls[-1].next_step} {Remedy('resolve', id=calls[-1].id)}",
-            [(entry.id, entry.started) for entry in calls],
-            operation=operation,
-        )
-    unsent = [entry for entry in entries if entry.final_outcome is Outcome.NOT_SENT]
-    for (operation, error), calls in _grouped(unsent, lambda entry: (entry.operation, entry.error)).items():
-        yield _trouble(
-            "not sent",
-            f"{operation}: not sent ({visible(error or 'stopped before it was sent', 120)}).",
-            "Send it again when the service can be reached.",
-            [(entry.id, entry.started) for entry in calls],
-            operation=operation,
-        )
-    if journal is not None and journal.damaged:
-        fix = "Restore the journal's file from a backup; the calls are not shown."
-        damaged = [(str(number), None) for number in journal.damaged]
-        yield _trouble("damaged journal", "Records of calls are damaged or missing.", fix, damaged)
-
-
-def _of_inbox(session: Examined) -> Iterator[Trouble]:
-    """Yield failing handlers, rejected deliveries, and deliveries that contradict a stored event."""
-    inbox = session.inbox
-    conflicts = inbox.conflicts()
-    if conflicts:
-        yield _trouble(
-            "conflicting delivery",
-            "A delivery has the id of a stored event and other content.",
-            "Compare both with the provider; the first one is stored.",
-            [(conflict.id, conflict.arrived) for conflict in conflicts],
-        )
-    if unreadable := inbox.unreadable():
-        yield _trouble(
-            "unreadable delivery",
-            f"Signed deliveries could not be read: {visible(unreadable[-1].reason, 120)}",
-            "Look at their bytes in inbox.unreadable(); a later version of the workbench may read them.",
-            [("", delivery.arrived) for delivery in unreadable],
-        )
-    refused = [refusal for refusal in inbox.refusals if not refusal.repeated]
-    for reason, refusals in _grouped(refused, lambda refusal: refusal.reason).items():
-        yield _trouble(
-            "refused delivery",
-            f"Delivery refused: {visible(reason, 120)}",
-            "Check the signing keys; during a rotation pass both.",
-            [("", refusal.at) for refusal in refusals],
-        )
-    for (handler, given_up), failures in _grouped(
-        inbox.failures(), lambda failure: (failure.handler, failure.given_up)
-    ).items():
-        state = "given up" if given_up else "retried"
-        yield _trouble(
-            "failed handler",
-            f"Handler {visible(handler, 60)} failed ({state}).",
-            "Repair the handler, then retry its events.",
-            [(failure.event_id or "", None) for failure in failures],
-        )
-
-
-def _of_endpoints(session: Examined) -> Iterator[Trouble]:
-    """Yield sandbox endpoints that reject, do not answer or delay deliveries, and active fault rules."""
-    if session._sandbox is None:
-        return
-    sandbox = session.sandbox
-    endpoints = {endpoint.id: endpoint for endpoint in sandbox.endpoints()}
-    attempted = [delivery for delivery in sandbox.deliveries() if delivery.attempts]
-    failing = [delivery for delivery in attempted if delivery.state != "delivered"]
-    for (endpoint, answer), deliveries in _grouped(
-        failing, lambda delivery: (delivery.endpoint, delivery.attempts[-1].status or delivery.attempts[-1].error)
-    ).items():
-        url = visible(endpoints[endpoint].url, 120) if endpoint in endpoints else "A removed endpoint"
-        yield _trouble(
-            "failed endpoint",
-            f"{url} answered {answer}." if isinstance(answer, int) else f"{url} did not answer ({answer}).",
-            "Repair the endpoint, then resend the deliveries.",
-            [(delivery.event_id, delivery.attempts[-1].at) for delivery in deliveries],
-        )
-    slow = [
-        (delivery, attempt)
-        for delivery in attempted
-        for attempt in delivery.attempts
-        if attempt.milliseconds is not None and attempt.status is not None
-    ]
-    for endpoint, slow_attempts in _grouped(slow, lambda pair: pair[0].endpoint).items():
-        url = visible(endpoints[endpoint].url, 120) if endpoint in endpoints else "A removed endpoint"
-        longest = max(attempt.milliseconds or 0 for _, attempt in slow_attempts)
-        yield _trouble(
-            "slow endpoint",
-            f"{url} took up to {longest / 1000:.1f} s to respond.",
-            "Store the event and respond, then process it: a delivery fails after 5 s.",
-            [(delivery.event_id, attempt.at) for delivery, attempt in slow_attempts],
-        )
-    for endpoint in endpoints.values():
-        if not endpoint.enabled:
-            fix = "Enable it when it can receive deliveries."
-            yield _trouble(
-                "disabled endpoint", f"{visible(endpoint.url, 120)} is disabled.", fix, [(endpoint.id, None)]
-            )
-    for rule in sandbox.list_faults():
-        if rule.used_up:
-            continue
-        of = f" of {rule.of}" if rule.of else ""
-        what, number = f"Fault rule {rule.id} ({rule.kind}{of}) is active.", (str(rule.id), None)
-        yield _trouble("active fault", what, "Clear the fault rules when they are no longer needed.", [number])
-
-
-def _requests(session: Examined) -> Iterator[_Failed]:
-    """Yield failed requests: from the log of a sandbox, or the refused writes in the journal of a real service."""
-    if session._sandbox is not None:
-        for number, request in enumerate(session.sandbox.requests()):
-            if request.status >= 400:
-                message = request.answer.get("message") if isinstance(request.answer, Mapping) else request.answer
-                key = request.request_id or f"request-{number}"
-                yield _Failed(request.operation, request.status, str(message or ""), request.at, key, request.fault)
-        return
-    for entry in session._journal or ():
-        if entry.outcome is Outcome.REFUSED and entry.status is not None:
-            _, _, message = (entry.error or "").partition(": ")
-            yield _Failed(entry.operation, entry.status, message, entry.started, entry.id)
-
-
-def _failed_requests(session: Examined) -> Iterator[Trouble]:
-    """Yield failed requests grouped by cause."""
-    for failures in _grouped(_requests(session), lambda failed: failed.cause).values():
-        first = failures[0]
-        name = first.operation or "A path that is not served"
-        message = f" ({visible(first.message, 160)})" if first.message else ""
-        injected = f" Fault rule: {first.fault}." if first.fault else ""
-        yield _trouble(
-            "failed request",
-            f"{name}: {first.status}{', ' + first.rule if first.rule else ''}{message}.{injected}",
-            first.fix,
-            [(failed.id, failed.at) for failed in failures],
-            operation=first.operation,
-            status=first.status,
-            rule=first.rule,
-            member=first.member,
-        )
+_CHECKS = (
+    _Check("unknown outcome", "journal", _unknown),
+    _Check(
+        "damaged journal",
+        "journal",
+        _damaged,
+        "Restore the journal's file from a backup; the calls are not shown.",
+    ),
+    _Check(
+        "unreadable delivery",
+        "inbox",
+        _unreadable,
+        "Look at their bytes in inbox.unreadable(); a later version of the workbench may read them.",
+    ),
+    _Check(
+        "conflicting delivery",
+        "inbox",
+        _conflicting,
+        "Compare both with the provider; the first one is stored.",
+    ),
+    _Check("refused delivery", "inbox", _refused, "Check the signing keys; during a rotation pass both."),
+    _Check("failed handler", "inbox", _handlers, "Repair the handler, then retry its events."),
+    _Check("failed endpoint", "sandbox", _failed_endpoints, "Repair the endpoint, then resend the deliveries."),
+    _Check("disabled endpoint", "sandbox", _disabled_endpoints, "Enable it when it can receive deliveries."),
+    _Check(
+        "slow endpoint",
+        "sandbox",
+        _slow_endpoints,
+        "Store the event and respond, then process it: a delivery fails after 5 s.",
+    ),
+    _Check("not sent", "journal", _not_sent, "Send it again when the service can be reached."),
+    _Check("failed request", "session", _failed_requests),
+    _Check("active fault", "sandbox", _faults, "Clear the fault rules when they are no longer needed."),
+)
+"""Check of each kind of trouble, most urgent first."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, Self, TypeVar
 
 from workbench.base.arguments import hide_arguments, hide_arguments_of_methods
 from workbench.base.errors import InvalidProfile, NotSent, Problem, UsageError, WrongEnvironment, not_allowed
@@ -15,7 +15,7 @@ from workbench.base.keys import Key
 from workbench.base.remedies import Remedy, declare
 from workbench.base.system.process import HOSTED, own_address, refusal
 from workbench.base.system.progress import ipython_shell
-from workbench.client.calls.base import BaseClient, EnvironmentName, context_of, journal_of
+from workbench.client.calls.base import BaseClient, EnvironmentName, context_of, journal_of, key_of
 from workbench.client.calls.client import AsyncClient, Client
 from workbench.client.calls.exchange import IDEMPOTENCY_HEADER
 from workbench.client.calls.guards import Limits
@@ -25,6 +25,7 @@ from workbench.client.calls.keys import state_path
 from workbench.client.calls.options import client_problems
 from workbench.client.calls.pace import Clock
 from workbench.client.calls.profiles import client_settings, open_profile
+from workbench.sandbox.internals import internals
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
     from workbench.client.health import Health
@@ -84,7 +85,7 @@ class _Session(BaseClient):
         self._behaviors = dict(behaviors or {})
         self._sandbox = sandbox
         if getattr(sandbox, "_hosted", False):
-            HOSTED.add(sandbox._url)
+            HOSTED.add(internals(sandbox).url)
         self._context.is_sandbox = sandbox is not None
         self._keys = tuple(Key.of(key, "keys") for key in keys)  # held so that no dump of a session shows one
         self._inbox_path = inbox
@@ -92,7 +93,7 @@ class _Session(BaseClient):
         self._inboxes: list[Inbox] = []  # one at most; views share the list
         if (journal := journal_of(self)) is not None:
             recorder = recorder_of(journal)
-            recorder.events = _InboxEvents(self) if sandbox is None else _SandboxEvents(self)
+            recorder.events = InboxEvents(self._received) if sandbox is None else _SandboxEvents(self)
             recorder.keys_honored = self._keys_honored
         if isinstance(self, Session):
             _LATEST[:] = [weakref.ref(self)]
@@ -109,7 +110,7 @@ class _Session(BaseClient):
             raise WrongEnvironment(
                 f"{self.host} is a real service: it has no controls such as settle or advance. {Remedy('embedded')}"
             )
-        sandbox: Sandbox = self._sandbox._for_key(self._key.header().decode())
+        sandbox: Sandbox = internals(self._sandbox).for_key(self._key.header().decode())
         return sandbox
 
     @property
@@ -122,10 +123,15 @@ class _Session(BaseClient):
             keys = self._keys or (self._key,)
             source = None
             if self._sandbox is not None:  # the events of the key's tenant, signed with the key
-                source = partial(self._sandbox._drain, api_key=keys[0].header().decode())
+                source = partial(internals(self._sandbox).drain, api_key=keys[0].header().decode())
             inbox_class = AsyncInbox if isinstance(self, AsyncClient) else Inbox
             self._inboxes.append(inbox_class(self._inbox_path, keys=keys, source=source))
         return self._inboxes[0]
+
+    def _received(self) -> "Inbox | None":
+        """Return the inbox, if one was opened or its file exists."""
+        exists = self._inboxes or (self._inbox_path is not None and self._inbox_path.exists())
+        return self.inbox if exists else None
 
     def _keys_honored(self) -> bool:
         """Return whether profile or behavior states that a repeated idempotency key has no second effect."""
@@ -142,6 +148,9 @@ class _Session(BaseClient):
         from workbench.client.health import examine
 
         return examine(self)
+
+    def _with_key(self, api_key: str) -> Self:
+        return self._view(_key=Key.of(api_key), _inboxes=[])
 
     def _close_rest(self) -> None:
         super()._close_rest()
@@ -182,22 +191,25 @@ class AsyncSession(_Session, AsyncClient):
         return super().inbox  # type: ignore[return-value] # made for this class
 
 
-class _InboxEvents:
-    """Events received by the inbox of a session on a service, as evidence of its calls."""
+class InboxEvents:
+    """Events received by an inbox, as evidence of calls to a service. There may be no inbox yet."""
 
-    def __init__(self, session: _Session) -> None:
-        self._session = session
+    def __init__(self, inbox: "Callable[[], Inbox | None]") -> None:
+        self._inbox = inbox
 
     def mark(self) -> str:
         """Return the number of the last event received."""
-        session = self._session
-        received = session._inboxes or (session._inbox_path is not None and session._inbox_path.exists())
-        return f":{session.inbox._mark()}" if received else ":0"
+        inbox = self._inbox()
+        if inbox is None:
+            return ":0"
+        from workbench.client.webhooks.inbox import last_event
+
+        return f":{last_event(inbox)}"
 
     def since(self, marks: Iterable[str]) -> tuple[list[Any], str]:
         """Return the events received after the earliest mark; some may be missing."""
-        numbers = [int(mark.rpartition(":")[2]) for mark in marks if mark]
-        return self._session.inbox.events(since=min(numbers, default=0)), ""
+        inbox, numbers = self._inbox(), [int(mark.rpartition(":")[2]) for mark in marks if mark]
+        return [] if inbox is None else inbox.events(since=min(numbers, default=0)), ""
 
 
 class _SandboxEvents:
@@ -212,8 +224,8 @@ class _SandboxEvents:
         """Return the world of the sandbox and the number of its last event; of a served one before the first call."""
         sandbox = self._session._sandbox
         if self._is_embedded:
-            return str(sandbox._mark())
-        self._first = self._first or f"{sandbox._world_id()}:{sandbox._last_event()}"
+            return str(internals(sandbox).mark())
+        self._first = self._first or f"{internals(sandbox).world_id()}:{internals(sandbox).last_event()}"
         return self._first
 
     def since(self, marks: Iterable[str]) -> tuple[list[Any], str]:
@@ -221,7 +233,7 @@ class _SandboxEvents:
         from workbench.service.interface.events import Event
 
         sandbox = self._session.sandbox
-        world = sandbox._world_id() if self._is_embedded else ""
+        world = internals(sandbox).world_id() if self._is_embedded else ""
         given = [mark.partition(":") for mark in marks if mark]
         numbers = [int(number) for of, _, number in given if of in (world, "")]
         listed = sandbox.events(since=min(numbers, default=0))
@@ -247,14 +259,14 @@ def sandbox_times(api: object) -> dict[str, datetime]:
 
 def session_on(sandbox: "Sandbox", like: BaseClient) -> Session:
     """Return a session on another embedded sandbox, such as a fork, with the key and settings of `like`."""
-    clock, context = SandboxTime(sandbox), context_of(like)
+    clock, context = SessionClock(sandbox), context_of(like)
     return Session(
         sandbox=sandbox,
         base_url=sandbox.base_url,
-        api_key=like._key,
-        environment=sandbox._environment,
+        api_key=key_of(like),
+        environment=internals(sandbox).environment,
         clock=clock,
-        transport=sandbox._direct(),
+        transport=internals(sandbox).direct(),
         journal=Journal(clock=clock),
         timeout=context.timeout,
         check=context.check,
@@ -284,7 +296,7 @@ def _show_records() -> None:
         rendering.register(shell)
 
 
-class SandboxTime(Clock):
+class SessionClock(Clock):
     """Clock of a session on an embedded sandbox: `now()` returns the sandbox's time."""
 
     def __init__(self, sandbox: Any) -> None:
@@ -473,13 +485,13 @@ def _embedded(client: dict[str, Any], embedded: dict[str, Any]) -> dict[str, Any
     sandbox = Sandbox(**embedded, wire_names=names)
     tenant = client.pop("tenant", None)
     key = sandbox.full_key if tenant is None else _sandbox_key(sandbox, sandbox.guide(), tenant)
-    clock = SandboxTime(sandbox)
+    clock = SessionClock(sandbox)
     return {
         "sandbox": sandbox,
         "base_url": sandbox.base_url,
         "api_key": key,
-        "environment": sandbox._environment,
-        "transport": sandbox._direct(),
+        "environment": internals(sandbox).environment,
+        "transport": internals(sandbox).direct(),
         "clock": clock,
         "journal": Journal(clock=clock),
         **client,
@@ -515,5 +527,5 @@ def tenants_of(api: BaseClient) -> dict[str, BaseClient]:
     sessions: dict[str, BaseClient] = {mine: api}
     for tenant in sandbox.tenants():
         if tenant.name not in sessions and tenant.keys:
-            sessions[tenant.name] = api._view(_key=Key.of(keys[tenant.keys[0]]), _inboxes=[])
+            sessions[tenant.name] = api._with_key(keys[tenant.keys[0]])
     return sessions

@@ -20,7 +20,7 @@ def allowed_answers(question: "Expectation") -> str:
     """Return what can be answered, as a phrase; empty if any text can."""
     letters = ", ".join(question.options)
     if question.unit:
-        return "an amount, as 45.90 or $45.90; a whole number is in cents"
+        return "an amount: 45.90, $45, or 4590 in cents"
     if not letters:
         return ""
     return f"one letter of {letters}" if len(str(question.value)) == 1 else f"each letter of {letters} once, in order"

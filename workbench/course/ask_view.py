@@ -1,15 +1,16 @@
-"""A task or a question in a notebook: fields for answers, and buttons, whose feedback is shown below."""
+"""Tasks in a notebook: a choice of all, and for one of them fields for answers, and buttons with feedback below."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import ipywidgets
 
 from workbench import course
 from workbench.base.errors import WorkbenchError
+from workbench.course.desk import About
 from workbench.course.display import Display
 from workbench.screens.forms.widgets import Displayed, root
-from workbench.service.rendering.markup import isolated
+from workbench.service.rendering.elements import isolated
 
 Act = Callable[[], Display]
 """Function of a button, which returns the feedback."""
@@ -21,11 +22,11 @@ class AskView(Displayed):
 
     Args:
         shown: The task, as `wb.course.task` returns it.
+        about: What a learner sees of it.
     """
 
-    def __init__(self, shown: "course.learner.TaskShown") -> None:
-        self._asked = shown
-        about = shown.task
+    def __init__(self, shown: Display, about: About) -> None:
+        self._asked, self._about = shown, about
         self.feedback = ipywidgets.HTML('<div role="status"></div>')
         is_choice = about.allowed.startswith(_ONE_ANSWER)
         labels = {} if is_choice else {name: "Answer" if about.kind == "quiz" else name for name in about.questions}
@@ -36,6 +37,8 @@ class AskView(Displayed):
             acts = {"Check": self.check}
         if about.hints:
             acts["Hint"] = partial(course.hint, about.name)
+        if about.kind == "drill":
+            acts["Debrief"] = partial(course.debrief, about.name)
         self.buttons = {label: self._button(label, act) for label, act in acts.items()}
         row = ipywidgets.Box(list(self.buttons.values()), layout={"flex_flow": "row wrap"})
         parts = [ipywidgets.HTML(shown._repr_html_()), *self.fields.values(), row, self.feedback]
@@ -58,9 +61,9 @@ class AskView(Displayed):
     def check(self) -> Display:
         """Answer with what is in the fields, and check the task."""
         values = {name: field.value for name, field in self.fields.items() if field.value.strip()}
-        answered = course.answer(self._asked.task.name, **values) if values else None
-        is_quiz = self._asked.task.kind == "quiz"
-        return answered if is_quiz and answered is not None else course.check(self._asked.task.name)
+        answered = course.answer(self._about.name, **values) if values else None
+        is_quiz = self._about.kind == "quiz"
+        return answered if is_quiz and answered is not None else course.check(self._about.name)
 
     def press(self, act: Act) -> None:
         """Show the feedback of a button."""
@@ -70,3 +73,39 @@ class AskView(Displayed):
             said = isolated(str(error))
         self.feedback.value = f'<div role="status">{said}</div>'
         self.update_static()
+
+
+class ChooserView(Displayed):
+    """All tasks, of which one is begun and done below.
+
+    Args:
+        shown: The table of tasks, as `wb.course.task` returns it without a name.
+        titles: Titles of the tasks, by name.
+    """
+
+    def __init__(self, shown: Display, titles: Mapping[str, str]) -> None:
+        self._table = shown
+        options = [(f"{name}: {title}", name) for name, title in titles.items()]
+        self.names = ipywidgets.Dropdown(description="Task", options=options, layout={"width": "36em"})
+        self.start = ipywidgets.Button(description="Start")
+        self.start.on_click(lambda _: self.begin())
+        self.begun = ipywidgets.Box()
+        choice = ipywidgets.Box([self.names, self.start], layout={"flex_flow": "row wrap"})
+        self.widget = root(choice, self.begun, name="wb-tasks")
+
+    def __repr__(self) -> str:
+        return repr(self._table)
+
+    @property
+    def html(self) -> str:
+        """The table of tasks."""
+        return self._table._repr_html_()
+
+    def begin(self) -> None:
+        """Begin the chosen task, and show it below."""
+        try:
+            shown = course.task(self.names.value)
+        except WorkbenchError as error:
+            self.begun.children = (ipywidgets.HTML(f'<div role="alert">{isolated(str(error))}</div>'),)
+            return
+        self.begun.children = (AskView(shown, shown.task).widget,)

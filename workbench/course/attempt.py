@@ -23,6 +23,7 @@ from workbench.course.evidence import (
 from workbench.course.judge import judge, look_up
 from workbench.course.set_ups import SET_UPS
 from workbench.course.task_files import Task
+from workbench.sandbox.internals import internals
 from workbench.service.interface.table import OPERATIONS
 from workbench.service.rendering import money
 
@@ -62,7 +63,7 @@ class Attempt:
     @property
     def is_begun(self) -> bool:
         """Whether the attempt was begun in this sandbox, which was not reset since."""
-        return bool(self.state.get("world") == self.sandbox._world_id())
+        return bool(self.state.get("world") == internals(self.sandbox).world_id())
 
     def begin(self) -> None:
         """Create the world of the task, and remember what is there."""
@@ -89,7 +90,7 @@ class Attempt:
         if self.task.minutes or not as_made:
             name = self.task.name
             raise UsageError(f'{name} was not begun in this sandbox: wb.course.task("{name}") begins it', of="course")
-        is_base = isinstance(self._base, dict) and self._base.get("world") == self.sandbox._world_id()
+        is_base = isinstance(self._base, dict) and self._base.get("world") == internals(self.sandbox).world_id()
         self._remember(self._base if is_base else first_mark(self.sandbox), {})
 
     def _remember(self, first: Facts, facts: Facts) -> None:

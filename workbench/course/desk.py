@@ -12,7 +12,7 @@ from workbench.course.answers import allowed_answers, comment, read_answer
 from workbench.course.attempt import Attempt
 from workbench.course.evidence import Facts
 from workbench.course.judge import same
-from workbench.course.task_files import Task
+from workbench.course.task_files import Expectation, Task
 
 BASE = ""
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -64,10 +64,15 @@ class About:
             notebook=task.notebook,
             minutes=task.minutes,
             hints=len(task.all_hints),
-            questions={name: question.that for name, question in questions.items()},
+            questions={name: _asked(question) for name, question in questions.items()},
             options=only.options if only else {},
             allowed=allowed_answers(only) if only else "",
         )
+
+
+def _asked(question: Expectation) -> str:
+    allowed = allowed_answers(question)
+    return f"{question.that} ({allowed})" if allowed else question.that
 
 
 @attrs.frozen(kw_only=True)

@@ -13,6 +13,7 @@ import attrs
 from workbench.base.schema.walk import snake
 from workbench.client.calls.client import Client
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 from workbench.service.interface.table import OPERATIONS, PREFIX
 
 KINDS = (
@@ -62,9 +63,9 @@ def mark(sandbox: "Sandbox") -> Facts:
     requests = sandbox.requests(all_tenants=True)
     contracts = {id_: record for id_, record in records.items() if record["kind"] == "contract"}
     return {
-        "world": sandbox._world_id(),
+        "world": internals(sandbox).world_id(),
         "request": signature(requests[-1]) if requests else "",
-        "event": sandbox._last_event(),
+        "event": internals(sandbox).last_event(),
         "records": {id_: digest(record) for id_, record in records.items()},
         "numbers": {id_: _numbers(record) for id_, record in contracts.items()},
         "others": [],
@@ -205,7 +206,7 @@ class Evidence:
 
 def operator(sandbox: Any, ca_file: str | None = None) -> Client:
     """Return a client for what happens in a world without the learner; injected faults do not apply to it."""
-    transport = sandbox._direct(faults=False) if isinstance(sandbox, Sandbox) else None
+    transport = internals(sandbox).direct(faults=False) if isinstance(sandbox, Sandbox) else None
     key = sandbox.full_key
     return Client(base_url=sandbox.base_url, api_key=key, transport=transport, journal=False, ca_file=ca_file)
 
@@ -217,7 +218,7 @@ def first_guide(seed: int) -> Mapping[str, Any]:
 
 def first_mark(sandbox: "Sandbox") -> Facts:
     """Return the mark of a sandbox in its initial state."""
-    return {**mark(_first(sandbox.seed)[0]), "world": sandbox._world_id()}
+    return {**mark(_first(sandbox.seed)[0]), "world": internals(sandbox).world_id()}
 
 
 @lru_cache(maxsize=4)

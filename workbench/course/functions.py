@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from workbench.course.evidence import PURCHASE, Call, Evidence, as_number, operator
+from workbench.sandbox.internals import internals
 from workbench.service.interface.transactions import MAX_OFFSET
 
 Function = Callable[[Evidence, Mapping[str, Any]], Iterator[str]]
@@ -111,7 +112,7 @@ def endpoint_removed(seen: Evidence, names: Mapping[str, Any]) -> Iterator[str]:
 def receiver_refuses_forgeries(seen: Evidence, names: Mapping[str, Any]) -> Iterator[str]:
     """Make one more purchase, whose event is delivered with a wrong signature: a receiver that checks it refuses."""
     sandbox, endpoint = seen.sandbox, names["endpoint"]
-    last = sandbox._last_event()
+    last = internals(sandbox).last_event()
     sandbox.add_fault("bad_signature", of="transaction.created", times=1)
     with operator(sandbox) as client:
         bought = client.simulate_authorization(

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from workbench.base.errors import UsageError, WorkbenchError, WrongEnvironment, not_allowed, visible
 from workbench.client import session
@@ -17,6 +17,7 @@ from workbench.course.desk import About, Act, Desk, TaskResult
 from workbench.course.display import DONE, OPEN, RIGHT, WRONG, Display, require_widgets
 from workbench.course.stored import read_stored, store, store_result, stored_result, write
 from workbench.course.task_files import EXERCISES, QUIZZES, TASKS, Task, read_file
+from workbench.sandbox.internals import internals
 from workbench.sandbox.remote import RemoteSandbox
 from workbench.service.rendering.text import Cell, Grid, Sheet
 
@@ -56,7 +57,27 @@ class TaskShown(Display):
         require_widgets()
         from workbench.course.ask_view import AskView
 
-        AskView(self)._ipython_display_()
+        AskView(self, self.task)._ipython_display_()
+
+
+class TaskList(Display):
+    """All tasks, which a notebook offers to begin."""
+
+    def __init__(self, tasks: Mapping[str, Task]) -> None:
+        self.titles = {name: task.title for name, task in tasks.items() if task.kind != "quiz"}
+        rows = tuple(
+            tuple(Cell((text,)) for text in (name, tasks[name].notebook or "drill", title))
+            for name, title in self.titles.items()
+        )
+        note = "Begin one with wb.course.task(NAME)."
+        columns = ("task", "notebook", "title")
+        super().__init__(Grid(title="Tasks", columns=columns, rows=rows, total=len(rows), notes=(note,)))
+
+    def _ipython_display_(self) -> None:
+        require_widgets()
+        from workbench.course.ask_view import ChooserView
+
+        ChooserView(self, self.titles)._ipython_display_()
 
 
 def _lines(name: str, value: object) -> list[str]:
@@ -134,11 +155,15 @@ def add(path: str | os.PathLike[str]) -> TaskShown:
     return TaskShown(About.of(task), {})
 
 
-def task(name: str, api: object = None) -> TaskShown:
+@overload
+def task(name: str, api: object = None) -> TaskShown: ...
+@overload
+def task() -> TaskList: ...
+def task(name: str | None = None, api: object = None) -> TaskShown | TaskList:
     """Show a task and begin it: what the sandbox holds now is what only the task may change.
 
     A drill creates its incident, and goes on if it was begun before. To begin an exercise again, call this again. A
-    quiz needs no session.
+    quiz needs no session. Without a name all exercises and drills are shown, and a notebook offers to start one.
 
     Args:
         name: Its name, such as "start-1" or "fraud-burst".
@@ -148,6 +173,8 @@ def task(name: str, api: object = None) -> TaskShown:
         UsageError: There is no such task, or no session yet.
         WrongEnvironment: The session is connected to a real service.
     """
+    if name is None:
+        return TaskList({**TASKS, **_ADDED})
     chosen = api or session.latest()
     about, told = _do(Act(kind="start", task=name), chosen)
     if chosen is not None and about.kind != "quiz":
@@ -284,7 +311,7 @@ def notes(api: object = None) -> tuple[str, ...]:
 def _class_of(api: object) -> RemoteSandbox | None:
     """Return the learner's sandbox on a class server; None outside a class."""
     sandbox: object = session.sandbox_of(api)
-    return sandbox if isinstance(sandbox, RemoteSandbox) and sandbox._hosted else None
+    return sandbox if isinstance(sandbox, RemoteSandbox) and internals(sandbox).hosted else None
 
 
 def _do(act: Act, api: object) -> tuple[About, dict[str, Any]]:
@@ -345,7 +372,9 @@ def _elsewhere(api: object) -> list[Any]:
     newest = session.latest() if isinstance(api, Client) else None
     own: Any = session.sandbox_of(api)
     other: Any = None if newest is None else session.sandbox_of(newest)
-    if other is None or own is None or isinstance(other, RemoteSandbox) or own._world_id() == other._world_id():
+    if other is None or own is None or isinstance(other, RemoteSandbox):
+        return []
+    if internals(own).world_id() == internals(other).world_id():
         return []
     return list(other.requests(all_tenants=True, reveal=True))
 

@@ -10,7 +10,7 @@ from __future__ import annotations  # `import workbench` loads this, and not the
 import os
 
 from workbench.base.lazy import TYPE_CHECKING
-from workbench.base.system.process import GUARDS, HOSTED, RESOLVERS, Address, at_start
+from workbench.base.system.process import GUARDS, HOSTED, RESOLVERS, ServedAddress, at_start
 
 if TYPE_CHECKING:
     from typing import Any
@@ -83,7 +83,9 @@ def begin(place: str) -> None:
 def status(sandbox: RemoteSandbox | None = None) -> dict[str, Any] | None:
     """Return the learner's name, results, locked lessons and the trainer's notes; None outside a class."""
     if sandbox is not None:
-        return _content(*_read(sandbox._http, "GET"))
+        from workbench.sandbox.internals import internals
+
+        return _content(*_read(internals(sandbox).http, "GET"))
     address = _resolve_root()
     return None if address is None else _content(*exchange(address.url, address.ca_file))
 
@@ -94,8 +96,10 @@ def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
     Raises:
         UsageError: The class refused it, for example since the lesson is locked.
     """
+    from workbench.sandbox.internals import internals
+
     content = {"kind": act.kind, "task": act.task, "values": dict(act.values), "number": act.number}
-    return _content(*_read(sandbox._http, "POST", content))
+    return _content(*_read(internals(sandbox).http, "POST", content))
 
 
 def exchange(url: str, ca_file: str | None, content: object = None) -> tuple[int, dict[str, Any]]:
@@ -153,20 +157,20 @@ def _guard(*, effect: bool, production: bool) -> str:
     return "this is a class" + ("" if _variable() or not stored() else " (`workbench course leave` ends it)")
 
 
-def _resolve_root() -> Address | None:
+def _resolve_root() -> ServedAddress | None:
     if url := _variable():
-        return Address(url.rstrip("/"), os.environ.get("WORKBENCH_CLASS_CA") or None)
+        return ServedAddress(url.rstrip("/"), os.environ.get("WORKBENCH_CLASS_CA") or None)
     if not (kept := stored()):
         return None
-    return Address(kept["url"], kept["ca_file"] or None, _OVER)
+    return ServedAddress(kept["url"], kept["ca_file"] or None, _OVER)
 
 
-def _resolve(production: bool) -> Address | None:
+def _resolve(production: bool) -> ServedAddress | None:
     root = _resolve_root()
     if root is None:
         return None
     place = f"/{_places[0]}" if _places else ""
-    return Address(f"{root.url}{place}{'/production' if production else ''}", root.ca_file, root.advice)
+    return ServedAddress(f"{root.url}{place}{'/production' if production else ''}", root.ca_file, root.advice)
 
 
 _OVER = (

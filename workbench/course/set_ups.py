@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.course.evidence import Facts
 from workbench.sandbox.contracts import example_bank
+from workbench.sandbox.internals import internals
 
 if TYPE_CHECKING:
     from workbench.sandbox.embedded import Sandbox
@@ -56,7 +57,7 @@ def lost_endpoint(_: object, sandbox: "Sandbox", facts: Facts) -> Facts:
 
 def _settle(sandbox: "Sandbox", facts: Facts) -> list[str]:
     """Settle the purchases, and return the ids of the events."""
-    last = sandbox._last_event()
+    last = internals(sandbox).last_event()
     for transaction in facts["bought"]:
         sandbox.settle(transaction)
     return [event.payload["id"] for event in sandbox.events(since=last)]

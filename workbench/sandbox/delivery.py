@@ -19,7 +19,7 @@ from typing import Any
 from workbench.base.schema import strict_json
 from workbench.base.schema.readers import write_time
 from workbench.base.schema.walk import build
-from workbench.base.system.http_post import ForbiddenUrl, PostResult, Target, check_url, post
+from workbench.base.system.http_post import PostResult, Target, check_url, send
 from workbench.base.system.seconds import monotonic
 from workbench.sandbox.context import Environment, due_by, moment_of
 from workbench.sandbox.control_records import SandboxEvent
@@ -226,11 +226,8 @@ class WebhookDispatcher:
         }
 
     def _send(self, url: str, headers: Mapping[str, str], body: bytes) -> PostResult:
-        try:
-            target = self.check(url)  # on each attempt, since the address of a host name may change
-        except ForbiddenUrl as error:
-            return PostResult(status=None, error=f"not sent: {error}")
-        return post(target, headers, body) if self._relay is None else self._relay(url, headers, body)
+        # checked on each attempt, since the address of a host name may change
+        return send(url, headers, body, check=self.check, relay=self._relay)
 
     def _record(self, endpoint: str, delivery: Record, at: int, result: PostResult, noted: Record) -> None:
         row = self._store.get("endpoint", endpoint)

@@ -1,7 +1,6 @@
 """HTML page of the operations of a served sandbox, without scripts: fields, rules, errors and a curl command each."""
 
 from collections.abc import Iterable
-from html import escape
 from typing import Any
 
 from workbench.service.interface.convert import Converter
@@ -10,6 +9,7 @@ from workbench.service.interface.table import Operation
 from workbench.service.rendering import label, markup
 from workbench.service.rendering.calls import curl
 from workbench.service.rendering.design import variables
+from workbench.service.rendering.elements import Markup, element, html_page
 from workbench.service.rendering.operations import operation_blocks
 from workbench.service.rendering.text import Sheet, sentence
 
@@ -35,17 +35,19 @@ def page(operations: Iterable[Operation[..., Any]], url: str, converter: Convert
     subjects: dict[str, list[Operation[..., Any]]] = {}
     for row in operations:
         subjects.setdefault(_subject(row.path), []).append(row)
-    contents = "".join(
-        f"<h2>{escape(sentence(subject))}</h2><ul>{''.join(map(_entry, rows))}</ul>"
-        for subject, rows in subjects.items()
-    )
-    sections = "".join(_section(row, url, converter) for rows in subjects.values() for row in rows)
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Card issuing service</title>'
-        '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
-        f"<style>{variables('body', by_system=True)}{_STYLE}</style></head><body><h1>Card issuing service</h1>"
-        f'<p>Base URL: <code>{escape(url)}</code>. For tools: <a href="/openapi.json">openapi.json</a>.</p>'
-        f"<nav>{contents}</nav>{sections}</body></html>"
+    contents: list[Markup] = []
+    for subject, rows in subjects.items():
+        contents += [element("h2", sentence(subject)), element("ul", *map(_entry, rows))]
+    sections = (_section(row, url, converter) for rows in subjects.values() for row in rows)
+    openapi = element("a", "openapi.json", href="/openapi.json")
+    return html_page(
+        "Card issuing service",
+        element("h1", "Card issuing service"),
+        element("p", "Base URL: ", element("code", url), ". For tools: ", openapi, "."),
+        element("nav", *contents),
+        *sections,
+        style=f"{variables('body', by_system=True)}{_STYLE}",
+        head=Markup('<link rel="icon" href="data:,">'),
     )
 
 
@@ -55,15 +57,15 @@ def _subject(path: str) -> str:
 
 
 def _called(row: Operation[..., Any]) -> str:
-    return escape(sentence(label(row.name)))
+    return sentence(label(row.name))
 
 
-def _entry(row: Operation[..., Any]) -> str:
-    return f'<li><a href="#{row.name}">{_called(row)}</a>: {escape(row.doc)}</li>'
+def _entry(row: Operation[..., Any]) -> Markup:
+    return element("li", element("a", _called(row), href=f"#{row.name}"), f": {row.doc}")
 
 
-def _section(row: Operation[..., Any], url: str, converter: Converter) -> str:
+def _section(row: Operation[..., Any], url: str, converter: Converter) -> Markup:
     sent = curl(row, example(row.request), base_url=url, converter=converter, reveal=True)
-    blocks = "".join(map(markup.write, [*operation_blocks(row, converter), Sheet(title="Example", code=(sent,))]))
-    head = f"<h2>{_called(row)}</h2><p><code>{row.method} {escape(row.path)}</code></p>"
-    return f'<section id="{row.name}">{head}{blocks}</section>'
+    blocks = map(markup.write, [*operation_blocks(row, converter), Sheet(title="Example", code=(sent,))])
+    path = element("p", element("code", f"{row.method} {row.path}"))
+    return element("section", element("h2", _called(row)), path, *blocks, id=row.name)

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import NotSent, WrongEnvironment
-from workbench.base.system.http_post import TIMEOUT, ForbiddenUrl, PostResult, check_url, post
+from workbench.base.system.http_post import TIMEOUT, ForbiddenUrl, PostResult, Target, check_url, send
 from workbench.base.system.seconds import monotonic
 
 RELAY_PATH = "/_relay"
@@ -138,11 +138,11 @@ class RelayClient:
             failures = 0
             results = [{"number": given["number"], **self._post(given)} for given in deliveries]
 
+    def _check(self, url: str) -> Target:
+        if url not in self._urls:
+            raise ForbiddenUrl("it was not registered by this process")
+        return check_url(url)
+
     def _post(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            if given["url"] not in self._urls:
-                raise ForbiddenUrl("it was not registered by this process")
-            result = post(check_url(given["url"]), given["headers"], given["body"].encode())
-        except ForbiddenUrl as error:
-            result = PostResult(status=None, error=f"not sent: {error}")
+        result = send(given["url"], given["headers"], given["body"].encode(), check=self._check)
         return {"status": result.status, "error": result.error, "length": result.length}

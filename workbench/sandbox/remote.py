@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 import httpx
 
 from workbench.base.arguments import hide_arguments
-from workbench.base.errors import NotSent, WrongEnvironment, visible
+from workbench.base.errors import NoAnswer, NotSent, WrongEnvironment, visible
 from workbench.base.schema import strict_json
 from workbench.base.system.certificates import trusted
-from workbench.base.system.messages import LOOPBACK
+from workbench.base.system.messages import ACTOR, ACTOR_HEADER, LOOPBACK
 from workbench.sandbox.context import control_error
 from workbench.sandbox.control_records import from_json
 from workbench.sandbox.controls import Controls
@@ -141,15 +141,18 @@ class RemoteSandbox(Controls):
     def _exchange(self, name: str, arguments: Mapping[str, Any], method: str = "POST") -> Any:
         headers = {"content-type": "application/json"} | ({} if self._full_key is None else {"api-key": self._full_key})
         headers |= {SESSION_KEY: self._key} if self._key and method == "POST" else {}
+        headers |= {ACTOR_HEADER: actor} if (actor := ACTOR.get()) else {}
         body = strict_json.dumps(arguments) if method == "POST" else None
         try:
             answer = self._http.request(method, CONTROL_PATH + name, content=body, headers=headers)
-        except httpx.ConnectError as error:
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             if "certificate" in str(error).lower():
                 raise NotSent(f"The certificate of {self._origin} is not trusted: name it by ca_file.") from error
             raise NotSent(f"Connection refused at {self._origin}: is the sandbox still served?") from error
         except httpx.HTTPError as error:
-            raise WrongEnvironment(f"{self._origin} is not a sandbox of the workbench.") from error
+            if self._identity is None:
+                raise WrongEnvironment(f"{self._origin} is not a sandbox of the workbench.") from error
+            raise NoAnswer(f"No answer from {self._origin}: {name} may have been carried out.") from error
         return self._result(name, answer)
 
     def _result(self, name: str, answer: httpx.Response) -> Any:

@@ -33,7 +33,7 @@ from workbench.base.errors import ApiError, FileBusy, UnusableFile, UsageError
 from workbench.base.remedies import word, worded_for
 from workbench.base.schema import strict_json
 from workbench.base.system.files import make_folder, write_file
-from workbench.base.system.messages import Request, Response
+from workbench.base.system.messages import ACTOR_HEADER, Request, Response, acting
 from workbench.sandbox import service
 from workbench.sandbox.context import WRONG_ARGUMENT, error_of, usage_error
 from workbench.sandbox.control_records import to_json
@@ -132,16 +132,17 @@ class App:
             request = attrs.evolve(request, headers=headers)
         try:
             if request.path.startswith(CONTROL_PATH):
-                return await self._control(request)
+                with acting(request.headers.get(ACTOR_HEADER, "")):
+                    return await self._control(request)
             if request.path == "/openapi.json":
                 return self._describe(request, _JSON, self._openapi(request))
             if request.path == _DOCS:
                 return self._describe(request, _HTML, self._page(request))
-            with ExitStack() as stack:
+            with acting(request.headers.get(ACTOR_HEADER, "")), ExitStack() as stack:
                 if self._engine.store.enter(wait=False):
                     stack.push(self._engine.store)
                     return self._engine.answer(request)
-            return await asyncio.to_thread(self._engine.answer, request)  # does not block the event loop
+                return await asyncio.to_thread(self._engine.answer, request)  # does not block the event loop
         except UnusableFile as error:
             if isinstance(error, FileBusy):
                 return refused(503, "Another program holds the sandbox's file; nothing changed. Send the request again")

@@ -23,6 +23,7 @@ from workbench.base.errors import FileBusy, UnusableFile, advise
 from workbench.base.schema import strict_json
 from workbench.base.system.database import Database
 from workbench.base.system.interrupts import uninterrupted
+from workbench.base.system.messages import ACTOR
 from workbench.base.system.seconds import monotonic
 
 APPLICATION = 0x57425358  # "WBSX"
@@ -112,6 +113,8 @@ class Store:
         try:
             if kind is None and self._changed == [True]:
                 self.put("changes", "world", self.changes + 1)
+                if actor := ACTOR.get():
+                    self.put("changes", "last", [self.changes, actor])
             changed = self._changed.pop()
             if changed and kind is None and self._changed:
                 self._changed[-1] = True
@@ -152,8 +155,9 @@ class Store:
         Raises:
             UnusableFile: The value is damaged.
         """
-        values = self._kinds.get(kind)
-        return None if values is None else values.get(key)
+        with self._lock:  # a value of a transaction that has not ended is not read
+            values = self._kinds.get(kind)
+            return None if values is None else values.get(key)
 
     def readable(self, kind: str, key: str) -> Any:
         """Return a value; None if it is missing or damaged."""
@@ -162,7 +166,8 @@ class Store:
 
     def items(self, kind: str, *, newest: bool = False) -> Iterator[tuple[str, Any]]:
         """Iterate over the ids and values of a kind, in insertion order or newest first."""
-        items = tuple(self._kinds.get(kind, {}).items())
+        with self._lock:
+            items = tuple(self._kinds.get(kind, {}).items())
         return iter(items[::-1] if newest else items)
 
     def all(self, kind: str, *, newest: bool = False) -> Iterator[Any]:
@@ -179,16 +184,17 @@ class Store:
 
     def until(self, kind: str, key: str, limit: int = 1_000) -> list[tuple[str, Any]]:
         """Return the first ids and values of a kind with ids up to `key`, in order."""
-        values = self._kinds.get(kind, {})
-        return [(value, values[value]) for value in sorted(value for value in values if value <= key)[:limit]]
+        return sorted(item for item in self.items(kind) if item[0] <= key)[:limit]
 
     def count(self, kind: str) -> int:
         """Return the number of values of a kind."""
-        return len(self._kinds.get(kind, ()))
+        with self._lock:
+            return len(self._kinds.get(kind, ()))
 
     def kinds(self) -> tuple[str, ...]:
         """Return the kinds that have or had values."""
-        return tuple(self._kinds)
+        with self._lock:
+            return tuple(self._kinds)
 
     def put(self, kind: str, key: str, value: object) -> None:
         """Store a value; it must not be changed afterwards."""

@@ -1,23 +1,41 @@
 """The command-line application: commands by noun and verb, hints on wrong command lines, and the form of help."""
 
+import inspect
 import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
-from pkgutil import resolve_name
-from typing import Any, Literal
-
-from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownCommandError
+from typing import TYPE_CHECKING, Any, Literal
 
 from workbench import __version__
-from workbench.base.errors import AdviceWarning, visible
 from workbench.service.interface.naming import command_of, operation_named
+from workbench.service.interface.table import OPERATIONS
 from workbench.terminal import commands
-from workbench.terminal.exits import DONE, WRONG_INPUT, Exit, keep_quiet, say, usage_error
+from workbench.terminal.exits import DONE, WRONG_INPUT, Exit, keep_quiet, run_to_exit, say, usage_error
+
+if TYPE_CHECKING:
+    from cyclopts import CycloptsError
 
 _KEY_OPTIONS = ("--api-key", "--key", "--secret", "--password")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    tokens = list(sys.argv[1:] if argv is None else argv)
+    if tokens[:1] == ["help"]:
+        tokens = [*tokens[1:], "--help"]
+    arguments = [token for token in tokens if token not in ("-q", "--quiet")]
+    if arguments in ([], ["--help"], ["-h"]) and sys.stdout is not None:
+        return run_to_exit(_first_page)  # without the library of commands
+    return run_to_exit(partial(_run, tokens))
+
+
+def _first_page() -> int:
+    print(commands.first_page())
+    return DONE
 
 
 def make_app(noun: str = "", *, described: bool = False) -> Any:
@@ -27,6 +45,10 @@ def make_app(noun: str = "", *, described: bool = False) -> Any:
         noun: Noun whose commands are needed; without it those of all nouns, as for completion.
         described: Whether the commands are imported now, for their help lines.
     """
+    from pkgutil import resolve_name
+
+    from cyclopts import App, Parameter
+
     app = App(
         name="workbench",
         help="A workbench for a card issuing API.",
@@ -82,8 +104,7 @@ def _shown_default(value: object) -> Any:
     return value if value not in (False, (), "") or (value == 0 and not isinstance(value, bool)) else None
 
 
-def run(tokens: list[str]) -> int:
-    """Run a command line and return its exit code."""
+def _run(tokens: list[str]) -> int:
     if tokens[:1] == ["__complete"]:  # the protocol of the completion scripts
         make_app()(tokens)
         return DONE
@@ -91,6 +112,10 @@ def run(tokens: list[str]) -> int:
         tokens = [token for token in tokens if token not in quiet]
         keep_quiet()
     _refuse_keys(tokens)
+    from cyclopts import CycloptsError
+
+    from workbench.base.errors import AdviceWarning, visible
+
     tokens = ["--version"] if tokens == ["version"] else _with_stdin(tokens)
     asks = {"--help", "-h"} & {*tokens}
     app = make_app(tokens[0], described=len(tokens) == 1 + bool(asks))
@@ -123,11 +148,15 @@ def _with_stdin(tokens: list[str]) -> list[str]:
 
 def _hints(error: object, tokens: list[str]) -> Iterator[str]:
     """Yield what was probably meant by a command line that cannot be run."""
+    from cyclopts import MissingArgumentError, UnknownCommandError, UnusedCliTokensError
+
     if isinstance(error, MissingArgumentError) and error.argument is not None:
         following = [after for before, after in pairwise(tokens) if before in error.argument.names]
         if following and following[0].startswith("-"):
             name = error.argument.name
             yield f"{name} has no value: {following[0]} follows. Write {name}={following[0]} if that is its value."
+    if isinstance(error, MissingArgumentError | UnusedCliTokensError) and error.unused_tokens:
+        yield _options_for(error, tokens)
     ids = [token for token in tokens[:2] if _ID.fullmatch(token)]
     if ids and (isinstance(error, UnknownCommandError) or tokens[0] == ids[0]):
         yield f"An id comes after the verb. `workbench sandbox state {ids[0]}` shows the record."
@@ -136,6 +165,54 @@ def _hints(error: object, tokens: list[str]) -> Iterator[str]:
         row = row or operation_named(tokens[0])
         if row is not None:
             yield f"The command is `workbench {' '.join(command_of(row))}`."
+
+
+def _options_for(error: "CycloptsError", tokens: list[str]) -> str:
+    """Return which options a value without one was probably meant for: similar names, else those that take it."""
+    from difflib import get_close_matches
+
+    from cyclopts import MissingArgumentError
+
+    first, *rest = error.unused_tokens or [""]
+    command: Any = error.app
+    options = {of.name: of for of in command.assemble_argument_collection() if _takes_value(of)}
+    free = [name for name in options if not any(token.partition("=")[0] == name for token in tokens)]
+    if rest and (near := get_close_matches(f"--{first.lstrip('-')}", free, 1, 0.8)):
+        return f"Did you mean `{near[0]} {rest[0]}`?"
+    fitting = [name for name in free if _fits(error.target, name, options[name], first)]
+    missing = error.argument.name if isinstance(error, MissingArgumentError) and error.argument is not None else ""
+    fitting.sort(  # the one that is missing, those of this command, and strict ones first
+        key=lambda name: (name != missing, _is_general(options[name]), _fits(error.target, name, options[name], "¿"))
+    )
+    if not fitting:
+        return f"{first!r} has no option before it, and no unused option takes it."
+    others = f" Also possible: {', '.join(fitting[1:4])}." if fitting[1:] else ""
+    return f"{first!r} has no option before it. Did you mean `{fitting[0]} {first}`?{others}"
+
+
+def _takes_value(argument: Any) -> bool:
+    by_name = argument.field_info.kind is inspect.Parameter.KEYWORD_ONLY
+    return by_name and argument.show and argument.hint is not bool
+
+
+def _is_general(argument: Any) -> bool:
+    """Return whether an option is one of many commands: where a call goes, how its result is shown."""
+    return any(str(group.name) in ("Call", "Where", "Output") for group in argument.parameter.group)
+
+
+def _fits(target: Any, name: str, argument: Any, text: str) -> bool:
+    from cyclopts import CycloptsError, convert
+
+    from workbench.terminal.operations import accepts
+
+    operation = OPERATIONS.get(getattr(target, "__name__", ""))
+    if operation is not None and not _is_general(argument):
+        return accepts(operation, name, text)
+    try:
+        convert(argument.hint, [text])
+    except (CycloptsError, ValueError):  # the latter for types of several values
+        return False
+    return True
 
 
 _ID = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -210,4 +287,6 @@ def _continued(command: str, width: int) -> str:
 
 def _advise(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning of the client as one line, without its source location."""
+    from workbench.base.errors import visible
+
     say(f"Advice: {visible(str(message), 500)}")

@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -16,12 +16,11 @@ from workbench.base.errors import visible
 from workbench.base.schema.walk import camel
 from workbench.base.system.files import write_file
 from workbench.runs import bulk
-from workbench.service import rendering
-from workbench.service.interface.table import OPERATIONS
+from workbench.service.interface.table import Operations
 from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN, say, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Name, Text, Where, Whole, complete_ids, complete_operations, session
+from workbench.terminal.where import Name, Text, Whole, complete_ids, complete_operations, read_operation
 
 if TYPE_CHECKING:
     from workbench.client.session import Session
@@ -53,37 +52,37 @@ class Sending:
     )
 
 
+@command
 def run(
+    api: "Session",
     operation: Annotated[Name, Parameter(completer=complete_operations)],
     rows: _Rows,
     /,
     *,
     path: Path | None = None,
     sending: Sending = Sending(),
-    where: Where = Where(),
     how: Output = Output(),
 ) -> int:
     """Send one request for each row of a file, at most once each. All rows are checked before the first call.
 
     An empty cell is an omitted value; the word FULL is a full refund. Exit code 4 if an outcome is unknown, 5 if not
-    all
-    rows are done.
+    all rows are done.
 
     Args:
         operation: The operation.
         path: Store progress in this file so that the run can be resumed.
     """
-    name = operation.replace("-", "_")
-    row = OPERATIONS.get(name)
-    if row is None or not row.effect or name == "sign_withdrawal":
+    row = read_operation(operation)
+    if not row.effect or row is Operations.sign_withdrawal:
         raise usage_error(f"{visible(operation, 60)!r} cannot be used in a bulk run.")
-    with session(where) as api:
-        phrase = _confirmed_plan(api, row, rows, sending)
-        options = attrs.asdict(sending)
-        return _result(lambda: bulk.run(getattr(api, name), rows, path=path, confirm=phrase, **options), how)
+    phrase = _confirmed_plan(api, row, rows, sending)
+    options = attrs.asdict(sending)
+    return _result(lambda: bulk.run(getattr(api, row.name), rows, path=path, confirm=phrase, **options), how)
 
 
+@command
 def resume(
+    api: "Session",
     path: Path,
     rows: _Rows,
     /,
@@ -91,7 +90,6 @@ def resume(
     resolved: Text | None = None,
     accept_changes: bool = False,
     sending: Sending = Sending(),
-    where: Where = Where(),
     how: Output = Output(),
 ) -> int:
     """Resume an interrupted run. Rows that are done or refused are not sent again.
@@ -103,11 +101,10 @@ def resume(
     """
     if not path.exists():
         raise usage_error(f"No run in {visible(str(path), 200)}.")
-    with session(where) as api:
-        if api.environment == "production":
-            raise usage_error("In production, resume a run in Python, where its plan is confirmed.")
-        options = {"resolved": _resolved(resolved), "accept_changes": accept_changes, **attrs.asdict(sending)}
-        return _result(lambda: bulk.resume(api, path, rows, **options), how)
+    if api.environment == "production":
+        raise usage_error("In production, resume a run in Python, where its plan is confirmed.")
+    options = {"resolved": _resolved(resolved), "accept_changes": accept_changes, **attrs.asdict(sending)}
+    return _result(lambda: bulk.resume(api, path, rows, **options), how)
 
 
 def _resolved(text: str | None) -> dict[int, Literal["done", "not_sent"]] | None:
@@ -170,12 +167,13 @@ def _result(send: Callable[[], Any], how: Output) -> int:
     return REFUSED if set(done.counts) == {"refused"} else PARTLY
 
 
+@command
 def rewards(
+    api: "Session",
     *users: Annotated[str, Parameter(completer=complete_ids("user_id"))],
     kind: Annotated[Literal["earned", "redeemed"] | None, Parameter(name="--type")] = None,
     save: Path | None = None,
     path: Path | None = None,
-    where: Where = Where(),
     how: Output = Output(),
 ) -> int:
     """Read all rewards activity of users and sum it exactly.
@@ -190,67 +188,36 @@ def rewards(
     """
     if not users:
         raise usage_error("rewards requires one or more user ids.")
-    with session(where) as api:
-        return read_rewards(api, users, kind, how, save=save, path=path)
-
-
-def read_rewards(
-    api: "Session",
-    users: Sequence[str],
-    kind: Literal["earned", "redeemed"] | None,
-    how: Output,
-    *,
-    save: Path | None = None,
-    path: Path | None = None,
-) -> int:
-    """Read the activity of users, then show or save it."""
     from workbench.analysis.rewards.reading import fetch
     from workbench.analysis.tables.to_file import to_file
 
-    rewards = fetch(api, users, type=kind, path=path)
-    frame = rewards.frame()
-    if save is not None:
+    read = fetch(api, users, type=kind, path=path)
+    frame = read.frame()
+    if save is None:
+        show(_rows(frame), how)
+    else:
         try:
             say(str(to_file(frame, save)))
         except FileExistsError:
             raise usage_error(f"{visible(str(save), 200)} exists and is not overwritten.") from None
-        except ValueError as error:
-            raise usage_error(visible(str(error), 300)) from None
-    else:
-        show(_rows(frame, several=len(users) > 1, for_people=how.output == "table" and not how.fields), how)
-    for note in rewards.notes:
+    for note in read.notes:
         say(visible(note))
-    say(f"{rewards.rows:,} items{_sums(frame)}")
-    return DONE if rewards.complete else PARTLY
+    sums = frame.dropna(subset=["points"]).groupby("type")["points"].sum()
+    points = ", ".join(f"{total.normalize():,f} points {name}" for name, total in sums.items())
+    say(f"{read.rows:,} items: {points}" if points else f"{read.rows:,} items")
+    return DONE if read.complete else PARTLY
 
 
-def _rows(frame: Any, *, several: bool, for_people: bool) -> list[dict[str, Any]]:
-    """Return the rows of a frame without missing values; for programs with wire names and amounts."""
-    columns = [name for name in frame.columns if several or name != "user_id"]
-    held = frame[columns].astype(object).where(frame[columns].notna(), None)
-    return [
-        {
-            name if for_people else camel(name): _value(name, value, for_people)
-            for name, value in row.items()
-            if value is not None
-        }
-        for row in held.to_dict("records")
-    ]
+def _rows(frame: Any) -> list[dict[str, Any]]:
+    """Return the rows of a frame without missing values, with wire names."""
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return [{camel(name): _value(value) for name, value in row.items() if value is not None} for row in rows]
 
 
-def _value(name: str, value: Any, for_people: bool) -> Any:
+def _value(value: Any) -> Any:
     if isinstance(value, Decimal):
         return value.quantize(Decimal(1)) if value == value.to_integral_value() else value.normalize()
-    if name == "transaction_amount_cents":
-        return rendering.money(int(value)) if for_people else int(value)
-    return value.to_pydatetime() if hasattr(value, "to_pydatetime") else str(value)
-
-
-def _sums(frame: Any) -> str:
-    sums = frame.dropna(subset=["points"]).groupby("type")["points"].sum()
-    return (
-        ": " + ", ".join(f"{points.normalize():,f} points {kind}" for kind, points in sums.items()) if len(sums) else ""
-    )
+    return value.to_pydatetime() if hasattr(value, "to_pydatetime") else value
 
 
 # charts
@@ -286,7 +253,7 @@ _Kind: Any = Literal[tuple(_DATA)]
 
 
 @command
-def chart(api: "Session", kind: _Kind, *users: str, out: Path | None = None, how: Output = Output()) -> Any:
+def chart(api: "Session", kind: _Kind, *users: str, out: Path | None = None) -> Any:
     """Draw a chart into a file, or show its rows.
 
     Args:
@@ -306,7 +273,7 @@ def chart(api: "Session", kind: _Kind, *users: str, out: Path | None = None, how
         numbers = picture.rows.drop(columns=["look", "text"], errors="ignore")
         if picture.steps is not None:
             numbers["step"] = numbers["step"].map(picture.steps.label)
-        return _rows(numbers, several=True, for_people=how.output == "table")
+        return _rows(numbers)
     form = out.suffix.lower().removeprefix(".")
     write_file(out, partial(draw(data, **options).figure.savefig, format=form, bbox_inches="tight"), private=False)
     say(f"Wrote {visible(str(out), 200)}.")

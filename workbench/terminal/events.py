@@ -15,8 +15,9 @@ from workbench.base.schema.walk import leaves
 from workbench.base.system.http_post import ANYWHERE, ForbiddenUrl, Target, check_url, post
 from workbench.base.system.seconds import monotonic
 from workbench.client.calls.keys import state_folder
-from workbench.client.webhooks.inbox import Inbox
+from workbench.client.webhooks.inbox import Inbox, last_event
 from workbench.client.webhooks.verify import sign
+from workbench.sandbox.internals import internals
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.rendering.show import event_row
 from workbench.service.rendering.text import screen_of
@@ -133,7 +134,7 @@ def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any,
         if unsigned is None:
             yield api.inbox, key or own
             return
-        source = partial(api.sandbox._drain, api_key=own)
+        source = partial(internals(api.sandbox).drain, api_key=own)
         with Inbox(keys=[own, key] if key else [own], accept_unsigned=unsigned, source=source) as inbox:
             yield inbox, key or own
 
@@ -172,14 +173,16 @@ def trigger(
 
 def _overrides(kind: str, given: list[str]) -> dict[str, Any]:
     """Parse `name=value` texts as members of an event's body; a dot separates nested names."""
-    known = dict(leaves(EVENT_KINDS[kind].body))
+    fields = dict(leaves(EVENT_KINDS[kind].body))
     overrides: dict[str, Any] = {}
     for override in given:
         path, sign, text = override.partition("=")
-        if not sign or path not in known:
-            raise usage_error(f"--set {visible(override, 60)}: expected NAME=VALUE, with a name of {', '.join(known)}.")
+        if not sign or path not in fields:
+            raise usage_error(
+                f"--set {visible(override, 60)}: expected NAME=VALUE, with a name of {', '.join(fields)}."
+            )
         try:
-            overrides[path] = value_of(known[path], text)
+            overrides[path] = value_of(fields[path], text)
         except ValueError as error:
             raise usage_error(f"--set {visible(path, 60)}: {error}.") from None
     return nested(overrides)
@@ -216,7 +219,7 @@ def listen(
     with ExitStack() as stack:
         wait = stack.enter_context(waiting_for_signals())
         inbox, key = stack.enter_context(_inbox(where, unsigned=unsigned))
-        seen, failed = 0 if earlier else inbox._mark(), 0
+        seen, failed = 0 if earlier else last_event(inbox), 0
         url = stack.enter_context(inbox.serve(port=port, hosts=allow_host or ()))
         refused: object = None
         unread = 0 if earlier else len(inbox.unreadable())
@@ -238,8 +241,8 @@ def listen(
 
 def _say_refused(refusals: tuple[Any, ...], last: object) -> Any:
     """Report the deliveries that were not stored since the last one reported; return the last."""
-    known = [i for i, refusal in enumerate(refusals) if refusal is last]
-    for latest in refusals[known[0] + 1 if known else 0 :]:
+    numbers = [i for i, refusal in enumerate(refusals) if refusal is last]
+    for latest in refusals[numbers[0] + 1 if numbers else 0 :]:
         say(f"{latest.at.astimezone():%H:%M:%S}  not stored: {visible(latest.reason, 300)}")
     return refusals[-1] if refusals else last
 

@@ -2,8 +2,8 @@
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,7 +13,9 @@ from cyclopts import Parameter
 
 from workbench.base.errors import InvalidProfile, InvalidRequest, visible
 from workbench.base.system.files import write_file
-from workbench.client.calls.journal import Journal
+from workbench.base.system.process import own_address
+from workbench.client.calls.evidence import EventSource, Evidence
+from workbench.client.calls.journal import Journal, JournalEntry, recorder_of
 from workbench.client.calls.key_sources import key_source
 from workbench.client.calls.keys import state_folder
 from workbench.client.calls.options import Profile
@@ -63,12 +65,34 @@ def _journal(where: Where, file: Path | None) -> Iterator[Any]:
         yield journal
 
 
-def _rows(entries: list[Any], how: Output) -> list[dict[str, Any]]:
+def _evidence(
+    journal: Journal, entries: Iterable[JournalEntry], where: Where, file: Path | None
+) -> dict[str, Evidence]:
+    """Return the evidence on calls with an unknown outcome by id, from the events of their sandbox or profile."""
+    unknown, name = [entry for entry in entries if entry.is_unknown], chosen_profile(where)
+    with ExitStack() as stack:
+        source: EventSource | None = None
+        if unknown and file is None and name is not None:
+            from workbench.client.session import InboxEvents
+            from workbench.client.webhooks.inbox import Inbox
+
+            path = state_folder() / f"inbox-{name}.db"
+            inbox = stack.enter_context(Inbox(path, keys=[], accept_unsigned=True)) if path.exists() else None
+            source = InboxEvents(lambda: inbox)
+        elif unknown and file is None and own_address() is None:
+            source = recorder_of(stack.enter_context(session(where)).journal).events
+        recorder_of(journal).events = source
+        return {evidence.attempt: evidence for evidence in journal.evidence_of(unknown)}
+
+
+def _rows(entries: Iterable[JournalEntry], evidence: Mapping[str, Evidence], how: Output) -> list[dict[str, Any]]:
     details = () if how.output == "table" else ("operation", "status", "error", "environment", "answer")
     rows = []
     for entry in entries:
         outcome = f"{entry.final_outcome}{' (resolved)' if entry.resolution else ''}"
         row = {"started": entry.started, "id": entry.id, "outcome": outcome, "what": entry.what}
+        if evidence or details:
+            row["evidence"] = evidence[entry.id].verdict if entry.id in evidence else None
         row |= {name: getattr(entry, name) for name in details}
         rows.append({**row, "request": dict(entry.request)} if details else row)
     return rows
@@ -95,17 +119,21 @@ def list_calls(
     name = read_operation(operation).name if operation else None
     with _journal(where, path) as journal:
         entries = journal.list(operation=name, outcome=outcome, text=text)
-    return _rows(entries[-last:] if last else entries, how)
+        shown = entries[-last:] if last else entries
+        return _rows(shown, _evidence(journal, shown, where, path), how)
 
 
 @command
 def list_unknown(*, path: _File = None, where: Where = Where(), how: Output = Output()) -> int:
-    """List calls with an unknown outcome, and what to do about each."""
+    """List calls with an unknown outcome, what the received events show, and what to do about each."""
     with _journal(where, path) as journal:
         entries = journal.unknown()
-    show_or_say(_rows(entries, how), how, "No call has an unknown outcome.")
-    for entry in entries:
-        say(f"{entry.id}: {entry.next_step}")
+        evidence = _evidence(journal, entries, where, path)
+    show_or_say(_rows(entries, evidence, how), how, "No call has an unknown outcome.")
+    for attempt, seen in evidence.items():
+        say(f"{attempt}: {seen}")
+        if seen.outcome:
+            say(f"Record it: workbench journal resolve {attempt} {seen.outcome}")
     return DONE
 
 

@@ -1,19 +1,30 @@
 """`workbench corpus …` and `sandbox world`: behavior and world files made from what a service recorded."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import attrs
+from typing import TYPE_CHECKING, Any
 
 from workbench.base.errors import UnusableFile, visible
-from workbench.terminal.exits import DONE, PARTLY, say, usage_error
-from workbench.terminal.output import Output, show
+from workbench.terminal.binding import command, present
+from workbench.terminal.exits import DONE, say, usage_error
+from workbench.terminal.output import Output
 from workbench.terminal.where import Name, Setting, Where, session
 
 if TYPE_CHECKING:
     from workbench.testing.learning import Learned
 
 
+@contextmanager
+def _named_files() -> Iterator[None]:
+    """Report a file that cannot be used as wrong input: a person named it."""
+    try:
+        yield
+    except UnusableFile as error:
+        raise usage_error(f"{error}.") from None
+
+
+@command
 def add(*files: Path, to: Path, name: tuple[Setting, ...] = ()) -> None:
     """Add traffic to a corpus, with every value replaced by one of the same shape. Nothing is sent.
 
@@ -26,16 +37,15 @@ def add(*files: Path, to: Path, name: tuple[Setting, ...] = ()) -> None:
 
     if not files:
         raise usage_error("FILES: give at least one file.")
-    try:
+    with _named_files():
         reading = Corpus(to).add(files, names=_names(name))
-    except UnusableFile as error:
-        raise usage_error(f"{error}.") from None
     for note in reading.notes():
         say(note)
     say(f"Corpus: {to}, {reading.counts['exchanges']:,} calls and {reading.counts['events']:,} events added.")
 
 
-def check(folder: Path, /, *, behavior: Name | None = None, against: Name | None = None, how: Output = Output()) -> int:
+@command
+def check(folder: Path, /, *, behavior: Name | None = None, against: Name | None = None) -> Any:
     """Replay a corpus on a sandbox, and list the facts in which it differs. Exit code 5 unless all are accepted.
 
     Args:
@@ -45,21 +55,11 @@ def check(folder: Path, /, *, behavior: Name | None = None, against: Name | None
     """
     from workbench.testing.corpus import Corpus
 
-    try:
-        if against is None:
-            checked = Corpus(folder).check(behavior)
-        else:
-            with session(Where(profile=against)) as api:
-                checked = Corpus(folder).check(behavior, against=api)
-    except UnusableFile as error:
-        raise usage_error(f"{error}.") from None
-    if how.output == "table" and not how.fields:
-        print(checked)
-    else:
-        show([attrs.asdict(row) for row in checked.differences], how)
-    return DONE if checked.ok else PARTLY
+    with _named_files(), session(Where(profile=against)) if against else nullcontext() as api:
+        return Corpus(folder).check(behavior, against=api)
 
 
+@command
 def learn(
     *files: Path,
     out: Path | None = None,
@@ -79,32 +79,28 @@ def learn(
     """
     from workbench.testing.learning import learn
 
-    try:
+    with _named_files():
         learned = learn(files, against=against, names=_names(name))
-    except UnusableFile as error:
-        raise usage_error(f"{error}.") from None
-    report(learned, how, out, against)
-    return PARTLY if against is not None and not learned.ok else DONE
+    code = report(learned, how, out, against)
+    return DONE if against is None else code
 
 
-def _names(given: tuple[str, ...]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in given]
-    if wrong := [text for text, (_, equals, _) in zip(given, pairs, strict=True) if not equals]:
+def _names(settings: tuple[str, ...]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in settings]
+    if wrong := [text for text, (_, equals, _) in zip(settings, pairs, strict=True) if not equals]:
         raise usage_error(f"--name {visible(wrong[0], 60)}: expected MEMBER=NAME, such as status=http.status_code.")
     return {member: path for member, _, path in pairs}
 
 
-def report(learned: "Learned", how: Output, out: Path | None, base: str | None = None) -> None:
-    """Print what was learned, and write it as a behavior file."""
+def report(learned: "Learned", how: Output, out: Path | None, base: str | None = None) -> int:
+    """Show what was learned, write it as a behavior file, and return the code of `present`."""
     if out is not None:
         learned.save(out, base)
         say(f"Behavior: {out}. Review it, then use it as --behavior {out}")
-    if how.output == "table" and not how.fields:
-        print(learned)
-        return
-    show([attrs.asdict(finding) for finding in learned.findings if finding.status != "not seen"], how)
+    return present(learned, how)
 
 
+@command
 def world(*files: Path, out: Path) -> None:
     """Write the numbers of a card program: users, categories, amounts, declines, refunds. No id, name or time.
 

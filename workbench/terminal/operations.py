@@ -10,6 +10,7 @@ import attrs
 from cyclopts import Group, Parameter
 
 from workbench.base.errors import InvalidRequest
+from workbench.base.schema.checks import problems
 from workbench.base.schema.readers import value_of
 from workbench.base.schema.walk import (
     Choice,
@@ -81,6 +82,14 @@ def _option(path: str) -> str:
     return f"--{path.replace('_', '-')}"
 
 
+def accepts(operation: Operation[..., Any], option: str, text: str) -> bool:
+    """Return whether an option of an operation's command takes a text as its value."""
+    path = next(path for path, _ in option_members(operation.request) if _option(path) == option)
+    given, wrong = values(operation, {path.replace(".", "__"): text})
+    broken = problems(build(operation.request, nested(given)), partial=True)
+    return not wrong and wire_path(operation.request, path) not in {problem.path for problem in broken}
+
+
 def _command(operation: Operation[..., Any]) -> Callable[..., int]:
     holders = dict(leaves(operation.request))
     in_path = placeholders(operation.path)
@@ -100,9 +109,9 @@ def _command(operation: Operation[..., Any]) -> Callable[..., int]:
     parameters.append(inspect.Parameter("calling", _KEYWORD, annotation=Calling, default=Calling()))
 
     def run(api: object, /, *, how: Output, calling: Calling, **texts: Any) -> Any:
-        given, wrong = values(operation, texts)
+        values_given, wrong = values(operation, texts)
         try:
-            return _send(api, operation, given, calling, how)
+            return _send(api, operation, values_given, calling, how)
         except InvalidRequest as error:
             if error.operation != operation.name:
                 raise
@@ -130,12 +139,12 @@ def _with_options(error: InvalidRequest, operation: Operation[..., Any], wrong: 
         wrong: Problems of texts that could not be converted, by dotted path.
     """
     paths = {wire_path(operation.request, path): path for path, _ in leaves(operation.request)}
-    problems = []
+    renamed = []
     for problem in error.problems:
         path = paths.get(problem.path, "")
         option = _option(path) if path else problem.path
-        problems.append(attrs.evolve(problem, path=option, message=wrong.get(path, problem.message)))
-    return InvalidRequest(problems, of=" ".join(command_of(operation)))
+        renamed.append(attrs.evolve(problem, path=option, message=wrong.get(path, problem.message)))
+    return InvalidRequest(renamed, of=" ".join(command_of(operation)))
 
 
 def _send(api: Any, operation: Operation[..., Any], given: dict[str, Any], calling: Calling, how: Output) -> Any:
@@ -169,9 +178,9 @@ def _dry_run(
     """Return a request that was checked as the client checks it, as a curl command."""
     request = build(operation.request, arguments)
     real = context_of(api).real
-    problems = request_problems(operation, request, allowing, check=True, real=real, limits=api.limits)
-    if problems:
-        raise InvalidRequest(problems, of=operation.name)
+    broken = request_problems(operation, request, allowing, check=True, real=real, limits=api.limits)
+    if broken:
+        raise InvalidRequest(broken, of=operation.name)
     if api.host.endswith(".invalid"):
         say(
             "This sandbox has no HTTP server. Start one with `workbench sandbox serve --own`, then pass its URL with "

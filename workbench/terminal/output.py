@@ -170,9 +170,9 @@ def _narrowed(grid: Grid, width: int) -> Grid:
 
 def _single(kind: type[Any]) -> set[str]:
     """Return the members of a record outside lists."""
-    known = dict(leaves(kind))
-    lists = tuple(f"{path}." for path, field in known.items() if isinstance(field.kind, Array))
-    return {path for path in known if not path.startswith(lists)}
+    fields = dict(leaves(kind))
+    lists = tuple(f"{path}." for path, field in fields.items() if isinstance(field.kind, Array))
+    return {path for path in fields if not path.startswith(lists)}
 
 
 def _opened(x: object) -> Any:

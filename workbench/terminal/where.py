@@ -19,6 +19,7 @@ from workbench.base.schema.walk import Boolean, Choice, Member
 from workbench.base.system.process import own_address
 from workbench.client.calls.keys import state_folder
 from workbench.client.calls.profiles import open_profile, profile_names
+from workbench.sandbox.internals import internals
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.naming import operation_named, unknown_operation
 from workbench.service.interface.table import OPERATIONS, Operation
@@ -213,7 +214,9 @@ def complete_ids(name: str) -> Callable[[Any], Iterable[str]]:
             typed = context.get("tenant")  # --tenant, where it is typed already
             keys = {tenant.name: tenant.keys[0] for tenant in sandbox.tenants()}
             key = None if typed is None else keys.get(typed.raw or "")
-            return ids_of(name, sandbox if key is None else sandbox._for_key(sandbox.guide()["api_keys"][key]))
+            return ids_of(
+                name, sandbox if key is None else internals(sandbox).for_key(sandbox.guide()["api_keys"][key])
+            )
 
     return complete
 

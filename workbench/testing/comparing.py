@@ -22,6 +22,7 @@ from workbench.runs.sequences.runs import TIME, Run
 from workbench.runs.sequences.sequence import Sequence, Step, ref
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls.reading import RECORD_KINDS
+from workbench.sandbox.internals import internals
 from workbench.service.interface.convert import converter
 from workbench.service.rendering.text import Cell, Grid
 
@@ -142,7 +143,9 @@ def compare_behavior(
     facts, other_facts = (
         {key: fact for key, fact in played.facts.items() if key[0] not in skipped} for played in (first, second)
     )
-    settings = [{} if (sandbox := _embedded(side)) is None else sandbox._engine.environment.settings for side in sides]
+    settings = [
+        {} if (sandbox := _embedded(side)) is None else internals(sandbox).engine.environment.settings for side in sides
+    ]
     changed = {name for name, value in settings[0].items() if settings[1] and value != settings[1].get(name)}
     reasons = {
         step: (changed - {"rate_limit"}) & (first.rests.get(step, set()) | second.rests.get(step, set()))

@@ -7,10 +7,10 @@ differs on the service is a change of the service.
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import parse_qsl
 
 import attrs
@@ -27,7 +27,7 @@ from workbench.base.errors import (
 )
 from workbench.base.schema.rules import UUID
 from workbench.base.system import toml
-from workbench.base.system.files import write_file
+from workbench.base.system.files import write_file, write_files
 from workbench.sandbox.behavior import Behavior, read_behavior
 from workbench.service.interface.assumptions import settings
 from workbench.service.interface.table import OPERATIONS
@@ -129,8 +129,8 @@ class Corpus:
         """
         check_names(names or {}, "Corpus.add")
         reading, shapes = Reading(), self._shapes()
+        files: dict[Path, Callable[[BinaryIO], Any]] = {}
         for given in map(Path, given_paths(paths, "Corpus.add")):
-            target = self.folder / f"{given.name}.ndjson"
 
             def write(file: Any, given: Path = given) -> None:
                 for item in read_traffic([given], names or {}, reading):
@@ -139,17 +139,22 @@ class Corpus:
                     except MALFORMED as error:
                         reading.skip(f"not as expected ({type(error).__name__})", visible(item.place, 120))
 
-            write_file(target, write, private=False)
-        ids = {new: old for old, new in shapes.ids.items()}
-        write_file(self.folder / _KEY, orjson.dumps({**self._private(), "ids": {**self._ids(), **ids}}))
+            files[self.folder / f"{given.name}.ndjson"] = write
+
+        def write_key(file: Any) -> None:
+            ids = {new: old for old, new in shapes.ids.items()}
+            file.write(orjson.dumps({**self._private(), "ids": {**self._ids(), **ids}}))
+
+        write_files({**files, self.folder / _KEY: write_key}, private={self.folder / _KEY})
         return reading
 
     def _shapes(self) -> Shapes:
         """Return what replaces values, with the key of this folder; a new folder gets one."""
         if not self._private():
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_file(self.folder / _KEY, orjson.dumps({"key": os.urandom(32).hex(), "ids": {}}))
-            write_file(self.folder / ".gitignore", f"{_KEY}\n".encode(), private=False)
+            key = orjson.dumps({"key": os.urandom(32).hex(), "ids": {}})
+            ignored = {self.folder / ".gitignore": f"{_KEY}\n".encode()}
+            write_files({**ignored, self.folder / _KEY: key}, private={self.folder / _KEY})
         if not (self.folder / _ABOUT).exists():
             write_file(self.folder / _ABOUT, _HEAD.encode(), private=False)
         return Shapes(bytes.fromhex(self._private()["key"]))
@@ -279,7 +284,8 @@ class _Again:
             self._behind.discard("")
             return []
         if len(old) == len(new):
-            self._new |= dict(zip(old, new, strict=True))
+            kept = {known: current for known, current in self._new.items() if current not in new}
+            self._new = {**kept, **dict(zip(old, new, strict=True))}
         for known, current in self._new.items():
             body = body.replace(current, known)
         ids = {key.lower() for key in self._new}

@@ -14,6 +14,7 @@ from workbench.base.schema import strict_json
 from workbench.base.schema.walk import get_path
 from workbench.base.system.messages import HeaderDict
 from workbench.client.webhooks.verify import SECONDARY, SIGNATURE, sign
+from workbench.sandbox.internals import internals
 from workbench.testing.decisions import Breach
 from workbench.testing.life import Life, short
 from workbench.testing.loop import NotSimulated
@@ -72,13 +73,14 @@ class Deliveries(Life):
         self.names: dict[str, str] = {}  # of records, by id
         self.cause = ""  # what the traffic is doing, where a record has several of its events
         self._threads = threads
-        self._seen = self.sandbox._last_event()
+        self._engine = internals(self.sandbox).engine
+        self._seen = self._engine.last_event
 
     def collect(self) -> None:
         """Plan deliveries of new events."""
-        if self.sandbox._last_event() == self._seen:
+        if self._engine.last_event == self._seen:
             return
-        drained, self._seen = self.sandbox._drain(self._seen)
+        drained, self._seen = internals(self.sandbox).drain(self._seen)
         for _, _, body in drained:
             event = strict_json.loads(body)
             name = f"{event['resource']}.{event['action']}"

@@ -18,6 +18,7 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import visible
+from workbench.base.system.files import write_file
 from workbench.base.system.progress import Progress, ProgressCallback, progress_callback
 from workbench.base.system.seconds import monotonic
 from workbench.sandbox import Sandbox
@@ -154,14 +155,14 @@ class Failure:
         module, _, name = application.partition(":")
         decisions = "".join(f"    {key!r}: {value},\n" for key, value in self.decisions.items())
         comment = "\n".join(f"# {line}" for line in self.lines())
-        Path(path).write_text(
+        text = (
             f'"""{self.breach.invariant.capitalize()}: the shortest story that `workbench test` found."""\n\n'
             f"from {module} import {name}\nfrom workbench import testing\n\n{comment}\n"
             f"DECISIONS = {{\n{decisions}}}\n\n\n"
             f"def test_{self.breach.invariant.replace(' ', '_')}() -> None:\n"
-            f"    testing.explore({name}, decisions=DECISIONS).check()\n",
-            encoding="utf-8",
+            f"    testing.explore({name}, decisions=DECISIONS).check()\n"
         )
+        write_file(Path(path), text.encode(), private=False)
 
 
 @attrs.frozen(kw_only=True)
@@ -371,11 +372,13 @@ def explore(
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         is_http = isinstance(application, HttpApplication)
         machine = None if is_http else stack.enter_context(MachineClock())
+        sandbox = sandbox or Sandbox(seed=1, behavior={"settle_bounds": "posted"})
         explorer = _Explorer(
             application,
             invariants,
-            sandbox or Sandbox(seed=1, behavior={"settle_bounds": "posted"}),
+            sandbox,
             Path(folder),
+            guide=sandbox.guide(),
             scenario=scenario,
             settle=settle,
             threads=threads,

@@ -78,7 +78,7 @@ def to_text(
 def _call(entry: Any) -> _Call | None:
     """Return a call from a journal or sandbox log; None if it has no outcome or cannot be a step."""
     operation = SCRIPTED.get(entry.operation or "")
-    if isinstance(entry, messages.Response):
+    if isinstance(entry, messages.HttpResponse):
         return None if operation is None else _of_response(operation, entry)
     status = getattr(entry, "status", None) or 0
     outcome = getattr(entry, "outcome", Outcome.DONE if status < 300 else Outcome.REFUSED)
@@ -110,7 +110,7 @@ def read_answer(operation: Operation[..., Any], status: int, body: bytes, clean:
     return clean(answer) if len(body) <= messages.MAX_REFUSAL else None
 
 
-def _of_response(operation: Operation[..., Any], entry: messages.Response) -> _Call:
+def _of_response(operation: Operation[..., Any], entry: messages.HttpResponse) -> _Call:
     """Return a complete call of a client, including failed ones."""
     clean = entry.request.clean
     ends = {2: Outcome.DONE, 4: Outcome.REFUSED}

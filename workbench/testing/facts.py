@@ -67,12 +67,22 @@ def is_word(text: object) -> bool:
 
 
 @cache
-def declared() -> frozenset[str]:
-    """Return the names of all members of the interface."""
+def declared(*kinds: type[Any]) -> frozenset[str]:
+    """Return the names of the members of the interface: all, or those of some kinds."""
     tops: list[Any] = [Event, *(kind.body for kind in EVENT_KINDS.values())]
     tops += [of for row in (*OPERATIONS.values(), *ROWS.values()) for of in (row.request, row.answer)]
-    names = {member.wire for top in tops for record in walk.records(top) for member in walk.members(record)}
+    members = [member for top in tops for record in walk.records(top) for member in walk.members(record)]
+    if kinds:
+        return frozenset(member.wire for member in members if isinstance(member.kind, kinds))
+    names = {member.wire for member in members}
     return frozenset(names | {"statusCode", "error", "message", "resource", "action", "body", "id"})
+
+
+@cache
+def numbers() -> frozenset[str]:
+    """Return the names of the members whose numbers are not private."""
+    named = declared(walk.Integer, walk.DecimalNumber, walk.Numeric)
+    return named | {"statusCode", "parameters"}
 
 
 class Reader:
@@ -107,8 +117,13 @@ class Reader:
             facts[path] = self._text(path, value) if isinstance(value, str) else self._number(path, value)
 
     def _number(self, path: str, number: Any) -> Any:
-        is_near = "/parameters/" in path and type(number) is int and abs(number - self._at) < _DAY
-        return f"{round(number - self._at)} s" if is_near else number
+        """Return a number that is not private, relative to the call if it is a time near it; 0 for any other number."""
+        if isinstance(number, bool) or number is None:
+            return number
+        name = next((part for part in reversed(path.split("/")) if not part.isdecimal()), "")
+        if "/parameters/" in path and abs(number - self._at) < _DAY:
+            return f"{round(number - self._at)} s"
+        return number if name in numbers() else 0
 
     def _text(self, path: str, text: str) -> Any:
         name = path.rpartition("/")[2]

@@ -16,6 +16,7 @@ import pytest
 from workbench.base.schema.walk import leaves, record_of
 from workbench.base.system.private import run_test_again
 from workbench.sandbox.behavior import Behavior, read_behavior
+from workbench.sandbox.internals import internals
 from workbench.service.interface.assumptions import BEHAVIORS
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import OPERATIONS
@@ -39,7 +40,7 @@ def optional_members() -> tuple[str, ...]:
 
 def touch(sandbox: Any) -> Settings:
     """Make a sandbox record which of its settings are read."""
-    environment = sandbox._engine.environment
+    environment = internals(sandbox).engine.environment
     environment.settings = settings = Settings(environment.settings)
     return settings
 

@@ -28,6 +28,7 @@ from workbench.base.system.http_server import Handler
 from workbench.base.system.messages import Request, Response
 from workbench.base.system.seconds import monotonic
 from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import internals
 from workbench.sandbox.server import refused
 from workbench.sandbox.service import MAX_BODY
 from workbench.testing.decisions import Decisions
@@ -239,11 +240,11 @@ class HttpUniverse(Universe):
 
     def _serve(self, url: str) -> Handler:
         """Return a handler that answers and records the calls of the application."""
-        handle = self.sandbox._http_app(url).handle
+        handle = internals(self.sandbox).http_app(url).handle
 
         async def answer(request: Request) -> Response:
             response = await handle(request)
-            operation = self.sandbox._engine.service.operation_of(request)
+            operation = internals(self.sandbox).engine.service.operation_of(request)
             if operation is not None:
                 fault = _CALLS[response.fault or ""]
                 self.add_line("call", f"{operation.name}{what(request.body)}: {fault or f'answered {response.status}'}")

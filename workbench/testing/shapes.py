@@ -9,17 +9,18 @@ import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import orjson
 
+from workbench.base.schema import walk
 from workbench.base.schema.rules import UUID
 from workbench.service.chains import eip55
 from workbench.service.chains.addresses import Family, family_of_address
 from workbench.service.chains.values import base58_encode, strkey_encode
 from workbench.service.interface.table import OPERATIONS, PREFIX
-from workbench.testing.facts import NAME, declared, words
+from workbench.testing.facts import NAME, declared, numbers, words
 from workbench.testing.proposals import VERSION
 from workbench.testing.recorded import Delivery, Exchange, Item
 
@@ -42,7 +43,7 @@ _HEADERS = {
     "content-type": re.compile(r"(application/json|text/plain|text/html)(; ?charset=(utf|UTF)-8)?"),
     "date": re.compile(r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [0-9:]{8} GMT"),
     "retry-after": re.compile(r"\d{1,6}"),
-    "x-ratelimit-limit": re.compile(r"\d{1,9}"),
+    "x-ratelimit-limit": re.compile(r"\d{1,7}"),
     "idempotency-cached": re.compile("true|false"),
 }
 """Headers that stay, with what they may be."""
@@ -51,6 +52,10 @@ _KNOWN = frozenset(
     {"statusCode", "error", "message", "bearer", "is", "not", "a", "the", "of", "by", "must", "be", "for"}
 )
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_LOWER = bytes(ord(_LETTERS[byte % 26]) for byte in range(256))
+_DIGITS = bytes(ord(str(byte % 10)) for byte in range(256))
+_REMEMBERED = 50_000  # tokens
+_MAX_IDS = 200_000  # that can be asked of a service again
 
 
 @cache
@@ -72,6 +77,7 @@ class Shapes:
         self._key = key
         self.ids: dict[str, str] = {}  # the replaced ids, by the original ones
         self._values: set[str] = set()
+        self._token = lru_cache(_REMEMBERED)(self._replaced)
 
     def line(self, item: Item) -> bytes:
         """Return an exchange or event with replaced values as a line of JSON."""
@@ -126,13 +132,15 @@ class Shapes:
             return [self.value(item, name) for item in value]
         if isinstance(value, str):
             return self.text(value, name)
-        if isinstance(value, bool) or value is None or name in declared():
+        if isinstance(value, bool) or value is None or name in numbers():
             return value
         return type(value)(_number(self._drawn(str(value)), str(value)))
 
     def text(self, text: str, name: str = "") -> str:
         """Return a text of the same shape."""
-        if text.lower() in words() or _MOMENT.fullmatch(text) or (name in _CODES and _CODE.fullmatch(text)):
+        if text.lower() in words() or (name in _CODES and _CODE.fullmatch(text)):
+            return text
+        if _MOMENT.fullmatch(text) and name in declared(walk.DateTime):
             return text
         if name == "version" and re.fullmatch(VERSION, text):
             return text
@@ -141,7 +149,7 @@ class Shapes:
         if _DAY.fullmatch(text):
             drawn_day = self._drawn(text)
             return f"19{50 + drawn_day[0] % 50}-{1 + drawn_day[1] % 12:02}-{1 + drawn_day[2] % 28:02}"
-        if (address := _ip(text)) is not None:
+        if ("." in text or ":" in text) and (address := _ip(text)) is not None:
             last = self._drawn(text)[0]
             return f"192.0.2.{last}" if address.version == 4 else f"2001:db8::{last:x}"
         return _TOKEN.sub(lambda match: self._token(match[0]), text)
@@ -149,15 +157,19 @@ class Shapes:
     def _drawn(self, text: str) -> bytes:
         return hmac.digest(self._key, text.encode("utf-8", "surrogatepass"), "sha256")
 
-    def _token(self, text: str) -> str:
+    def _known(self, text: str, new: str) -> str:
+        if len(self.ids) < _MAX_IDS:
+            self.ids[text] = new
+        return new
+
+    def _replaced(self, text: str) -> str:
         if text.lower() in words() or text.lower() in _spoken():
             return text
         drawn = self._drawn(text.lower())
         if UUID.fullmatch(text):
             new = drawn.hex()
             new = f"{new[:8]}-{new[8:12]}-4{new[13:16]}-a{new[17:20]}-{new[20:32]}"
-            self.ids[text.lower()] = new
-            return new
+            return self._known(text.lower(), new)
         family = family_of_address(text) if 30 < len(text) < 66 else None
         if family is not None:
             if family is Family.EVM:
@@ -165,14 +177,15 @@ class Shapes:
                 new = new if text.lower() == text else eip55(new)
             else:
                 new = base58_encode(drawn) if family is Family.SOLANA else strkey_encode(text[0], drawn)
-            self.ids[text] = new
-            return new
+            return self._known(text, new)
         if re.fullmatch(r"0x[0-9a-fA-F]+", text):
             return "0x" + (drawn.hex() * (len(text) // 64 + 1))[: len(text) - 2]
-        stream = drawn * (len(text) // len(drawn) + 1)
-        return "".join(
-            _alike(character, byte, i) for i, (character, byte) in enumerate(zip(text, stream, strict=False))
-        )
+        stream = (drawn * (len(text) // len(drawn) + 1))[: len(text)]
+        if text.isascii() and text.isdigit():
+            return str(1 + drawn[0] % 9) + stream.translate(_DIGITS).decode()[1:]
+        if text.isascii() and text.isalpha() and text.islower():
+            return stream.translate(_LOWER).decode()
+        return "".join(_alike(character, byte, i) for i, (character, byte) in enumerate(zip(text, stream, strict=True)))
 
 
 def _alike(character: str, byte: int, place: int) -> str:

@@ -163,7 +163,7 @@ class Twin:
         """Return the facts of an answer."""
         facts: Facts = {"status": status}
         limit = headers.get("x-ratelimit-limit", "")
-        if limit.isdigit() and len(limit) < 10:
+        if limit.isdigit() and len(limit) < 8:  # a number of a person has more
             facts["limit"] = int(limit)
         if step.has_key and status < 300:
             facts["repeats"] = "idempotency-key" in headers or "idempotency-cached" in headers

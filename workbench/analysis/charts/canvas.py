@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from workbench.analysis.charts.data import Steps, is_general, plain, wrapped
+from workbench.analysis.charts.data import Steps, plain, wrapped
 from workbench.analysis.tables.rows import UNKNOWN
 from workbench.base.errors import Problem, UsageError
 from workbench.service.rendering.design import Drawing
@@ -162,8 +162,7 @@ class Canvas:
         """Write notes below the chart without duplicates: missing rows, `more`, and the notes of the frame."""
         marks = self.data.attrs
         first = UNKNOWN if "kind" not in marks else INCOMPLETE if marks.get("complete") is False else ""
-        every = dict.fromkeys((first, *more, *marks.get("notes", ())))
-        notes = [note for note in every if note and not is_general(note)]
+        notes = [note for note in dict.fromkeys((first, *more, *marks.get("notes", ()))) if note]
         if not notes or self.compact:
             return
         width = int(self.letters(self.width - 0.2, self.small) * 1.06)

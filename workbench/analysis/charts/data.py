@@ -16,8 +16,6 @@ import pandas as pd
 
 from workbench.analysis.reports.facts import mask
 from workbench.analysis.reports.history import history
-from workbench.analysis.reports.points import REDEEMED
-from workbench.analysis.rewards.read_result import HIDDEN
 from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.periods import PERIODS
 from workbench.analysis.tables.rows import EXACT, check_in_memory, with_checked_marks
@@ -207,11 +205,6 @@ def period_of(data: pd.DataFrame) -> Any:
 def is_running(data: pd.DataFrame) -> bool:
     """Return whether the last period of a report was not over when its data end."""
     return "running" in data and len(data) > 0 and bool(data["running"].fillna(False).iloc[-1])
-
-
-def is_general(note: str) -> bool:
-    """Return whether a note applies to every frame of its kind, so that a chart can omit it."""
-    return note in (HIDDEN, REDEEMED) or note.startswith("Assumed:")
 
 
 def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any, Decimal]:

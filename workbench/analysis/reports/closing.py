@@ -1,5 +1,6 @@
 """Monthly close: reports as known at the end of the month, in one workbook, one page and a ledger."""
 
+import codecs
 import json
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,7 +16,7 @@ from workbench.analysis.reports.record_reports import roll_forward_of_disputes
 from workbench.analysis.tables.to_file import to_file
 from workbench.base.errors import UsageError, visible
 from workbench.base.schema import strict_json
-from workbench.base.system.files import write_folder
+from workbench.base.system.files import new_folder
 from workbench.client.session import sandbox_of
 from workbench.service.rendering.text import money
 
@@ -44,14 +45,14 @@ class Close:
         folder = Path(folder)
         names = [f"close-{self.month}.xlsx", f"close-{self.month}.html", f"postings-{self.month}.csv"]
 
-        def write(inside: Path) -> None:
+        with new_folder(folder) as inside:
             for name in names[:2]:
                 to_file(self.frames, inside / name, tz=self.tz)
             to_file(self.frames["Postings"], inside / names[2])
+            text = (inside / names[2]).read_bytes()
+            (inside / names[2]).write_bytes(codecs.BOM_UTF8 + text)  # spreadsheets then read names in any script
             text = json.dumps(self.record, indent=1, sort_keys=True) + "\n"
             (inside / f"close-{self.month}.json").write_text(text, encoding="utf-8")
-
-        write_folder(folder, write)
         return [folder / name for name in (*names, f"close-{self.month}.json")]
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from workbench.analysis.reports.facts import mask
 from workbench.analysis.reports.sources import Left
-from workbench.analysis.tables.periods import bounds, moment, zone
+from workbench.analysis.tables.periods import bounds, fiscal, moment, zone
 from workbench.base.errors import Problem, UsageError, visible
 
 _UNSET: Any = object()
@@ -33,7 +33,8 @@ class Filter:
         Raises:
             UsageError: A value is not a period, time zone, currency or time.
         """
-        new = attrs.evolve(self, tz=self.tz if tz is None else tz, given=self.given if period is None else period)
+        given = self.given if period is None else fiscal(period, self.given)
+        new = attrs.evolve(self, tz=self.tz if tz is None else tz, given=given)
         zone(new.tz)
         if new.given is not None:
             text, since, until = bounds(new.given, new.tz)
@@ -48,7 +49,7 @@ class Filter:
 
     def __str__(self) -> str:
         parts = [self.period or "all times", self.tz, (self.currency or "").upper()]
-        parts += [f"as known at {self.at.isoformat(sep=' ', timespec='seconds')}"] if self.at else []
+        parts += [f"as known at {self.at.astimezone(zone(self.tz)):%Y-%m-%d %H:%M:%S}"] if self.at else []
         return ", ".join(part for part in parts if part)
 
     def has(self, firsts: "pd.Series[Any]") -> Any:

@@ -13,11 +13,11 @@ from workbench.analysis.reports import points, record_reports
 from workbench.analysis.reports.closing import Close, close
 from workbench.analysis.reports.data_checks import anomalies
 from workbench.analysis.reports.explanations import explain
-from workbench.analysis.reports.facts import DTYPES, MONEY, POSTINGS, mask, whole
+from workbench.analysis.reports.facts import POSTINGS, mask, whole
 from workbench.analysis.reports.filters import Filter
 from workbench.analysis.reports.measures import Measure, Rows, Share, columns_of
 from workbench.analysis.reports.reconciliation import reconcile
-from workbench.analysis.reports.sources import ASSUMED, OWN, Left, is_other
+from workbench.analysis.reports.sources import OWN, Left, is_other
 from workbench.analysis.reports.view import Columns, View
 from workbench.analysis.tables.periods import Every, period_before, period_name, running, zone
 from workbench.analysis.tables.rows import TEXT
@@ -111,10 +111,7 @@ class History(View):
         rows, left, _ = self._rows(self.facts, "at")
         table = self._own(rows.sort_values(["at", "posting"], kind="stable", na_position="last", ignore_index=True))
         begun = Left("a hold that began before the source", rows.loc[mask(rows["held_cents"].isna()), ["currency"]])
-        measures = [Measure(name, name) for name in DTYPES if name.endswith("_cents") and name != "local_amount_cents"]
-        return self._marked(
-            table, "postings", [*left, begun], measures, "postings", [ASSUMED], currency=self._currency_of(rows)
-        )
+        return self._marked(table, "postings", [*left, begun], "postings", currency=self._currency_of(rows))
 
     def transactions(self) -> pd.DataFrame:
         """Return one row per card transaction with its amounts, parties, status and times.
@@ -134,15 +131,8 @@ class History(View):
         notes = []
         untimed = int((mask(rows["refunded_cents"] > 0) & mask(rows["refunded_at"].isna())).sum())
         notes += [f"{untimed:,} refunded transactions have no time of the refund."] * bool(untimed)
-        measures = [Measure(name, name) for name in MONEY]
-        return self._marked(
-            self._own(rows.reset_index(drop=True)),
-            "transactions",
-            left,
-            measures,
-            notes=[*notes, ASSUMED],
-            currency=self._currency_of(rows),
-        )
+        table = self._own(rows.reset_index(drop=True))
+        return self._marked(table, "transactions", left, notes=notes, currency=self._currency_of(rows))
 
     def spend(self, by: Columns | None = None, *, freq: Every | None = None) -> pd.DataFrame:
         """Return posted, refunded and net amounts by merchant, category, card, user or period, largest net first.
@@ -170,9 +160,11 @@ class History(View):
         options = {} if freq else {"largest": "net_cents"}
         return self._report("spend", rows, _SPEND, left, "postings", freq, by=groups, **options)
 
-    def _begun(self, freq: Every | None = None, scope: Filter | None = None) -> tuple[pd.DataFrame, list[Left], Any]:
+    def _begun(
+        self, freq: Every | None = None, scope: Filter | None = None, table: pd.DataFrame | None = None
+    ) -> tuple[pd.DataFrame, list[Left], Any]:
         """Return the transactions whose request is in the source, since the others have no rate."""
-        rows, left, period = self._rows(self._folded, "authorized_at", freq, scope)
+        rows, left, period = self._rows(self._folded if table is None else table, "authorized_at", freq, scope)
         begun = mask(rows["authorized_cents"].notna())
         left += [Left("their request is not in the source", rows[~begun])] * (not begun.all())
         return rows[begun], left, None if period is None else period[begun]
@@ -211,8 +203,7 @@ class History(View):
             Columns: the groups (`reason` for "declined_reason"), currency (if there are several), declined,
             amount_cents (Int64), share (Float64, of all declined).
         """
-        table, left, _ = self._asked()
-        table = table[mask(table["status"] == "declined")]
+        table, left, _ = self._begun(table=self._folded[mask(self._folded["status"] == "declined")])
         keys = self._keys(table, by, None, _DECLINES, "history.declines")
         keys = {"reason" if name == "declined_reason" else name: values for name, values in keys.items()}
         rows = Rows(table, keys, table)
@@ -489,6 +480,8 @@ class History(View):
     def status_history(self) -> pd.DataFrame:
         """Return one row per change of a user's application status, oldest first within a user.
 
+        Changes are in order of time; events without one keep their place.
+
         Returns:
             Columns user_id, at, status, previous, reason, change_reason.
         """
@@ -524,6 +517,8 @@ class History(View):
     def contracts(self, by: Columns | None = None) -> pd.DataFrame:
         """Return one row per token: balance, rates, `value_usd` (balance × exchange rate) and `advance_usd` (× rate).
 
+        Assumed: balances are whole tokens, exchange rates USD a token, advance rates percentages.
+
         Args:
             by: Columns such as "chain_id", for the sums of each group; an empty list for the total.
         """
@@ -552,7 +547,8 @@ class History(View):
 
         Returns:
             Columns: the group (named after `by`), earned, clawed_back, redeemed, outstanding (decimals), rows (Int64).
-            `clawed_back` sums the earned rows below 0. The service reports no expiry.
+            `clawed_back` sums the earned rows below 0. Redemptions count from `created_at`. The service reports no
+            expiry.
 
         Raises:
             UsageError: Only a part of the rows was read and `opening` is not given, or a value is not allowed.

@@ -14,10 +14,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from workbench.analysis.reports.facts import MONEY
 from workbench.analysis.reports.sources import Left
 from workbench.analysis.tables.periods import Every, every_period, period_name, running
 from workbench.analysis.tables.rows import cumsum, decimal_series, decimals, is_missing, mark_report
 from workbench.base.errors import UsageError
+from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.text import money
 
 STATISTICS = {"median": "median", "p90": "0.9 quantile", "p95": "0.95 quantile", "max": "max"}
@@ -39,11 +41,6 @@ class Measure:
     column: str = ""
     how: str = "sum"
     span: str = "in"
-
-    @property
-    def adds(self) -> bool:
-        """Whether the numbers of several rows of the report add up."""
-        return self.how == "sum" and self.span == "in"
 
 
 @attrs.frozen
@@ -312,23 +309,25 @@ def _shares(frame: pd.DataFrame, share: Share, keys: list[str]) -> Any:
     return result.where(np.isfinite(result.to_numpy(dtype="float64", na_value=np.nan))).astype("Float64")
 
 
-def left_out(left: Iterable[Left], measures: Measures, noun: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return what a report leaves out, by reason and currency: as entries with amounts, and as sentences."""
+def left_out(left: Iterable[Left]) -> list[dict[str, Any]]:
+    """Return what a report leaves out, by reason and currency with its amounts, in descending order of money."""
     entries: list[dict[str, Any]] = []
-    sums = [m for m in measures if isinstance(m, Measure) and m.adds and m.column]
     for part in left:
-        if "currency" not in part.rows:
-            entries += [{"reason": part.reason, "currency": None, "rows": len(part.rows)}] * bool(len(part.rows))
-            continue
-        for code, rows in part.rows.groupby("currency", dropna=False, observed=True):
-            known = {m.name: int(rows[m.column].sum()) for m in sums if m.column in rows}
-            entries.append(
-                {"reason": part.reason, "currency": code if isinstance(code, str) else None, "rows": len(rows), **known}
-            )
-    return entries, [_sentence(entry, noun) for entry in entries]
+        amounts = [name for name in (*MONEY, "requested_cents") if name in part.rows]
+        for code, rows in part.rows.groupby("currency", dropna=False):
+            entry = {"reason": part.reason, "currency": code if isinstance(code, str) else None, "rows": len(rows)}
+            entries.append({**entry, **{name: int(rows[name].sum()) for name in amounts}})
+    return sorted(entries, key=_largest, reverse=True)
 
 
-def _sentence(entry: Mapping[str, Any], noun: str) -> str:
+def _largest(entry: Mapping[str, Any]) -> float:
+    """Return the largest amount of an entry, in the main unit of its currency."""
+    cents = [abs(amount) for name, amount in entry.items() if name.endswith("_cents")]
+    return float(max(cents, default=0) / 10 ** minor_digits(entry["currency"] or "usd"))
+
+
+def sentence(entry: Mapping[str, Any], noun: str) -> str:
+    """Return an entry of what is left out as a sentence."""
     amounts = [
         f"{name.removesuffix('_cents')} {money(cents, entry['currency'])}" if entry["currency"] else f"{name} {cents:,}"
         for name, cents in entry.items()

@@ -17,9 +17,6 @@ from workbench.base.errors import UsageError, not_allowed
 from workbench.client.session import sandbox_of
 
 FLOWS = ("earned", "clawed_back", "redeemed")
-REDEEMED = (
-    "Redemptions count from created_at: they have no other time. Pending and failed travel redemptions are not listed."
-)
 _TIMES = ("created_at", "posted_at", "minted_at")
 _IN = tuple(Measure(name, name) for name in FLOWS)
 
@@ -150,7 +147,7 @@ def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.Dat
         data = known
     if negative := int((data["redeemed"] & (data["points"] < 0)).sum()):
         notes.append(f"{negative:,} redeemed rows have negative points; they are taken as redeemed too.")
-    return _flows(data).reset_index(drop=True), [*notes, *about.get("notes", ()), REDEEMED]
+    return _flows(data).reset_index(drop=True), [*notes, *about.get("notes", ())]
 
 
 def _once(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:

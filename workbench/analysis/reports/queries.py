@@ -133,7 +133,7 @@ def _completeness(tables: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: {UNKNOWN}"
         elif isinstance(table, pd.DataFrame):
             yield from ([f"{name}: not complete, rows are missing."] if table.attrs.get("complete") is False else [])
-            yield from (f"{name}: {note}" for note in table.attrs.get("notes", ()) if not note.startswith("Assumed:"))
+            yield from (f"{name}: {note}" for note in table.attrs.get("notes", ()))
 
 
 def _arrow(frame: object) -> Any:

@@ -45,8 +45,8 @@ def reconcile(history: View, ledger: object, key: str, amount: str, signed_by: s
     """Return the differences between a ledger and the postings of a history."""
     theirs, unknown = _theirs(history)
     mine, remark = _mine(history, ledger, key, amount, theirs)
-    usual, partial = _matched(mine, theirs)
-    parts = [_timing(pd.concat([usual, partial]), history), _unmatched(history, mine, theirs)]
+    pairs, nets = _matched(mine, theirs)
+    parts = [_timing(pd.concat([pairs, nets]), history), _unmatched(mine, theirs)]
     breaks = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
     order = pd.Categorical(breaks["break"], categories=[*BREAKS])
     breaks = (
@@ -54,8 +54,7 @@ def reconcile(history: View, ledger: object, key: str, amount: str, signed_by: s
     )
     for place, name in enumerate(("cause", "next_step")):
         breaks[name] = breaks["break"].map({kind: texts[place] for kind, texts in BREAKS.items()}).astype(TEXT)
-    many = len(partial["id"].unique())
-    statement, rest = _statement(mine, theirs, breaks, unknown, many)
+    statement, rest = _statement(mine, theirs, breaks, unknown, len(nets))
     sign = f"Signed off by {visible(signed_by, 100)}." if signed_by else "Not signed off."
     breaks = breaks.rename(columns={"key": key})
     lines = [*([remark] if remark else []), *statement, sign]
@@ -158,51 +157,41 @@ def _numbered(side: pd.DataFrame) -> pd.DataFrame:
 
 def _matched(mine: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Mark the rows that match, and return the pairs of equal amounts, and those matched by the net of an id."""
-    on = [*_GROUP, "cents", "turn"]
-    pairs = _pairs(mine, theirs, on)
+    pairs = _pairs(mine, theirs)
     for side, name in ((mine, "mine"), (theirs, "theirs")):
         side.loc[pairs[f"row_{name}"].to_numpy(), "matched"] = True
-    sums = []
+    nets = []
     for side in (mine, theirs):
         rest = side[~side["matched"] & side["id"].notna()]
-        sums.append(rest.groupby(_GROUP, dropna=False)["cents"].agg(["sum", "size"]))
-    both = sums[0].merge(sums[1], on=_GROUP, suffixes=("_mine", "_theirs"))
-    equal = both[both["sum_mine"] == both["sum_theirs"]].index
-    partial = []
+        rows = rest.assign(net=rest["cents"], cents=rest["cents"].where(rest["inside"], 0))
+        how = {"key": "first", "net": "sum", "cents": "sum", "at": "first"}
+        nets.append(rows.groupby(_GROUP, dropna=False).agg(how).reset_index())
+    equal = nets[0].merge(nets[1], on=[*_GROUP, "net"], suffixes=("_mine", "_theirs"))
+    groups = pd.MultiIndex.from_frame(equal[_GROUP])
     for side in (mine, theirs):
-        chosen = pd.MultiIndex.from_frame(side[_GROUP]).isin(equal) & ~side["matched"].to_numpy()
-        partial.append(side[chosen])
-        side.loc[chosen, "matched"] = True
-    numbered = [part.assign(turn=part.groupby(_GROUP, dropna=False).cumcount()) for part in partial]
-    many = _pairs(numbered[0], numbered[1], [*_GROUP, "turn"], "outer")
-    return pairs, many
+        side["matched"] |= pd.MultiIndex.from_frame(side[_GROUP]).isin(groups)
+    return pairs, equal
 
 
-def _pairs(mine: pd.DataFrame, theirs: pd.DataFrame, on: list[str], how: Any = "inner") -> pd.DataFrame:
-    sides = [side[side["id"].notna() & ~side["matched"]].assign(row=lambda s: s.index) for side in (mine, theirs)]
-    pairs = sides[0].merge(sides[1], on=on, how=how, suffixes=("_mine", "_theirs"))
+def _pairs(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of both sides with one id, currency and amount, and the amount of each side in the period."""
+    sides = [side[side["id"].notna()].assign(row=lambda s: s.index) for side in (mine, theirs)]
+    pairs = sides[0].merge(sides[1], on=[*_GROUP, "cents", "turn"], suffixes=("_mine", "_theirs"))
     for name in ("mine", "theirs"):
-        pairs[f"cents_{name}"] = pairs["cents"] if "cents" in on else pairs[f"cents_{name}"]
+        pairs[f"cents_{name}"] = pairs["cents"].where(pairs[f"inside_{name}"], 0)
     return pairs
 
 
 def _timing(pairs: pd.DataFrame, history: View) -> pd.DataFrame:
-    """Return the matched pairs of which one side is in another period."""
-    inside = [mask(pairs[f"inside_{name}"].astype("boolean")) for name in ("mine", "theirs")]
-    if history.scope.since is None:
-        months = [
-            pairs[f"at_{n}"].dt.tz_convert(history.scope.tz).dt.tz_localize(None).dt.to_period("M")
-            for n in ("mine", "theirs")
-        ]
-        late = mask(months[0].notna() & months[1].notna() & (months[0] != months[1]))
-    else:
-        late = inside[0] != inside[1]
-    rows = pairs[late]
-    sides = [rows[f"cents_{name}"].astype("Int64") for name in ("mine", "theirs")]
+    """Return the matched pairs of which one side is in another period, with the amount of each side in the period."""
+    times = [pairs[f"at_{name}"].dt.tz_convert(history.scope.tz).dt.tz_localize(None) for name in ("mine", "theirs")]
+    months = [moments.dt.to_period("M") for moments in times]
+    late = mask(months[0].notna() & months[1].notna() & (months[0] != months[1]))
     if history.scope.since is not None:
-        sides = [side.where(chosen[late]) for side, chosen in zip(sides, inside, strict=True)]
-    keys = rows["key_mine"].fillna(rows["key_theirs"])
-    return _rows("late", keys, rows["currency"], *sides, rows["at_mine"], rows["at_theirs"])
+        late = mask(pairs["cents_mine"] != pairs["cents_theirs"])
+    rows = pairs[late]
+    sides = [rows[f"cents_{name}"].astype("Int64").replace(0, pd.NA) for name in ("mine", "theirs")]
+    return _rows("late", rows["key_mine"], rows["currency"], *sides, rows["at_mine"], rows["at_theirs"])
 
 
 def _rows(kind: object, keys: Any, currency: object, *columns: Any) -> pd.DataFrame:
@@ -218,7 +207,7 @@ def _rows(kind: object, keys: Any, currency: object, *columns: Any) -> pd.DataFr
     return frame.reset_index(drop=True)
 
 
-def _unmatched(history: View, mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+def _unmatched(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """Return the unmatched rows of both sides, paired by id where each side has one left."""
     rest = []
     for side in (mine, theirs):

@@ -32,8 +32,6 @@ from workbench.service.interface.vocabulary import DisputeStatus
 
 AGES = (0, 7, 30, 60, 90)
 """Lower bound of each age group of disputes, in days."""
-UNITS = "Assumed: balances are whole tokens, exchange rates USD a token, advance rates percentages."
-ORDER = "Order: by time; events without one keep their place. Whether events arrive in order is not documented."
 SYMBOLS = {
     "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48": "USDC",  # Ethereum
     "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913": "USDC",  # Base
@@ -89,7 +87,7 @@ def status_history(history: View) -> pd.DataFrame:
         table = table[mask(table["at"] < pd.Timestamp(history.scope.at))]
     table = table[table["status"] != table.groupby("user_id")["status"].shift()]
     table["previous"] = table.groupby("user_id")["status"].shift()
-    return mark_report(table.sort_values("user_id", kind="stable", ignore_index=True), "status_history", [ORDER])
+    return mark_report(table.sort_values("user_id", kind="stable", ignore_index=True), "status_history", [])
 
 
 def _timed(history: View) -> tuple[pd.DataFrame, list[str]]:
@@ -283,7 +281,7 @@ def _token_values(contracts: object) -> pd.DataFrame:
         advances = _products(values, decimals(table["tokens.advance_rate"]))
         table["value_usd"] = decimal_series(values)
         table["advance_usd"] = decimal_series([None if a is None else a / 100 for a in advances])
-    notes = [UNITS, *tokens.attrs.get("notes", ())]
+    notes = [*tokens.attrs.get("notes", ())]
     if bare := int(tokens["tokens.address"].isna().sum()):
         notes.append(
             f"{bare:,} contracts have no token here: their list is empty or missing, and adds nothing to totals."

@@ -23,13 +23,9 @@ from workbench.client.session import sandbox_of
 from workbench.sandbox.rewards import CATEGORIES, OTHER
 from workbench.service.interface.events import Event
 
-SUMMED = (
-    "Made from transactions: several changes or refunds of one are summed, and lie between its first and last time."
-)
 PATTERN = "transaction.*"
 OWN = "own:"
 """Prefix of the caller's columns in facts, so that no column of ours can have the name of one of them."""
-ASSUMED = "Assumed: the kinds and members of transaction events are not documented."
 _ACTIONS = ("requested", "created", "updated", "completed")
 _SPEND = {
     "status": "status", "amount": "amount", "authorized_amount": "authorized_amount",
@@ -202,7 +198,11 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
         table, repeated_rows = _newest(frame)
         notes += [f"{repeated_rows:,} transactions occur more than once; the newest counts."] * bool(repeated_rows)
         rows = _events_of_transactions(table, until)
-        notes.append(SUMMED)
+        if count := int((rows["at"].isna() & rows["earliest"].notna()).sum()):
+            notes.append(
+                f"{count:,} changes, settlements or refunds of transactions are summed: each lies between the first "
+                "and the last time of its transaction."
+            )
         return Reading("frame of transactions", rows, until or _last(rows), tuple(notes), **more)
     if "body.id" in frame or {"kind", "id"} <= set(frame):
         return _of_events(frame, "frame of events", notes=notes, until=until)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from workbench.analysis.reports.facts import mask, transactions_of
 from workbench.analysis.reports.filters import Filter
-from workbench.analysis.reports.measures import Measures, Rows, Trace, columns_of, left_out
+from workbench.analysis.reports.measures import Measures, Rows, Trace, columns_of, left_out, sentence
 from workbench.analysis.reports.measures import report as grouped
 from workbench.analysis.reports.sources import OWN, Left, Reading, is_other, read
 from workbench.analysis.tables.periods import Every, is_period, steps
@@ -76,7 +76,7 @@ class View:
 
         Args:
             period: "2026-03", "2026-W14" (ISO), "2026-Q1", "2026", a day, a fiscal "FY2026-Q1-SEP" (whose year ends in
-                September), or the first and the last day.
+                September; a later filter may leave the month out), or the first and the last day.
             tz: Time zone of periods, such as "America/New_York"; default UTC.
             currency: Code such as "usd"; default all, each in rows of its own.
             at: Day or time; later events are as if they had not happened.
@@ -148,7 +148,7 @@ class View:
         tz = self.scope.tz
         frame = grouped(rows, measures, freq=freq, tz=tz, until=self.until, history=self, **options)
         more = {"tz": tz, "by": columns_of(by)} | ({"freq": freq} if freq else {})
-        return self._marked(frame, kind, left, measures, noun, notes, currency=self._currency_of(rows.values), **more)
+        return self._marked(frame, kind, left, noun, notes, currency=self._currency_of(rows.values), **more)
 
     def _currency_of(self, rows: pd.DataFrame) -> str | None:
         """Return the currency of rows, if they have one."""
@@ -162,14 +162,13 @@ class View:
         frame: pd.DataFrame,
         kind: str,
         left: Collection[Left] = (),
-        measures: Measures = (),
         noun: str = "transactions",
         notes: Collection[str] = (),
         **more: object,
     ) -> pd.DataFrame:
         """Return a frame with the filter, the notes, and what it leaves out."""
-        undecided = self._known[1]
-        entries, sentences = left_out([*left, *([undecided] if len(undecided.rows) else [])], measures, noun)
+        entries = left_out([*left, self._known[1]])
+        sentences = [sentence(entry, noun) for entry in entries]
         for reason, count in self.reading.unread.items():
             entries.append({"reason": reason, "currency": None, "rows": count})
             sentences.append(f"Left out, {reason}: {count:,}.")

@@ -163,7 +163,7 @@ class PageCursor:
 
     def _new(self, page: Keys, overlap: int, seen: set[Key]) -> tuple[int, ...] | None:
         """Return the new rows of a page: outside the overlap and not seen before. Rows without an id are always new."""
-        kept = []
+        new = []
         for i, key in enumerate(page):
             if i < overlap:
                 continue
@@ -172,19 +172,19 @@ class PageCursor:
             elif key in seen:
                 self.duplicates += 1
                 continue
-            kept.append(i)
+            new.append(i)
             seen.add(key)
-        return None if len(kept) == len(page) else tuple(kept)
+        return None if len(new) == len(page) else tuple(new)
 
 
 def _newest(pages: Sequence[Keys]) -> list[tuple[int, ...] | None]:
     """Return the rows to keep from several reads of a changing list: each key once, from its last read."""
     seen: set[Key] = set()
-    kept: list[tuple[int, ...] | None] = []
+    rows: list[tuple[int, ...] | None] = []
     for page in reversed(pages):
-        kept.append(tuple(i for i, key in enumerate(page) if key not in seen))
+        rows.append(tuple(i for i, key in enumerate(page) if key not in seen))
         seen.update(page)
-    return kept[::-1]
+    return rows[::-1]
 
 
 # -- bodies
@@ -294,10 +294,10 @@ class PageReader:
             texts += sum(type(value) is str for value in values)
         marks = 2 * (texts + sum(map(len, rows)) + sum(map(len, pages)))
         whole = all({type(row.get(name)) for row in rows} <= {int, type(None)} for name in self._numbers)
-        given = sum(
+        count = sum(
             np.count_nonzero(np.frombuffer(body, np.uint8) == ord('"')) for body in bodies
         )  # fast, unlike `count`
-        if not whole or given != marks or any(b"\\" in body and b'\\"' in body for body in bodies):
+        if not whole or count != marks or any(b"\\" in body and b'\\"' in body for body in bodies):
             return None
         columns = {name: parsed.field(wire) for name, wire in self._wire.items()}
         for name, convert in self._conversions.items():
@@ -331,11 +331,11 @@ class PageReader:
     def unknown_members(self, extra: Any) -> Counter[str]:
         """Return the number of rows with each unknown member, from a column `extra`."""
         counter: Counter[str] = Counter()
-        known = set(self._wire.values())
+        names = set(self._wire.values())
         if extra.null_count < len(extra):
             for cell in pc.value_counts(extra).to_pylist():
                 for name in strict_json.stored(cell["values"]) if cell["values"] is not None else ():
-                    counter[name] += 0 if name in known else cell["counts"]
+                    counter[name] += 0 if name in names else cell["counts"]
         return +counter
 
 

@@ -62,7 +62,8 @@ def fetch(
     """Read the rewards activity of users, all pages of each, many at a time.
 
     Return `Rewards`; with an async client, await it. Ctrl-C stops the read and keeps the rows read so far. The service
-    returns no totals: pages overlap, and `complete` and `notes` say whether rows may be missing.
+    returns no totals: pages overlap, and `complete` and `notes` say whether rows may be missing. The service never
+    lists redemptions of travel bookings that are PENDING or FAILED.
 
     Args:
         api: A session or a client. With `cluster`, the name of a profile, the URL of a served sandbox, or an importable

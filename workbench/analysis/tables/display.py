@@ -19,6 +19,7 @@ from workbench.base.system.progress import ipython_shell
 from workbench.service.rendering.text import money
 
 _LETTERS = 8  # of an id that is shown
+_NOTES = 6  # below a frame
 Writer = Callable[[object], str]
 
 
@@ -34,8 +35,8 @@ def register() -> None:
 def html(frame: pd.DataFrame) -> str | None:
     """Return a frame as HTML; None where pandas is set to show text."""
     if not _is_ours(frame) or not pd.get_option("display.notebook_repr_html"):
-        shown: str | None = frame._repr_html_()  # type: ignore[operator]
-        return shown
+        markup: str | None = frame._repr_html_()  # type: ignore[operator]
+        return markup
     most, some = pd.get_option("display.max_rows"), pd.get_option("display.min_rows")
     table = frame.to_html(
         classes="dataframe",
@@ -45,9 +46,9 @@ def html(frame: pd.DataFrame) -> str | None:
         max_cols=pd.get_option("display.max_columns") or None,
         max_rows=some if most and some and len(frame) > most else most or None,
     )
-    lines = [f"{len(frame):,} rows × {frame.shape[1]:,} columns"]
-    lines += [str(frame.attrs["filter"])] if frame.attrs.get("filter") else []
-    lines += [note for note in map(str, frame.attrs.get("notes", ())) if note.startswith("Left out")]
+    notes = [*map(str, frame.attrs.get("notes", ()))]
+    lines = [f"{len(frame):,} rows × {frame.shape[1]:,} columns", *notes[:_NOTES]]
+    lines += [f'… and {len(notes) - _NOTES} more: frame.attrs["notes"]'] * (len(notes) > _NOTES)
     return f"{table}<p>{'<br>'.join(map(escape, lines))}</p>"
 
 

@@ -6,9 +6,8 @@ so. Nothing in the file depends on when or where it is written, so the same fram
 
 import re
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal, localcontext
-from html import escape
 from typing import TYPE_CHECKING, Any, BinaryIO
 from zoneinfo import ZoneInfo
 
@@ -16,17 +15,21 @@ import attrs
 import pandas as pd
 
 from workbench.analysis.tables.columns import AMOUNT
+from workbench.analysis.tables.periods import PERIODS, label_of
 from workbench.analysis.tables.rows import EXACT, UNKNOWN, is_missing
 from workbench.analysis.tables.workbooks import PLACES, BookColumn, cell_values, close_book, open_book, write_table
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering import design
+from workbench.service.rendering.elements import Markup, element, html_page, table
 
 if TYPE_CHECKING:
     from xlsxwriter.workbook import Workbook
     from xlsxwriter.worksheet import Worksheet
 
 _ROWS = 100_000  # of one sheet
+_RESERVED = frozenset({"cover", "definitions", "history"})  # names of our sheets, and one that Excel refuses
+_DISTINCT = frozenset({"transactions", "users"})  # counts of what can occur in several periods
 _CHART_BARS = 12
 _EXACT_FLOATS = 10**13  # a number with two decimals up to this is exact as a float
 _BALANCES = re.compile("^(opening|closing|outstanding|before|now)")
@@ -66,6 +69,11 @@ class _Sheet:
     facts: dict[str, str]
     notes: list[str]
 
+    @property
+    def is_over_time(self) -> bool:
+        """Whether its first column is a period."""
+        return self.columns[0].name in PERIODS
+
 
 def sheets_of(frames: Mapping[str, pd.DataFrame], tz: str) -> list[_Sheet]:
     """Return the sheets of a pack.
@@ -77,9 +85,11 @@ def sheets_of(frames: Mapping[str, pd.DataFrame], tz: str) -> list[_Sheet]:
     for title, frame in frames.items():
         if len(frame) > _ROWS:
             raise UsageError(f"{visible(title, 40)}: {len(frame):,} rows (maximum {_ROWS:,} in a pack)", of="to_file")
-        name = re.sub(r"[\[\]:*?/\\']", " ", visible(title, 200))[:28].strip() or "table"
-        while any(sheet.name.lower() == name.lower() for sheet in sheets):
-            name = f"{name[:25]} {len(sheets)}"
+        name = base = re.sub(r"[\[\]:*?/\\']", " ", visible(title, 200))[:28].strip() or "table"
+        taken, number = _RESERVED | {sheet.name.lower() for sheet in sheets}, 1
+        while name.lower() in taken:
+            number += 1
+            name = f"{base[:24]} {number}"
         sheets.append(_sheet(name, frame, tz))
     return sheets
 
@@ -95,10 +105,11 @@ def _sheet(name: str, frame: pd.DataFrame, tz: str) -> _Sheet:
     facts = {
         "Data until": _moment(about.get("until") or about.get("at") or "not stated", zone),
         "Time zone": zone,
-        "Currency": str(about.get("currency") or _only(frame) or "").upper() or "not stated",
         "Complete": state,
     }
-    columns = [_column(frame, index, about.get("currency"), tz) for index in range(frame.shape[1])]
+    if len(frame) and any(str(column).endswith("_cents") for column in frame):
+        facts["Currency"] = _code(frame) or ("that of each row" if "currency" in frame else "not stated")
+    columns = [_column(frame, index, tz) for index in range(frame.shape[1])]
     return _Sheet(name, columns, len(frame), facts, notes)
 
 
@@ -111,15 +122,19 @@ def _moment(value: object, zone: str) -> str:
     return f"{at.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M:%S} {zone}" if at.tzinfo else str(value)
 
 
-def _column(frame: pd.DataFrame, index: int, currency: str | None, tz: str) -> BookColumn:
+def _column(frame: pd.DataFrame, index: int, tz: str) -> BookColumn:
     column, name, about = frame.iloc[:, index], str(frame.columns[index]), frame.attrs
     values, form = cell_values(column, tz)
-    code, places, head = currency or _only(frame), None, name
-    if name.endswith("_cents") and code:
-        places, head = minor_digits(code), f"{name.removesuffix('_cents')} ({code.upper()})"
+    places, unit = None, ""
+    if name.endswith("_cents"):
+        code = _code(frame, "local_" if name.startswith("local_") else "")
+        unit, places = code or "minor units", minor_digits(code) if code else None
     elif name.endswith("_usd"):
-        places, head = 2, f"{name.removesuffix('_usd')} (USD)"
-    if pd.api.types.is_bool_dtype(column.dtype):
+        unit, places = "USD", 2
+    if name in PERIODS and form == "day":
+        freq = str(about.get("freq") or name)
+        values, form = [value and label_of(value, freq) for value in values], "text"
+    elif pd.api.types.is_bool_dtype(column.dtype):
         values, form = [None if value is None else "yes" if value else "no" for value in values], "text"
     elif pd.api.types.is_numeric_dtype(column.dtype):
         values, form = _numbers(column, name, places)
@@ -127,9 +142,10 @@ def _column(frame: pd.DataFrame, index: int, currency: str | None, tz: str) -> B
     adds = form in PLACES and (places is not None or counts) and not _BALANCES.match(name)
     adds = adds and not re.search(r"(^|_)(year|code|id)$|unit unknown", name) and about.get("kind") != "spend_funnel"
     adds = adds and (places is not None or not name.endswith("_cents"))
+    adds = adds and not (name in _DISTINCT and any(period in frame for period in PERIODS))
     return BookColumn(
         name=name,
-        head=visible(head, 200),
+        head=_head(name, unit),
         values=values,
         form=form,
         is_amount=places is not None and form in PLACES,
@@ -151,10 +167,18 @@ def _numbers(column: "pd.Series[Any]", name: str, places: int | None) -> tuple[l
     return exact, str(places)
 
 
-def _only(frame: pd.DataFrame) -> str | None:
-    """Return the currency of all rows, if they have one."""
-    codes = set(frame["currency"].dropna().str.upper()) if "currency" in frame else set[str]()
-    return codes.pop() if len(codes) == 1 else None
+def _head(name: str, unit: str) -> str:
+    """Return the name of a column for people, with its unit: `Net (USD)`."""
+    words = re.sub(r"\bid\b", "ID", re.sub(r"[_.]", " ", AMOUNT.sub("", name)))
+    return visible(f"{words[:1].upper()}{words[1:]}{f' ({unit})' if unit else ''}", 200)
+
+
+def _code(frame: pd.DataFrame, prefix: str = "") -> str:
+    """Return the currency of all amounts of a frame, or of all local ones; empty if there are several, or none."""
+    column, stated = f"{prefix}currency", "" if prefix else str(frame.attrs.get("currency") or "")
+    codes = {stated} if stated else set(frame[column].dropna()) if column in frame else set[str]()
+    codes = {code.upper() for code in codes}
+    return codes.pop() if len(codes) == 1 else ""
 
 
 def _total(column: BookColumn) -> Decimal:
@@ -163,22 +187,26 @@ def _total(column: BookColumn) -> Decimal:
 
 
 def _cover(title: str, sheets: list[_Sheet]) -> list[tuple[str, str]]:
-    """Return the lines of the cover as pairs of label and text: common facts first, then each sheet."""
-    shared = {name: fact for name, fact in sheets[0].facts.items() if all(s.facts[name] == fact for s in sheets)}
-    notes = [note for note in sheets[0].notes if all(note in sheet.notes for sheet in sheets)]
-    lines = [("Report", title), ("Prepared by", ""), ("Signed off by, on", ""), *shared.items()]
-    lines += [("Note", note) for note in notes]
+    """Return the lines of the cover as pairs of label and text: common facts and notes, then a line for each sheet."""
+    facts = {fact: None for sheet in sheets for fact in sheet.facts.items()}
+    common = [(name, fact) for name, fact in facts if all(sheet.facts.get(name, fact) == fact for sheet in sheets)]
+    lines = [("Report", title), ("Prepared by", ""), ("Signed off by, on", ""), *common]
+    lines += [("Note", note) for note in _common_notes(sheets)]
     for sheet in sheets:
-        own = {name: fact for name, fact in sheet.facts.items() if name not in shared}
-        lines += [("", ""), ("Sheet", f"{sheet.name}: {sheet.rows:,} rows"), *own.items()]
-        lines += [("Note", note) for note in sheet.notes if note not in notes]
+        own = [f"{name.lower()} {fact}" for name, fact in sheet.facts.items() if (name, fact) not in common]
+        lines.append((f"Sheet {sheet.name}", "; ".join([f"{sheet.rows:,} rows", *own])))
     return lines
 
 
+def _common_notes(sheets: list[_Sheet]) -> list[str]:
+    """Return the notes that all sheets have. They stand on the cover, all others below their table."""
+    return [note for note in sheets[0].notes if all(note in sheet.notes for sheet in sheets)]
+
+
 def _definitions(sheets: list[_Sheet]) -> list[tuple[str, str]]:
-    shown = {column.name: column for sheet in sheets for column in sheet.columns}
+    columns = {column.name: column for sheet in sheets for column in sheet.columns}
     lines = []
-    for name, column in shown.items():
+    for name, column in columns.items():
         text = _DEFINITIONS.get(AMOUNT.sub("", name), "")
         if name.endswith("_cents") and column.is_amount:
             text = f"{text}; {name} divided by {10 ** int(column.form):,}".lstrip("; ")
@@ -196,23 +224,26 @@ def write_workbook(frames: Mapping[str, pd.DataFrame], file: BinaryIO, title: st
     book, formats = open_book(file, tz)
     book.set_properties({"title": title, "created": datetime(2000, 1, 1)})  # noqa: DTZ001 - the same bytes each time
     _lines(book.add_worksheet("Cover"), title, _cover(title, sheets), formats)
+    common = _common_notes(sheets)
     for sheet in sheets:
-        _table(book, sheet, formats)
+        _table(book, sheet, [note for note in sheet.notes if note not in common], formats)
     _lines(book.add_worksheet("Definitions"), "Definitions", _definitions(sheets), formats)
     close_book(book)
 
 
 def _lines(page: "Worksheet", title: str, lines: list[tuple[str, str]], formats: Mapping[str, Any]) -> None:
-    page.set_column(0, 0, 24)
+    page.set_column(0, 0, 28)
     page.set_column(1, 1, 100)
     page.hide_gridlines(2)
+    page.set_landscape()
+    page.fit_to_pages(1, 1)
     page.write_string(0, 0, title, formats["title"])
     for row, (label, text) in enumerate(lines, 2):
         page.write_string(row, 0, label, formats["label"])
         page.write_string(row, 1, text, formats["wrapped"])
 
 
-def _table(book: "Workbook", sheet: _Sheet, formats: Mapping[str, Any]) -> None:
+def _table(book: "Workbook", sheet: _Sheet, notes: list[str], formats: Mapping[str, Any]) -> None:
     page = book.add_worksheet(sheet.name)
     page.freeze_panes(1, 1)
     page.set_landscape()
@@ -228,7 +259,9 @@ def _table(book: "Workbook", sheet: _Sheet, formats: Mapping[str, Any]) -> None:
             page.write_string(last, 0, "Total", formats["label"])
     if sheet.rows:
         page.autofilter(0, 0, sheet.rows, len(sheet.columns) - 1)
-    _chart(book, page, sheet)
+    for row, note in enumerate(notes if sheet.rows else ["No rows.", *notes], last + 2):
+        page.write_string(row, 0, note)
+    _chart(book, page, sheet, last + len(notes) + 4)
 
 
 def _letters(index: int) -> str:
@@ -244,12 +277,12 @@ def _charted(sheet: _Sheet) -> int:
     return 0 if labels.name.endswith("_id") or len({*labels.values}) < sheet.rows else amounts[-1]
 
 
-def _chart(book: "Workbook", page: "Worksheet", sheet: _Sheet) -> None:
+def _chart(book: "Workbook", page: "Worksheet", sheet: _Sheet, row: int) -> None:
     """Add a chart of the last amount: a line over time, or bars of the first rows."""
     amount = _charted(sheet)
     if not amount:
         return
-    over_time = isinstance(sheet.columns[0].values[0], date)
+    over_time = sheet.is_over_time
     last = sheet.rows if over_time else min(sheet.rows, _CHART_BARS)
     head = sheet.columns[amount].head
     drawing = book.add_chart({"type": "line" if over_time else "bar"})
@@ -258,8 +291,8 @@ def _chart(book: "Workbook", page: "Worksheet", sheet: _Sheet) -> None:
     drawing.set_title({"name": f"{sheet.name}: {head}", "name_font": {"size": 12}})
     drawing.set_legend({"none": True})
     if not over_time:
-        drawing.set_y_axis({"reverse": True})
-    page.insert_chart(sheet.rows + 4, 0, drawing, {"x_scale": 1.4})
+        drawing.set_y_axis({"label_position": "low", "reverse": True})  # the axis of names
+    page.insert_chart(row, 0, drawing, {"x_scale": 1.4})
 
 
 # -- HTML
@@ -272,48 +305,45 @@ table{{border-collapse:collapse;margin:var(--wb-s2) 0 var(--wb-s4)}}th{{backgrou
 th,td{{padding:var(--wb-s1) var(--wb-s3);border-bottom:1px solid var(--wb-line);text-align:left;vertical-align:top}}
 td.number,th.number{{text-align:right;font-variant-numeric:tabular-nums}}td:first-child{{white-space:nowrap}}
 tfoot td{{font-weight:600;border-top:2px solid var(--wb-ink)}}
-td.bar{{min-width:12rem;--bar:color-mix(in srgb,var(--wb-accent) 35%,transparent)}}
-td.bar{{background:linear-gradient(90deg,var(--bar) var(--length),transparent 0)}}
-tr.running td.bar{{--bar:color-mix(in srgb,var(--wb-accent) 12%,transparent)}}
+td span{{display:block;min-width:12rem;--bar:color-mix(in srgb,var(--wb-accent) 35%,transparent)}}
+td span{{background:linear-gradient(90deg,var(--bar) var(--length),transparent 0)}}
+td span.running{{--bar:color-mix(in srgb,var(--wb-accent) 12%,transparent)}}
 """
 
 
 def write_page(frames: Mapping[str, pd.DataFrame], file: BinaryIO, title: str, tz: str) -> None:
     """Write one HTML page with cover, tables with bars and totals, and definitions; without script and network."""
     sheets = sheets_of(frames, tz)
-    parts = [f"<h1>{escape(title)}</h1>", _pairs(_cover(title, sheets)[1:])]
-    parts += [f'<h2>{escape(sheet.name)}</h2><div class="wide">{_html(sheet)}</div>' for sheet in sheets]
-    parts += ["<h2>Definitions</h2>", _pairs(_definitions(sheets))]
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
-    body = f"<style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>"
-    page = f'<!doctype html><html lang="en"><head>{head}{body}'
-    file.write(page.encode())
+    parts = [element("h1", title), _pairs(_cover(title, sheets)[1:])]
+    common = _common_notes(sheets)
+    for sheet in sheets:
+        notes = (element("p", note) for note in sheet.notes if note not in common)
+        parts += [element("h2", sheet.name), _html(sheet), *notes]
+    parts += [element("h2", "Definitions"), _pairs(_definitions(sheets))]
+    file.write(html_page(title, *parts, style=_STYLE).encode())
 
 
-def _pairs(lines: list[tuple[str, str]]) -> str:
-    rows = (f"<tr><th>{escape(label)}</th><td>{escape(text)}</td></tr>" for label, text in lines if label)
-    return f"<table>{''.join(rows)}</table>"
+def _pairs(lines: list[tuple[str, str]]) -> Markup:
+    return table((line for line in lines if line[0]), row_heads=True)
 
 
-def _html(sheet: _Sheet) -> str:
-    """Return a sheet as a table; behind the amounts that a workbook would draw are bars of their size."""
-    classes = ["number" if column.is_number else "" for column in sheet.columns]
-    head = _row("th", [column.head for column in sheet.columns], classes)
-    totals = [column.text(_total(column)) if column.is_total else "" for column in sheet.columns]
-    foot = _row("td", ["Total", *totals[1:]], classes) if any(totals) else ""
-    running = next((column.values for column in sheet.columns if column.name == "running"), [])
-    amount, rows = _charted(sheet), []
+def _html(sheet: _Sheet) -> Markup:
+    """Return a sheet as a table that the keyboard can scroll; behind the amounts that a workbook draws are bars."""
+    if not sheet.rows:
+        return element("p", "No rows.")
+    amount = _charted(sheet)
+    running = next((column.values for column in sheet.columns if column.name == "running"), ["no"] * sheet.rows)
     sizes = [abs(value or 0) for value in sheet.columns[amount].values] if amount else []
+    rows: list[list[str]] = []
     for i in range(sheet.rows):
-        marks = list(classes)
+        cells = [column.text(column.values[i]) for column in sheet.columns]
         if amount:
-            marks[amount] = f'number bar" style="--length:{100 * sizes[i] / (max(sizes) or 1):.1f}%'
-        state = ' class="running"' if running and running[i] == "yes" else ""
-        rows.append(_row("td", [column.text(column.values[i]) for column in sheet.columns], marks, state))
-    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody><tfoot>{foot}</tfoot></table>"
-
-
-def _row(tag: str, texts: list[str], classes: list[str], state: str = "") -> str:
-    pairs = zip(classes, texts, strict=True)
-    cells = (f'<{tag} class="{mark}">{escape(text)}</{tag}>' for mark, text in pairs)
-    return f"<tr{state}>{''.join(cells)}</tr>"
+            state = "running" if running[i] == "yes" else ""
+            length = f"--length:{100 * sizes[i] / (max(sizes) or 1):.1f}%"
+            cells[amount] = element("span", cells[amount], class_=state, style=length)
+        rows.append(cells)
+    heads = [column.head for column in sheet.columns]
+    totals = [column.text(_total(column)) if column.is_total else "" for column in sheet.columns]
+    columns = [{"class_": "number" if column.is_number else ""} for column in sheet.columns]
+    body = table(rows, heads, totals=["Total", *totals[1:]] if any(totals) else (), columns=columns)
+    return element("div", body, class_="wide", tabindex="0", role="region", aria_label=sheet.name)

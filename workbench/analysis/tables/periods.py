@@ -104,6 +104,9 @@ def bounds(period: str | tuple[Any, Any], tz: str) -> tuple[str, datetime, datet
             raise UsageError([Problem("period", "format", f"ends before it starts: {first} to {last}")])
         return f"{first} to {last}", start, end
     match = _PERIOD.fullmatch(str(period))
+    if match and match["fiscal"] and not match["end"]:
+        ways = f"{period}-SEP, or {period}-DEC for calendar years"
+        raise UsageError([Problem("period", "format", f"must say the month in which the fiscal year ends: {ways}")])
     try:
         parsed = _period_of(match) if match else None
     except ValueError:  # no such day, month or week
@@ -114,6 +117,14 @@ def bounds(period: str | tuple[Any, Any], tz: str) -> tuple[str, datetime, datet
             [Problem("period", "format", f"must be a period such as {example}, not {visible(str(period), 40)}")]
         )
     return str(period), _start_of(parsed.start_time, tz), _start_of((parsed + 1).start_time, tz)
+
+
+def fiscal(period: object, known: object) -> Any:
+    """Return a period; a fiscal one without the month of its end gets that of another fiscal period."""
+    match, other = _PERIOD.fullmatch(str(period)), _PERIOD.fullmatch(str(known))
+    if match and other and match["fiscal"] and other["end"] and not match["end"]:
+        return f"{period}-{other['end']}"
+    return period
 
 
 def period_before(period: str | tuple[Any, Any], tz: str) -> datetime:
@@ -131,10 +142,6 @@ def _period_of(match: "re.Match[str]") -> pd.Period:
         monday = date.fromisocalendar(int(match["week"][:4]), int(match["week"][6:]), 1)
         return pd.Period(monday, freq="W-SUN")
     if match["fiscal"]:
-        if match["end"] is None:
-            raise UsageError(
-                [Problem("period", "format", f"must say the month in which the fiscal year ends, as {match[0]}-SEP")]
-            )
         if match["part"]:
             return pd.Period(f"{match['fiscal']}Q{match['part']}", freq=f"Q-{match['end']}")
         return pd.Period(match["fiscal"], freq=f"Y-{match['end']}")
@@ -169,6 +176,16 @@ def end_of(first: Any, freq: Every, tz: str) -> datetime:
     """Return the end, in UTC, of the period that begins on a day in a time zone."""
     after = pd.Timestamp(first).to_period(_code(freq)) + 1
     return _start_of(after.start_time, tz)
+
+
+def label_of(first: Any, freq: Every) -> str:
+    """Return the name of a period by its first day: `2026-03-05`, `2026-W10`, `2026-03`, `2026-Q1` or `2026`."""
+    formats = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
+    if freq in formats:
+        return str(first.strftime(formats[freq]))
+    period, fiscal_year = pd.Period(first, freq=_code(freq)), "" if freq in PERIODS else "FY"
+    quarter = f"-Q{period.quarter}" if period_name(freq) == "quarter" else ""
+    return f"{fiscal_year}{period.qyear}{quarter}"
 
 
 def running(firsts: "pd.Series[Any]", freq: Every, tz: str, until: datetime | None) -> "pd.Series[Any]":

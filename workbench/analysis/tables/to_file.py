@@ -73,7 +73,7 @@ def to_file(
 
     A mapping of frames makes a workbook (.xlsx) or a page (.html) for people: a cover with time, currency and notes of
     each frame, tables with totals and charts, and definitions. Only there amounts in cents are written in the main unit
-    of their currency, as the heads say: `net (USD)`. The same frames make the same bytes.
+    of their currency, as the heads say: `Net (USD)`. The same frames make the same bytes.
 
     Args:
         frame: The frame or the column, or a mapping of sheet names to frames.
@@ -106,10 +106,11 @@ def to_file(
         tables |= {prefix.format(name): _prepared(_audit(table)) for name, table in traced.items()}
     sheets = {name: table for name, (table, _) in tables.items()}
     revealed = tuple(dict.fromkeys(name for table in sheets.values() for name in table.attrs.get("revealed", ())))
-    files: dict[Path, Any] = {path: lambda file: writers[path.suffix.lower()](sheets, file, path.stem, tz)}
+    files: dict[Path, Any] = {}
     if path.suffix.lower() == ".csv":
         lines = notes_of(sheets["data"])
         files[path.with_name(path.name + ".notes.txt")] = ("\n".join(lines) + "\n").encode() if lines else None
+    files[path] = lambda file: writers[path.suffix.lower()](sheets, file, path.stem, tz)
     write_files(files, private=bool(revealed))
     if revealed:
         LOG.warning("private columns (%s) were written to %s", ", ".join(revealed), path)
@@ -194,8 +195,8 @@ def _cleaned(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 
 def _csv(frames: Mapping[str, pd.DataFrame], file: BinaryIO, *_: str) -> None:
     (frame,) = frames.values()
-    shown = {guarded(str(name)): _csv_column(frame.iloc[:, i]) for i, name in enumerate(frame.columns)}
-    pd.DataFrame(shown).to_csv(file, index=False, encoding="utf-8", lineterminator="\r\n")
+    columns = {guarded(str(name)): _csv_column(frame.iloc[:, i]) for i, name in enumerate(frame.columns)}
+    pd.DataFrame(columns).to_csv(file, index=False, encoding="utf-8", lineterminator="\r\n")
 
 
 _GUARDED = f"^ *[{re.escape(FORMULA)}]|^'"
@@ -204,7 +205,7 @@ _GUARDED = f"^ *[{re.escape(FORMULA)}]|^'"
 def _csv_column(column: "pd.Series[Any]") -> Any:
     """Return a column as written to CSV; columns of the usual types are converted in one step.
 
-    Text that a spreadsheet would run has `'` before it, which `read_table` and `bulk.read_rows` remove.
+    Text that a spreadsheet would run has `'` before it, which readers of files remove.
     """
     values = pa.array(column.array) if isinstance(column.dtype, pd.StringDtype) else None
     if values is not None and not pc.any(pc.match_substring_regex(values, _GUARDED)).as_py():

@@ -78,11 +78,11 @@ def survey(record: object, by: Writer | None = None) -> Survey:
         by: Converter that writes the body; without one the body has declared names and unconverted values.
     """
     survey = Survey(record)
-    _visit(record, by, survey.body, survey.shown, survey.doubtful, "", False)
+    visit(record, by, survey.body, survey.shown, survey.doubtful, "", False)
     return survey
 
 
-def _visit(
+def visit(
     record: object,
     by: Writer | None,
     body: dict[str, Any],
@@ -103,7 +103,7 @@ def _visit(
                 doubtful.append(Doubtful(prefix + member.wire, member, member.kind, None, record, in_part))
         elif isinstance(member.kind, walk.Nested) and type(value) is member.kind.of:
             body[wire], shown[member.wire] = {}, {}
-            _visit(value, by, body[wire], shown[member.wire], doubtful, f"{prefix}{member.wire}.", member.about.partial)
+            visit(value, by, body[wire], shown[member.wire], doubtful, f"{prefix}{member.wire}.", member.about.partial)
         elif value is not FULL or not isinstance(member.kind, walk.Integer) or not member.kind.full:
             items = [("", member.kind, value)]
             if isinstance(member.kind, walk.Array) and isinstance(value, list | tuple):
@@ -134,7 +134,7 @@ def _fields(by: Any, cls: Any) -> tuple[list[tuple[Any, ...]], bool]:
     """Return how to visit each member of a record, and whether rules apply to several of them."""
     fields = []
     for member in members(cls):
-        usual, is_plain = _plain(member)
+        usual, is_plain = plain(member)
         mask = None if member.about.privacy is OPEN else member.about.mask
         wire = by.wire_name(cls, member) if by else member.wire
         write = by.kind_writer(member.kind, False) if by else None
@@ -145,7 +145,7 @@ def _fields(by: Any, cls: Any) -> tuple[list[tuple[Any, ...]], bool]:
 _LONGEST_PLAIN = 46  # characters: no private key or seed phrase is as short
 
 
-def _plain(member: Member) -> tuple[type[Any] | None, Callable[[Any], Any]]:
+def plain(member: Member) -> tuple[type[Any] | None, Callable[[Any], Any]]:
     """Return the usual class of a member's values, and a test that accepts only values without problems."""
     rule = member.about.rule
     match member.kind:
@@ -162,7 +162,7 @@ def _plain(member: Member) -> tuple[type[Any] | None, Callable[[Any], Any]]:
             patterns = (
                 rule.pattern,
                 _PLAUSIBLE.get(member.name, (None, ""))[0],
-                _PATTERNS.get(rule.format or ""),
+                PATTERNS.get(rule.format or ""),
                 f"[ -~]{{{rule.min_length or 0},{longest}}}",
             )
             return str, re.compile("".join(rf"(?=(?:{pattern})\Z)" for pattern in patterns if pattern)).match
@@ -170,7 +170,7 @@ def _plain(member: Member) -> tuple[type[Any] | None, Callable[[Any], Any]]:
 
 
 _LEAST = -(10**30)
-_PATTERNS = {"uuid": UUID.pattern, "email": EMAIL_ADDRESS.pattern}
+PATTERNS = {"uuid": UUID.pattern, "email": EMAIL_ADDRESS.pattern}
 
 
 def problems(request: object, *, partial: bool = False) -> tuple[Problem, ...]:
@@ -212,11 +212,11 @@ def _value_problems(kind: Kind, about: About, value: object, path: str) -> Itera
     elif isinstance(kind, walk.Nested) and type(value) is kind.of:  # in a list
         yield from (Problem(f"{path}.{problem.path}", problem.rule, problem.message) for problem in problems(value))
     else:
-        for name, message in _broken(kind, about.rule, value):
+        for name, message in broken(kind, about.rule, value):
             yield Problem(path, name, message)
 
 
-def _broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
+def broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
     """Yield the rules that a value breaks, each with a message."""
     match kind:
         case walk.Integer(full=True) if value is FULL:
@@ -376,7 +376,7 @@ def allow(name: str) -> Remedy:
 
 def _cautions(seen: Survey) -> Iterator[Problem]:
     for path, field, value, holder in seen.values():
-        if isinstance(value, str | date) and (text := _advice(field.name, value, holder)):
+        if isinstance(value, str | date) and (text := advice(field.name, value, holder)):
             yield Problem(path, "advice", text)
         if type(value) is not str or (value.isascii() and value.isprintable()):
             continue
@@ -398,7 +398,7 @@ _NEVER_AN_SSN = re.compile(r"(?=[0-9]{9}\Z)(?:000|666|9|...00|.....0000)")
 _EXAMPLE_ADDRESSES = ("192.0.2.", "198.51.100.", "203.0.113.", "2001:db8:")
 
 
-def _advice(name: str, value: str | date, record: object) -> str | None:
+def advice(name: str, value: str | date, record: object) -> str | None:
     """Return why the value of a member is implausible; None if it is plausible."""
     text = value if isinstance(value, str) else value.isoformat()
     match name:

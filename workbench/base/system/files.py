@@ -6,7 +6,9 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -84,88 +86,143 @@ def write_file(path: Path, write: Callable[[BinaryIO], Any] | bytes, *, private:
     Raises:
         OSError: It cannot be written; the previous content is unchanged.
     """
-    path = path.resolve()  # a link stays one
-    name = path.with_name(f".{path.name[:40]}.{os.getpid()}-{os.urandom(4).hex()}{path.suffix}")
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    handle = os.open(name, flags, 0o600 if private else 0o666)  # less what the process's mask takes away
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(write) if isinstance(write, bytes) else write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        name.replace(path)
-    except BaseException:
-        name.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
+    write_files({path: write}, private=private)
 
 
-def write_files(files: Mapping[Path, Callable[[BinaryIO], Any] | bytes | None], *, private: bool = True) -> None:
-    """Write files that belong together: each is complete on disk before the first one gets its name.
+def write_files(
+    files: Mapping[Path, Callable[[BinaryIO], Any] | bytes | None], *, private: bool | Collection[Path] = True
+) -> None:
+    """Write files that belong together. They are on disk when this returns, and complete before any gets its name.
+
+    A process that is killed meanwhile leaves all of the new files, or no new last one; beside a replaced last one the
+    others are complete or missing, never those of its predecessor.
 
     Args:
-        files: The content of each file, as for `write_file`; None removes the file.
-        private: Whether only its owner may read them.
+        files: The content of each file, as for `write_file`; None removes the file. The last one is the main file.
+        private: Whether only their owner may read them, or which of them.
 
     Raises:
         OSError: One cannot be written; the previous files are unchanged.
     """
-    temporary: dict[Path, Path] = {}
+    targets = {path.resolve(): write for path, write in files.items()}  # a link stays one
+    chosen = (files if private else ()) if isinstance(private, bool) else private
+    owned = {path.resolve() for path in chosen}
+    main = [*targets][-1]
+    drafts: dict[Path, Path] = {}
+    former: dict[Path, Path] = {}
     try:
-        for path, write in files.items():
+        for path, write in targets.items():
+            with suppress(OSError):  # it may be written, not listed
+                remove_temporary(path.parent, path)
             if write is not None:
-                draft = path.resolve().with_name(f".{path.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}{path.suffix}")
-                temporary[draft] = path.resolve()
-                write_file(draft, write, private=private)
-        for draft, path in temporary.items():
+                drafts[path] = _draft(path)
+                _write_draft(drafts[path], write, path in owned)
+        if main.exists():
+            for path in targets:
+                if path != main and path.exists():
+                    former[path] = path.replace(_draft(path))
+            drafts.pop(main).replace(main)
+        for path, draft in drafts.items():
             draft.replace(path)
-        for path in (path for path, write in files.items() if write is None):
-            path.unlink(missing_ok=True)
+    except BaseException:
+        if main in drafts:
+            for path, draft in former.items():
+                draft.replace(path)
+        raise
     finally:
-        for draft in temporary:
+        for draft in (*drafts.values(), *former.values()):
             draft.unlink(missing_ok=True)
-    for folder in {path.resolve().parent for path in files}:
+    for folder in {path.parent for path in targets}:
         sync_folder(folder)
 
 
-def write_folder(folder: Path, write: Callable[[Path], Any]) -> None:
+def _draft(path: Path) -> Path:
+    """Return a name beside a path for a file or folder that is not complete."""
+    return path.with_name(f".{path.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}{path.suffix}")
+
+
+def _write_draft(draft: Path, write: Callable[[BinaryIO], Any] | bytes, private: bool) -> None:
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = os.open(draft, flags, 0o600 if private else 0o666)  # less what the process's mask takes away
+    with os.fdopen(handle, "wb") as file:
+        file.write(write) if isinstance(write, bytes) else write(file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def new_folder(folder: Path, *, replace: bool = False) -> Iterator[Path]:
     """Create a folder with its files at once: it appears when all of them are on disk.
 
     Args:
         folder: The folder; its parents are created.
-        write: Writes the files into the folder that it is called with.
+        replace: Whether it takes the place of an existing one.
+
+    Yields:
+        A folder to write the files into. If it is removed, none appears.
 
     Raises:
         FileExistsError: The folder exists.
         OSError: A file cannot be written; the folder does not appear.
     """
     folder = folder.absolute()
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if not replace and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(f"{folder} exists")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    remove_temporary(folder.parent)
-    draft = folder.with_name(f".{folder.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}")
+    remove_temporary(folder.parent, folder)
+    draft = _draft(folder)
     draft.mkdir()
     try:
-        write(draft)
-        sync_folder(draft)
-        draft.replace(folder)
-    except BaseException:
+        yield draft
+        if draft.exists():
+            for parent, _, names in os.walk(draft):
+                for name in names:
+                    _sync_file(Path(parent, name))
+                sync_folder(Path(parent))
+            _exchange(draft, folder) if replace and folder.exists() else draft.replace(folder)
+            sync_folder(folder.parent)
+    finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _sync_file(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _exchange(draft: Path, folder: Path) -> None:
+    """Exchange two folders: in one step on Linux, elsewhere in steps between which a kill leaves no folder."""
+    if sys.platform == "linux":
+        import ctypes  # imported late: most writes need none
+
+        libc, old, new = ctypes.CDLL(None), os.fsencode(folder), os.fsencode(draft)
+        if hasattr(libc, "renameat2") and not libc.renameat2(_HERE, new, _HERE, old, _EXCHANGE):
+            return
+    aside = folder.replace(_draft(folder))
+    try:
+        draft.replace(folder)
+    except OSError:
+        aside.replace(folder)
         raise
-    sync_folder(folder.parent)
+    aside.replace(draft)
 
 
-_TEMPORARY = re.compile(r"\..+\.(\d+)-\w{8}(?:\.\w+)?")
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+_TEMPORARY = re.compile(r"\.(.+)\.(\d+)-\w{8}(?:\.[^.]+)?")
 
 
-def remove_temporary(folder: Path) -> bool:
-    """Remove temporary files of killed writers from a folder; return whether other files remain."""
-    others = False
-    for path in folder.iterdir():
-        writer = _TEMPORARY.fullmatch(path.name)
+def remove_temporary(folder: Path, *paths: Path) -> bool:
+    """Remove temporary files of killed writers from a folder; return whether other files remain.
+
+    Args:
+        paths: Remove only those of these files and folders; default: all.
+    """
+    others, names = False, {path.name[:40] for path in paths}
+    for name in os.listdir(folder):  # noqa: PTH208 - a folder may have many files
+        writer = _TEMPORARY.fullmatch(name)
         others = others or writer is None
-        if writer is not None and not _is_running(int(writer[1])):
+        if writer is not None and (not names or writer[1] in names) and not _is_running(int(writer[2])):
+            path = folder / name
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
     return others
 

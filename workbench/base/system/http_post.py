@@ -1,12 +1,13 @@
 """One POST to a URL whose address is checked before connecting.
 
 A host name is resolved once, all its addresses must be allowed, and the connection goes to the first checked address
-that accepts one. One deadline covers all of it, so a receiver that sends a byte now and then is given up. Redirects are
-never followed.
+that accepts one. One deadline covers all of it: a resolver that hangs is given up, and a receiver that sends a byte now
+and then. Redirects are never followed.
 """
 
 import io
 import ipaddress
+import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -97,8 +98,12 @@ def check_url(
         # By RFC 6761 such a name is this machine, whatever a resolver says.
         is_local = f".{parts.hostname.rstrip('.')}".endswith(".localhost")
         addresses = (
-            ["127.0.0.1", "::1"] if is_local and parts.hostname != "localhost" else resolve(parts.hostname, port)
+            ["127.0.0.1", "::1"]
+            if is_local and parts.hostname != "localhost"
+            else _resolved_in_time(resolve, parts.hostname, port)
         )
+    except TimeoutError:
+        raise ForbiddenUrl(f"the host name was not resolved within {TIMEOUT:g} seconds") from None
     except (OSError, UnicodeError):  # the latter for a label that no name can have
         raise ForbiddenUrl("unknown host") from None
     if not addresses or not (parts.hostname in hosts or {_kind(address) for address in addresses} <= set(reach)):
@@ -120,6 +125,31 @@ def check_url(
     )
 
 
+def _resolved_in_time(resolve: Resolver, host: str, port: int) -> list[str]:
+    """Return the addresses of a host name.
+
+    Raises:
+        TimeoutError: The resolver takes longer than a delivery may. Its thread ends when it does.
+    """
+    outcome: list[Any] = []
+
+    def look_up() -> None:
+        try:
+            outcome.append(resolve(host, port))
+        except (OSError, UnicodeError) as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=look_up, daemon=True)
+    thread.start()
+    thread.join(TIMEOUT)
+    if not outcome:
+        raise TimeoutError
+    if isinstance(outcome[0], Exception):
+        raise outcome[0]
+    addresses: list[str] = outcome[0]
+    return addresses
+
+
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _GLOBAL = ipaddress.ip_network("2000::/3")
 _PROTOCOLS = ipaddress.ip_network("192.0.0.0/24")
@@ -135,6 +165,27 @@ def _kind(text: str) -> str:
         return "loopback"
     reserved = address in _PROTOCOLS or (address.version == 6 and address not in _GLOBAL)
     return "public" if address.is_global and not address.is_multicast and not reserved else "private"
+
+
+def send(
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    check: Callable[[str], Target] = check_url,
+    relay: Callable[[str, Mapping[str, str], bytes], PostResult] | None = None,
+) -> PostResult:
+    """Check a URL and send a body to it within one deadline. A URL that is not allowed is a result too.
+
+    Args:
+        relay: Sends in place of this process.
+    """
+    until = monotonic() + TIMEOUT
+    try:
+        target = check(url)
+    except ForbiddenUrl as error:
+        return PostResult(status=None, error=f"not sent: {error}")
+    return relay(url, headers, body) if relay is not None else post(target, headers, body, until - monotonic())
 
 
 def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float = TIMEOUT) -> PostResult:

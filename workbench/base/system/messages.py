@@ -1,6 +1,8 @@
 """HTTP requests and responses as values."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,22 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
 
 BROKEN = frozenset({"refused", "reset", "closed", "lost"})
 """Ways in which a connection ends without a response."""
+
+
+ACTOR: ContextVar[str] = ContextVar("actor", default="")
+"""Token of the action that the requests of this context belong to, for sandboxes; "" for none."""
+ACTOR_HEADER = "workbench-actor"
+"""Header that carries the token to a served sandbox."""
+
+
+@contextmanager
+def acting(actor: str) -> Iterator[None]:
+    """Mark the changes that requests make in a sandbox as those of an action."""
+    token = ACTOR.set(actor)
+    try:
+        yield
+    finally:
+        ACTOR.reset(token)
 
 
 class HeaderDict(dict[str, str]):

@@ -71,7 +71,7 @@ class Resolution:
 
 
 @attrs.frozen(kw_only=True, repr=False)
-class Entry:
+class JournalEntry:
     """Journal entry of a call with an effect. Request and answer are masked."""
 
     id: str

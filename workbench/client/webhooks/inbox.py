@@ -27,7 +27,7 @@ from workbench.base.keys import Key
 from workbench.base.system.messages import LOOPBACK
 from workbench.base.system.seconds import monotonic
 from workbench.client.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
-from workbench.client.webhooks.store import Conflict, Receipt, Store, StoredEvent, UnreadableDelivery
+from workbench.client.webhooks.store import ConflictingDelivery, EventStore, Receipt, StoredEvent, UnreadableDelivery
 from workbench.client.webhooks.verify import (
     MAX_BODY,
     Headers,
@@ -178,7 +178,7 @@ class Inbox:
         self._since_purge = 0
         self._now = now
         self._max_body = max_body
-        self._store = Store(path)
+        self._store = EventStore(path)
         self._closed = False
         self._changed = threading.Condition()
         self._handlers = Handlers(self._store, lambda: self._now().timestamp(), self._changed)
@@ -363,12 +363,11 @@ class Inbox:
         self._pull()
         return self._store.unreadable()
 
-    def conflicts(self, event_id: str | None = None) -> list[Conflict]:
+    def conflicts(self, event_id: str | None = None) -> list[ConflictingDelivery]:
         """Return deliveries with a known id but other bytes. The first delivery remains the event."""
         return self._store.conflicts(event_id)
 
-    def _mark(self) -> int:
-        """Return the current position of the inbox, for `since`."""
+    def _last_event(self) -> int:
         self._pull()
         return self._store.last()
 
@@ -435,7 +434,7 @@ class Inbox:
         deadline, advanced = monotonic() + timeout, 0.0
         unseen = since
         while True:
-            newest = self._mark()
+            newest = self._last_event()
             if stored := self.stored(kind, where, unseen):
                 return stored[-1].event
             unseen = newest
@@ -642,3 +641,8 @@ class Inbox:
         checks = f"{len(self._keys)} keys" if self._keys else "no keys: everything is unverified"
         many = "closed" if self._closed else f"{self._store.count()} events"
         return f"<inbox {where}: {many}, {checks}>"
+
+
+def last_event(inbox: Inbox) -> int:
+    """Return the number of the last event, for `since`; for other packages."""
+    return inbox._last_event()

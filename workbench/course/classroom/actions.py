@@ -10,6 +10,7 @@ from workbench.client.calls.client import Client
 from workbench.course.task_files import DRILLS, EXERCISES
 from workbench.sandbox import Sandbox
 from workbench.sandbox.faults import OF_ANSWERS, OF_DELIVERIES
+from workbench.sandbox.internals import internals
 from workbench.service.interface.table import OPERATIONS
 from workbench.service.interface.vocabulary import DeclineReasonText
 
@@ -49,7 +50,10 @@ def _purchase(
 ) -> None:
     card = sandbox.guide()["cards"]["active"][0]
     with Client(
-        base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox._direct(faults=False), journal=False
+        base_url=sandbox.base_url,
+        api_key=sandbox.full_key,
+        transport=internals(sandbox).direct(faults=False),
+        journal=False,
     ) as client:
         authorized = client.simulate_authorization(card_id=card, amount=1250, decline_reason=decline, **_PURCHASE)
         if settle or refund:

@@ -17,7 +17,7 @@ function element(name, text, className, ...children) {
 }
 
 async function ask(path, body) {
-  const request = { headers: { "trainer-key": key }, cache: "no-store" };
+  const request = { headers: { "trainer-key": key }, cache: "no-store", signal: AbortSignal.timeout(10000) };
   if (body) {
     request.headers["content-type"] = "application/json";
     Object.assign(request, { method: "POST", body: JSON.stringify(body) });

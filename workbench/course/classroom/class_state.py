@@ -21,6 +21,7 @@ from workbench.course.task_files import DRILLS, EXERCISES, Task, read_file
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import perform
+from workbench.sandbox.internals import internals
 from workbench.sandbox.server import App
 
 DEFAULT_SEED = 7  # of the notebooks
@@ -123,7 +124,7 @@ class ClassState:
             perform(sandbox, "add_fault", rule)
         relay = None if self._local else self._by_code[learner.code].relay.post
         url = f"{self.url}/{learner.code}/{address.removeprefix('/')}".rstrip("/")
-        return sandbox._http_app(url, self._local, relay=relay)
+        return internals(sandbox).http_app(url, self._local, relay=relay)
 
     def _count_wrong_code(self, address: str) -> bool:
         """Count a wrong code from an address; return whether it sent too many in the last minute."""
@@ -159,8 +160,13 @@ class ClassState:
         )
 
     def _record(self, learner: str, result: TaskResult) -> None:
-        self.results.set(f"active:{learner}", round(self._by_name[learner].active, 1))
+        self.store_active(self._by_name[learner])
         self.results.record(learner, result)
+
+    def store_active(self, sandboxes: LearnerSandboxes) -> None:
+        """Store how long a learner has worked, so that a killed server goes on counting."""
+        sandboxes.stored_active = sandboxes.active
+        self.results.set(f"active:{sandboxes.learner.name}", round(sandboxes.active, 1))
 
     def do(self, learner: str, place: str, act: Act) -> dict[str, Any]:
         """Carry out what a learner does with a task, and return the answer to the learner.
@@ -254,10 +260,10 @@ class ClassState:
     def _act_in(self, name: str, place: str, action: str, arguments: Mapping[str, Any]) -> Any:
         """Run an action in one sandbox; what it changes is not the learner's, in any task."""
         sandbox, prefix = self._by_name[name].sandbox(place), f"attempt:{name}:{place}:"
-        if self.results.get(f"{prefix}{BASE}", {}).get("world") != sandbox._world_id():
+        if self.results.get(f"{prefix}{BASE}", {}).get("world") != internals(sandbox).world_id():
             self.results.set(f"{prefix}{BASE}", first_mark(sandbox))
         before = {id_: digest(record) for id_, record in all_records(sandbox).items()}
-        last_event = sandbox._last_event()
+        last_event = internals(sandbox).last_event()
         if action == "event":
             EVENTS[arguments["event"]](sandbox)
             result = None
@@ -265,7 +271,7 @@ class ClassState:
             result = to_json(perform(sandbox, action, arguments))
         for key in self.results.keys(prefix):
             state = self.results.get(key)
-            if state["world"] == sandbox._world_id():
+            if state["world"] == internals(sandbox).world_id():
                 absorb(state, sandbox, before, last_event)
                 self.results.set(key, state)
         return result

@@ -16,17 +16,11 @@ from workbench.course.classroom.class_results import Results
 from workbench.course.desk import TaskResult
 from workbench.course.display import marked
 from workbench.course.task_files import DRILLS, EXERCISES, TASKS
+from workbench.service.rendering.elements import Markup, element, html_page, table
 from workbench.service.rendering.text import guarded
 
 FORMS = ("csv", "certificates")
 _COLUMNS = ("learner", *(field.name for field in attrs.fields(TaskResult)))
-_PAGE = """<!doctype html>
-<html lang="en" data-theme="light">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{title}</title>{style}</head><body class="printed">
-{parts}
-</body></html>
-"""
 _Row = Mapping[str, TaskResult]
 PLANS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("plans.toml").read_text(encoding="utf-8")
@@ -54,9 +48,12 @@ def export(results: Results, form: str, style: str = "") -> str:
     if form == "certificates":
         trainer, today = str(results.get("trainer", "")), datetime.now(UTC).date().isoformat()
         pages = (_certificate(name, row, trainer, today) for name, row in progress.items() if _done(row))
-        parts = "\n".join(pages) or "<p>Nobody has done a task yet.</p>"
-        return _PAGE.format(title="Certificates", style=style, parts=parts)
+        return _printed("Certificates", style, "\n".join(pages) or "<p>Nobody has done a task yet.</p>")
     raise UsageError(f"form: must be one of {', '.join(FORMS)}, not {visible(form, 40)!r}", of="class")
+
+
+def _printed(title: str, style: str, parts: str) -> str:
+    return html_page(title, Markup(parts), head=Markup(style), theme="light", class_="printed")
 
 
 def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
@@ -73,17 +70,14 @@ def _done(row: _Row) -> list[TaskResult]:
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    def line(tag: str, cells: Iterable[Any]) -> str:
-        return f"<tr>{''.join(f'<{tag}>{marked(escape(visible(str(cell), 400)))}</{tag}>' for cell in cells)}</tr>"
-
-    return f"<table><thead>{line('th', heads)}</thead><tbody>{''.join(line('td', row) for row in rows)}</tbody></table>"
+    cells = ([Markup(marked(escape(visible(str(cell), 400)))) for cell in row] for row in rows)
+    return table(cells, heads)
 
 
 def _certificate(name: str, row: _Row, trainer: str, written: str) -> str:
-    done = _done(row)
-    known = [TASKS[result.task] for result in done if result.task in TASKS]
-    exercises = [task.title for task in known if task.notebook]
-    drills = [task.title for task in known if not task.notebook]
+    done = [task for name, task in TASKS.items() if name in row and row[name].done]
+    exercises = [task.title for task in done if task.notebook]
+    drills = [task.title for task in done if not task.notebook]
     also = f" and {len(drills)} drill{'s' * (len(drills) > 1)}" if drills else ""
     items = "".join(f"<li>{escape(title)}</li>" for title in (*exercises, *(f"Drill: {title}" for title in drills)))
     signed = (
@@ -91,7 +85,7 @@ def _certificate(name: str, row: _Row, trainer: str, written: str) -> str:
     )
     return (
         f"<section class='certificate'><p class='small'>Card issuing course</p><h1>Certificate</h1>"
-        f"<p class='holder'>{escape(visible(name))}</p><p>has done {len(exercises)} of {len(EXERCISES)} exercises"
+        f"<p class='holder'>{escape(name)}</p><p>has done {len(exercises)} of {len(EXERCISES)} exercises"
         f"{also}, each checked by a sandbox:</p>"
         f"<ul>{items}</ul><p>{written}</p>{signed}</section>"
     )
@@ -105,7 +99,7 @@ def answers(style: str) -> str:
         parts.append(f"<h2>{escape(task.name)}: {escape(task.title)}</h2><p>{where}. {marked(escape(task.task))}</p>")
         parts += [f"<p>{marked(escape(task.debrief))}</p>"] * bool(task.debrief)
         parts.append(f"<pre>{escape(task.answer.strip())}</pre>")
-    return _PAGE.format(title="Answer key", style=style, parts="\n".join(parts))
+    return _printed("Answer key", style, "\n".join(parts))
 
 
 def sheets(links: Mapping[str, str], style: str) -> str:
@@ -117,7 +111,7 @@ def sheets(links: Mapping[str, str], style: str) -> str:
     """
     helps = _table(("in a cell", "what it does"), _KEPT["commands"])
     pages = (
-        f"<section class='sheet'><h1>{escape(visible(name))}</h1>{_qr_code(link)}<p>The link has your code, "
+        f"<section class='sheet'><h1>{escape(name)}</h1>{_qr_code(link)}<p>The link has your code, "
         "which is yours alone. If your laptop has no workbench, open the link in a browser: its page shows how to "
         "install it. Join in a terminal, which then opens JupyterLab:</p>"
         f"<pre>workbench course join {escape(link)}</pre><p>or in the first cell of any notebook:</p>"
@@ -126,7 +120,7 @@ def sheets(links: Mapping[str, str], style: str) -> str:
         f"{helps}</section>"
         for name, link in links.items()
     )
-    return _PAGE.format(title="Join the class", style=style, parts="\n".join(pages))
+    return _printed("Join the class", style, "\n".join(pages))
 
 
 def qr_path(text: str) -> tuple[int, str]:
@@ -153,10 +147,10 @@ def plan(name: str, style: str) -> str:
     minutes = 60 * chosen.get("start", 0)
     for length, what, look_for in chosen["rows"]:
         exercises = "   ".join(f"☐ {exercise.name}" for exercise in EXERCISES.values() if exercise.notebook == what)
-        rows.append((f"{minutes // 60}:{minutes % 60:02}", f"{length} min", what, look_for, exercises))
+        rows.append((f"{minutes // 60}:{minutes % 60:02}", f"{length}\u202fmin", what, look_for, exercises))
         minutes += length
-    table = _table(("from", "time", "what", "what to look for", "exercises"), rows)
-    return _PAGE.format(title=escape(chosen["title"]), style=style, parts=f"<h1>{escape(chosen['title'])}</h1>{table}")
+    days = _table(("from", "time", "what", "what to look for", "exercises"), rows)
+    return _printed(chosen["title"], style, f"{element('h1', chosen['title'])}{days}")
 
 
 def handout(style: str) -> str:
@@ -172,4 +166,4 @@ def handout(style: str) -> str:
         f"<h2>In a cell</h2>{_table(('call', 'what it does'), _KEPT['commands'])}"
         f"<h2>Notebooks</h2>{_table(('notebook', 'exercises'), course)}"
     )
-    return _PAGE.format(title="Handout", style=style, parts=parts)
+    return _printed("Handout", style, parts)

@@ -56,6 +56,7 @@ TRAINER_KEY = "trainer-key"
 _JSON = {"content-type": "application/json"}
 _PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "board.css": "text/css"}
 _STYLESHEET = '<link rel="stylesheet" href="/board.css">'
+_ACTIVE_SECONDS = 30  # of work after which they are stored
 _BEGIN = "begin"
 _RUN_FIRST_CELL = "Run the first cell of this notebook to continue with a new one"
 
@@ -171,6 +172,8 @@ class ClassServer(ClassState):
         if again := sandboxes.replaced(place):
             return refused(409, f"This sandbox was begun again at {again}, in another window. {_RUN_FIRST_CELL}")
         sandboxes.use(place, count=not self._paused)
+        if sandboxes.active >= sandboxes.stored_active + _ACTIVE_SECONDS:
+            await self._with_results(self.store_active, sandboxes)
         if request.method != "GET" and not _only_reads(path) and self.disk_full:
             return refused(403, DISK_FULL)
         if path == "/_class":

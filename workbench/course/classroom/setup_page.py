@@ -16,6 +16,7 @@ import attrs
 
 from workbench.base.system.messages import Response
 from workbench.course.classroom.wheel_house import MANIFEST, SETUP, read_manifest
+from workbench.service.rendering.elements import Markup, element, html_page
 
 _TYPES = {".json": "application/json", ".zip": "application/zip", ".whl": "application/octet-stream"}
 _SYSTEMS = {
@@ -29,13 +30,10 @@ PAGE_HEADERS = {
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
 }
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Set up your laptop</title><link rel="stylesheet" href="/board.css"></head><body class="guide">
-<header class="head"><h1>Set up your laptop</h1><span class="quiet">Card issuing course</span></header><main>
-{parts}
-</main></body></html>
-"""
+_STYLESHEET = Markup('<link rel="stylesheet" href="/board.css">')
+_HEAD = Markup(
+    '<header class="head"><h1>Set up your laptop</h1><span class="quiet">Card issuing course</span></header>'
+)
 
 
 @attrs.frozen
@@ -78,10 +76,10 @@ class SetupPage:
     def _page(self, manifest: Mapping[str, Any] | None, link: str) -> str:
         join = _JOIN.format(command=escape(f"workbench course join {link}"))
         if manifest is None:
-            return _PAGE.format(parts=f"{_UNPREPARED}{join}")
+            return _guide(_UNPREPARED, join)
         certificate = _CERTIFICATE if self.fingerprint else ""
         lines = [self._line(platform, list(manifest["targets"])) for platform in _SYSTEMS]
-        return _PAGE.format(parts="\n".join([_ABOUT, certificate, "<h2>Install</h2>", *lines, _CHECK, join, _OTHER]))
+        return _guide(_ABOUT, certificate, "<h2>Install</h2>", *lines, _CHECK, join, _OTHER)
 
     def _line(self, platform: str, targets: Sequence[str]) -> str:
         title, program, terminal = _SYSTEMS[platform]
@@ -127,6 +125,11 @@ network: <code>python3 setup/install.py</code></li>
 <li>The <a href='/setup/notebooks.zip'>notebooks</a> alone</li></ul>"""
 _UNPREPARED = """<p>This class has no packages to install from. Trainer: run <code>workbench course prepare --folder
 FOLDER</code> while there is internet; this page then shows one line for each system.</p>"""
+
+
+def _guide(*parts: str) -> str:
+    main = element("main", Markup("\n".join(parts)))
+    return html_page("Set up your laptop", _HEAD, main, head=_STYLESHEET, class_="guide")
 
 
 def _text(text: str, kind: str) -> Response:

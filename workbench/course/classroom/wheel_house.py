@@ -13,7 +13,6 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
@@ -28,7 +27,7 @@ from workbench import __version__
 from workbench.base.errors import UsageError, WorkbenchError, visible
 from workbench.base.extras import DISTRIBUTION, install_source
 from workbench.base.schema import strict_json
-from workbench.base.system.files import make_folder, write_file
+from workbench.base.system.files import make_folder, new_folder
 
 SETUP = "setup"
 MANIFEST = "setup.json"
@@ -111,19 +110,19 @@ def prepare(
     if not any(notebooks.glob("*.ipynb")):
         raise UsageError(f"notebooks: {visible(str(notebooks), 200)} has no notebooks", of="course prepare")
     make_folder(folder)
-    setup = folder / f".{SETUP}-new"  # takes the place of the present one when it is complete
-    shutil.rmtree(setup, ignore_errors=True)
-    make_folder(setup / "wheels")
     before = read_manifest(folder) or {}
     targets: dict[str, list[str]] = before["targets"] if before.get("requirement") == requirement else {}
     fetched_any = False
-    with tempfile.TemporaryDirectory(dir=setup, prefix=".fetch-") as scratch:
-        own = Path(scratch, "own")
+    with new_folder(folder / SETUP, replace=True) as setup:
+        scratch = setup / "fetched"
+        make_folder(scratch)
+        make_folder(setup / "wheels")
+        own = scratch / "own"
         _build(own)
         for python in pythons:
             for name in systems:
                 target = f"{SYSTEMS[name].name}-{python}"
-                fetched = Path(scratch, target)
+                fetched = scratch / target
                 try:
                     _fetch(fetched, own, SYSTEMS[name], python, requirement)
                 except PackageMissing as error:
@@ -137,24 +136,20 @@ def prepare(
                     file.replace(setup / "wheels" / file.name)
                 special = [_name(file.name) for file in files if not file.stem.endswith("-any")]
                 yield target, f"{len(files)} packages, {size / 1e6:.0f} MB", ", ".join(special)
-    if not fetched_any:
-        shutil.rmtree(setup)
-        return
-    for name in {name for names in targets.values() for name in names}:
-        if not (setup / "wheels" / name).exists():  # fetched before
-            shutil.copy(folder / SETUP / "wheels" / name, setup / "wheels")
-    write_file(setup / NOTEBOOKS, lambda file: _pack(notebooks, file), private=False)
-    shutil.copyfile(Path(__file__).with_name("install.py"), setup / "install.py")
-    listed = [setup / NOTEBOOKS, *sorted((setup / "wheels").iterdir())]
-    files_ = {file.relative_to(setup).as_posix(): _described(file) for file in listed}
-    content = {"requirement": requirement, "targets": targets, "files": files_}
-    write_file(setup / MANIFEST, json.dumps(content, indent=1).encode(), private=False)
-    old = folder / f".{SETUP}-old"
-    shutil.rmtree(old, ignore_errors=True)
-    if (folder / SETUP).exists():
-        (folder / SETUP).rename(old)
-    setup.rename(folder / SETUP)
-    shutil.rmtree(old, ignore_errors=True)
+        if not fetched_any:
+            shutil.rmtree(setup)
+            return
+        shutil.rmtree(scratch)
+        for name in {name for names in targets.values() for name in names}:
+            if not (setup / "wheels" / name).exists():  # fetched before
+                shutil.copy(folder / SETUP / "wheels" / name, setup / "wheels")
+        with (setup / NOTEBOOKS).open("wb") as archive:
+            _pack(notebooks, archive)
+        shutil.copyfile(Path(__file__).with_name("install.py"), setup / "install.py")
+        listed = [setup / NOTEBOOKS, *sorted((setup / "wheels").iterdir())]
+        files_ = {file.relative_to(setup).as_posix(): _described(file) for file in listed}
+        content = {"requirement": requirement, "targets": targets, "files": files_}
+        (setup / MANIFEST).write_bytes(json.dumps(content, indent=1).encode())
 
 
 def read_manifest(folder: Path | None) -> dict[str, Any] | None:

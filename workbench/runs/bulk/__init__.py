@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from workbench.runs.bulk.outcomes import RunChanged as RunChanged
     from workbench.runs.bulk.outcomes import investigate as investigate
     from workbench.runs.bulk.plan import InvalidRows as InvalidRows
-    from workbench.runs.bulk.rows import read_rows as read_rows
     from workbench.runs.bulk.sending import resume as resume
     from workbench.runs.bulk.sending import run as run
 
@@ -22,7 +21,6 @@ _NAMES = {
     "InvalidRows": "workbench.runs.bulk.plan",
     "RunChanged": "workbench.runs.bulk.outcomes",
     "investigate": "workbench.runs.bulk.outcomes",
-    "read_rows": "workbench.runs.bulk.rows",
     "resume": "workbench.runs.bulk.sending",
     "run": "workbench.runs.bulk.sending",
 }

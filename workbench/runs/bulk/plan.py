@@ -5,6 +5,7 @@ import hmac
 import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,11 +84,11 @@ def sources_of(operation: Operation[..., Any], rows: object) -> list[Any]:
         return list(raw_bodies(Path(rows)))
     sources: list[Any] = []
     wanted = operation.request
-    for place, row in enumerate(rows_of(rows, operation.name), 1):
+    for number, row in enumerate(rows_of(rows, operation.name), 1):
         if not isinstance(row, (Mapping, wanted)):
-            message = f"row {place} is of type {type(row).__name__}; rows are mappings or {wanted.__name__} records"
+            message = f"row {number} is of type {type(row).__name__}; rows are mappings or {wanted.__name__} records"
             raise InvalidRequest(message, of=operation.name)
-        sources.append(Body(nested(row), place) if isinstance(row, Mapping) else row)
+        sources.append(Body(nested(row), number) if isinstance(row, Mapping) else row)
     return sources
 
 
@@ -100,13 +101,20 @@ def rows_of(rows: Any, of: str) -> list[Any]:
     if hasattr(rows, "to_dict") and not isinstance(rows, Mapping):
         rows = rows.to_dict("records")
     elif isinstance(rows, Mapping | str | bytes) or not isinstance(rows, Iterable):
-        given = "None" if rows is None else f"one {type(rows).__name__}"
-        message = f"rows must be a DataFrame, the path of a file, mappings or request records, not {given}"
+        description = "None" if rows is None else f"one {type(rows).__name__}"
+        message = f"rows must be a DataFrame, the path of a file, mappings or request records, not {description}"
         raise UsageError(message, of=of)
     return [
-        {str(name): value for name, value in row.items() if not is_empty(value)} if isinstance(row, Mapping) else row
+        {str(name): _cell(value) for name, value in row.items() if not is_empty(value)}
+        if isinstance(row, Mapping)
+        else row
         for row in rows
     ]
+
+
+def _cell(value: object) -> Any:
+    """Return a cell as a file has it: a date as text."""
+    return value.isoformat() if type(value) is date else value
 
 
 def cells_of(source: Body, partial: bool) -> Body:
@@ -119,9 +127,18 @@ def cells_of(source: Body, partial: bool) -> Body:
 
 
 def take_keys(
-    operation: Operation[..., Any], sources: list[Any], key: str | None, members: Mapping[str, walk.Member]
+    operation: Operation[..., Any],
+    sources: list[Any],
+    key: str | None,
+    members: Mapping[str, walk.Member],
+    *,
+    is_required: bool,
 ) -> list[str | None]:
-    """Return the key of each row; a key column that is not a request member is removed from the rows."""
+    """Return the key of each row; a key column that is not a request member is removed from the rows.
+
+    Args:
+        is_required: Whether a row must have the column.
+    """
     if key is None:
         return []
     member = next((member for path, member in members.items() if key in (path, member.name)), None)
@@ -133,7 +150,7 @@ def take_keys(
         taken(source, key) if isinstance(source, Body) and key in source else walk.get_path(source, key)
         for source in sources
     ]
-    if all(value is None for value in values):
+    if is_required and all(value is None for value in values):
         raise InvalidRequest(f"no row has {visible(key, 60)}, the column chosen as key", of=operation.name)
     return [None if value is None else str(value) for value in values]
 
@@ -149,8 +166,8 @@ def row_problem(
     value, member = walk.get_path(request, wire), members.get(wire)
     is_open = member is not None and member.about.privacy is Privacy.OPEN
     hidden = not is_open or problem.rule == PRIVATE_KEY
-    shown = None if value is None else masks.DOTS if hidden else visible(str(value), 60)
-    return RowProblem(row=body.row, column=column, rule=problem.rule, message=problem.text, found=shown)
+    text = None if value is None else masks.DOTS if hidden else visible(str(value), 60)
+    return RowProblem(row=body.row, column=column, rule=problem.rule, message=problem.text, found=text)
 
 
 def _snake(path: str) -> str:
@@ -284,6 +301,7 @@ def plan_of(
     real: bool = True,
     implausible: bool = False,
     key: str | None = None,
+    former_key: str | None = None,
     rejects: bool = False,
 ) -> BulkPlan:
     """Check all rows and return the plan. Arguments not listed are those of `run`.
@@ -293,6 +311,7 @@ def plan_of(
         limits: The caps of a profile.
         allowing: Unusual requests that are accepted, as `Client.allowing` names them.
         real: Whether a real service answers.
+        former_key: The column that named the rows when the run was started.
         rejects: Include invalid rows in the plan, with their problems, instead of raising.
 
     Raises:
@@ -303,12 +322,14 @@ def plan_of(
         raise InvalidRequest("the input has no rows", of=operation.name)
     single = ((path, leaf) for path, leaf in walk.leaves(operation.request) if walk.record_of(leaf.kind) is None)
     members = {walk.wire_path(operation.request, path): leaf for path, leaf in single}
-    keys = take_keys(operation, sources, key, members)
+    keys = take_keys(operation, sources, key or former_key, members, is_required=key is not None)
     partial = all(isinstance(source, Body) and {ROW, REASONS} <= source.keys() for source in sources)
-    cells = iter(read_cells([cells_of(source, partial) for source in sources if isinstance(source, Body)], operation))
+    cells = iter(
+        read_cells([cells_of(source, partial) for source in sources if isinstance(source, Body)], operation.request)
+    )
     planned = []
-    for place, source in enumerate(sources, 1):
-        body = next(cells) if isinstance(source, Body) else Body({}, place)
+    for number, source in enumerate(sources, 1):
+        body = next(cells) if isinstance(source, Body) else Body({}, number)
         request = walk.build(operation.request, body) if isinstance(source, Body) else source
         row_problems = [row_problem(body, problem, request, members, column=problem.path) for problem in body.problems]
         refused, warned = findings(operation, request, allowing, real=real, limits=limits)
@@ -330,7 +351,7 @@ def plan_of(
                 request=request,
                 digest=digest,
                 problems=tuple(row_problems),
-                key=keys[place - 1] if keys else None,
+                key=keys[number - 1] if keys else None,
             )
         )
     if not duplicates:

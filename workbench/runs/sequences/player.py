@@ -48,6 +48,7 @@ from workbench.runs.sequences.sequence import (
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import perform
 from workbench.sandbox.extensions import ROWS
+from workbench.sandbox.internals import internals
 from workbench.service.interface.table import Async
 
 declare(
@@ -122,7 +123,9 @@ class Target:
         self.api = api
         self._sandbox: Any = None
         if isinstance(api, Sandbox):
-            self.api = Client(base_url=api.base_url, api_key=api.full_key, transport=api._direct(), journal=False)
+            self.api = Client(
+                base_url=api.base_url, api_key=api.full_key, transport=internals(api).direct(), journal=False
+            )
             self._sandbox = api
         else:
             with suppress(WrongEnvironment, AttributeError):
@@ -163,7 +166,7 @@ class Target:
 
     def cursor(self) -> int:
         """Return the number of events so far."""
-        return len(self.events(0)) if self._sandbox is None else int(self._sandbox._last_event())
+        return len(self.events(0)) if self._sandbox is None else int(internals(self._sandbox).last_event())
 
     def events(self, after: int, until: int | None = None) -> list[Mapping[str, Any]]:
         """Return the events between two cursors, in wire format."""
@@ -364,8 +367,8 @@ class Player:
         error = result.error
         text = result.outcome if error is None else f"{result.outcome}: {error}"
         if expect.error and isinstance(error, ApiError):
-            given = {name: _refusal(error, name, wanted) for name, wanted in expect.error.items()}
-            yield from _differences("error", expect.error, given)
+            answer = {name: _refusal(error, name, wanted) for name, wanted in expect.error.items()}
+            yield from _differences("error", expect.error, answer)
         elif expect.error or error is not None:
             yield Mismatch("outcome", "a refusal" if expect.error else "done", text)
         else:
@@ -433,10 +436,10 @@ def _differences(what: str, expected: Mapping[str, Any], actual: object) -> Iter
     for path, wanted in expected.items():
         actual_value = get_path(actual, path)
         if actual_value != wanted:
-            shown = (
+            text = (
                 _shown(actual_value) if isinstance(actual_value, str | int | bool | None) else masks.DOTS
             )  # may be private
-            yield Mismatch(f"{what}.{path}", _shown(wanted), shown)
+            yield Mismatch(f"{what}.{path}", _shown(wanted), text)
 
 
 def _refusal(error: ApiError, name: str, wanted: object) -> Any:

@@ -7,6 +7,7 @@ runs in one transaction; its events are sent after it returns.
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from decimal import Decimal
 from functools import wraps
 from typing import Any, Self, TypeVar
@@ -116,6 +117,9 @@ def _checked(name: str, hint: object, value: Any) -> Any:
         if is_record(value):
             member = name if hasattr(value, name) else "id"
             text = f"{problem.message.partition(', not ')[0]}, not the record; write its .{member}"
+            problem = Problem(name, problem.rule, text)
+        elif isinstance(value, AbstractContextManager):  # such as a receiver that does not run yet
+            text = f"{problem.message.partition(', not ')[0]}; write `with ... as {name}:`, and pass {name} within it"
             problem = Problem(name, problem.rule, text)
         raise wrong_argument(problem)
     return value

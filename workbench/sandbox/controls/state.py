@@ -11,7 +11,7 @@ from workbench.sandbox.control_records import (
     Snapshots,
 )
 from workbench.sandbox.controls.declaration import ControlGroup, control
-from workbench.sandbox.store import COUNTERS_APART, Store, in_world
+from workbench.sandbox.store import COUNTERS_APART, in_world
 from workbench.sandbox.world import new_world, world
 
 
@@ -58,35 +58,34 @@ class StateControls(ControlGroup):
         return self._load(name)
 
     @control(changes=True)
-    def _savepoint(self, owner: str = "") -> int:
-        """Save the state before an action that may be undone, and return the number of changes until then.
-
-        Args:
-            owner: Who may undo the action; if others save the same state, none can tell whose change followed.
-        """
+    def _savepoint(self) -> int:
+        """Save the state before an action that may be undone, and return the number of changes until then."""
         store = self._engine.store
-        saved, owners = _savepoint_of(store)
         self._save(_BEFORE)
         store.put("snapshot/savepoint", "changes", store.changes)
-        others = owners if saved == store.changes else ()
-        store.put("snapshot/savepoint", "owners", sorted({*others, owner}))
         return store.changes
 
     @control(changes=False)
-    def _changes(self) -> int:
-        """Return the number of changes of the state so far."""
-        return self._engine.store.changes
+    def _changes(self, actor: str = "") -> int:
+        """Return the number of changes of the state so far.
+
+        Args:
+            actor: Return 0 unless the last change is of the action with this token.
+        """
+        store = self._engine.store
+        return store.changes if not actor or store.get("changes", "last") == [store.changes, actor] else 0
 
     @control(changes=True)
-    def _undo(self, savepoint: int, owner: str = "") -> SandboxTime:
-        """Restore the state of a savepoint, if it is the last one and one change was made since. Ids are not reused.
+    def _undo(self, savepoint: int, actor: str) -> SandboxTime:
+        """Restore the state of the last savepoint, if one change was made since, by an action. Ids are not reused.
 
         Args:
             savepoint: Number that `_savepoint` returned.
-            owner: Who saved it; nobody else did.
+            actor: Token of the action.
         """
         store = self._engine.store
-        if _savepoint_of(store) != (savepoint, [owner]) or store.changes != savepoint + 1:
+        saved = store.get("snapshot/savepoint", "changes")
+        if saved != savepoint or not actor or self._changes(actor=actor) != savepoint + 1:
             raise usage_error("Something else changed in the sandbox since; nothing was undone")
         counters = tuple(store.items("counter"))
         self._load(_BEFORE)
@@ -125,12 +124,6 @@ class StateControls(ControlGroup):
         for name, number in counters.items():
             if number is not None:
                 store.put("counter", name, number)
-
-
-def _savepoint_of(store: Store) -> tuple[int | None, list[str]]:
-    """Return the number of changes at the last savepoint, and who saved that state."""
-    kept = dict(store.items("snapshot/savepoint"))
-    return kept.get("changes"), kept.get("owners", [])
 
 
 _BEFORE = ""  # name of the savepoint; snapshots have longer ones

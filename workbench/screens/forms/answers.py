@@ -15,7 +15,7 @@ from workbench.sandbox.controls import perform
 from workbench.screens.forms.offers import Offer, after_call, done
 from workbench.screens.forms.widgets import Later, after, button, close, close_soon, line, row
 from workbench.service import rendering
-from workbench.service.rendering.markup import isolated
+from workbench.service.rendering.elements import isolated
 
 REVEAL_SECONDS = 60.0
 _MAX_EVENTS = 20
@@ -103,8 +103,8 @@ class AnswerCard:
         def use() -> None:
             """Call a control of the sandbox once, then show its events and next steps."""
             step_button.disabled = True
-            form.before_sending()
-            answer = perform(api.sandbox, offer.do, {**arguments, **offer.extra})
+            with form.acting():
+                answer = perform(api.sandbox, offer.do, {**arguments, **offer.extra})
             said = done(offer.do, answer)
             self.offer_steps(said)
             self.check_events()

@@ -5,6 +5,7 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from workbench.base.arguments import hide_arguments
@@ -23,6 +24,7 @@ from workbench.base.remedies import word, worded_for
 from workbench.base.schema import walk
 from workbench.client.calls.base import BaseClient, journal_of
 from workbench.client.calls.client import refuse_async
+from workbench.client.webhooks.inbox import last_event
 from workbench.screens.forms.answers import AnswerCard
 from workbench.screens.forms.draft import TICKS, Draft, Review
 from workbench.screens.forms.fields import help_of
@@ -73,8 +75,8 @@ class Form(Displayed):
         self.draft = Draft(call.operation)
         self.answer: Any = None
         self.error: WorkbenchError | None = None
-        self.before_sending: Callable[[], None] = lambda: None
-        """Called before the request is sent, such as by a panel that can undo it."""
+        self.acting: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Opens the context in which the request is sent, such as of a panel that can undo it."""
         self.when_done: Callable[[str], None] = lambda _: None
         """Called with what was done after an answer, such as by a panel that shows the current state."""
         self.opened: list[Any] = []
@@ -175,11 +177,11 @@ class Form(Displayed):
                 raise InvalidRequest([wanted], of=self.operation.name)
             self.view.state, self.view.button.disabled = "sending", True
         inbox, before = getattr(self.api, "inbox", None), self._last_entry()
-        mark = None if inbox is None else inbox._mark()
+        mark = None if inbox is None else last_event(inbox)
         api = self.api.allowing(**dict.fromkeys(self.draft.ticks, True)) if self.draft.ticks else self.api
-        self.before_sending()
         try:
-            answer = api.send(review.record)
+            with self.acting():
+                answer = api.send(review.record)
         except BaseException as error:
             self._failed(error, self._last_entry(before))
             raise
@@ -268,7 +270,7 @@ class Form(Displayed):
         form = Form(getattr(self.api, name), script=self.script, choices=self._choices)
         if values:
             form.fill(**values)
-        form.before_sending, form.show_thing = self.before_sending, self.show_thing
+        form.acting, form.show_thing = self.acting, self.show_thing
         form.when_done = self._followed
         self.opened.append(form)
         return form.view.widget

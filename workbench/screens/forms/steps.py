@@ -23,18 +23,18 @@ class Steps:
         self.current = 0
         self._draft, self._inputs, self._edited = draft, inputs, edited
         self._links: dict[str | Alternative, Any] = {}
-        self._progress = ipywidgets.HTML().add_class("wb-progress")
-        self._tabs = [
+        self.progress = ipywidgets.HTML().add_class("wb-progress")
+        self.tabs = [
             button(step.title, partial(self.go, number), "wb-step") for number, step in enumerate(inputs.steps)
         ]
-        self._lists = [ipywidgets.Box().add_class("wb-links") for _ in inputs.steps]
-        tabs = [part for pair in zip(self._tabs, self._lists, strict=True) for part in pair]
-        self._title = ipywidgets.HTML().add_class("wb-step-title")
-        self._back = button("Back", lambda: self.go(self.current - 1), "wb-back")
-        self._next = button("Next", lambda: self.go(self.current + 1), "wb-next")
+        self.lists = [ipywidgets.Box().add_class("wb-links") for _ in inputs.steps]
+        tabs = [part for pair in zip(self.tabs, self.lists, strict=True) for part in pair]
+        self.title = ipywidgets.HTML().add_class("wb-step-title")
+        self.back = button("Back", lambda: self.go(self.current - 1), "wb-back")
+        self.next = button("Next", lambda: self.go(self.current + 1), "wb-next")
         boxes = [step.box for step in inputs.steps]
-        side = ipywidgets.VBox([self._progress, *tabs]).add_class("wb-steps")
-        main = ipywidgets.VBox([self._title, *boxes, row(self._back, self._next)]).add_class("wb-step-box")
+        side = ipywidgets.VBox([self.progress, *tabs]).add_class("wb-steps")
+        main = ipywidgets.VBox([self.title, *boxes, row(self.back, self.next)]).add_class("wb-step-box")
         self.widget = ipywidgets.Box([side, main]).add_class("wb-stepped")
 
     def open(self) -> None:
@@ -45,7 +45,7 @@ class Steps:
         """Show a step; the fields of the one that is left show their problems."""
         for path in self._inputs.steps[self.current].paths:
             self._inputs.fields[path].touched |= self._draft.shown(path)
-        self.current = max(0, min(number, len(self._tabs) - 1))
+        self.current = max(0, min(number, len(self.tabs) - 1))
         self._edited()
 
     def focus(self, target: str | Alternative) -> None:
@@ -86,14 +86,14 @@ class Steps:
             text += f", {total} field{'' if total == 1 else 's'} to fill in or correct"
         else:
             text += f". {problems[''][0].message}" if "" in problems else ", ready to send"
-        self._progress.value = line("quiet" if problems else "ok", text)
-        self._title.value = (
+        self.progress.value = line("quiet" if problems else "ok", text)
+        self.title.value = (
             f"<strong>Step {self.current + 1} of {len(counts)}: {self._inputs.steps[self.current].title}</strong>"
         )
         for number, step in enumerate(self._inputs.steps):
             step.box.layout.display = None if number == self.current else "none"
-        self._back.disabled = self.current == 0
-        self._next.disabled = self.current == len(counts) - 1
+        self.back.disabled = self.current == 0
+        self.next.disabled = self.current == len(counts) - 1
 
     def _to_do(self, step: Step, problems: Collection[str]) -> list[str | Alternative]:
         """Return the choosers and fields of a step that prevent sending."""
@@ -104,7 +104,7 @@ class Steps:
         return [*undecided, *wrong]
 
     def _show_tab(self, number: int, count: int) -> None:
-        tab, step = self._tabs[number], self._inputs.steps[number]
+        tab, step = self.tabs[number], self._inputs.steps[number]
         optional = not any(map(self._draft.needed, step.paths))
         state = f" – {count} to do" if count else " – optional" if optional else " ✓"
         tab.description = tab.tooltip = f"{number + 1}. {step.title}{state}"
@@ -122,8 +122,8 @@ class Steps:
                 link.description = link.tooltip = text
             (link.add_class if wrong else link.remove_class)("wb-problem")
             links.append(link)
-        if tuple(links) != tuple(self._lists[number].children):
-            self._lists[number].children = tuple(links)
+        if tuple(links) != tuple(self.lists[number].children):
+            self.lists[number].children = tuple(links)
 
     def _label(self, target: str | Alternative) -> str:
         if isinstance(target, str):

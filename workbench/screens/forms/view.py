@@ -19,7 +19,7 @@ from workbench.screens.forms.steps import Steps
 from workbench.screens.forms.widgets import Quiet, button, close, close_soon, headline, line, root, row
 from workbench.service import rendering
 from workbench.service.interface.effects import Confirmation
-from workbench.service.rendering.markup import isolated
+from workbench.service.rendering.elements import isolated
 from workbench.service.rendering.text import sentence
 
 _HINT = f"Nothing is sent until you press the button. Empty fields are omitted; {EMPTY} sends empty text."
@@ -67,8 +67,8 @@ class FormView(Quiet):
         self._api, self._send = api, send
         self.inputs = Inputs(draft, choices, self._edit)
         stepped = bool(self.inputs.steps)
-        self._steps = Steps(draft, self.inputs, self._edit) if stepped else None
-        self._filling = (
+        self.steps = Steps(draft, self.inputs, self._edit) if stepped else None
+        self.filling = (
             Filling(draft, api, choices, lambda act: self._edit(lambda: self._fill(act))) if stepped else None
         )
         self.snippets = SnippetPanel(draft, api, script, self.guard)
@@ -86,9 +86,9 @@ class FormView(Quiet):
         self._answer = ipywidgets.VBox().add_class("wb-answer")
         self._above = [
             ipywidgets.HTML(line("quiet", _HINT)),
-            *([self._filling.widget] if self._filling else []),
+            *([self.filling.widget] if self.filling else []),
             self.inputs.widget,
-            *([self._steps.widget] if self._steps else []),
+            *([self.steps.widget] if self.steps else []),
         ]
         self._body = ipywidgets.VBox()
         self._arrange()
@@ -188,8 +188,8 @@ class FormView(Quiet):
     def focus_problem(self) -> None:
         """Focus the first input that prevents sending."""
         wrong = {problem.path for problem in self.draft.problems()}
-        if self._steps is not None:
-            self._steps.focus_first(wrong)
+        if self.steps is not None:
+            self.steps.focus_first(wrong)
             return
         inputs = [
             (self.draft.sections[alternative.section].wire, box)
@@ -218,8 +218,8 @@ class FormView(Quiet):
             return
         review = self.draft.review() if review is None else review
         problems, advice = _by_path(review.problems), _by_path(review.advice)
-        if self._steps is not None:
-            self._steps.open()
+        if self.steps is not None:
+            self.steps.open()
         self.inputs.make_shown()
         for path, field in self.inputs.fields.items():
             if not field.made:
@@ -228,8 +228,8 @@ class FormView(Quiet):
             field.require(self.draft.required(path))
             self._annotate(field, review.record, problems.get(field.leaf.wire, ()), advice.get(field.leaf.wire, ()))
         self.inputs.show_sections(review.problems, attempted=self.attempted)
-        if self._steps is not None:
-            self._steps.refresh(problems)
+        if self.steps is not None:
+            self.steps.refresh(problems)
         self._show_ticks(review.problems)
         self._summarize(review)
         self.snippets.refresh()

@@ -14,7 +14,7 @@ import ipywidgets
 from workbench.base.errors import WorkbenchError, visible
 from workbench.base.system.progress import ipython_shell
 from workbench.service.rendering.design import variables
-from workbench.service.rendering.markup import isolated
+from workbench.service.rendering.elements import isolated
 
 CLOSE_DELAY = 2.0
 """Seconds within which a browser is assumed to have received a widget."""

@@ -29,7 +29,7 @@ from workbench.screens.forms.widgets import (
     row,
 )
 from workbench.service import rendering
-from workbench.service.rendering.markup import isolated
+from workbench.service.rendering.elements import isolated
 from workbench.service.rendering.text import sentence
 
 State = Literal["running", "stopping", "stopped", "ended", "failed"]

@@ -89,8 +89,9 @@ def related(api: object, key: str) -> dict[str, Any]:
         )
         for delivery in delivered[-_MAX_RELATED:]
     ]
+    evidence = things.evidence_of(api)
     requests = [
-        entry(call.id, f"{call.outcome}: {call.what}", call.started, fields=plain(things.call_facts(call)))
+        entry(call.id, f"{call.outcome}: {call.what}", call.started, fields=plain(things.call_facts(call, evidence)))
         for call in reversed(called[-_MAX_RELATED:])
     ]
     timeline = list(_timeline(key, caused, known_events))

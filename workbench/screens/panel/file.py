@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from workbench.base.system.files import write_file
 from workbench.screens.panel.listing import Listing, packed, text
 from workbench.screens.panel.lists import LINKED, rows_of_frame
 from workbench.service.rendering.design import variables
-from workbench.service.rendering.markup import isolated
+from workbench.service.rendering.elements import Markup, html_page, isolated, table
 from workbench.service.rendering.text import sentence
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def to_file(
 
     A mapping of frames makes a workbook (.xlsx) or a page (.html) for people: a cover with time, currency and notes of
     each frame, tables with totals and charts (.xlsx), and definitions. Only there amounts in cents are written in the
-    main unit of their currency, as the heads say: `net (USD)`. The same frames make the same bytes.
+    main unit of their currency, as the heads say: `Net (USD)`. The same frames make the same bytes.
 
     Args:
         of: Object to write. A panel is written with the lists that were read.
@@ -172,35 +171,28 @@ def document(
     static = f"<ul>{figures}</ul>" * bool(figures) + "".join(
         _static(listing, _STATIC if single else _STATIC_OF_MANY) for listing in shown
     )
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f'<meta name="viewport" content="width=device-width"><style>{style}</style></head><body><main class="file">'
-        f'{"" if lead else f"<h1>{isolated(title)}</h1>"}<div class="lead">{lead}</div>'
+    body = Markup(
+        f'<main class="file">{"" if lead else f"<h1>{isolated(title)}</h1>"}<div class="lead">{lead}</div>'
         f'<div class="about">{"As of" if at else "Written"} {moment:%Y-%m-%d %H:%M:%S} UTC{said}</div>'
         f'<div id="panel"></div><noscript><div class="static">{static}</div></noscript>'
         f'</main><script type="application/json" id="data">{written}</script><script type="module">{script("file")}'
         'open_file(JSON.parse(document.getElementById("data").textContent), document.getElementById("panel"));'
-        "</script></body></html>"
+        "</script>"
     )
+    policy = Markup(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">')
+    return html_page(title, body, head=policy, style=style)
 
 
 def _static(listing: Listing, most: int) -> str:
     """Return the first rows of a list as a table for a page without JavaScript."""
     data = listing.data
     places = [(place, column) for place, column in enumerate(data.columns) if column.kind != "hidden"]
-    heads = "".join(f"<th>{isolated(column.label)}</th>" for _, column in places)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{isolated(text(data, number, place))}</td>" for place, _ in places) + "</tr>"
-        for number in data.order[:most]
-    )
+    heads = [isolated(column.label) for _, column in places]
+    rows = ([isolated(text(data, number, place)) for place, _ in places] for number in data.order[:most])
     count = f"{len(listing):,} row{'' if len(listing) == 1 else 's'}"
     rest = f", the first {most} are shown" if len(listing) > most else ""
     notes = "".join(f"<p>{isolated(visible(str(note), 400))}</p>" for note in data.notes)
-    return (
-        f"<h2>{isolated(sentence(listing.name))}</h2><p>{count}{rest}</p>{notes}"
-        f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-    )
+    return f"<h2>{isolated(sentence(listing.name))}</h2><p>{count}{rest}</p>{notes}{table(rows, heads)}"
 
 
 def script(*more: str) -> str:

@@ -14,7 +14,9 @@ import attrs
 from workbench.base.schema import walk
 from workbench.client.calls.base import journal_of
 from workbench.client.session import AsyncSession, Session, sandbox_of, sandbox_times
+from workbench.client.webhooks.inbox import last_event
 from workbench.sandbox.control_records import StoredRecord
+from workbench.sandbox.internals import internals
 from workbench.service import chains, rendering
 from workbench.service.interface.assumptions import assumptions
 from workbench.service.rendering.text import NO_FUNDS, TEST_CHAINS, sentence
@@ -223,9 +225,11 @@ def names(api: object) -> dict[str, str]:
     sandbox = sandbox_of(api)
     if sandbox is None:
         return {}
-    labels = {key: f"•••• {digits}" for key, digits in zip(*sandbox._columns("card", "id last4"), strict=True)}
+    labels = {
+        key: f"•••• {digits}" for key, digits in zip(*internals(sandbox).columns("card", "id last4"), strict=True)
+    }
     for kind in ("owner", "user"):
-        ids, *parts = sandbox._columns(kind, "id first_name last_name")
+        ids, *parts = internals(sandbox).columns(kind, "id first_name last_name")
         texts = {name: list(set(column)) for name, column in zip(("first_name", "last_name"), parts, strict=True)}
         masked = [dict(zip(texts[name], shown, strict=True)) for name, shown in StoredRecord(texts).shown().items()]
         for key, first, last in zip(ids, *parts, strict=True):
@@ -270,8 +274,8 @@ def now(api: object) -> datetime:
 def stamp(api: object) -> tuple[Any, ...]:
     """Return a value that changes whenever the sandbox, the inbox or the journal changes, but not on reads."""
     sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
-    changes = None if sandbox is None else sandbox._changes()
-    return len(entries(api)), None if inbox is None else inbox._mark(), changes
+    changes = None if sandbox is None else internals(sandbox).changes()
+    return len(entries(api)), None if inbox is None else last_event(inbox), changes
 
 
 def _known(objects: Iterable[Any], members: str, thing: str = "", **more: object) -> list[Found]:
@@ -454,7 +458,7 @@ _TRANSACTION = (
 def transactions(api: object) -> Rows:
     """Return the sandbox's stored transactions; for a real service those known from events."""
     sandbox = sandbox_of(api)
-    columns: list[list[Any]] = [] if sandbox is None else sandbox._columns("transaction", " ".join(_STORED))
+    columns: list[list[Any]] = [] if sandbox is None else internals(sandbox).columns("transaction", " ".join(_STORED))
     if columns:
         return _of_books(api, dict(zip(_STORED.values(), columns, strict=True)))
     from workbench.analysis.reports.history import history
@@ -590,14 +594,30 @@ def requests(api: object) -> Rows:
         thing = {name: value for name, value in walk.given(request).items() if value not in (None, ())}
         listed.append((request.request_id or f"request-{number}", facts, thing))
     members = "started what outcome status_code=status operation id"
-    listed += [(entry.id, {**_facts(entry, members), "log": "journal"}, call_facts(entry)) for entry in entries(api)]
-    return _rows("started:time what outcome:status status_code:number operation log id:id", listed)
+    calls, evidence = entries(api), evidence_of(api)
+    for entry in calls:
+        facts = {**_facts(entry, members), "log": "journal"}
+        if entry.id in evidence:
+            facts["evidence"] = evidence[entry.id].verdict.replace("_", " ")
+        listed.append((entry.id, facts, call_facts(entry, evidence)))
+    return _rows("started:time what outcome:status evidence status_code:number operation log id:id", listed)
 
 
-def call_facts(call: Any) -> dict[str, Any]:
+def evidence_of(api: object) -> dict[str, Any]:
+    """Return the evidence on the journal's calls with an unknown outcome, by id."""
+    journal = journal_of(api)
+    unknown = [] if journal is None else journal.unknown()
+    return {} if not unknown else {seen.attempt: seen for seen in journal.evidence_of(unknown)}
+
+
+def call_facts(call: Any, evidence: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a journal entry by column."""
     facts = _facts(call, "id what operation environment started ended status outcome error answer")
-    facts |= {"request": dict(call.request), "next step": call.next_step, "resend of": call.resend_of}
+    seen = evidence.get(call.id)
+    if seen is not None:
+        record = f'api.journal.resolve("{call.id}", "{seen.outcome}")' if seen.outcome else seen.next_step
+        facts |= {"evidence": seen.reason, "next step": record}
+    facts |= {"request": dict(call.request), "resend of": call.resend_of}
     return {name: value for name, value in facts.items() if value not in (None, {}, [])}
 
 

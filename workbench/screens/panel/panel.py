@@ -3,8 +3,8 @@
 import json
 import secrets
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, time
 from functools import partial
 from pathlib import Path
@@ -17,11 +17,13 @@ from workbench.base.arguments import hide_arguments
 from workbench.base.errors import InvalidRequest, Problem, UsageError, WorkbenchError, visible
 from workbench.base.schema.rules import iso_day
 from workbench.base.system.files import write_file
+from workbench.base.system.messages import acting
 from workbench.client.calls.base import BaseClient, context_of
 from workbench.client.calls.client import refuse_async
 from workbench.client.calls.keys import state_folder
 from workbench.client.session import sandbox_of
 from workbench.sandbox.controls import perform
+from workbench.sandbox.internals import internals
 from workbench.screens.forms import offers
 from workbench.screens.forms.answers import REVEAL_SECONDS, private
 from workbench.screens.forms.draft import cents_of, no_amount
@@ -187,9 +189,8 @@ class Panel(Displayed):
         self._chosen: tuple[Listing, list[str]] | None = None
         self._read_at: dict[str, str] = {}  # what the session contained when a list was read, by list
         self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
-        self._saved: int | None = None  # savepoint of an action that has not ended
-        self._owner = secrets.token_hex(8)  # of its savepoints
-        self._savepoint: int | None = None  # of the last action, if it can be undone
+        self._saved: tuple[int, str] | None = None  # savepoint and token of an action that has not ended
+        self._undoable: tuple[int, str] | None = None  # of the last action, if it can be undone
         self._done = ""  # the label of the last action
         self._lock = threading.RLock()  # messages may arrive in several threads of the kernel
 
@@ -239,7 +240,7 @@ class Panel(Displayed):
         known = {offer.do: arguments for offer, arguments in self._offered()}
         self._close_form()
         self.form = form(getattr(self._api, do), script=self.script, **{**known.get(do, {}), **values})
-        self.form.before_sending, self.form.when_done = self._save, self._changed
+        self.form.acting, self.form.when_done = self._acting, self._changed
         self.form.show_thing = self._show_beside
         return self.form
 
@@ -473,8 +474,9 @@ class Panel(Displayed):
                         arguments[name] = cents_of(text) if wants == "money" else text
                         if arguments[name] is None:
                             raise InvalidRequest([Problem(name, "cents", no_amount(text))], of="browse")
-                self._save()
-                self._changed(offers.done(do, perform(self.sandbox, do, arguments)))
+                with self._acting():
+                    answer = perform(self.sandbox, do, arguments)
+                self._changed(offers.done(do, answer))
                 return {}
         raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
 
@@ -542,31 +544,44 @@ class Panel(Displayed):
     def _stamp(self) -> str:
         return repr(things.stamp(self._api))
 
-    def _save(self) -> None:
-        """Save the state of the sandbox before an action, so that it can be undone."""
-        self._savepoint = self._saved = None
+    @contextmanager
+    def _acting(self) -> Iterator[None]:
+        """Save the state of the sandbox before an action and mark its change, so that it alone can be undone."""
+        self._undoable = self._saved = None
+        actor = secrets.token_hex(8)
         if self.sandbox is not None:
             with suppress(WorkbenchError):  # the action says it, if it fails for the same reason
-                self._saved = self.sandbox._savepoint(self._owner)
+                self._saved = internals(self.sandbox).savepoint(), actor
+        with acting(actor):
+            yield
 
     def _undo(self, _: Mapping[str, Any]) -> dict[str, Any]:
         """Restore the state before the last action, unless something else changed in the sandbox since."""
-        if self._savepoint is None:
+        if self._undoable is None:
             raise UsageError("there is nothing to undo", of="browse")
-        self.sandbox._undo(savepoint=self._savepoint, owner=self._owner)
-        self._close_form()
-        context_of(self._api).note("undone", f"{self._done}: the sandbox has the state before it again")
-        self._changed(f"Undone: {self._done}", undo=False)
+        savepoint, actor = self._undoable
+        internals(self.sandbox).undo(savepoint=savepoint, actor=actor)
+        self._changed(self._done, undone=True)
         return {}
 
-    def _changed(self, done: str, *, undo: bool = True) -> None:
-        """Read again what an action may have changed; filter, order, details and the form's answer are unchanged."""
-        self._done = done
-        undoable = undo and self._saved is not None and self.sandbox._changes() == self._saved + 1
-        self._savepoint, self._saved = self._saved if undoable else None, None
-        self.update_static()
-        text = f"{done}." if undo else f"{done}. Webhooks already delivered are not undone."
-        self._tell("changed", stamp=self._stamp(), text=text, undo=undoable)
+    def _changed(self, done: str, *, undone: bool = False) -> None:
+        """Read again what an action may have changed; filter, order, details and the form's answer are unchanged.
+
+        The action was carried out, so whatever fails here is a note and not its error.
+        """
+        saved, self._done, self._saved, self._undoable = self._saved, done, None, None
+        text, stamp = (f"Undone: {done}. Webhooks already delivered are not undone." if undone else f"{done}."), ""
+        try:
+            if undone:
+                self._close_form()
+                context_of(self._api).note("undone", f"{done}: the sandbox has the state before it again")
+            elif saved is not None and internals(self.sandbox).changes(actor=saved[1]) == saved[0] + 1:
+                self._undoable = saved
+            self.update_static()
+            stamp = self._stamp()
+        except Exception as error:  # noqa: BLE001 - shown with what was done
+            text += f" Refresh the lists: {what_went_wrong(error)}"
+        self._tell("changed", stamp=stamp, text=text, undo=self._undoable is not None)
 
     def _close_form(self, _: Mapping[str, Any] | None = None) -> dict[str, Any]:
         if self.form is not None:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 import attrs
 
+from workbench.service.rendering.elements import Markup
+
 
 @attrs.frozen
 class Look:
@@ -195,7 +197,7 @@ def variables(root: str, *, by_system: bool = False) -> str:
     return f"{root} {{ {block(SCALE)}{block(LIGHT)} }}\n{dark} {{ {block(DARK)} }}\n"
 
 
-class Drawing(str):
+class Drawing(Markup):
     """An inline SVG in the color of the surrounding text; notebooks display it as a drawing."""
 
     __slots__ = ()

@@ -5,13 +5,14 @@ a notebook viewer drops the styles, mark and word remain.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import Any, Literal
 
 from workbench.service.interface import transitions
 from workbench.service.rendering import text
 from workbench.service.rendering.design import Drawing, look, word
+from workbench.service.rendering.elements import Markup, element, isolated, joined, table
 from workbench.service.rendering.text import ASSUMED, Block, Cell, Grid, Row, Sheet, is_assumed, legend
 
 _LINE = "color-mix(in srgb, currentColor 18%, transparent)"
@@ -19,40 +20,35 @@ _CELL = f"padding:2px 10px 2px 0;text-align:left;vertical-align:top;border-top:1
 _MONO = "font-family:ui-monospace,monospace;white-space:nowrap"
 _CODE = "font-family:ui-monospace,monospace;white-space:pre;overflow-x:auto;line-height:1.4;padding:4px 0"
 _QUIET = "opacity:0.65"
+_TABLE = "border-collapse:collapse"
 _PROSE = 2  # spaces of a text that stays on its line
 
 
-def write(block: Block) -> str:
+def write(block: Block) -> Markup:
     """Return a block as HTML."""
-    footnote = f'<div style="{_QUIET};font-size:85%">{escape(legend())}</div>' if is_assumed(block) else ""
-    return f'<div class="wb-face" style="overflow-x:auto;line-height:1.5">{_block(block)}{footnote}</div>'
+    footnote = [element("div", legend(), style=f"{_QUIET};font-size:85%")] if is_assumed(block) else []
+    return element("div", _block(block), *footnote, class_="wb-face", style="overflow-x:auto;line-height:1.5")
 
 
-def isolated(text: str) -> str:
-    """Return external text, escaped and isolated from the direction of the surrounding text."""
-    return f"<bdi>{escape(text)}</bdi>"
-
-
-def chip(text: str, status: str) -> str:
+def chip(text: str, status: str) -> Markup:
     """Return a status as a chip in its color; `text` has its mark and word."""
     color = look(status).color
-    return (
-        f'<span class="wb-status" style="border:1px solid {color};border-radius:9px;padding:0 8px;white-space:nowrap;'
-        f'background:color-mix(in srgb, {color} 18%, transparent)">{isolated(text)}</span>'
-    )
+    border = f"border:1px solid {color};border-radius:9px;padding:0 8px;white-space:nowrap"
+    style = f"{border};background:color-mix(in srgb, {color} 18%, transparent)"
+    return element("span", isolated(text), class_="wb-status", style=style)
 
 
-def _block(block: Block) -> str:
+def _block(block: Block) -> Markup:
     match block:
         case Cell():
-            return f"<div>{_cell(block)}</div>"
+            return element("div", _cell(block))
         case Sheet():
             return _sheet(block)
         case Grid():
             return _grid(block)
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: Cell) -> Markup:
     kind, _, status = cell.role.partition(":")
     if kind == "status":
         return chip(cell.text, status)
@@ -61,56 +57,52 @@ def _cell(cell: Cell) -> str:
         style = _MONO
     elif all(line.count(" ") <= _PROSE for line in cell.lines):
         style = f"{style};white-space:nowrap".lstrip(";")
-    lines = "<br>".join(isolated(line) for line in cell.lines)
-    return f'<span style="{style}">{lines}</span>' if style else lines
+    lines = joined(map(isolated, cell.lines), "<br>")
+    return element("span", lines, style=style) if style else lines
 
 
-def _sheet(sheet: Sheet) -> str:
+def _sheet(sheet: Sheet) -> Markup:
     parts = []
     if sheet.title:
         title = sheet.title[:1].upper() + sheet.title[1:] + (f" {ASSUMED}" if sheet.all_assumed else "")
-        status = f" {_cell(sheet.status)}" if sheet.status else ""
-        parts.append(f"<div><strong>{isolated(title)}</strong>{status}</div>")
-    parts += [f"<div>{isolated(line)}</div>" for line in sheet.words]
+        status = (" ", _cell(sheet.status)) if sheet.status else ()
+        parts.append(element("div", element("strong", isolated(title)), *status))
+    parts += [element("div", isolated(line)) for line in sheet.words]
     if sheet.code:
-        parts.append(f'<div style="{_CODE}">{"<br>".join(escape(line) for line in sheet.code)}</div>')
+        parts.append(element("div", joined(sheet.code, "<br>"), style=_CODE))
     if sheet.rows:
-        rows = "".join(_row(row, sheet.all_assumed) for row in sheet.rows)
-        parts.append(f'<table style="border-collapse:collapse"><tbody>{rows}</tbody></table>')
-    parts += [f'<div style="{_QUIET};font-size:85%">{isolated(note)}</div>' for note in sheet.notes]
+        rows = (_row(row, sheet.all_assumed) for row in sheet.rows)
+        columns = ({"style": f"{_CELL};{_QUIET};white-space:nowrap"}, {"style": _CELL})
+        parts.append(table(rows, columns=columns, row_heads=True, style=_TABLE))
+    parts += [element("div", isolated(note), style=f"{_QUIET};font-size:85%") for note in sheet.notes]
     if sheet.state:
         kind: Any = sheet.state[0]
-        opened = "" if kind == "application" else " open"  # a large diagram is collapsed
+        opened = "" if kind == "application" else "open"  # a large diagram is collapsed
         drawn = state_diagram(kind, sheet.state[1])
-        parts.append(f'<details{opened}><summary style="{_QUIET}">States</summary>{drawn}</details>')
-    return "".join(parts)
+        parts.append(element("details", element("summary", "States", style=_QUIET), drawn, open=opened))
+    return joined(parts)
 
 
-def _row(row: Row, quiet: bool) -> str:
-    mark = f' <span title="{escape("assumed: " + row.assumed)}">{ASSUMED}</span>' if row.assumed and not quiet else ""
+def _row(row: Row, quiet: bool) -> tuple[Markup, Markup]:
+    """Return the head of a row and its value."""
+    mark = (" ", element("span", ASSUMED, title=f"assumed: {row.assumed}")) if row.assumed and not quiet else ()
     value = _cell(row.value) if isinstance(row.value, Cell) else _block(row.value)
-    warning = f" <strong>({escape(row.warning)})</strong>" if row.warning else ""
-    head = f'<th scope="row" style="{_CELL};{_QUIET};white-space:nowrap">{isolated(row.label)}{mark}</th>'
-    return f'<tr>{head}<td style="{_CELL}">{value}{warning}</td></tr>'
+    warning = (" ", element("strong", f"({row.warning})")) if row.warning else ()
+    return joined((isolated(row.label), *mark)), joined((value, *warning))
 
 
-def _grid(grid: Grid) -> str:
-    caption = f'<caption style="text-align:left"><strong>{escape(grid.title)}</strong></caption>' if grid.title else ""
-    head = "".join(
-        f'<th scope="col" style="{_CELL};{_QUIET};white-space:nowrap">{isolated(name)}</th>' for name in grid.columns
-    )
-    right = {"number": ";text-align:right;white-space:nowrap"}
-    rows = (
-        "".join(f'<td style="{_CELL}{right.get(cell.role, "")}">{_cell(cell)}</td>' for cell in row)
-        for row in grid.rows
-    )
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
+def _grid(grid: Grid) -> Markup:
+    columns = [{"style": _CELL + _align(cells)} for cells in zip(*grid.rows, strict=True)]
+    heads = [element("span", isolated(name), style=f"{_QUIET};white-space:nowrap") for name in grid.columns]
+    caption = element("strong", grid.title) if grid.title else ""
+    rows = (map(_cell, row) for row in grid.rows)
     notes = [f"… and {grid.total - len(grid.rows):,} more of {grid.total:,}"] if grid.total > len(grid.rows) else []
-    notes += grid.notes
-    table = (
-        f'<table style="border-collapse:collapse">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    )
-    return table + "".join(f'<div style="{_QUIET}">{isolated(note)}</div>' for note in notes)
+    below = (element("div", isolated(note), style=_QUIET) for note in (*notes, *grid.notes))
+    return joined((table(rows, heads, caption=caption, columns=columns, style=_TABLE), *below))
+
+
+def _align(cells: Iterable[Cell]) -> str:
+    return ";text-align:right;white-space:nowrap" if any(cell.role == "number" for cell in cells) else ""
 
 
 class Shown(ABC):

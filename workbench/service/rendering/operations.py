@@ -26,10 +26,10 @@ def operation_blocks(row: Operation[..., Any], converter: Converter) -> Iterator
         f"Response {row.success}: {'list of ' if row.many else ''}{row.answer.__name__}", row.answer, converter
     )
     errors = [
-        (str(failure.status), failure.error, failure.message, f"{failure.when}.{_assumed(failure.assumed)}")
+        (str(failure.status), failure.error, f"{failure.message}, when {failure.when}.{_assumed(failure.assumed)}")
         for failure in row.failures
     ]
-    yield _grid("Errors", ("status", "error", "message", "when"), errors)
+    yield _grid("Errors", ("status", "error", "meaning"), errors)
 
 
 def event_blocks(kind: EventKind, converter: Converter) -> Iterator[Block]:

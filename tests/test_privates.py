@@ -1,0 +1,86 @@
+"""Private attributes of other packages: each needs a door, and few are read without one."""
+
+import ast
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from workbench.sandbox import Sandbox
+from workbench.sandbox.internals import Internals, internals
+from workbench.sandbox.remote import RemoteSandbox
+
+ROOT = Path(__file__).parent.parent
+PROTOCOLS = {
+    "_asdict", "_fields", "_replace",  # of named tuples
+    "_exit", "_getframe",  # of the standard library, documented
+    "_ipython_display_", "_repr_html_", "_repr_mimebundle_",  # of IPython
+}  # fmt: skip
+SERVED_ONLY = {"hosted", "http"}
+
+
+def defined(tree: ast.AST) -> set[str]:
+    """Return the names that a module defines: functions, classes, variables and attributes of `self`."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
+            names.add(node.attr)
+    return names
+
+
+def reads(folder: Path) -> Iterator[str]:
+    """Yield each use of a private attribute that no module in the folder of a package defines."""
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.py"))}
+    own = set().union(*map(defined, trees.values()))
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Attribute) or not node.attr.startswith("_") or node.attr.startswith("__"):
+                continue
+            of = ast.unparse(node.value)
+            if of not in {"self", "cls", "super()"} and node.attr not in own | PROTOCOLS:
+                yield f"{path.relative_to(ROOT)}:{node.lineno} {ast.unparse(node)}"
+
+
+def all_reads(name: str) -> list[str]:
+    folders = sorted({path.parent for path in (ROOT / name).rglob("*.py")})
+    return [read for folder in folders for read in reads(folder)]
+
+
+@pytest.mark.parametrize("name, limit", [("workbench", 10), ("tests", 84)], ids=["package", "tests"])
+def test_few_private_attributes_of_other_packages_are_read(name: str, limit: int) -> None:
+    """What other packages need is a public name, a function beside the class, or `internals` of a sandbox."""
+    found = all_reads(name)
+
+    assert len(found) <= limit, "\n".join(found)
+
+
+def test_a_read_without_a_door_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A private attribute of another package is counted; those of the own package and of protocols are not."""
+    monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
+    (tmp_path / "one.py").write_text(
+        "class One:\n    _mine = 1\n\ndef f(x):\n    return x._mine, x._theirs, x._asdict()\n"
+    )
+
+    assert list(reads(tmp_path)) == ["one.py:5 x._theirs"]
+
+
+def test_every_internal_member_exists() -> None:
+    """The protocol names what an embedded sandbox or the client of a served one has, and nothing else."""
+    names = {name for name in vars(Internals) if not name.startswith("_")}
+    sandbox = Sandbox()
+
+    assert copy.copy(internals(sandbox)).world_id() == internals(sandbox).world_id()
+    assert names >= {"engine", "drain", "world_id"}
+    for name in names - SERVED_ONLY:
+        assert getattr(internals(sandbox), name) is not None
+    with sandbox.serve() as url:
+        served = RemoteSandbox(url)
+        for name in SERVED_ONLY | {"drain", "last_event", "url", "world_id"}:
+            assert getattr(internals(served), name) is not None
+    with pytest.raises(AttributeError):
+        internals(sandbox).nothing_of_this  # type: ignore[attr-defined]  # noqa: B018

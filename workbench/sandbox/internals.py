@@ -1,0 +1,67 @@
+"""What other packages need of a sandbox beyond its controls. These names are not public and may change."""
+
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+if TYPE_CHECKING:
+    import httpx
+
+    from workbench.base.system.messages import Request, Response
+    from workbench.sandbox.control_records import SandboxTime
+    from workbench.sandbox.embedded import DirectTransport, Sandbox, ServiceEnvironment
+    from workbench.sandbox.engine import Engine
+    from workbench.sandbox.server import App
+
+
+EventDelivery = tuple[int, dict[str, str], bytes]
+"""Sequence number of an event, headers and body of its delivery."""
+
+
+class Internals(Protocol):
+    """Members of an embedded sandbox, or of the client of a served one; see there for their arguments."""
+
+    @property
+    def engine(self) -> "Engine": ...
+    @property
+    def environment(self) -> "ServiceEnvironment": ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def hosted(self) -> bool: ...  # client of a served sandbox
+    @property
+    def http(self) -> "httpx.Client": ...  # client of a served sandbox
+
+    def changes(self, actor: str = "") -> int: ...
+    def columns(self, kind: str, names: str) -> list[Any]: ...
+    def direct(self, *, faults: bool = True) -> "DirectTransport": ...
+    def drain(
+        self, after: int = 0, api_key: str | None = None
+    ) -> tuple[list[tuple[int, dict[str, str], bytes]], int]: ...
+    def for_key(self, api_key: str) -> "Sandbox": ...
+    def handle(self, request: "Request") -> "Response": ...
+    def http_app(self, url: str, local: bool = True, *, relay: Any = None) -> "App": ...
+    def last_event(self) -> int: ...
+    def mark(self) -> str: ...
+    def savepoint(self) -> int: ...
+    def undo(self, savepoint: int, actor: str) -> "SandboxTime": ...
+    def world_id(self) -> str: ...
+
+
+class _Door:
+    __slots__ = ("_sandbox",)
+
+    def __init__(self, sandbox: object) -> None:
+        self._sandbox = sandbox
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # as when a copy has no sandbox yet
+            raise AttributeError(name)
+        return getattr(self._sandbox, f"_{name}")
+
+
+def internals(sandbox: object) -> Internals:
+    """Return the internal members of a sandbox.
+
+    Args:
+        sandbox: An embedded sandbox, or the client of a served one.
+    """
+    return cast("Internals", _Door(sandbox))
