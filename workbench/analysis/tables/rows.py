@@ -191,11 +191,12 @@ UNKNOWN = "Completeness unknown: this frame does not say how it was read (pandas
 def mark_report(
     frame: pd.DataFrame, kind: str, notes: Iterable[str], source: object = None, **more: object
 ) -> pd.DataFrame:
-    """Set the attributes of a report: kind, notes and columns. If its source lost its attributes, add a note."""
+    """Set the attributes of a report: kind, notes and columns; its trace stays. A source without them is noted."""
     marks = getattr(source, "attrs", {"kind": kind})
     complete = marks.get("complete") if isinstance(source, pd.DataFrame) else getattr(source, "complete", None)
     lost = [] if "kind" in marks else [UNKNOWN]
     notes = list(dict.fromkeys([*lost, *notes]))
+    more = {name: frame.attrs[name] for name in ("trace",) if name in frame.attrs} | more
     frame.attrs = {} if complete is None else {"complete": complete}
     until = {"until": marks["until"]} if "until" in marks else {}
     frame.attrs.update(kind=kind, notes=notes, revealed=[], unknown={}, columns=[*map(str, frame)], **{**until, **more})
