@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from workbench.terminal.shell import load_ipython_extension as load_ipython_extension
     from workbench.terminal.shell import unload_ipython_extension as unload_ipython_extension
     from workbench.testing.comparing import compare_behavior as compare_behavior
-    from workbench.testing.comparing import compare_records as compare_records
     from workbench.testing.learning import learn as learn
 
 _NAMES = {
@@ -81,7 +80,6 @@ _NAMES = {
     "bulk": "workbench.runs.bulk:",
     "charts": "workbench.analysis.charts:",
     "compare_behavior": "workbench.testing.comparing",
-    "compare_records": "workbench.testing.comparing",
     "connect": "workbench.client.session",
     "connect_async": "workbench.client.session",
     "course": "workbench.course:",
