@@ -209,7 +209,8 @@ def check_client(generator: Generator, served: tuple[str, wb.Sandbox], agent: st
     assert [(entry.operation, entry.status) for entry in entries] == [
         (name, operation.success) for name, operation in OPERATIONS.items()
     ]
-    assert [plain(entry.body) for entry in entries] == [plain(call.body) for call in calls]
+    for entry, call in zip(entries, calls, strict=True):
+        assert call.body is None or plain(entry.body) == plain(call.body), call.operation
     for entry, answer in zip(entries, read["answers"], strict=True):
         assert plain(answer or None) == plain(entry.answer or None), entry.operation
     for (name, value), again in zip(samples, read["samples"], strict=True):
