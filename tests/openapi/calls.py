@@ -80,4 +80,5 @@ def plain(value: Any) -> Any:
         return float(value)
     if isinstance(value, date | UUID):
         value = str(value).replace(" ", "T")
-    return re.sub(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\S*$", r"\1", str(value)) if isinstance(value, str) else value
+    seconds = r"^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)\S*( UTC)?$"
+    return re.sub(seconds, r"\1T\2", str(value)) if isinstance(value, str) else value

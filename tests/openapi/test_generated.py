@@ -124,7 +124,17 @@ def node(name: str, *command: str) -> Callable[[Path], str]:
     return run_compiled
 
 
-OPENAPI_GENERATOR = ("openapi-generator-cli", "generate", "-i", "openapi.json", "-o", "client", "-g")
+OPENAPI_GENERATOR = (
+    "openapi-generator-cli",
+    "generate",
+    "-i",
+    "openapi.json",
+    "-o",
+    "client",
+    "--global-property",
+    ONLY,
+    "-g",
+)
 GENERATORS: Mapping[str, Generator] = {
     "openapi-generator go": Generator("go", go),
     "openapi-generator java": Generator("javac", java),
@@ -137,10 +147,7 @@ GENERATORS: Mapping[str, Generator] = {
         str(TOOLS / "@hey-api"),
         node("hey-api", "openapi-ts", "-i", "openapi.json", "-o", "hey", "-c", "@hey-api/client-fetch"),
     ),
-    "orval": Generator(
-        str(TOOLS / "orval"),
-        node("orval", "orval", "--input", "./openapi.json", "--output", "./orval.ts", "--client", "axios-functions"),
-    ),
+    "orval": Generator(str(TOOLS / "orval"), node("orval", "orval", "--config", str(DRIVERS / "orval.config.cjs"))),
     "openapi-zod-client": Generator(
         str(TOOLS / "openapi-zod-client"),
         node("openapi-zod-client", "openapi-zod-client", "openapi.json", "-o", "zodios.ts", "--export-schemas"),
