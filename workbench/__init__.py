@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from workbench.runs import sequences as sequences
     from workbench.sandbox import Sandbox as Sandbox
     from workbench.screens import panel as panel
-    from workbench.screens.panel.dashboard import dashboard as dashboard
     from workbench.screens.panel.file import to_file as to_file
     from workbench.screens.panel.panel import browse as browse
     from workbench.screens.panel.panel import form as form
@@ -83,7 +82,6 @@ _NAMES = {
     "connect": "workbench.client.session",
     "connect_async": "workbench.client.session",
     "course": "workbench.course:",
-    "dashboard": "workbench.screens.panel.dashboard",
     "errors": "workbench.base.errors:",
     "events": "workbench.events:",
     "to_file": "workbench.screens.panel.file",
