@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,6 @@ class Life:
         self.answers: Counter[tuple[str, str]] = Counter()
         self.breaches: list[Breach] = []
         self.refunds: Counter[tuple[str, str]] = Counter()  # that the application had carried out
-        self.journal = Journal(clock=self.clock)
         self.asynchronous = False
         self.calm = False  # whether nothing goes wrong any more
         self.threaded = False  # whether threads run whose order is not decided
@@ -91,6 +91,11 @@ class Life:
         self._process: Process | None = None
 
     # what the application uses
+
+    @cached_property
+    def journal(self) -> Journal:
+        """Journal of the application's calls."""
+        return Journal(clock=self.clock)
 
     def connect_async(self, **options: object) -> AsyncSession:
         """Return an asynchronous session for the application; the arguments are those of a client."""
@@ -107,7 +112,8 @@ class Life:
         process = self._alive()
         database = sqlite3.connect(self.folder / name, factory=Database, check_same_thread=False)
         database.universe, database.process = self, process
-        sqlite3.Connection.execute(database, "PRAGMA synchronous=OFF")  # a process dies here, not a machine
+        for setting in ("synchronous=OFF", "journal_mode=MEMORY"):  # a process dies here, not a machine
+            sqlite3.Connection.execute(database, f"PRAGMA {setting}")
         process.databases.append(database)
         return database
 
@@ -379,7 +385,7 @@ class Life:
 
     def unknown_outcomes(self) -> list[str]:
         """Return the calls whose outcome the application left unknown."""
-        return [entry.what for entry in self.journal.unknown()]
+        return [entry.what for entry in self.journal.unknown()] if "journal" in vars(self) else []
 
     def collect(self) -> None:
         """Process what the service has done since the last call."""

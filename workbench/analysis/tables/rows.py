@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Context, Decimal, InvalidOperation, localcontext
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import attrs
 import numpy as np
@@ -33,6 +32,7 @@ from workbench.analysis.tables.columns import (
     json_text,
     masked,
 )
+from workbench.analysis.tables.periods import is_zone
 from workbench.base.errors import Problem, UsageError
 from workbench.base.schema import masks
 from workbench.base.schema.walk import Choice, DecimalNumber, Numeric
@@ -191,11 +191,12 @@ UNKNOWN = "Completeness unknown: this frame does not say how it was read (pandas
 def mark_report(
     frame: pd.DataFrame, kind: str, notes: Iterable[str], source: object = None, **more: object
 ) -> pd.DataFrame:
-    """Set the attributes of a report: kind, notes and columns. If its source lost its attributes, add a note."""
+    """Set the attributes of a report: kind, notes and columns; its trace stays. A source without them is noted."""
     marks = getattr(source, "attrs", {"kind": kind})
     complete = marks.get("complete") if isinstance(source, pd.DataFrame) else getattr(source, "complete", None)
     lost = [] if "kind" in marks else [UNKNOWN]
     notes = list(dict.fromkeys([*lost, *notes]))
+    more = {name: frame.attrs[name] for name in ("trace",) if name in frame.attrs} | more
     frame.attrs = {} if complete is None else {"complete": complete}
     until = {"until": marks["until"]} if "until" in marks else {}
     frame.attrs.update(kind=kind, notes=notes, revealed=[], unknown={}, columns=[*map(str, frame)], **{**until, **more})
@@ -215,14 +216,6 @@ def _is_time(value: object) -> bool:
     try:
         return isinstance(value, datetime) or (isinstance(value, str) and bool(datetime.fromisoformat(value)))
     except ValueError:
-        return False
-
-
-def is_zone(value: object) -> bool:
-    """Return whether a value names a time zone."""
-    try:
-        return isinstance(value, str) and bool(ZoneInfo(value))
-    except (ValueError, OSError, LookupError):
         return False
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +17,8 @@ from workbench.client.calls.base import journal_of
 from workbench.client.calls.effects import Outcome, next_step
 from workbench.runs.bulk.plan import BulkPlan, PlannedRow, listed
 from workbench.service import rendering
+from workbench.service.rendering.markup import Shown
+from workbench.service.rendering.text import Row, Sheet
 
 declare(
     "investigate",
@@ -41,6 +43,7 @@ CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT N
 """
 PLANNED = "planned"
 STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
+_SHOWN = 50  # rows that are not done
 _REJECTED = "rejected"  # in the file; the outcome is "not_sent"
 _FAILED = (Outcome.REFUSED, Outcome.UNKNOWN)
 _NO_EFFECT = (PLANNED, _REJECTED, Outcome.NOT_SENT, Outcome.REFUSED)
@@ -250,14 +253,8 @@ class RunRecord:
         Raises:
             UsageError: The outcome of a row is not unknown, or the new outcome is not an allowed value.
         """
-        problems = []
-        for number, outcome in resolved.items():
-            if number not in self._rows or self._rows[number].outcome != Outcome.UNKNOWN:
-                problems.append(Problem(f"row {number}", "state", "has a known outcome; nothing to resolve"))
-            elif outcome not in (Outcome.DONE, Outcome.NOT_SENT):
-                problems.append(Problem(f"row {number}", "enum", 'can be resolved as "done" or "not_sent"'))
-        if problems:
-            raise UsageError(problems, of="resume")
+        unknown = {number for number, row in self._rows.items() if row.outcome == Outcome.UNKNOWN}
+        check_resolved("row", resolved, unknown, of="resume")
         for number, outcome in resolved.items():
             message = f"{Outcome(outcome).shown}, resolved by a person"
             self.record(attrs.evolve(self._rows[number], outcome=Outcome(outcome).value, message=message))
@@ -265,6 +262,18 @@ class RunRecord:
     def all(self) -> list[RowResult]:
         """Return the result of every row, in the order of the input."""
         return [self._rows[number] for number in sorted(self._rows)]
+
+
+def check_resolved(noun: str, resolved: Mapping[Any, str], unknown: Collection[Any], *, of: str) -> None:
+    """Raise UsageError unless each resolved row or step has an unknown outcome, and becomes "done" or "not_sent"."""
+    problems = []
+    for name, outcome in resolved.items():
+        if name not in unknown:
+            problems.append(Problem(f"{noun} {name}", "state", "has a known outcome; nothing to resolve"))
+        elif outcome not in (Outcome.DONE, Outcome.NOT_SENT):
+            problems.append(Problem(f"{noun} {name}", "enum", 'can be resolved as "done" or "not_sent"'))
+    if problems:
+        raise UsageError(problems, of=of)
 
 
 def _moved(name: str, was: str, now: str) -> str:
@@ -278,7 +287,7 @@ def _counts_text(counts: Mapping[str, int]) -> str:
 
 
 @attrs.frozen(repr=False, eq=False)
-class BulkResult:
+class BulkResult(Shown):
     """Result of a bulk run, with one `RowResult` for each row of the input.
 
     `ok` is true if all rows are done; `counts` add up to the rows; `stopped` is the reason why a run ended early.
@@ -339,19 +348,15 @@ class BulkResult:
     def __repr__(self) -> str:
         return self.verdict
 
-    def _repr_html_(self) -> str:
-        rows = [
-            {
-                "row": result.row,
-                "outcome": result.outcome.replace("_", " "),
-                "status": result.status or "",
-                "message": result.message or "",
-            }
-            for result in self._results
-            if result.outcome != Outcome.DONE
-        ]
-        head = rendering.html({"bulk run": self.operation, "result": self.verdict})
-        return head + (rendering.html_table(rows[:50]) if rows else "")
+    __str__ = __repr__
+
+    def sheet(self) -> Sheet:
+        """Return the verdict and the first rows that are not done."""
+        columns = ("row", "outcome", "status", "message")
+        others = [result for result in self._results if result.outcome != Outcome.DONE]
+        rows = [{name: getattr(result, name) or "" for name in columns} for result in others[:_SHOWN]]
+        grid = rendering.describe(rows)
+        return Sheet(title=f"bulk run {self.operation}", words=(self.verdict,), rows=(Row("", grid),) if rows else ())
 
 
 @attrs.frozen(kw_only=True)
