@@ -241,7 +241,7 @@ class RunOf:
         run = {"rows": RunOf.rows, "progress": False}
         path = folder / "bulk"
         with closing(RunRecord(path)) as found:
-            began = found.operation is not None
+            began = found.started[0] is not None
         assert began or effects == [], "sent, and not recorded"
         first = wb.bulk.resume(api, path, **run) if began else wb.bulk.run(api.update_user, path=path, **run)
         unknown = {row.row: RunOf.rows[row.row - 1]["external_id"] for row in first.unknown()}

@@ -1,15 +1,18 @@
 """What an editor shows without a kernel: completion by jedi, and types by pyright, at the places a person meets first."""
 
+import asyncio
 import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jedi
 import pytest
 
 import workbench as wb
 from workbench.analysis.reports.history import History
+from workbench.base.schema import walk
 from workbench.service.interface.table import OPERATIONS
 
 pytestmark = pytest.mark.slow
@@ -64,6 +67,7 @@ TYPES = {
     "api.simulate_refund(transaction_id='', amount=wb.FULL).status": "TransactionStatus | str",
     "api.inbox.wait('user.updated').body": "UserUpdated",
     "api.inbox.events('transaction.created')[0].body.spend": "Spend | None",
+    "wb.events.sample('user.updated').event.body": "UserUpdated",
     "wb.rewards.fetch(api, [])": "Rewards",
     "wb.compare_behavior('documented', 'observed').ok": "bool",
 }
@@ -94,3 +98,38 @@ def test_the_script_of_a_shell_needs_the_base_install_alone() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+@pytest.fixture(scope="module", params=["session", "async session", "client"])
+def kernel(request: pytest.FixtureRequest) -> dict[str, object]:
+    """Return the variables of a kernel with a client, and what its calls returned."""
+    session = wb.connect()
+    api: Any = session
+    if request.param == "async session":
+        api = asyncio.run(wb.connect_async())
+    elif request.param == "client":
+        api = wb.Client(
+            base_url=session.sandbox.base_url, api_key=session.sandbox.full_key, transport=session.sandbox.transport()
+        )
+    card = session.sandbox.guide()["cards"]["active"][0]
+    return {"api": api, "contracts": session.list_contracts(), "card": card}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_kernel_shows_the_arguments_of_an_operation_with_their_units(kernel: dict[str, object], name: str) -> None:
+    """By jedi, as a notebook asks it: each argument by its name, and in the text below its unit."""
+    code = f"api.{name}("
+    (signature,) = jedi.Interpreter(code, [kernel]).get_signatures(1, len(code))
+    shown = {parameter.name for parameter in signature.params}
+    arguments = list(walk.members(OPERATIONS[name].request))
+
+    assert {member.name for member in arguments} == shown
+    for member in arguments:
+        if member.about.rule.unit:
+            assert member.about.rule.unit in signature.docstring()
+
+
+def test_a_kernel_completes_the_members_of_an_answer(kernel: dict[str, object]) -> None:
+    """Of a list's first record, and of a record in it."""
+    for code, expected in (("contracts[0].", "chain_id"), ("contracts[0].tokens[0].", "balance")):
+        assert expected in {name.name for name in jedi.Interpreter(code, [kernel]).complete(1, len(code))}

@@ -11,7 +11,7 @@ import pytest
 import workbench as wb
 from workbench.base.schema import strict_json
 from workbench.base.system import toml
-from workbench.base.system.limits import LimitExceeded, Limits, read_bytes
+from workbench.base.system.limits import FileLimits, LimitExceeded, read_bytes
 from workbench.base.system.messages import Request
 from workbench.client.calls.profiles import open_profile
 from workbench.sandbox.behavior import read_behavior
@@ -117,7 +117,7 @@ def test_what_has_no_end_is_refused_as_input(tmp_path: Path) -> None:
     assert read_bytes(tmp_path / "pipe") == b""
     for path in (Path("/dev/zero"), tmp_path / "large"):
         with pytest.raises(LimitExceeded):
-            read_bytes(path, Limits(file=1_000))
+            read_bytes(path, FileLimits(file=1_000))
     with pytest.raises(IsADirectoryError):
         read_bytes(tmp_path)
     with pytest.raises(toml.NotToml):

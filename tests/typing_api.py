@@ -190,6 +190,8 @@ def kinds(event: AnyEvent, inbox: wb.Inbox, deliver: tuple[dict[str, str], bytes
     assert_type(inbox.wait("user.updated", timeout=30).body, UserUpdated)
     assert_type(inbox.events("transaction.created")[0].body, TransactionChanged)
     assert_type(inbox.wait(), AnyEvent)
+    assert_type(wb.events.sample("user.updated").event.body, UserUpdated)
+    assert_type(wb.events.sample("transaction.completed", "key").event.body, TransactionChanged)
 
     @inbox.on("user.updated")
     def changed(event: Event[UserUpdated]) -> str:
@@ -236,6 +238,7 @@ def misspelled(api: wb.Session) -> None:
     api.sandbox.add_fault("lost", of="simulate_refunds")  # type: ignore[arg-type]
     api.sandbox.add_fault("lost", of="simulate_refund")
     api.journal.list(outcome="doen")  # type: ignore[arg-type]
-    wb.events.sample("user.update")  # type: ignore[arg-type]
+    wb.events.sample("user.update")  # type: ignore[call-overload]
+    wb.events.sample("user.updated", event_id=5)  # type: ignore[call-overload]
     evidence = api.journal.evidence("")
     assert_type(evidence.outcome, Literal["done", "not_sent"] | None)

@@ -9,7 +9,8 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 import workbench as wb
 from tests.browser.lab import CHROMIUM, FLAGS
-from workbench.course.classroom import ClassServer
+from workbench.course.classroom import ClassServer, exports
+from workbench.course.classroom.server import inline_style
 from workbench.course.desk import TaskResult
 from workbench.course.task_files import DRILLS, EXERCISES
 
@@ -87,6 +88,26 @@ def drill(page: Page, name: str) -> None:
     page.screenshot(path=IMAGES / f"drill-{name}.png", full_page=True, animations="disabled")
 
 
+def paper(page: Page) -> None:
+    """Take what is printed: a sheet, a certificate, the handout and a plan."""
+    server = ClassServer(NAMES)
+    lesson(server)
+    server.results.set("trainer", "Grace Example")
+    link = "https://class.example:8700/olive-4f7m-qjxa#9f86d081884c7d659a2feaa0c55ad015"
+    style = inline_style()
+    pages = {
+        "sheet": exports.sheets({"Ada": link}, style),
+        "certificate": server.export("certificates", style),
+        "handout": exports.handout(style),
+        "plan": exports.plan("two-hours", style),
+    }
+    server.close()
+    page.set_viewport_size({"width": 794, "height": 560})  # a page of A4 is 794 pixels wide
+    for name, html in pages.items():
+        page.set_content(html)
+        page.screenshot(path=IMAGES / f"paper-{name}.png", animations="disabled")
+
+
 def main() -> None:
     """Make all of them."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
@@ -98,6 +119,7 @@ def main() -> None:
         page = browser.new_page()  # the board's page forbids styles of others
         for name in ("fraud-burst", "duplicate-bookings", "rate-limits"):
             drill(page, name)
+        paper(page)
         browser.close()
 
 

@@ -205,7 +205,7 @@ def in_flight(run: Path) -> set[int]:
 def begins(run: Path) -> bool:
     """Whether the run was killed before it began; then nothing was sent."""
     with contextlib.closing(RunRecord(run)) as record:
-        return record.operation is None
+        return record.started[0] is None
 
 
 def begun(run: Path) -> None:

@@ -187,6 +187,33 @@ def test_results_carry_the_key_the_id_and_the_status(sandbox: Sandbox, tmp_path:
         run(api.create_user_application, people(2), key="nickname", progress=False)
 
 
+@pytest.mark.parametrize("key", ["customer", "external_id"])
+def test_a_later_process_shows_the_keys_of_rows_that_an_earlier_one_sent(
+    sandbox: Sandbox, tmp_path: Path, key: str
+) -> None:
+    """Without the key, without its column, and with a file of some of the rows: the file of the run has them."""
+    more = "customer" if key == "customer" else "occupation"
+    api, rows = api_of(sandbox), [row | {more: f"c-{i}"} for i, row in enumerate(people(3))]
+    rows[2]["email"] = "not an address"
+    first = run(
+        api.create_user_application,
+        rows,
+        key=key,
+        path=tmp_path / "run",
+        rejects=tmp_path / "rejects.csv",
+        progress=False,
+    )
+    expected = [one.key for one in first]
+    corrected = (tmp_path / "rejects.csv").read_text().replace("not an address", people(3)[2]["email"])
+    (tmp_path / "rejects.csv").write_text(corrected)
+
+    assert None not in expected
+    for again in (rows, [{**row} for row in people(3)] if key == "customer" else rows, tmp_path / "rejects.csv"):
+        resumed = resume(api, tmp_path / "run", again, rejects=tmp_path / "others.csv", progress=False)
+        assert expected == [one.key for one in resumed]
+    assert [] == [(one.outcome, one.message) for one in resumed if one.outcome != "done"]
+
+
 def test_progress_names_failed_rows_and_the_rate_of_this_run(sandbox: Sandbox, tmp_path: Path) -> None:
     """Rows that were done before do not count for the rate."""
     api, seen = api_of(sandbox), []

@@ -13,10 +13,10 @@ import pytest
 import workbench as wb
 from workbench.base.errors import ApiError, UnusableFile, UsageError
 from workbench.course import membership
-from workbench.course.classroom import ClassServer, class_state
+from workbench.course.classroom import ClassServer, class_state, exports
 from workbench.course.classroom.class_results import read_roster
 from workbench.course.classroom.learner_sandboxes import MAX_OPEN
-from workbench.course.desk import Act
+from workbench.course.desk import Act, TaskResult
 from workbench.course.task_files import EXERCISES
 
 pytestmark = pytest.mark.slow  # each serves a class
@@ -274,6 +274,12 @@ def test_rosters_have_the_names_that_people_have(tmp_path: Path) -> None:
     roster.write_text("name\n" + "\n".join(names) + "\n", encoding="utf-8")
 
     assert read_roster(roster) == names
+    server = ClassServer(names)
+    for name in names:
+        server.results.record(name, TaskResult(task="start-1", done=True))
+    paper = [exports.sheets(dict.fromkeys(names, "link"), ""), server.export("certificates")]
+    server.close()
+    assert [name for name in names for page in paper if f">{name}</" not in page] == []
     for content in (
         "Vorname;Nachname\nZoë;Groß\nJörg;Käß\n".encode("cp1252"),
         "last name\tfirst name\nGroß\tZoë\nKäß\tJörg\n".encode("utf-16"),

@@ -36,7 +36,7 @@ from workbench.base.errors import (
 from workbench.client.calls import transports
 from workbench.client.calls.client import AsyncClient, Client
 from workbench.client.calls.effects import Outcome
-from workbench.client.calls.messages import Request
+from workbench.client.calls.messages import HttpRequest
 
 Script = Callable[[socket.socket, bytes], bool]
 """Answers one request on a connection; gives whether the connection stays open."""
@@ -368,7 +368,7 @@ def test_packed_answers_are_read_in_any_pieces(packing: str, size: int) -> None:
     """However the bytes are cut on their way."""
     content = json.dumps([number * 7919 % 1000 for number in range(300)]).encode()
     encoding, packed = packings(content)[packing]
-    incoming = transports._Incoming(Request(None, "", [], None))
+    incoming = transports._Incoming(HttpRequest(None, "", [], None))
     incoming.head(httpx.Response(200, headers={"content-encoding": encoding}))
     for start in range(0, len(packed), size):
         incoming.feed(packed[start : start + size])

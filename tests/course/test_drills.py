@@ -98,6 +98,23 @@ def test_a_bad_answer_does_not_solve_a_drill(api: wb.Session, name: str, code: s
     assert not run(api, name, written(name, code), facts).ok
 
 
+BESIDE = {
+    "a card is locked": "api.sandbox.cards.lock(api.sandbox.guide()['cards']['active'][2])",
+    "an application is denied": "api.sandbox.review(api.sandbox.guide()['users']['approved'][-1], 'denied')",
+}
+"""Writes that no drill asks for."""
+
+
+@pytest.mark.parametrize("what", BESIDE)
+@pytest.mark.parametrize("name", DRILLS)
+def test_a_good_answer_with_a_further_write_does_not_solve_a_drill(api: wb.Session, name: str, what: str) -> None:
+    """Nothing else may change; the check says what."""
+    facts = course.task(name, api).facts
+    missing = run(api, name, f"{BESIDE[what]}\n{DRILLS[name].answer}", facts).missing
+
+    assert any("something else changed" in sentence for sentence in missing)
+
+
 def test_every_drill_has_two_bad_answers() -> None:
     assert [name for name in DRILLS if sum(name == bad for bad, _, _ in BAD) < 2] == []
 

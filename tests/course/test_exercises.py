@@ -100,6 +100,37 @@ def test_another_way_counts_too(name: str, tried: str) -> None:
         assert () == course.check(name, names["api"]).missing
 
 
+BESIDE = {
+    "a card is locked": "api.sandbox.cards.lock(GUIDE['cards']['active'][7])",
+    "a purchase is made": "api.simulate_authorization(card_id=GUIDE['cards']['active'][8], amount=100, currency='USD', "
+    "merchant_name='Example Shop', merchant_category_code='5411')",
+    "a phone number is changed": "api.update_user(user_id=GUIDE['users']['approved'][3], phone_country_code='1', "
+    "phone_number='5550177')",
+    "an application is denied": "api.sandbox.review(GUIDE['users']['manualReview'][0], 'denied')",
+    "a dispute is canceled": "api.update_dispute(dispute_id=GUIDE['disputes']['inReview'][0], status='canceled')",
+}
+"""Writes that no exercise asks for."""
+FURTHER = [
+    (name, what) for name in EXERCISES for what in BESIDE if (name, what) != ("webhooks-2", "a purchase is made")
+]
+"""Each exercise with each write; a purchase is one of the ways to cause the delivery that `webhooks-2` asks for."""
+
+
+@pytest.mark.parametrize("name, what", FURTHER)
+def test_a_right_answer_with_a_further_write_is_not_done(name: str, what: str) -> None:
+    """Nothing else may change, whatever it is; the check says what."""
+    code = BESIDE[what]
+    if EXERCISES[name].environment == "production" and not code.startswith("api.sandbox"):
+        code = "api.sandbox.cards.unlock(GUIDE['cards']['locked'][0])"  # calls with an effect are not armed there
+    with scene(name) as names:
+        names["GUIDE"] = names["api"].sandbox.guide()
+        attempt(EXERCISES[name].answer, names)
+        exec(compile(code, "<beside>", "exec"), names)
+        missing = course.check(name, names["api"]).missing
+
+        assert any("something else changed" in sentence or "not what is asked for" in sentence for sentence in missing)
+
+
 HINTS = [(name, "last hint", task.answer) for name, task in EXERCISES.items()]
 
 

@@ -4,14 +4,15 @@ import re
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 import workbench as wb
 from workbench.base.errors import UsageError
-from workbench.course.task_files import TASKS, read_task
+from workbench.course.task_files import TASKS, VERBS, Expectation, Task, read_task
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
-GOOD = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)[0]
+GOOD, QUIZ = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +40,76 @@ def test_the_task_of_the_page_is_done_by_its_answer_and_by_nothing_else(folder: 
     assert done == ()
     assert len(further) == 1
     assert further[0].startswith("something else changed, card")
+
+
+DRILL = """
+title = "A charge too much"
+minutes = 5
+task = "A cardholder paid 12.50 USD at `Example Market` and was charged twice. Give one of them back, and answer with the amount."
+debrief = "Two transactions of the same amount: refund one of them, in full."
+answer = '''
+api.simulate_refund(transaction_id=facts["second"], amount=wb.FULL)
+wb.course.answer("a-charge-too-much", returned="12.50")'''
+purchases = [[3, 1250, "Example Market"], [3, 1250, "Example Market"], [3, 480]]
+traffic = { every = 30, card = 8, cents = 1540, merchant = "Example Fuel" }
+show = { first = "$bought.0", second = "$bought.1" }
+
+[[expect]]
+equals = "transaction"
+that = "one of the two purchases, refunded in full"
+id = ["$bought.0", "$bought.1"]
+where = { status = "settled" }
+with = { refunded = 1250 }
+count = 1
+
+[[expect]]
+not_called = "simulate_reversal"
+that = "no reversal"
+
+[[expect]]
+answer = "returned"
+that = "what was given back"
+unit = "cents"
+is = 1250
+"""
+"""A drill that was written by following the page, and nothing else."""
+
+
+def test_a_drill_that_was_written_from_the_page_works(folder: Path) -> None:
+    """Its answer is right, in either of two ways; half of it, both, or another purchase are not."""
+    (folder / "a-charge-too-much.toml").write_text(DRILL, encoding="utf-8")
+    wb.course.add(folder / "a-charge-too-much.toml")
+    name, verdicts = "a-charge-too-much", {}
+    for way, transactions, amount in (
+        ("the second", ["second"], wb.FULL), ("the first", ["first"], 1250), ("half", ["second"], 625),
+        ("both", ["first", "second"], wb.FULL), ("none", [], 0),
+    ):  # fmt: skip
+        with wb.connect(seed=7) as api:
+            facts = wb.course.task(name, api).facts
+            for transaction in transactions:
+                api.simulate_refund(transaction_id=facts[transaction], amount=amount)
+            wb.course.answer(name, "$12.50")
+            verdicts[way] = wb.course.check(name, api).ok
+
+    assert verdicts == {"the second": True, "the first": True, "half": False, "both": False, "none": False}
+
+
+def test_the_quiz_of_the_page_works(folder: Path) -> None:
+    (folder / "who-unlocks.toml").write_text(QUIZ, encoding="utf-8")
+    wb.course.add(folder / "who-unlocks.toml")
+    wrong, right = (wb.course.answer("who-unlocks", letter) for letter in "ab")
+
+    assert "A cardholder cannot change" in str(wrong)
+    assert "✓ right" in str(right)
+
+
+def test_the_page_names_whatever_a_file_may_have() -> None:
+    """Each member of a task and of a criterion, and each verb."""
+    members = {field.name for record in (Task, Expectation) for field in attrs.fields(record)} - {"verb", "subject"}
+    written = {"members": "with", "value": "is"}
+    names = {written.get(name, name) for name in members} | {*VERBS}
+
+    assert sorted(name for name in names if not re.search(rf"(?<![\w-]){name}(?![\w-])", PAGE)) == []
 
 
 @pytest.mark.parametrize(

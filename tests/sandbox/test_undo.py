@@ -7,9 +7,11 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from time import monotonic, sleep
 from types import FrameType
 from typing import Any
 
@@ -27,7 +29,7 @@ from workbench.sandbox.internals import internals
 from workbench.screens.panel import panel as panel_module
 from workbench.screens.panel.panel import Panel, browse
 
-PLACES = ("memory", "file", "two processes' view of a file", "served")
+PLACES = ("memory", "file", "two views of a file", "served")
 
 
 @contextmanager
@@ -212,7 +214,7 @@ def lines_of(call: Any) -> int:
 @pytest.mark.parametrize("shared", [False, True], ids=["memory", "file"])
 def test_a_thread_that_stops_at_each_line_of_an_undo(shared: bool, stops: int, tmp_path: Path) -> None:
     """Another buys meanwhile: a reported undo removed the action alone, an error removed nothing."""
-    with sessions("two processes' view of a file" if shared else "memory", tmp_path) as (api, other):
+    with sessions("two views of a file" if shared else "memory", tmp_path) as (api, other):
         view, messages = browse(api), []
         view.widget.send = messages.append  # type: ignore[method-assign]
         lines = lines_of(lambda: _bought(view) and view.answer({"ask": 1, "do": "undo"}))
@@ -384,3 +386,43 @@ def test_an_undo_without_an_answer_is_not_said_to_be_refused() -> None:
             internals(sandbox).http.request = answered
 
         assert not is_there(api, actor.made)
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        pytest.param(3, marks=pytest.mark.slow),
+        pytest.param(300, marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
+    ],
+)
+@pytest.mark.parametrize("place", ["file", "two views of a file", "served"])
+def test_undo_beside_writers(place: str, seconds: float, tmp_path: Path) -> None:
+    """Two undo what they bought while two others buy, at times: each purchase is there, unless its undo was reported."""
+    until, problems, counts = monotonic() + seconds / 3, [], {"undone": 0, "refused": 0, "bought": 0}
+    with sessions(place, tmp_path) as (first, second):
+
+        def undo(api: Session) -> None:
+            while monotonic() < until:
+                actor = Actor(api, "purchase")
+                for step in actor.steps:
+                    step(actor)
+                counts["undone" if actor.undone else "refused"] += 1
+                if is_there(api, actor.made) == actor.undone:
+                    problems.append(f"{'undone' if actor.undone else 'refused'}: {actor.made}")
+
+        def buy(api: Session) -> None:
+            chance = random.Random(place)
+            while monotonic() < until:
+                made = purchase(api)
+                counts["bought"] += 1
+                sleep(chance.choice([0, 0.05, 0.2, 0.5]))
+                if not is_there(api, made):
+                    problems.append(f"gone: {made}")
+
+        with ThreadPoolExecutor(4) as pool:
+            for ended in [pool.submit(act, api) for act in (undo, buy) for api in (first, second)]:
+                ended.result()
+    print(f"{place}: {counts}, {len(problems)} wrong")
+
+    assert not problems, problems[:5]
+    assert seconds < 10 or (counts["undone"] and counts["refused"])

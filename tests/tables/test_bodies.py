@@ -18,7 +18,7 @@ import workbench as wb
 from workbench.base.errors import InvalidRequest, Problem, UsageError
 from workbench.base.schema.rules import FULL
 from workbench.base.schema.walk import build, flat
-from workbench.base.system.limits import Limits, limits
+from workbench.base.system.limits import FileLimits, limits
 from workbench.runs.bulk.plan import plan_of
 from workbench.runs.bulk.rows import Body, raw_bodies, read_cells
 from workbench.service.interface.examples import example
@@ -48,7 +48,7 @@ READ = {
 
 def read_rows(path: Path, operation: str = "", **given: int) -> list[Body]:
     """Return the rows of a file, with the cells that an operation reads; raise the problems of cells."""
-    rows = raw_bodies(path, limits(Limits(), **given))
+    rows = raw_bodies(path, limits(FileLimits(), **given))
     if not operation:
         return rows
     bodies = read_cells(rows, OPERATIONS[operation].request)

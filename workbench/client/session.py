@@ -259,7 +259,7 @@ def sandbox_times(api: object) -> dict[str, datetime]:
 
 def session_on(sandbox: "Sandbox", like: BaseClient) -> Session:
     """Return a session on another embedded sandbox, such as a fork, with the key and settings of `like`."""
-    clock, context = SandboxTime(sandbox), context_of(like)
+    clock, context = SessionClock(sandbox), context_of(like)
     return Session(
         sandbox=sandbox,
         base_url=sandbox.base_url,
@@ -296,7 +296,7 @@ def _show_records() -> None:
         rendering.register(shell)
 
 
-class SandboxTime(Clock):
+class SessionClock(Clock):
     """Clock of a session on an embedded sandbox: `now()` returns the sandbox's time."""
 
     def __init__(self, sandbox: Any) -> None:
@@ -485,7 +485,7 @@ def _embedded(client: dict[str, Any], embedded: dict[str, Any]) -> dict[str, Any
     sandbox = Sandbox(**embedded, wire_names=names)
     tenant = client.pop("tenant", None)
     key = sandbox.full_key if tenant is None else _sandbox_key(sandbox, sandbox.guide(), tenant)
-    clock = SandboxTime(sandbox)
+    clock = SessionClock(sandbox)
     return {
         "sandbox": sandbox,
         "base_url": sandbox.base_url,

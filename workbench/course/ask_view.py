@@ -86,7 +86,7 @@ class ChooserView(Displayed):
     def __init__(self, shown: Display, titles: Mapping[str, str]) -> None:
         self._table = shown
         options = [(f"{name}: {title}", name) for name, title in titles.items()]
-        self.names = ipywidgets.Dropdown(description="Task", options=options)
+        self.names = ipywidgets.Dropdown(description="Task", options=options, layout={"width": "36em"})
         self.start = ipywidgets.Button(description="Start")
         self.start.on_click(lambda _: self.begin())
         self.begun = ipywidgets.Box()

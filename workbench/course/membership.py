@@ -10,7 +10,7 @@ from __future__ import annotations  # `import workbench` loads this, and not the
 import os
 
 from workbench.base.lazy import TYPE_CHECKING
-from workbench.base.system.process import GUARDS, HOSTED, RESOLVERS, Address, at_start
+from workbench.base.system.process import GUARDS, HOSTED, RESOLVERS, ServedAddress, at_start
 
 if TYPE_CHECKING:
     from typing import Any
@@ -157,20 +157,20 @@ def _guard(*, effect: bool, production: bool) -> str:
     return "this is a class" + ("" if _variable() or not stored() else " (`workbench course leave` ends it)")
 
 
-def _resolve_root() -> Address | None:
+def _resolve_root() -> ServedAddress | None:
     if url := _variable():
-        return Address(url.rstrip("/"), os.environ.get("WORKBENCH_CLASS_CA") or None)
+        return ServedAddress(url.rstrip("/"), os.environ.get("WORKBENCH_CLASS_CA") or None)
     if not (kept := stored()):
         return None
-    return Address(kept["url"], kept["ca_file"] or None, _OVER)
+    return ServedAddress(kept["url"], kept["ca_file"] or None, _OVER)
 
 
-def _resolve(production: bool) -> Address | None:
+def _resolve(production: bool) -> ServedAddress | None:
     root = _resolve_root()
     if root is None:
         return None
     place = f"/{_places[0]}" if _places else ""
-    return Address(f"{root.url}{place}{'/production' if production else ''}", root.ca_file, root.advice)
+    return ServedAddress(f"{root.url}{place}{'/production' if production else ''}", root.ca_file, root.advice)
 
 
 _OVER = (

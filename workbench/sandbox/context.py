@@ -55,7 +55,7 @@ def moment_of(at: int) -> datetime:
     return EPOCH + timedelta(milliseconds=at)
 
 
-class Clock:
+class SandboxClock:
     """Clock of a sandbox: fixed until a control advances it, or running from a point of the wall clock."""
 
     def __init__(self, store: Store, move: Callable[[int], None]) -> None:
@@ -194,7 +194,7 @@ class Environment:
     """Store, clock, seeds, settings and converter of one sandbox."""
 
     store: Store
-    clock: Clock
+    clock: SandboxClock
     seeds: Seeds
     settings: Mapping[str, Any]
     converter: Converter

@@ -15,7 +15,7 @@ from workbench.base.errors import Problem, UnusableFile, UsageError, not_allowed
 from workbench.base.system.http_post import THIS_MACHINE
 from workbench.base.system.messages import BROKEN, LOOPBACK, Request, Response
 from workbench.sandbox.behavior import Behavior, BehaviorName, read_behavior
-from workbench.sandbox.context import START, Clock, milliseconds
+from workbench.sandbox.context import START, SandboxClock, milliseconds
 from workbench.sandbox.controls import Controls
 from workbench.sandbox.delivery import signed
 from workbench.sandbox.engine import Engine
@@ -137,7 +137,7 @@ class Sandbox(Controls):
                 given |= {"random_keys": random_keys if api_key is None else True, "full_key": api_key}
                 new = _make(store, times["start"], world, **given)
                 if new or clock is not None:
-                    timer = Clock(store, lambda by: None)
+                    timer = SandboxClock(store, lambda by: None)
                     timer.set(times["start"] if new else max(timer.ms, times["start"]), times["speed"])
         except UnusableFile:
             store.close()

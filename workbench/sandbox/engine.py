@@ -20,7 +20,7 @@ from workbench.base.schema.masks import DOTS, masked
 from workbench.base.system.messages import Request, Response
 from workbench.base.system.seconds import monotonic
 from workbench.sandbox import cards, people
-from workbench.sandbox.context import NEVER, Clock, Environment, RequestContext, Seeds, due_by, moment_of
+from workbench.sandbox.context import NEVER, Environment, RequestContext, SandboxClock, Seeds, due_by, moment_of
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.delivery import WebhookDispatcher
 from workbench.sandbox.extensions import SettleTransaction
@@ -57,7 +57,7 @@ class Engine:
         self.store = store
         self.seeds = Seeds.of(stored)
         self.wire_names = wire_names
-        self.clock = Clock(store, self._move_clock)
+        self.clock = SandboxClock(store, self._move_clock)
         self.environment = Environment(store, self.clock, self.seeds, settings, converter(wire_names))
         self.service = Service(stored["environment"], self.environment)
         self.full_key = self.seeds.api_key("full")

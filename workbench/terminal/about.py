@@ -69,8 +69,8 @@ def docs(*names: Annotated[str, Parameter(completer=complete_documented)]) -> No
         rows += [f"{name:24} {'Events':14} {kind.doc}." for name, kind in EVENT_KINDS.items()]
         print("\n".join(rows))
     elif kind is None and operation is None:
-        known = ", ".join([*map(kebab, OPERATIONS), *EVENT_KINDS])
-        raise usage_error(f"No operation or kind of event {visible(name, 60)!r}; there are: {known}.")
+        names_listed = ", ".join([*map(kebab, OPERATIONS), *EVENT_KINDS])
+        raise usage_error(f"No operation or kind of event {visible(name, 60)!r}; there are: {names_listed}.")
     else:
         head, blocks = name, event_blocks(kind, converter()) if kind is not None else iter(())
         if operation is not None:

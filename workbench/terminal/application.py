@@ -5,29 +5,37 @@ import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
-from pkgutil import resolve_name
-from typing import Any, Literal
-
-from cyclopts import (
-    App,
-    CycloptsError,
-    MissingArgumentError,
-    Parameter,
-    UnknownCommandError,
-    UnusedCliTokensError,
-    convert,
-)
+from typing import TYPE_CHECKING, Any, Literal
 
 from workbench import __version__
-from workbench.base.errors import AdviceWarning, visible
 from workbench.service.interface.naming import command_of, operation_named
 from workbench.service.interface.table import OPERATIONS
 from workbench.terminal import commands
-from workbench.terminal.exits import DONE, WRONG_INPUT, Exit, keep_quiet, say, usage_error
+from workbench.terminal.exits import DONE, WRONG_INPUT, Exit, keep_quiet, run_to_exit, say, usage_error
+
+if TYPE_CHECKING:
+    from cyclopts import CycloptsError
 
 _KEY_OPTIONS = ("--api-key", "--key", "--secret", "--password")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    tokens = list(sys.argv[1:] if argv is None else argv)
+    if tokens[:1] == ["help"]:
+        tokens = [*tokens[1:], "--help"]
+    arguments = [token for token in tokens if token not in ("-q", "--quiet")]
+    if arguments in ([], ["--help"], ["-h"]) and sys.stdout is not None:
+        return run_to_exit(_first_page)  # without the library of commands
+    return run_to_exit(partial(_run, tokens))
+
+
+def _first_page() -> int:
+    print(commands.first_page())
+    return DONE
 
 
 def make_app(noun: str = "", *, described: bool = False) -> Any:
@@ -37,6 +45,10 @@ def make_app(noun: str = "", *, described: bool = False) -> Any:
         noun: Noun whose commands are needed; without it those of all nouns, as for completion.
         described: Whether the commands are imported now, for their help lines.
     """
+    from pkgutil import resolve_name
+
+    from cyclopts import App, Parameter
+
     app = App(
         name="workbench",
         help="A workbench for a card issuing API.",
@@ -92,8 +104,7 @@ def _shown_default(value: object) -> Any:
     return value if value not in (False, (), "") or (value == 0 and not isinstance(value, bool)) else None
 
 
-def run(tokens: list[str]) -> int:
-    """Run a command line and return its exit code."""
+def _run(tokens: list[str]) -> int:
     if tokens[:1] == ["__complete"]:  # the protocol of the completion scripts
         make_app()(tokens)
         return DONE
@@ -101,6 +112,10 @@ def run(tokens: list[str]) -> int:
         tokens = [token for token in tokens if token not in quiet]
         keep_quiet()
     _refuse_keys(tokens)
+    from cyclopts import CycloptsError
+
+    from workbench.base.errors import AdviceWarning, visible
+
     tokens = ["--version"] if tokens == ["version"] else _with_stdin(tokens)
     asks = {"--help", "-h"} & {*tokens}
     app = make_app(tokens[0], described=len(tokens) == 1 + bool(asks))
@@ -133,6 +148,8 @@ def _with_stdin(tokens: list[str]) -> list[str]:
 
 def _hints(error: object, tokens: list[str]) -> Iterator[str]:
     """Yield what was probably meant by a command line that cannot be run."""
+    from cyclopts import MissingArgumentError, UnknownCommandError, UnusedCliTokensError
+
     if isinstance(error, MissingArgumentError) and error.argument is not None:
         following = [after for before, after in pairwise(tokens) if before in error.argument.names]
         if following and following[0].startswith("-"):
@@ -150,9 +167,11 @@ def _hints(error: object, tokens: list[str]) -> Iterator[str]:
             yield f"The command is `workbench {' '.join(command_of(row))}`."
 
 
-def _options_for(error: CycloptsError, tokens: list[str]) -> str:
+def _options_for(error: "CycloptsError", tokens: list[str]) -> str:
     """Return which options a value without one was probably meant for: similar names, else those that take it."""
     from difflib import get_close_matches
+
+    from cyclopts import MissingArgumentError
 
     first, *rest = error.unused_tokens or [""]
     command: Any = error.app
@@ -182,6 +201,8 @@ def _is_general(argument: Any) -> bool:
 
 
 def _fits(target: Any, name: str, argument: Any, text: str) -> bool:
+    from cyclopts import CycloptsError, convert
+
     from workbench.terminal.operations import accepts
 
     operation = OPERATIONS.get(getattr(target, "__name__", ""))
@@ -266,4 +287,6 @@ def _continued(command: str, width: int) -> str:
 
 def _advise(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning of the client as one line, without its source location."""
+    from workbench.base.errors import visible
+
     say(f"Advice: {visible(str(message), 500)}")

@@ -26,9 +26,9 @@ def command(function: Callable[..., Any], parameters: Sequence[inspect.Parameter
     own = list(declared.parameters.values())
     takes_session = bool(own) and own[0].name == "api"
     shows = declared.return_annotation not in (None, int)
-    given = own[takes_session:] if parameters is None else [*parameters]
+    own_parameters = own[takes_session:] if parameters is None else [*parameters]
     wants_how = "how" in declared.parameters
-    listed = [*given, *([_WHERE] if takes_session else []), *([_HOW] if shows and not wants_how else [])]
+    listed = [*own_parameters, *([_WHERE] if takes_session else []), *([_HOW] if shows and not wants_how else [])]
     if parameters is not None and wants_how:
         listed.append(_HOW)
     signature = inspect.Signature(sorted(listed, key=lambda parameter: parameter.kind))

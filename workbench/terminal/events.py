@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from workbench.client.session import Session
 
 KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
-_COLUMNS = {"amount": 100, "event id": 140}  # columns of the screen from which each is shown
 _POLL_INTERVAL = 0.2  # seconds
 _TIMEOUT = 15.0  # seconds
 _Kind: Any = Literal[tuple(EVENT_KINDS)]
@@ -69,7 +68,7 @@ def list_events(
                 f"{delivery.arrived:%m-%d %H:%M}  stored, but could not be read: {visible(delivery.reason, 300)}",
                 error=True,
             )
-        show(_table(events, how) if how.output == "table" and not how.fields else events, how)
+        show(events, how)
         while wait is not None:
             flush_line()
             wait(_POLL_INTERVAL)
@@ -77,19 +76,6 @@ def list_events(
             for received in new:
                 _show_received(received, how)
             rows = new or rows
-
-
-def _table(events: list[Any], how: Output) -> list[dict[str, Any]]:
-    """Return events as rows, without columns that do not fit a narrow screen."""
-    width = screen_of(sys.stdout).width
-    hidden = {name for name, columns in _COLUMNS.items() if width < columns}
-    rows = [
-        {name: text for name, text in event_row(event, reveal=how.reveal).items() if name not in hidden}
-        for event in events
-    ]
-    if "amount" in hidden:
-        rows = [{**row, "time": row["time"][-5:]} for row in rows]
-    return rows
 
 
 def resend(event: str, /, *, forward_to: Url | None = None, where: Where = Where()) -> int:
@@ -173,14 +159,16 @@ def trigger(
 
 def _overrides(kind: str, given: list[str]) -> dict[str, Any]:
     """Parse `name=value` texts as members of an event's body; a dot separates nested names."""
-    known = dict(leaves(EVENT_KINDS[kind].body))
+    fields = dict(leaves(EVENT_KINDS[kind].body))
     overrides: dict[str, Any] = {}
     for override in given:
         path, sign, text = override.partition("=")
-        if not sign or path not in known:
-            raise usage_error(f"--set {visible(override, 60)}: expected NAME=VALUE, with a name of {', '.join(known)}.")
+        if not sign or path not in fields:
+            raise usage_error(
+                f"--set {visible(override, 60)}: expected NAME=VALUE, with a name of {', '.join(fields)}."
+            )
         try:
-            overrides[path] = value_of(known[path], text)
+            overrides[path] = value_of(fields[path], text)
         except ValueError as error:
             raise usage_error(f"--set {visible(path, 60)}: {error}.") from None
     return nested(overrides)
@@ -239,8 +227,8 @@ def listen(
 
 def _say_refused(refusals: tuple[Any, ...], last: object) -> Any:
     """Report the deliveries that were not stored since the last one reported; return the last."""
-    known = [i for i, refusal in enumerate(refusals) if refusal is last]
-    for latest in refusals[known[0] + 1 if known else 0 :]:
+    numbers = [i for i, refusal in enumerate(refusals) if refusal is last]
+    for latest in refusals[numbers[0] + 1 if numbers else 0 :]:
         say(f"{latest.at.astimezone():%H:%M:%S}  not stored: {visible(latest.reason, 300)}")
     return refusals[-1] if refusals else last
 

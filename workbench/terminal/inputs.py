@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from workbench.base.errors import visible
-from workbench.base.system.limits import LimitExceeded, Limits, read_bytes
+from workbench.base.system.limits import FileLimits, LimitExceeded, read_bytes
 from workbench.base.text import NotText, decode
 from workbench.terminal.exits import usage_error
 
@@ -15,7 +15,7 @@ def input_bytes(path: Path, limit: int) -> bytes:
         Exit: It is too large, or a device.
     """
     try:
-        return read_bytes(path, Limits(file=limit))
+        return read_bytes(path, FileLimits(file=limit))
     except LimitExceeded as error:
         raise usage_error(f"{visible(str(path), 200)} cannot be read: {error}.") from None
 

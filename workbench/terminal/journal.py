@@ -15,7 +15,7 @@ from workbench.base.errors import InvalidProfile, InvalidRequest, visible
 from workbench.base.system.files import write_file
 from workbench.base.system.process import own_address
 from workbench.client.calls.evidence import EventSource, Evidence
-from workbench.client.calls.journal import Entry, Journal, recorder_of
+from workbench.client.calls.journal import Journal, JournalEntry, recorder_of
 from workbench.client.calls.key_sources import key_source
 from workbench.client.calls.keys import state_folder
 from workbench.client.calls.options import Profile
@@ -65,7 +65,9 @@ def _journal(where: Where, file: Path | None) -> Iterator[Any]:
         yield journal
 
 
-def _evidence(journal: Journal, entries: Iterable[Entry], where: Where, file: Path | None) -> dict[str, Evidence]:
+def _evidence(
+    journal: Journal, entries: Iterable[JournalEntry], where: Where, file: Path | None
+) -> dict[str, Evidence]:
     """Return the evidence on calls with an unknown outcome by id, from the events of their sandbox or profile."""
     unknown, name = [entry for entry in entries if entry.is_unknown], chosen_profile(where)
     with ExitStack() as stack:
@@ -83,7 +85,7 @@ def _evidence(journal: Journal, entries: Iterable[Entry], where: Where, file: Pa
         return {evidence.attempt: evidence for evidence in journal.evidence_of(unknown)}
 
 
-def _rows(entries: Iterable[Entry], evidence: Mapping[str, Evidence], how: Output) -> list[dict[str, Any]]:
+def _rows(entries: Iterable[JournalEntry], evidence: Mapping[str, Evidence], how: Output) -> list[dict[str, Any]]:
     details = () if how.output == "table" else ("operation", "status", "error", "environment", "answer")
     rows = []
     for entry in entries:

@@ -109,9 +109,9 @@ def _command(operation: Operation[..., Any]) -> Callable[..., int]:
     parameters.append(inspect.Parameter("calling", _KEYWORD, annotation=Calling, default=Calling()))
 
     def run(api: object, /, *, how: Output, calling: Calling, **texts: Any) -> Any:
-        given, wrong = values(operation, texts)
+        values_given, wrong = values(operation, texts)
         try:
-            return _send(api, operation, given, calling, how)
+            return _send(api, operation, values_given, calling, how)
         except InvalidRequest as error:
             if error.operation != operation.name:
                 raise

@@ -77,11 +77,13 @@ def _command(control: Control) -> Callable[..., int]:
     keys = {row.name: key for row in declared if row.name == "signing_key" and key}
 
     def run(api: "Session", /, *, how: Output, **values: object) -> Any:
-        given = {name: value for name, value in values.items() if value is not None}
-        flags = {row.name: given[row.name] == "true" for row in taken if _kind(row) is bool and row.name in given}
+        arguments = {name: value for name, value in values.items() if value is not None}
+        flags = {
+            row.name: arguments[row.name] == "true" for row in taken if _kind(row) is bool and row.name in arguments
+        }
         if missing := [row for row in declared if row.name in _KEYS - {*keys} and row.default is row.empty]:
             raise usage_error(f"{missing[0].name} is required: set {KEY_VARIABLE}.")
-        answer = perform(api.sandbox, control.name, given | flags | keys)
+        answer = perform(api.sandbox, control.name, arguments | flags | keys)
         if control.name == "clear_faults":
             say(f"Removed {len(answer)} fault rule{'' if len(answer) == 1 else 's'}.")
         if how.output == "table" and isinstance(answer, Mapping) and answer and answer.keys() <= _MONEY:
@@ -275,11 +277,11 @@ def serve(
 
         return (*introduction(sandbox, url), f"Use it with --url {url}.")
 
-    kept = (
+    note = (
         "The state was in memory and is gone; --db FILE keeps it." if path is None else f"The state is kept in {path}."
     )
     certificate = (path or kept_path()).with_name("sandbox-tls.crt")
-    serve_until_stopped(make, introduce, at, own_certificate=certificate, kept=kept, forwarded=forwarded)
+    serve_until_stopped(make, introduce, at, own_certificate=certificate, kept=note, forwarded=forwarded)
 
 
 def _given_key(file: Path | None) -> str | None:
@@ -298,7 +300,7 @@ def __getattr__(name: str) -> Callable[..., int | None]:
     return _command(CONTROLS[name])
 
 
-NOT_COMMANDS = ("reset", "advance", "columns", "changes", "savepoint", "undo", "last_event", "world_id")
+NOT_COMMANDS = ("reset", "advance", "resend", "columns", "changes", "savepoint", "undo", "last_event", "world_id")
 """Controls with commands of their own, and those that only the panel, sessions and sequences call."""
 _CONTROLS = Group("Controls (not part of the interface)", sort_key=1)
 

@@ -73,11 +73,12 @@ class Deliveries(Life):
         self.names: dict[str, str] = {}  # of records, by id
         self.cause = ""  # what the traffic is doing, where a record has several of its events
         self._threads = threads
-        self._seen = internals(self.sandbox).last_event()
+        self._engine = internals(self.sandbox).engine
+        self._seen = self._engine.last_event
 
     def collect(self) -> None:
         """Plan deliveries of new events."""
-        if internals(self.sandbox).last_event() == self._seen:
+        if self._engine.last_event == self._seen:
             return
         drained, self._seen = internals(self.sandbox).drain(self._seen)
         for _, _, body in drained:

@@ -372,11 +372,13 @@ def explore(
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         is_http = isinstance(application, HttpApplication)
         machine = None if is_http else stack.enter_context(MachineClock())
+        sandbox = sandbox or Sandbox(seed=1, behavior={"settle_bounds": "posted"})
         explorer = _Explorer(
             application,
             invariants,
-            sandbox or Sandbox(seed=1, behavior={"settle_bounds": "posted"}),
+            sandbox,
             Path(folder),
+            guide=sandbox.guide(),
             scenario=scenario,
             settle=settle,
             threads=threads,

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from workbench.client.calls.journal import Journal
-from workbench.client.calls.messages import Broken, Request, Response
+from workbench.client.calls.messages import Broken, HttpRequest, HttpResponse
 from workbench.client.calls.pace import Clock
 from workbench.client.session import AsyncSession, Session
 from workbench.sandbox import Sandbox
@@ -78,7 +79,6 @@ class Life:
         self.answers: Counter[tuple[str, str]] = Counter()
         self.breaches: list[Breach] = []
         self.refunds: Counter[tuple[str, str]] = Counter()  # that the application had carried out
-        self.journal = Journal(clock=self.clock)
         self.asynchronous = False
         self.calm = False  # whether nothing goes wrong any more
         self.threaded = False  # whether threads run whose order is not decided
@@ -91,6 +91,11 @@ class Life:
         self._process: Process | None = None
 
     # what the application uses
+
+    @cached_property
+    def journal(self) -> Journal:
+        """Journal of the application's calls."""
+        return Journal(clock=self.clock)
 
     def connect_async(self, **options: object) -> AsyncSession:
         """Return an asynchronous session for the application; the arguments are those of a client."""
@@ -107,7 +112,8 @@ class Life:
         process = self._alive()
         database = sqlite3.connect(self.folder / name, factory=Database, check_same_thread=False)
         database.universe, database.process = self, process
-        sqlite3.Connection.execute(database, "PRAGMA synchronous=OFF")  # a process dies here, not a machine
+        for setting in ("synchronous=OFF", "journal_mode=MEMORY"):  # a process dies here, not a machine
+            sqlite3.Connection.execute(database, f"PRAGMA {setting}")
         process.databases.append(database)
         return database
 
@@ -168,10 +174,10 @@ class Life:
     async def call(
         self,
         process: Process,
-        outgoing: Request,
-        send: Callable[[Request], Response],
+        outgoing: HttpRequest,
+        send: Callable[[HttpRequest], HttpResponse],
         pause: Callable[[float], Awaitable[object]],
-    ) -> Response | Broken:
+    ) -> HttpResponse | Broken:
         """Return the answer to a call of the application, or the fault that replaced it."""
         name, effect = outgoing.operation.name, outgoing.operation.effect
         self.point(process, f"before {name}")
@@ -197,13 +203,13 @@ class Life:
             answer = Broken("no answer in time", left=True, timeout=True)
         elif fault == "lost after it was carried out":
             answer = Broken("the connection was lost while waiting for the answer", left=True)
-        elif fault == "cut" and isinstance(answer, Response):
+        elif fault == "cut" and isinstance(answer, HttpResponse):
             broken = Broken("the connection ended before the end of the answer", left=True)
-            answer = Response(outgoing, answer.status, answer.headers, answer.body[: len(answer.body) // 2], broken)
+            answer = HttpResponse(outgoing, answer.status, answer.headers, answer.body[: len(answer.body) // 2], broken)
         elif fault == "not connected":
             answer = Broken("no connection: Connection refused", left=False)
         elif fault.startswith("answered "):
-            answer = Response(outgoing, int(fault[-3:]), {"retry-after": "2"}, b"")
+            answer = HttpResponse(outgoing, int(fault[-3:]), {"retry-after": "2"}, b"")
         process.check()
         if effect:
             self.point(process, f"after {name}")
@@ -359,7 +365,9 @@ class Life:
             LABEL.reset(token)
             raise ProcessKilled
 
-    def _carry_out(self, outgoing: Request, send: Callable[[Request], Response], late: bool = False) -> Response:
+    def _carry_out(
+        self, outgoing: HttpRequest, send: Callable[[HttpRequest], HttpResponse], late: bool = False
+    ) -> HttpResponse:
         self.sync()
         answer = send(outgoing)
         name, body = outgoing.operation.name, outgoing.body or b""
@@ -377,7 +385,7 @@ class Life:
 
     def unknown_outcomes(self) -> list[str]:
         """Return the calls whose outcome the application left unknown."""
-        return [entry.what for entry in self.journal.unknown()]
+        return [entry.what for entry in self.journal.unknown()] if "journal" in vars(self) else []
 
     def collect(self) -> None:
         """Process what the service has done since the last call."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from workbench.client.calls.messages import Broken, Request, Response
+from workbench.client.calls.messages import Broken, HttpRequest, HttpResponse
 from workbench.client.calls.pace import Clock
 from workbench.client.session import AsyncSession, Session
 from workbench.testing.loop import VirtualLoop
@@ -33,10 +33,10 @@ class World(Protocol):
     async def call(
         self,
         process: "Process",
-        outgoing: Request,
-        send: Callable[[Request], Response],
+        outgoing: HttpRequest,
+        send: Callable[[HttpRequest], HttpResponse],
         pause: Callable[[float], Awaitable[object]],
-    ) -> Response | Broken:
+    ) -> HttpResponse | Broken:
         """Return the response to a call, or the fault that replaced it."""
 
 
@@ -73,7 +73,7 @@ class _Connection:
     _universe: "World"
     _process: "Process"
 
-    async def _transmit(self: Any, outgoing: Request) -> Any:
+    async def _transmit(self: Any, outgoing: HttpRequest) -> Any:
         return await self._universe.call(self._process, outgoing, self._send_directly, self._pause)
 
 

@@ -35,7 +35,7 @@ from workbench.base.schema.walk import (
 from workbench.base.system.messages import HeaderDict
 from workbench.client.webhooks.verify import SIGNATURE, Sample, read_delivery, sign
 from workbench.service.interface.convert import converter
-from workbench.service.interface.events import EVENT_KINDS, Event, EventKind, UserUpdated
+from workbench.service.interface.events import EVENT_KINDS, AnyEvent, Event, EventKind, UserUpdated
 from workbench.service.interface.table import Operation
 
 PLAIN = st.text(st.sampled_from(string.ascii_letters + string.digits + " .,-'éßøж東"), min_size=1, max_size=20)
@@ -215,7 +215,7 @@ def _event_bodies(draw: st.DrawFn, row: EventKind, cls: type[Any], prefix: str, 
 
 @cache
 @st.composite
-def deliveries(draw: st.DrawFn, kind: str | None = None, *, key: str, missing: bool = False) -> Sample:
+def deliveries(draw: st.DrawFn, kind: str | None = None, *, key: str, missing: bool = False) -> Sample[AnyEvent]:
     """Return signed deliveries of events that a service may send.
 
     Args:

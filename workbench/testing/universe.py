@@ -43,6 +43,7 @@ class Universe(Deliveries):
         given: Application, sandbox, decisions and folder, as for `Life`.
         scenario: Called with the universe to plan its traffic; default: one to four purchases and their follow-ups.
         settle: Seconds without faults at the end, in which the application can catch up.
+        guide: Guide of the sandbox.
         options: Arguments of `Deliveries`.
     """
 
@@ -51,19 +52,21 @@ class Universe(Deliveries):
         *given: object,
         scenario: Callable[["Universe"], object] | None = None,
         settle: float = 3_600.0,
+        guide: Mapping[str, Any],
         **options: Any,
     ) -> None:
         super().__init__(*given, **options)
         self.sometimes: Counter[str] = Counter()
         self.books: Mapping[str, Any] = {}
         self.holds: Mapping[str, Any] | None = None  # cents that are held, if the application has `holds()`
-        self.outside: Session = self._open(Session, self.clock, transport=internals(self.sandbox).direct(faults=False))
+        self.outside: Session = self._open(
+            Session, self.clock, transport=internals(self.sandbox).direct(faults=False), journal=None
+        )
         """A session as cardholders and merchants: its calls are the traffic, and nothing goes wrong with them."""
         self._scenario, self._settle = scenario or _purchases, settle
         self._steps = 0
         self._threads_before = threading.active_count()
         self._over = False
-        guide = self.sandbox.guide()
         self._cards, self._users = guide["cards"]["active"], guide["users"].get("approved", [])
         self._latest: dict[str, dict[str, Any]] = {}  # last event of each transaction
         self._captures: dict[str, int] = {}  # cents of a first capture, by transaction

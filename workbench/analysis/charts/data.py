@@ -7,7 +7,6 @@ import textwrap
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import Context, Decimal, localcontext
-from itertools import accumulate
 from typing import Any, Literal
 
 import attrs
@@ -227,12 +226,6 @@ def total(values: Iterable[Decimal]) -> Decimal:
     """Return the exact sum."""
     with localcontext(EXACT):
         return sum(values, Decimal(0))
-
-
-def running(values: Iterable[Decimal]) -> list[Decimal]:
-    """Return the exact running total."""
-    with localcontext(EXACT):
-        return list(accumulate(values))
 
 
 def ratio(part: Decimal, of: Decimal) -> Decimal:

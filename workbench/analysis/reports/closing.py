@@ -11,7 +11,7 @@ import attrs
 import pandas as pd
 
 from workbench.analysis.reports.facts import mask
-from workbench.analysis.reports.points import liability
+from workbench.analysis.reports.reconciliation import Reconciliations
 from workbench.analysis.reports.record_reports import roll_forward_of_disputes
 from workbench.analysis.tables.to_file import to_file
 from workbench.base.errors import UsageError, visible
@@ -56,50 +56,70 @@ class Close:
         return [folder / name for name in (*names, f"close-{self.month}.json")]
 
 
-def close(
-    history: Any, month: str, *, ledger: object, signed_by: str, former: str | Path | None, rewards: object
-) -> Close:
-    """Return the close of a month of a history."""
-    wanted = history.filter(month)
-    since, end, until = wanted.scope.since, wanted.scope.until, history.until
-    if len(month) != 7 or end is None or since is None:
-        raise UsageError(f'month must be as "2026-03", not {visible(str(month), 40)}', of=_OF)
-    if until is None or until < end:
-        reach = "no event has a time" if until is None else f"the data end {until.isoformat(timespec='seconds')}"
-        raise UsageError(f"{month} is not over: {reach}", of=_OF)
-    known = history.filter(at=end)
-    of_month = known.filter(month)
-    postings = of_month.postings()
-    if postings.empty:
-        raise UsageError(f"{month} has no data: the history has postings from {_begin(history)}", of=_OF)
-    prior, prior_lines = _prior(history, known, former, since)
-    roll_forward = known.roll_forward()
-    frames = {
-        "Roll-forward": roll_forward,
-        "Prior period": prior,
-        "Spend by category": of_month.spend(),
-        "Spend by merchant": of_month.spend("merchant_name"),
-        "Approvals by day": of_month.approvals(),
-        "Declines": of_month.declines(),
-        "Changes": of_month.changes(),
-        "Anomalies": known.anomalies(),
-        "Postings": postings,
-    }
-    if (sandbox := sandbox_of(history.source)) is not None:
-        disputes = sandbox.records("dispute")
-        frames["Disputes"] = roll_forward_of_disputes(disputes, at=end, tz=history.scope.tz)
-    if rewards is not None:
-        frames["Points"] = liability(rewards, known.scope)
-    if ledger is not None:
-        frames["Reconciliation"] = of_month.reconcile(ledger, signed_by=signed_by)
-    sign = f"Signed off by {visible(signed_by, 100)}." if signed_by else "Not signed off."
-    statement = [f"Close of {month} ({history.scope.tz}), from what was known at its end.", *prior_lines]
-    statement += frames["Reconciliation"].attrs["statement"] if ledger is not None else [sign]
-    statement = [*dict.fromkeys(statement)]
-    for frame in frames.values():
-        frame.attrs["notes"] = [*statement, *(note for note in frame.attrs["notes"] if note not in statement)]
-        frame.attrs["signed_by"] = signed_by
-    return Close(month, history.scope.tz, frames, tuple(statement), _record(month, known, signed_by))
+class Closes(Reconciliations):
+    """The monthly close."""
+
+    def close(
+        self: Any,
+        month: str,
+        *,
+        ledger: object = None,
+        signed_by: str = "",
+        former: str | Path | None = None,
+        rewards: object = None,
+    ) -> Close:
+        """Return the close of a month, from what was known when it ended; its `write` makes the files.
+
+        Args:
+            month: The month, such as "2026-06"; it must be over.
+            ledger: A ledger to reconcile with the postings of the month.
+            signed_by: Name of the person who signs off; it stands in every file.
+            former: Folder of the close of the month before, whose closing balance is compared with this opening.
+            rewards: All rows of rewards, to roll points forward.
+
+        Raises:
+            UsageError: The month is not over, or has no data.
+        """
+        wanted = self.filter(month)
+        since, end, until = wanted.scope.since, wanted.scope.until, self.until
+        if len(month) != 7 or end is None or since is None:
+            raise UsageError(f'month must be as "2026-03", not {visible(str(month), 40)}', of=_OF)
+        if until is None or until < end:
+            reach = "no event has a time" if until is None else f"the data end {until.isoformat(timespec='seconds')}"
+            raise UsageError(f"{month} is not over: {reach}", of=_OF)
+        known = self.filter(at=end)
+        of_month = known.filter(month)
+        postings = of_month.postings()
+        if postings.empty:
+            raise UsageError(f"{month} has no data: the history has postings from {_begin(self)}", of=_OF)
+        prior, prior_lines = _prior(self, known, former, since)
+        roll_forward = known.roll_forward()
+        frames = {
+            "Roll-forward": roll_forward,
+            "Prior period": prior,
+            "Spend by category": of_month.spend(),
+            "Spend by merchant": of_month.spend("merchant_name"),
+            "Approvals by day": of_month.approvals(),
+            "Declines": of_month.declines(),
+            "Changes": of_month.changes(),
+            "Anomalies": known.anomalies(),
+            "Postings": postings,
+        }
+        if (sandbox := sandbox_of(self.source)) is not None:
+            disputes = sandbox.records("dispute")
+            frames["Disputes"] = roll_forward_of_disputes(disputes, at=end, tz=self.scope.tz)
+        if rewards is not None:
+            frames["Points"] = type(self)(rewards, known.scope).liability()
+        if ledger is not None:
+            frames["Reconciliation"] = of_month.reconcile(ledger, signed_by=signed_by)
+        sign = f"Signed off by {visible(signed_by, 100)}." if signed_by else "Not signed off."
+        statement = [f"Close of {month} ({self.scope.tz}), from what was known at its end.", *prior_lines]
+        statement += frames["Reconciliation"].attrs["statement"] if ledger is not None else [sign]
+        statement = [*dict.fromkeys(statement)]
+        for frame in frames.values():
+            frame.attrs["notes"] = [*statement, *(note for note in frame.attrs["notes"] if note not in statement)]
+            frame.attrs["signed_by"] = signed_by
+        return Close(month, self.scope.tz, frames, tuple(statement), _record(month, known, signed_by))
 
 
 def _begin(history: Any) -> str:

@@ -12,37 +12,46 @@ _GAP = 48  # hours
 _COLUMNS = ("anomaly", "transaction_id", "event_id", "at", "amount_cents", "currency")
 
 
-def anomalies(history: View) -> pd.DataFrame:
-    """Return implausible transactions and events of a history."""
-    facts, left, _ = history._rows(history.facts, "at")
-    table, _, _ = history._rows(history._folded, "authorized_at")
-    odd = history.reading.odd
-    if len(odd) and history.scope.at is not None:
-        odd = odd[mask(odd["at"] < pd.Timestamp(history.scope.at))]
-    settlements = facts[mask(facts["posting"] == "settlement")]
-    above = (table["posted_cents"] - table["authorized_cents"]).fillna(0)
-    beyond = (table["refunded_cents"] - table["posted_cents"]).where(mask(table["posted_cents"] > 0), 0)
-    amounts = {
-        "posted above authorized": above.where(above > 0),
-        "refunded above posted": beyond.where(beyond > 0),
-        "began before the first event": table["posted_cents"].where(mask(table["authorized_cents"].isna())),
-    }
-    rows = [
-        settlements[mask(settlements["transaction_id"].duplicated())].assign(anomaly="settled twice"),
-        facts[mask(facts["net_cents"].isna() | facts["held_cents"].isna() & (facts["posting"] == "hold"))].assign(
-            anomaly="amount missing"
-        ),
-        *(table.assign(anomaly=name, amount_cents=cents)[mask(cents.notna())] for name, cents in amounts.items()),
-    ]
-    rows = [part.rename(columns={"posted_cents": "amount_cents"}) if "event_id" in part else part for part in rows]
-    rows = [part.assign(at=part["authorized_at"]) if "at" not in part else part for part in rows]
-    rows += [odd, _gaps(facts["at"])]
-    parts = [part.reindex(columns=[*_COLUMNS]) for part in rows if len(part)]
-    listed = pd.concat(parts) if parts else pd.DataFrame(columns=[*_COLUMNS])
-    listed = listed.astype({"amount_cents": "Int64", "at": "datetime64[us, UTC]"})
-    listed = listed.astype(dict.fromkeys(("anomaly", "transaction_id", "event_id", "currency"), TEXT))
-    listed = listed.sort_values(["anomaly", "at", "transaction_id"], ignore_index=True)
-    return history._marked(listed, "anomalies", left, noun="postings")
+class Anomalies(View):
+    """A report of what is implausible."""
+
+    def anomalies(self) -> pd.DataFrame:
+        """Return implausible transactions and events, one row each.
+
+        Returns:
+            Columns anomaly ("settled twice", "posted above authorized", "refunded above posted", "amount missing",
+            "duplicate id, other content", "began before the first event", "unknown kind", "no event for days"),
+            transaction_id, event_id, at, amount_cents (Int64: the amount, or the excess), currency.
+        """
+        facts, left, _ = self._rows(self.facts, "at")
+        table, _, _ = self._rows(self._folded, "authorized_at")
+        odd = self.reading.odd
+        if len(odd) and self.scope.at is not None:
+            odd = odd[mask(odd["at"] < pd.Timestamp(self.scope.at))]
+        settlements = facts[mask(facts["posting"] == "settlement")]
+        above = (table["posted_cents"] - table["authorized_cents"]).fillna(0)
+        beyond = (table["refunded_cents"] - table["posted_cents"]).where(mask(table["posted_cents"] > 0), 0)
+        amounts = {
+            "posted above authorized": above.where(above > 0),
+            "refunded above posted": beyond.where(beyond > 0),
+            "began before the first event": table["posted_cents"].where(mask(table["authorized_cents"].isna())),
+        }
+        rows = [
+            settlements[mask(settlements["transaction_id"].duplicated())].assign(anomaly="settled twice"),
+            facts[mask(facts["net_cents"].isna() | facts["held_cents"].isna() & (facts["posting"] == "hold"))].assign(
+                anomaly="amount missing"
+            ),
+            *(table.assign(anomaly=name, amount_cents=cents)[mask(cents.notna())] for name, cents in amounts.items()),
+        ]
+        rows = [part.rename(columns={"posted_cents": "amount_cents"}) if "event_id" in part else part for part in rows]
+        rows = [part.assign(at=part["authorized_at"]) if "at" not in part else part for part in rows]
+        rows += [odd, _gaps(facts["at"])]
+        parts = [part.reindex(columns=[*_COLUMNS]) for part in rows if len(part)]
+        listed = pd.concat(parts) if parts else pd.DataFrame(columns=[*_COLUMNS])
+        listed = listed.astype({"amount_cents": "Int64", "at": "datetime64[us, UTC]"})
+        listed = listed.astype(dict.fromkeys(("anomaly", "transaction_id", "event_id", "currency"), TEXT))
+        listed = listed.sort_values(["anomaly", "at", "transaction_id"], ignore_index=True)
+        return self._marked(listed, "anomalies", left, noun="postings")
 
 
 def _gaps(times: "pd.Series[pd.Timestamp]") -> pd.DataFrame:

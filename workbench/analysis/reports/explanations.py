@@ -33,35 +33,54 @@ _RECORDS = frozenset(
 """Kinds of reports whose rows come from one record each."""
 
 
-def explain(
-    history: View,
-    frame: pd.DataFrame,
-    column: str,
-    row: int | Collection[int] | None,
-    minus: tuple[Any, ...] | None,
-) -> pd.DataFrame:
-    """Return the source rows of a number in a report, of several, or of the difference between two."""
-    parts, number = _parts(frame, column, row)
-    table, formula = _added(parts)
-    unit = AMOUNT.search(column)
-    notes = list(frame.attrs.get("notes", ()))
-    if minus is not None:
-        other, other_number = _parts(minus[0], minus[1], *minus[2:])
-        table = _difference(table, _added(other)[0])
-        number = number - other_number
-        formula = f"the sum of {len(table):,} rows that differ"
-        if _sum(table["contribution"]) != Decimal(str(number)):
-            raise UsageError("the two numbers come from rows of different kinds", of=_OF)
-        notes += [f"Subtracted: {note}" for note in minus[0].attrs.get("notes", ()) if note not in notes]
-    if "transaction_id" in table and len(table) <= _MAX_EVENTS:
-        table = with_events(table, history.facts, history.source)
-    table = table.rename(columns={"contribution": f"contribution{unit[0] if unit else ''}"})
-    table = table.rename(columns={name: str(name).removeprefix(OWN) for name in table})
-    listed = [f"{column}: {number} = {formula}.", *notes]
-    if len(table) > _MAX_EVENTS:
-        listed.append(f"{len(table):,} rows were read; events and requests are listed for at most {_MAX_EVENTS:,}.")
-    left = frame.attrs.get("left_out", [])
-    return mark_report(table, "explanation", listed, number=str(number), formula=formula, left_out=left)
+class Explanations(View):
+    """The rows behind the numbers of reports."""
+
+    def explain(
+        self,
+        frame: pd.DataFrame,
+        column: str,
+        row: int | Collection[int] | None = None,
+        *,
+        minus: tuple[Any, ...] | None = None,
+    ) -> pd.DataFrame:
+        """Return the source rows of a number in a report, which add up exactly to it, with their events and requests.
+
+        Args:
+            frame: A report of this process.
+            column: The column.
+            row: Position of the row, or several; by default all, for the total of the column.
+            minus: Another number as (frame, column, row), to list the rows that make the difference.
+
+        Returns:
+            One row for each contribution. Columns: contribution (with the unit of the column), the columns of the
+            source, and for transactions `event_ids` and `requests` (operation, status and answer), where known.
+            `attrs["formula"]` states how the contributions make `attrs["number"]`; the notes list what was left out.
+
+        Raises:
+            UsageError: The frame is not a report of this process, the cell does not exist, or it has changed since.
+        """
+        parts, number = _parts(frame, column, row)
+        table, formula = _added(parts)
+        unit = AMOUNT.search(column)
+        notes = list(frame.attrs.get("notes", ()))
+        if minus is not None:
+            other, other_number = _parts(minus[0], minus[1], *minus[2:])
+            table = _difference(table, _added(other)[0])
+            number = number - other_number
+            formula = f"the sum of {len(table):,} rows that differ"
+            if _sum(table["contribution"]) != Decimal(str(number)):
+                raise UsageError("the two numbers come from rows of different kinds", of=_OF)
+            notes += [f"Subtracted: {note}" for note in minus[0].attrs.get("notes", ()) if note not in notes]
+        if "transaction_id" in table and len(table) <= _MAX_EVENTS:
+            table = with_events(table, self.facts, self.source)
+        table = table.rename(columns={"contribution": f"contribution{unit[0] if unit else ''}"})
+        table = table.rename(columns={name: str(name).removeprefix(OWN) for name in table})
+        listed = [f"{column}: {number} = {formula}.", *notes]
+        if len(table) > _MAX_EVENTS:
+            listed.append(f"{len(table):,} rows were read; events and requests are listed for at most {_MAX_EVENTS:,}.")
+        left = frame.attrs.get("left_out", [])
+        return mark_report(table, "explanation", listed, number=str(number), formula=formula, left_out=left)
 
 
 def _parts(frame: pd.DataFrame, column: str, row: int | Collection[int] | None = None) -> tuple[list[Part], Any]:

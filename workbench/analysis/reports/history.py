@@ -1,31 +1,28 @@
 """A history of card transactions from any source, with one filter and a method for each report."""
 
-from collections.abc import Collection, Mapping
-from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import attrs
 import numpy as np
 import pandas as pd
 
-from workbench.analysis.reports import points, record_reports
-from workbench.analysis.reports.closing import Close, close
-from workbench.analysis.reports.data_checks import anomalies
-from workbench.analysis.reports.explanations import explain
+from workbench.analysis.reports.closing import Closes
+from workbench.analysis.reports.data_checks import Anomalies
+from workbench.analysis.reports.explanations import Explanations
 from workbench.analysis.reports.facts import POSTINGS, mask, whole
 from workbench.analysis.reports.filters import Filter
-from workbench.analysis.reports.measures import Measure, Rows, Share, columns_of
-from workbench.analysis.reports.reconciliation import reconcile
+from workbench.analysis.reports.measures import Measure, Rows, Share, columns_of, sums
+from workbench.analysis.reports.points import PointReports
+from workbench.analysis.reports.record_reports import RecordReports
 from workbench.analysis.reports.sources import OWN, Left, is_other
-from workbench.analysis.reports.view import Columns, View
+from workbench.analysis.reports.view import Columns
 from workbench.analysis.tables.periods import Every, period_before, period_name, running, zone
 from workbench.analysis.tables.rows import TEXT
 from workbench.base.errors import UsageError
 
 _SPEND = (
     Measure("transactions", "transaction_id", "distinct"),
-    *(Measure(name, name) for name in ("posted_cents", "refunded_cents", "net_cents")),
+    *sums("posted_cents", "refunded_cents", "net_cents"),
 )
 _APPROVALS = (
     Measure("authorizations"),
@@ -55,12 +52,12 @@ _COHORTS = (
     Share("share", "users", "users", at={"month": 0}),
     Measure("net_cents", "net_cents"),
 )
-_CHANGES = tuple(Measure(name, name) for name in ("before_cents", "now_cents", "change_cents"))
+_CHANGES = sums("before_cents", "now_cents", "change_cents")
 _ROLL_FORWARD = (
     Measure("opening_cents", "held_cents", span="before"),
-    *(Measure(name, name) for name in ("authorized_cents", "released_cents", "settled_cents")),
+    *sums("authorized_cents", "released_cents", "settled_cents"),
     Measure("closing_cents", "held_cents", span="through"),
-    *(Measure(name, name) for name in ("posted_cents", "refunded_cents", "net_cents")),
+    *sums("posted_cents", "refunded_cents", "net_cents"),
 )
 _MOVED = frozenset(
     {"transaction_id", "currency", "at", "earliest", "latest", "posted_cents", "refunded_cents", "net_cents"}
@@ -91,10 +88,8 @@ def history(source: object) -> "History":
     return opened
 
 
-class History(View):
+class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
     """Card transactions from one source: what happened, when, by which clock, and how far the source reaches."""
-
-    # card transactions
 
     def postings(self) -> pd.DataFrame:
         """Return the facts: one row for each request, decline, hold, increase, release, settlement and refund.
@@ -382,195 +377,3 @@ class History(View):
         """The facts that move money or a hold."""
         facts: pd.DataFrame = self.facts[~mask(self.facts["posting"].isin(POSTINGS[:2]))]
         return facts
-
-    def anomalies(self) -> pd.DataFrame:
-        """Return implausible transactions and events, one row each.
-
-        Returns:
-            Columns anomaly ("settled twice", "posted above authorized", "refunded above posted", "amount missing",
-            "duplicate id, other content", "began before the first event", "unknown kind", "no event for days"),
-            transaction_id, event_id, at, amount_cents (Int64: the amount, or the excess), currency.
-        """
-        return anomalies(self)
-
-    def reconcile(
-        self, ledger: object, *, key: str = "transaction_id", amount: str = "net_cents", signed_by: str = ""
-    ) -> pd.DataFrame:
-        """Return the differences between a ledger and the postings of this history, each with its kind and cause.
-
-        Both sides are those of the filter: its period, time zone and currency.
-
-        Args:
-            ledger: A frame, or the path of a file, with the columns `key` and `amount`, and optionally `at` and
-                `currency`. A row is one settlement (above 0) or refund (below 0), or the net of a transaction.
-            key: Column that identifies a transaction; case and hyphens do not matter.
-            amount: Column of whole amounts in the minor unit of the currency.
-            signed_by: Name of the person who signs off, for the statement.
-
-        Returns:
-            Columns break, `key`, currency, mine_cents, theirs_cents, difference_cents (Int64, mine minus theirs),
-            mine_at, theirs_at, cause, next_step. `attrs["statement"]` has the statement as lines of text, and
-            `attrs["unexplained"]` the rest by currency that no break explains.
-
-        Raises:
-            UsageError: A column is missing, or an amount is not a whole number.
-        """
-        return reconcile(self, ledger, key, amount, signed_by)
-
-    def close(
-        self,
-        month: str,
-        *,
-        ledger: object = None,
-        signed_by: str = "",
-        former: str | Path | None = None,
-        rewards: object = None,
-    ) -> Close:
-        """Return the close of a month, from what was known when it ended; its `write` makes the files.
-
-        Args:
-            month: The month, such as "2026-06"; it must be over.
-            ledger: A ledger to reconcile with the postings of the month.
-            signed_by: Name of the person who signs off; it stands in every file.
-            former: Folder of the close of the month before, whose closing balance is compared with this opening.
-            rewards: All rows of rewards, to roll points forward.
-
-        Raises:
-            UsageError: The month is not over, or has no data.
-        """
-        return close(self, month, ledger=ledger, signed_by=signed_by, former=former, rewards=rewards)
-
-    def explain(
-        self,
-        frame: pd.DataFrame,
-        column: str,
-        row: int | Collection[int] | None = None,
-        *,
-        minus: tuple[Any, ...] | None = None,
-    ) -> pd.DataFrame:
-        """Return the source rows of a number in a report, which add up exactly to it, with their events and requests.
-
-        Args:
-            frame: A report of this process.
-            column: The column.
-            row: Position of the row, or several; by default all, for the total of the column.
-            minus: Another number as (frame, column, row), to list the rows that make the difference.
-
-        Returns:
-            One row for each contribution. Columns: contribution (with the unit of the column), the columns of the
-            source, and for transactions `event_ids` and `requests` (operation, status and answer), where known.
-            `attrs["formula"]` states how the contributions make `attrs["number"]`; the notes list what was left out.
-
-        Raises:
-            UsageError: The frame is not a report of this process, the cell does not exist, or it has changed since.
-        """
-        return explain(self, frame, column, row, minus)
-
-    # other records
-
-    def applications(self, freq: Every = "day") -> pd.DataFrame:
-        """Return the number of applications in each status at the end of each day, week or month.
-
-        Returns:
-            Columns: the first day of the period (named after `freq`), status, applications (Int64), and running
-            (boolean: the period was not over when the data end).
-        """
-        return record_reports.applications(self, freq)
-
-    def status_history(self) -> pd.DataFrame:
-        """Return one row per change of a user's application status, oldest first within a user.
-
-        Changes are in order of time; events without one keep their place.
-
-        Returns:
-            Columns user_id, at, status, previous, reason, change_reason.
-        """
-        return record_reports.status_history(self)
-
-    def time_in_status(self) -> pd.DataFrame:
-        """Return the time each user spent in each status, one row per stay, until `at` of the filter.
-
-        Returns:
-            Columns user_id, status, since, until, days (Float64).
-        """
-        return record_reports.time_in_status(self)
-
-    def disputes(self) -> pd.DataFrame:
-        """Return the disputes that existed at the time of the filter, by status and age.
-
-        A dispute records only its current status. If it was resolved later, its status at that time is "unknown".
-
-        Returns:
-            Columns status, age ("0 to 6 days", … "90 days or more"), disputes (Int64), oldest_days (Float64).
-        """
-        return record_reports.disputes(self)
-
-    def deliveries(self) -> pd.DataFrame:
-        """Return delivery counts and latencies of webhooks at each endpoint of a sandbox.
-
-        Returns:
-            Columns endpoint, deliveries, delivered, waiting, failed, attempts (Int64), and median_seconds, p95_seconds,
-            slowest_seconds (Float64): from the event to its delivery, by the sandbox's clock.
-        """
-        return record_reports.deliveries(self)
-
-    def contracts(self, by: Columns | None = None) -> pd.DataFrame:
-        """Return one row per token: balance, rates, `value_usd` (balance × exchange rate) and `advance_usd` (× rate).
-
-        Assumed: balances are whole tokens, exchange rates USD a token, advance rates percentages.
-
-        Args:
-            by: Columns such as "chain_id", for the sums of each group; an empty list for the total.
-        """
-        return record_reports.contracts(self, by)
-
-    def record_balances(self, path: str | Path, *, symbols: Mapping[str, str] | None = None) -> pd.DataFrame:
-        """Append the value of the tokens in the contracts to a Parquet file, and return all its rows.
-
-        Args:
-            path: The file; the first call creates it.
-            symbols: Further token symbols by address.
-
-        Returns:
-            Columns at, id (of the contract), chain_id, chain, tokens.address, symbol (missing if unknown),
-            tokens.balance, tokens.exchange_rate, tokens.advance_rate, value_usd and advance_usd (decimals).
-        """
-        return record_reports.record_balances(self, path, symbols)
-
-    def points(self, by: str | None = None, *, on: str = "created_at", opening: Decimal | None = None) -> pd.DataFrame:
-        """Return the points outstanding at the time of the filter: earned minus clawed back and redeemed until then.
-
-        Args:
-            by: A column to group by, or "cohort": the month of a user's first row.
-            on: The time from which points count: "created_at", "posted_at" (of the purchase), or "minted_at".
-            opening: Points outstanding before the first row; required if earlier rows were not read.
-
-        Returns:
-            Columns: the group (named after `by`), earned, clawed_back, redeemed, outstanding (decimals), rows (Int64).
-            `clawed_back` sums the earned rows below 0. Redemptions count from `created_at`. The service reports no
-            expiry.
-
-        Raises:
-            UsageError: Only a part of the rows was read and `opening` is not given, or a value is not allowed.
-        """
-        return points.outstanding(points.rewards_of(self.source), self.scope, by, on, opening)
-
-    def liability(
-        self, *, on: str = "created_at", usd_per_point: Decimal | None = None, opening: Decimal | None = None
-    ) -> pd.DataFrame:
-        """Return the points outstanding at the end of each month, from the first row to the last.
-
-        Args:
-            on: The time from which points count; see `points`.
-            usd_per_point: Value of a point in USD, for a column `value_usd`; the service does not state it.
-            opening: Points outstanding before the first row; required if only rows from a time on were read.
-
-        Returns:
-            Columns month (its first day), end (when it ends), opening, earned, clawed_back, redeemed (in the month),
-            outstanding (at its end, and the opening of the next), and value_usd if `usd_per_point` is given; decimals;
-            and running (boolean: the month was not over when the data end).
-
-        Raises:
-            UsageError: Only a part of the rows was read, and `opening` is not given.
-        """
-        return points.liability(points.rewards_of(self.source), self.scope, on, usd_per_point, opening)

@@ -43,6 +43,11 @@ class Measure:
     span: str = "in"
 
 
+def sums(*names: str) -> tuple[Measure, ...]:
+    """Return sums of columns, with the names of the columns."""
+    return tuple(Measure(name, name) for name in names)
+
+
 @attrs.frozen
 class Share:
     """A measure divided by another one of the same row, of another row, or of all rows.
@@ -168,17 +173,16 @@ def statistic_of(values: Any, statistic: str) -> Any:
 class Trace(str):
     """The rows behind the numbers of a report, in `frame.attrs["trace"]`; in a file it is empty text."""
 
-    __slots__ = ("history", "measures", "period", "rows")
+    __slots__ = ("measures", "period", "rows")
     rows: Rows
     measures: dict[str, Measure | Share]
     period: str
-    history: Any
 
     @classmethod
-    def of(cls, rows: Rows, measures: Measures, period: str, history: object) -> Self:
+    def of(cls, rows: Rows, measures: Measures, period: str) -> Self:
         """Return the trace of a report."""
         trace = cls()
-        trace.rows, trace.period, trace.history = rows, period, history
+        trace.rows, trace.period = rows, period
         trace.measures = {measure.name: measure for measure in measures}
         return trace
 
@@ -235,7 +239,6 @@ def report(
     tz: str = "UTC",
     until: datetime | None = None,
     every: bool = False,
-    history: object = None,
 ) -> pd.DataFrame:
     """Return a report: one row for each group, with its measures.
 
@@ -247,7 +250,6 @@ def report(
         tz: Time zone of periods.
         until: Time up to which the data reach.
         every: Fill gaps between periods.
-        history: The history, for explanations.
     """
     period = period_name(freq) if freq else ""
     frame = rows.groups[1].copy()
@@ -269,7 +271,7 @@ def report(
         frame = frame.sort_values([largest, *keys], ascending=[False, *(True for _ in keys)], ignore_index=True)
     if freq:
         frame["running"] = running(frame[period], freq, tz, until)
-    frame.attrs["trace"] = Trace.of(rows, measures, period, history)
+    frame.attrs["trace"] = Trace.of(rows, measures, period)
     return frame
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from workbench.analysis.reports.facts import mask
-from workbench.analysis.reports.filters import Filter
-from workbench.analysis.reports.measures import Measure, Rows, report
+from workbench.analysis.reports.measures import Measure, Rows, report, sums
+from workbench.analysis.reports.view import View
 from workbench.analysis.rewards.reading import fetch
 from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.periods import end_of, steps
@@ -18,56 +18,82 @@ from workbench.client.session import sandbox_of
 
 FLOWS = ("earned", "clawed_back", "redeemed")
 _TIMES = ("created_at", "posted_at", "minted_at")
-_IN = tuple(Measure(name, name) for name in FLOWS)
+_IN = sums(*FLOWS)
 
 
-def outstanding(rewards: object, scope: Filter, by: str | None, on: str, opening: Decimal | None) -> pd.DataFrame:
-    """Return the points outstanding at the time of the filter."""
-    at, tz = scope.at, scope.tz
-    data, notes = _activity(rewards, on, by, tz)
-    before = _opening(rewards, opening, at)
-    if by and before:
-        raise UsageError("opening applies to all points; do not combine it with by", of="history.points")
-    data = data if at is None else data[mask(data["at"] < pd.Timestamp(at))]
-    data = _with_opening(data, before)
-    measures = (*_IN, Measure("outstanding", "change"), Measure("rows", "counted"))
-    frame = report(Rows(data, {by: data[by]} if by else {}, data), measures, tz=tz)
-    about = {"at": at and at.isoformat(), "on": on, "tz": tz, "trace": frame.attrs.get("trace", "")}
-    return mark_report(frame, "points_outstanding", notes, rewards, **about)
+class PointReports(View):
+    """Reports of reward points."""
 
+    def points(self, by: str | None = None, *, on: str = "created_at", opening: Decimal | None = None) -> pd.DataFrame:
+        """Return the points outstanding at the time of the filter: earned minus clawed back and redeemed until then.
 
-def liability(
-    rewards: object,
-    scope: Filter,
-    on: str = "created_at",
-    usd_per_point: Decimal | None = None,
-    opening: Decimal | None = None,
-) -> pd.DataFrame:
-    """Return the points outstanding at the end of each month."""
-    data, notes = _activity(rewards, on, None, scope.tz)
-    before = _opening(rewards, opening, None)
-    until = _end_of_read(rewards, data)
-    if scope.at is not None:
-        data, until = data[mask(data["at"] < pd.Timestamp(scope.at))], scope.at
-    month = steps(data["at"], "month", scope.tz)
-    if before and len(data):  # a row before the first month
+        Args:
+            by: A column to group by, or "cohort": the month of a user's first row.
+            on: The time from which points count: "created_at", "posted_at" (of the purchase), or "minted_at".
+            opening: Points outstanding before the first row; required if earlier rows were not read.
+
+        Returns:
+            Columns: the group (named after `by`), earned, clawed_back, redeemed, outstanding (decimals), rows (Int64).
+            `clawed_back` sums the earned rows below 0. Redemptions count from `created_at`. The service reports no
+            expiry.
+
+        Raises:
+            UsageError: Only a part of the rows was read and `opening` is not given, or a value is not allowed.
+        """
+        rewards = rewards_of(self.source)
+        at, tz = self.scope.at, self.scope.tz
+        data, notes = _activity(rewards, on, by, tz)
+        before = _opening(rewards, opening, at)
+        if by and before:
+            raise UsageError("opening applies to all points; do not combine it with by", of="history.points")
+        data = data if at is None else data[mask(data["at"] < pd.Timestamp(at))]
         data = _with_opening(data, before)
-        month = pd.concat([pd.Series([month.min() - pd.DateOffset(months=1)]), month], ignore_index=True)
-        month = month.astype("datetime64[s]")
-    measures = (Measure("opening", "change", span="before"), *_IN, Measure("outstanding", "change", span="through"))
-    rows = Rows(data, {"month": month.rename("month")}, data)
-    frame = report(rows, measures, freq="month", tz=scope.tz, until=until, every=True)
-    trace = frame.attrs["trace"]
-    if before and len(data):
-        frame = frame.iloc[1:].reset_index(drop=True)
-    ends = [end_of(first, "month", scope.tz) for first in frame["month"]]
-    frame.insert(1, "end", pd.Series(pd.to_datetime(ends, utc=True)).astype("datetime64[us, UTC]"))
-    if usd_per_point is not None:
-        values = [EXACT.multiply(Decimal(str(points)), usd_per_point) for points in frame["outstanding"]]
-        frame.insert(len(frame.columns) - 1, "value_usd", decimal_series(values))
-    if scope.since is not None:
-        frame = frame[scope.has(frame["month"])].reset_index(drop=True)
-    return mark_report(frame, "points_liability", notes, rewards, trace=trace, on=on, tz=scope.tz)
+        measures = (*_IN, Measure("outstanding", "change"), Measure("rows", "counted"))
+        frame = report(Rows(data, {by: data[by]} if by else {}, data), measures, tz=tz)
+        return mark_report(frame, "points_outstanding", notes, rewards, at=at and at.isoformat(), on=on, tz=tz)
+
+    def liability(
+        self, *, on: str = "created_at", usd_per_point: Decimal | None = None, opening: Decimal | None = None
+    ) -> pd.DataFrame:
+        """Return the points outstanding at the end of each month, from the first row to the last.
+
+        Args:
+            on: The time from which points count; see `points`.
+            usd_per_point: Value of a point in USD, for a column `value_usd`; the service does not state it.
+            opening: Points outstanding before the first row; required if only rows from a time on were read.
+
+        Returns:
+            Columns month (its first day), end (when it ends), opening, earned, clawed_back, redeemed (in the month),
+            outstanding (at its end, and the opening of the next), and value_usd if `usd_per_point` is given; decimals;
+            and running (boolean: the month was not over when the data end).
+
+        Raises:
+            UsageError: Only a part of the rows was read, and `opening` is not given.
+        """
+        rewards = rewards_of(self.source)
+        data, notes = _activity(rewards, on, None, self.scope.tz)
+        before = _opening(rewards, opening, None)
+        until = _end_of_read(rewards, data)
+        if self.scope.at is not None:
+            data, until = data[mask(data["at"] < pd.Timestamp(self.scope.at))], self.scope.at
+        month = steps(data["at"], "month", self.scope.tz)
+        if before and len(data):  # a row before the first month
+            data = _with_opening(data, before)
+            month = pd.concat([pd.Series([month.min() - pd.DateOffset(months=1)]), month], ignore_index=True)
+            month = month.astype("datetime64[s]")
+        measures = (Measure("opening", "change", span="before"), *_IN, Measure("outstanding", "change", span="through"))
+        rows = Rows(data, {"month": month.rename("month")}, data)
+        frame = report(rows, measures, freq="month", tz=self.scope.tz, until=until, every=True)
+        if before and len(data):
+            frame = frame.iloc[1:].reset_index(drop=True)
+        ends = [end_of(first, "month", self.scope.tz) for first in frame["month"]]
+        frame.insert(1, "end", pd.Series(pd.to_datetime(ends, utc=True)).astype("datetime64[us, UTC]"))
+        if usd_per_point is not None:
+            values = [EXACT.multiply(Decimal(str(points)), usd_per_point) for points in frame["outstanding"]]
+            frame.insert(len(frame.columns) - 1, "value_usd", decimal_series(values))
+        if self.scope.since is not None:
+            frame = frame[self.scope.has(frame["month"])].reset_index(drop=True)
+        return mark_report(frame, "points_liability", notes, rewards, on=on, tz=self.scope.tz)
 
 
 def rewards_of(source: Any) -> Any:

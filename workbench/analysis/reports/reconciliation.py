@@ -41,24 +41,49 @@ _OF = "history.reconcile"
 _MAX_ROWS = 2_000_000
 
 
-def reconcile(history: View, ledger: object, key: str, amount: str, signed_by: str) -> pd.DataFrame:
-    """Return the differences between a ledger and the postings of a history."""
-    theirs, unknown = _theirs(history)
-    mine, remark = _mine(history, ledger, key, amount, theirs)
-    pairs, nets = _matched(mine, theirs)
-    parts = [_timing(pd.concat([pairs, nets]), history), _unmatched(mine, theirs)]
-    breaks = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
-    order = pd.Categorical(breaks["break"], categories=[*BREAKS])
-    breaks = (
-        breaks.assign(order=order).sort_values(["order", "currency", "key"], ignore_index=True).drop(columns="order")
-    )
-    for place, name in enumerate(("cause", "next_step")):
-        breaks[name] = breaks["break"].map({kind: texts[place] for kind, texts in BREAKS.items()}).astype(TEXT)
-    statement, rest = _statement(mine, theirs, breaks, unknown, len(nets))
-    sign = f"Signed off by {visible(signed_by, 100)}." if signed_by else "Not signed off."
-    breaks = breaks.rename(columns={"key": key})
-    lines = [*([remark] if remark else []), *statement, sign]
-    return history._marked(breaks, "reconciliation", notes=lines, noun="rows", statement=lines, unexplained=rest)
+class Reconciliations(View):
+    """A comparison with a ledger."""
+
+    def reconcile(
+        self, ledger: object, *, key: str = "transaction_id", amount: str = "net_cents", signed_by: str = ""
+    ) -> pd.DataFrame:
+        """Return the differences between a ledger and the postings of this history, each with its kind and cause.
+
+        Both sides are those of the filter: its period, time zone and currency.
+
+        Args:
+            ledger: A frame, or the path of a file, with the columns `key` and `amount`, and optionally `at` and
+                `currency`. A row is one settlement (above 0) or refund (below 0), or the net of a transaction.
+            key: Column that identifies a transaction; case and hyphens do not matter.
+            amount: Column of whole amounts in the minor unit of the currency.
+            signed_by: Name of the person who signs off, for the statement.
+
+        Returns:
+            Columns break, `key`, currency, mine_cents, theirs_cents, difference_cents (Int64, mine minus theirs),
+            mine_at, theirs_at, cause, next_step. `attrs["statement"]` has the statement as lines of text, and
+            `attrs["unexplained"]` the rest by currency that no break explains.
+
+        Raises:
+            UsageError: A column is missing, or an amount is not a whole number.
+        """
+        theirs, unknown = _theirs(self)
+        mine, remark = _mine(self, ledger, key, amount, theirs)
+        pairs, nets = _matched(mine, theirs)
+        parts = [_timing(pd.concat([pairs, nets]), self), _unmatched(mine, theirs)]
+        breaks = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+        order = pd.Categorical(breaks["break"], categories=[*BREAKS])
+        breaks = (
+            breaks.assign(order=order)
+            .sort_values(["order", "currency", "key"], ignore_index=True)
+            .drop(columns="order")
+        )
+        for place, name in enumerate(("cause", "next_step")):
+            breaks[name] = breaks["break"].map({kind: texts[place] for kind, texts in BREAKS.items()}).astype(TEXT)
+        statement, rest = _statement(mine, theirs, breaks, unknown, len(nets))
+        sign = f"Signed off by {visible(signed_by, 100)}." if signed_by else "Not signed off."
+        breaks = breaks.rename(columns={"key": key})
+        lines = [*([remark] if remark else []), *statement, sign]
+        return self._marked(breaks, "reconciliation", notes=lines, noun="rows", statement=lines, unexplained=rest)
 
 
 def _theirs(history: View) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -12,8 +12,8 @@ import pandas as pd
 
 from workbench.analysis.reports.event_logs import Events
 from workbench.analysis.reports.facts import mask
-from workbench.analysis.reports.measures import Measure, Rows, columns_of, report
-from workbench.analysis.reports.view import View
+from workbench.analysis.reports.measures import Measure, Rows, columns_of, report, sums
+from workbench.analysis.reports.view import Columns, View
 from workbench.analysis.tables.event_frames import events_frame
 from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.periods import Every, every_period, period_name, steps
@@ -63,104 +63,16 @@ def _check_columns(frame: pd.DataFrame, needed: Collection[str], of: str) -> Non
 # -- applications
 
 
-def status_history(history: View) -> pd.DataFrame:
-    """Return one row per change of a user's application status."""
-    source: object = history.source
-    if isinstance(source, pd.DataFrame) and {"status", "previous"} <= set(source):
-        return source
-    kind = EVENT_KINDS["user.updated"].name
-    if isinstance(source, pd.DataFrame):
-        _check_columns(source, _UPDATE, "history.status_history")
-        updates = source[mask(source["kind"] == kind)]
-        updates = updates.reindex(columns=[*_UPDATE, *_REASONS])
-    else:
-        updates = source.frame(of=kind, progress=False) if isinstance(source, Events) else events_frame(source, kind)
-    table = pd.DataFrame({"user_id": updates["body.id"], "at": updates["at"]})
-    table["status"] = updates["body.application_status"].astype(TEXT)
-    table["previous"] = pd.Series(dtype=TEXT)
-    table["reason"] = updates["body.application_reason"].where(updates["body.application_reason"] != "")
-    table["change_reason"] = updates["body.status_change_reason"].astype(TEXT)
-    in_order = table["at"].ffill().sort_values(kind="stable", na_position="first").index
-    table = table[~updates["id"].duplicated() & table["status"].notna()]
-    table = table.loc[in_order.intersection(table.index, sort=False)]
-    if history.scope.at is not None:
-        table = table[mask(table["at"] < pd.Timestamp(history.scope.at))]
-    table = table[table["status"] != table.groupby("user_id")["status"].shift()]
-    table["previous"] = table.groupby("user_id")["status"].shift()
-    return mark_report(table.sort_values("user_id", kind="stable", ignore_index=True), "status_history", [])
-
-
-def _timed(history: View) -> tuple[pd.DataFrame, list[str]]:
+def _timed(history: "RecordReports") -> tuple[pd.DataFrame, list[str]]:
     """Return the changes of status with a time, and the notes."""
-    changes = status_history(history)
+    changes = history.status_history()
     timed = changes[changes["at"].notna()]
     notes = list(changes.attrs.get("notes", ()))
     notes += [f"{len(changes) - len(timed):,} changes without a time are left out."] * (len(timed) < len(changes))
     return timed, notes
 
 
-def time_in_status(history: View) -> pd.DataFrame:
-    """Return the time each user spent in each status."""
-    timed, notes = _timed(history)
-    until = timed.groupby("user_id")["at"].shift(-1)
-    if history.scope.at is not None:
-        until = until.fillna(pd.Timestamp(history.scope.at))
-    frame = pd.DataFrame({"user_id": timed["user_id"], "status": timed["status"], "since": timed["at"], "until": until})
-    frame["days"] = ((frame["until"] - frame["since"]).dt.total_seconds() / 86_400).astype("Float64")
-    return mark_report(frame.reset_index(drop=True), "time_in_status", notes)
-
-
-def applications(history: View, freq: Every) -> pd.DataFrame:
-    """Return the number of applications in each status at the end of each period."""
-    timed, notes = _timed(history)
-    scope, name = history.scope, period_name(freq)
-    period = steps(timed["at"], freq, scope.tz)
-    data = timed.assign(period=period)
-    last = data.drop_duplicates(["period", "user_id"], keep="last")
-    grid = last.pivot(index="period", columns="user_id", values="status")
-    ids = pd.Series(last.index, index=pd.MultiIndex.from_frame(last[["period", "user_id"]])).unstack()
-    every = every_period(grid.index, freq)
-    held = pd.DataFrame({"status": grid.reindex(every).ffill().stack(), "place": ids.reindex(every).ffill().stack()})
-    held = held.dropna().rename_axis([name, "user"]).reset_index()
-    held = held.astype({name: "datetime64[s]", "status": TEXT, "place": "int64"})
-    held = held[scope.has(held[name])]
-    places = pd.Series(range(len(timed)), index=timed.index)[held["place"]].to_numpy(dtype="int64")
-    rows = Rows(held, {name: held[name], "status": held["status"]}, timed, places)
-    end = timed["at"].max()
-    until = scope.at or (None if pd.isna(end) else end.to_pydatetime())
-    frame = report(rows, [Measure("applications")], freq=freq, tz=scope.tz, until=until)
-    return mark_report(frame, "applications", notes, freq=freq, tz=scope.tz, trace=frame.attrs["trace"])
-
-
 # -- disputes
-
-
-def disputes(history: View) -> pd.DataFrame:
-    """Return the disputes that existed at the time of the filter, by status and age."""
-    table, notes = disputes_of(history.source)
-    if history.scope.at is None:
-        raise UsageError("the age of disputes needs a time: history.filter(at=…).disputes()", of="history.disputes")
-    now = pd.Timestamp(history.scope.at)
-    known = table[table["created_at"].notna()]
-    data = known[mask(known["created_at"] <= now)]
-    resolved = mask(data["resolved_at"] <= now)
-    is_open = data["status"].isin([str(DisputeStatus.PENDING), str(DisputeStatus.IN_REVIEW)])
-    status = data["status"].astype(TEXT).where(resolved | is_open, "unknown")
-    days = (data["resolved_at"].where(resolved, now) - data["created_at"]).dt.total_seconds() / 86_400
-    names = [f"{low} to {high - 1} days" for low, high in pairwise(AGES)] + [f"{AGES[-1]} days or more"]
-    age = pd.cut(days, [*AGES, np.inf], right=False, labels=names)
-    for count, reason in ((len(table) - len(known), "without a time"), (len(known) - len(data), "opened later")):
-        notes += [f"{count:,} disputes {reason} are left out."] * bool(count)
-    if unknown := int((status == "unknown").sum()):
-        notes.append(
-            f"{unknown:,} disputes were resolved later, or have no time of it: their status then is not known."
-        )
-    if in_review := int((status == str(DisputeStatus.IN_REVIEW)).sum()):
-        notes.append(f"{in_review:,} disputes that are in review may have been pending at that moment.")
-    shown = data.assign(status=status, age=age.astype(TEXT), days=days)
-    measures = [Measure("disputes"), Measure("oldest_days", "days", "max")]
-    frame = report(Rows(shown, {"status": status, "age": age}, shown), measures)
-    return mark_report(frame, "disputes", notes, at=now.isoformat(), trace=frame.attrs["trace"])
 
 
 def roll_forward_of_disputes(source: object, *, at: datetime, tz: str) -> pd.DataFrame:
@@ -174,13 +86,11 @@ def roll_forward_of_disputes(source: object, *, at: datetime, tz: str) -> pd.Dat
     data = pd.concat([opened, closed], ignore_index=True)
     measures = [
         Measure("opening", "change", span="before"),
-        Measure("opened", "opened"),
-        Measure("resolved", "resolved"),
+        *sums("opened", "resolved"),
         Measure("closing", "change", span="through"),
     ]
     frame = report(Rows(data, {"month": data["month"]}, data), measures, freq="month", tz=tz, until=at, every=True)
-    trace = frame.attrs["trace"]
-    return mark_report(frame, "disputes_roll_forward", notes, tz=tz, until=at.isoformat(), trace=trace)
+    return mark_report(frame, "disputes_roll_forward", notes, tz=tz, until=at.isoformat())
 
 
 def disputes_of(source: Any) -> tuple[pd.DataFrame, list[str]]:
@@ -213,63 +123,7 @@ def _dispute(dispute: object) -> Any:
 # -- deliveries
 
 
-def deliveries(history: View) -> pd.DataFrame:
-    """Return delivery counts and latencies of webhooks at each endpoint of a sandbox."""
-    source: Any = history.source
-    sandbox = sandbox_of(source) or source
-    if not all(callable(getattr(sandbox, name, None)) for name in ("events", "deliveries")):
-        raise UsageError("deliveries are those of a sandbox, or of a session with one", of="history.deliveries")
-    happened = {event.payload["id"]: event.at for event in sandbox.events()}
-    rows = [
-        (
-            delivery.endpoint,
-            len(delivery.attempts),
-            *(int(delivery.state == state) for state in ("delivered", "waiting", "failed")),
-            (delivery.attempts[-1].at - happened[delivery.event_id]).total_seconds()
-            if delivery.state == "delivered"
-            else None,
-        )
-        for delivery in sandbox.deliveries()
-    ]
-    names = ["endpoint", "attempts", "delivered", "waiting", "failed", "seconds"]
-    data = pd.DataFrame(rows, columns=names).astype({"endpoint": TEXT, "seconds": "Float64"})
-    measures = [
-        Measure("deliveries"),
-        *(Measure(name, name) for name in ("delivered", "waiting", "failed", "attempts")),
-        *(
-            Measure(f"{name}_seconds", "seconds", how)
-            for name, how in (("median", "median"), ("p95", "p95"), ("slowest", "max"))
-        ),
-    ]
-    frame = report(Rows(data, {"endpoint": data["endpoint"]}, data), measures)
-    return mark_report(frame, "deliveries", [], trace=frame.attrs["trace"])
-
-
 # -- contracts
-
-
-def contracts(history: View, by: str | Collection[str] | None) -> pd.DataFrame:
-    """Return one row per token with its value, or the sums of groups."""
-    source: Any = history.source
-    if callable(getattr(source, "list_contracts", None)):
-        refuse_async(source, "history.contracts")
-        source = source.list_contracts()
-    is_report = isinstance(source, pd.DataFrame) and "value_usd" in source
-    values = source if is_report else _token_values(source)
-    _check_columns(values, ("value_usd", "advance_usd"), "history.contracts")
-    if by is None:
-        return values
-    keys = columns_of(by)
-    if missing := [key for key in keys if key not in values]:
-        raise UsageError([not_allowed("by", missing[0], values.columns)], of="history.contracts")
-    exact = {
-        name: decimal_series([value or Decimal(0) for value in decimals(values[name])])
-        for name in ("value_usd", "advance_usd")
-    }
-    data = values.assign(**exact).reset_index(drop=True)
-    measures = [Measure(name, name) for name in exact]
-    frame = report(Rows(data, {key: data[key] for key in keys}, data), measures)
-    return mark_report(frame, "contract_totals", values.attrs.get("notes", ()), trace=frame.attrs["trace"])
 
 
 def _token_values(contracts: object) -> pd.DataFrame:
@@ -295,24 +149,213 @@ def _products(left: list[Decimal | None], right: list[Decimal | None]) -> list[D
     return [None if a is None or b is None else a * b for a, b in zip(left, right, strict=True)]
 
 
-def record_balances(history: View, path: str | Path, symbols: Mapping[str, str] | None) -> pd.DataFrame:
-    """Append the value of the tokens in the contracts to a Parquet file, and return all its rows."""
-    if not all(isinstance(text, str) for pair in (symbols or {}).items() for text in pair):
-        raise UsageError([Problem("symbols", "type", "must map addresses to symbols")], of="history.record_balances")
-    check_name(path)
-    path, sandbox = Path(path), sandbox_of(history.source)
-    recorded = contracts(history, None)
-    now = datetime.now(UTC) if sandbox is None else sandbox.clock.now()
-    known = {**SYMBOLS, **{address.lower(): symbol for address, symbol in (symbols or {}).items()}}
-    chains = {chain: chain_of(chain).name for chain in recorded["chain_id"].dropna().unique()}
-    recorded.insert(0, "at", pd.Series([pd.Timestamp(now)] * len(recorded), dtype="datetime64[us, UTC]"))
-    recorded.insert(3, "chain", recorded["chain_id"].map(chains).astype(TEXT))
-    recorded.insert(5, "symbol", recorded["tokens.address"].str.lower().map(known).astype(TEXT))
-    notes = recorded.attrs["notes"]
-    if path.exists():
-        recorded = pd.concat([read_table(path), recorded], ignore_index=True)
-    for name in _DECIMALS:
-        recorded[name] = decimal_series(decimals(recorded[name]))
-    recorded = mark_report(recorded, "balances", notes)
-    to_file(recorded, path, overwrite=True)
-    return recorded
+class RecordReports(View):
+    """Reports on records that are not card transactions."""
+
+    def applications(self, freq: Every = "day") -> pd.DataFrame:
+        """Return the number of applications in each status at the end of each day, week or month.
+
+        Returns:
+            Columns: the first day of the period (named after `freq`), status, applications (Int64), and running
+            (boolean: the period was not over when the data end).
+        """
+        timed, notes = _timed(self)
+        scope, name = self.scope, period_name(freq)
+        period = steps(timed["at"], freq, scope.tz)
+        data = timed.assign(period=period)
+        last = data.drop_duplicates(["period", "user_id"], keep="last")
+        grid = last.pivot(index="period", columns="user_id", values="status")
+        ids = pd.Series(last.index, index=pd.MultiIndex.from_frame(last[["period", "user_id"]])).unstack()
+        every = every_period(grid.index, freq)
+        held = pd.DataFrame(
+            {"status": grid.reindex(every).ffill().stack(), "place": ids.reindex(every).ffill().stack()}
+        )
+        held = held.dropna().rename_axis([name, "user"]).reset_index()
+        held = held.astype({name: "datetime64[s]", "status": TEXT, "place": "int64"})
+        held = held[scope.has(held[name])]
+        places = pd.Series(range(len(timed)), index=timed.index)[held["place"]].to_numpy(dtype="int64")
+        rows = Rows(held, {name: held[name], "status": held["status"]}, timed, places)
+        end = timed["at"].max()
+        until = scope.at or (None if pd.isna(end) else end.to_pydatetime())
+        frame = report(rows, [Measure("applications")], freq=freq, tz=scope.tz, until=until)
+        return mark_report(frame, "applications", notes, freq=freq, tz=scope.tz)
+
+    def status_history(self) -> pd.DataFrame:
+        """Return one row per change of a user's application status, oldest first within a user.
+
+        Changes are in order of time; events without one keep their place.
+
+        Returns:
+            Columns user_id, at, status, previous, reason, change_reason.
+        """
+        source: object = self.source
+        if isinstance(source, pd.DataFrame) and {"status", "previous"} <= set(source):
+            return source
+        kind = EVENT_KINDS["user.updated"].name
+        if isinstance(source, pd.DataFrame):
+            _check_columns(source, _UPDATE, "history.status_history")
+            updates = source[mask(source["kind"] == kind)]
+            updates = updates.reindex(columns=[*_UPDATE, *_REASONS])
+        else:
+            updates = (
+                source.frame(of=kind, progress=False) if isinstance(source, Events) else events_frame(source, kind)
+            )
+        table = pd.DataFrame({"user_id": updates["body.id"], "at": updates["at"]})
+        table["status"] = updates["body.application_status"].astype(TEXT)
+        table["previous"] = pd.Series(dtype=TEXT)
+        table["reason"] = updates["body.application_reason"].where(updates["body.application_reason"] != "")
+        table["change_reason"] = updates["body.status_change_reason"].astype(TEXT)
+        in_order = table["at"].ffill().sort_values(kind="stable", na_position="first").index
+        table = table[~updates["id"].duplicated() & table["status"].notna()]
+        table = table.loc[in_order.intersection(table.index, sort=False)]
+        if self.scope.at is not None:
+            table = table[mask(table["at"] < pd.Timestamp(self.scope.at))]
+        table = table[table["status"] != table.groupby("user_id")["status"].shift()]
+        table["previous"] = table.groupby("user_id")["status"].shift()
+        return mark_report(table.sort_values("user_id", kind="stable", ignore_index=True), "status_history", [])
+
+    def time_in_status(self) -> pd.DataFrame:
+        """Return the time each user spent in each status, one row per stay, until `at` of the filter.
+
+        Returns:
+            Columns user_id, status, since, until, days (Float64).
+        """
+        timed, notes = _timed(self)
+        until = timed.groupby("user_id")["at"].shift(-1)
+        if self.scope.at is not None:
+            until = until.fillna(pd.Timestamp(self.scope.at))
+        frame = pd.DataFrame(
+            {"user_id": timed["user_id"], "status": timed["status"], "since": timed["at"], "until": until}
+        )
+        frame["days"] = ((frame["until"] - frame["since"]).dt.total_seconds() / 86_400).astype("Float64")
+        return mark_report(frame.reset_index(drop=True), "time_in_status", notes)
+
+    def disputes(self) -> pd.DataFrame:
+        """Return the disputes that existed at the time of the filter, by status and age.
+
+        A dispute records only its current status. If it was resolved later, its status at that time is "unknown".
+
+        Returns:
+            Columns status, age ("0 to 6 days", … "90 days or more"), disputes (Int64), oldest_days (Float64).
+        """
+        table, notes = disputes_of(self.source)
+        if self.scope.at is None:
+            raise UsageError("the age of disputes needs a time: history.filter(at=…).disputes()", of="history.disputes")
+        now = pd.Timestamp(self.scope.at)
+        known = table[table["created_at"].notna()]
+        data = known[mask(known["created_at"] <= now)]
+        resolved = mask(data["resolved_at"] <= now)
+        is_open = data["status"].isin([str(DisputeStatus.PENDING), str(DisputeStatus.IN_REVIEW)])
+        status = data["status"].astype(TEXT).where(resolved | is_open, "unknown")
+        days = (data["resolved_at"].where(resolved, now) - data["created_at"]).dt.total_seconds() / 86_400
+        names = [f"{low} to {high - 1} days" for low, high in pairwise(AGES)] + [f"{AGES[-1]} days or more"]
+        age = pd.cut(days, [*AGES, np.inf], right=False, labels=names)
+        for count, reason in ((len(table) - len(known), "without a time"), (len(known) - len(data), "opened later")):
+            notes += [f"{count:,} disputes {reason} are left out."] * bool(count)
+        if unknown := int((status == "unknown").sum()):
+            notes.append(
+                f"{unknown:,} disputes were resolved later, or have no time of it: their status then is not known."
+            )
+        if in_review := int((status == str(DisputeStatus.IN_REVIEW)).sum()):
+            notes.append(f"{in_review:,} disputes that are in review may have been pending at that moment.")
+        shown = data.assign(status=status, age=age.astype(TEXT), days=days)
+        measures = [Measure("disputes"), Measure("oldest_days", "days", "max")]
+        frame = report(Rows(shown, {"status": status, "age": age}, shown), measures)
+        return mark_report(frame, "disputes", notes, at=now.isoformat())
+
+    def deliveries(self) -> pd.DataFrame:
+        """Return delivery counts and latencies of webhooks at each endpoint of a sandbox.
+
+        Returns:
+            Columns endpoint, deliveries, delivered, waiting, failed, attempts (Int64), and median_seconds, p95_seconds,
+            slowest_seconds (Float64): from the event to its delivery, by the sandbox's clock.
+        """
+        source: Any = self.source
+        sandbox = sandbox_of(source) or source
+        if not all(callable(getattr(sandbox, name, None)) for name in ("events", "deliveries")):
+            raise UsageError("deliveries are those of a sandbox, or of a session with one", of="history.deliveries")
+        happened = {event.payload["id"]: event.at for event in sandbox.events()}
+        rows = [
+            (
+                delivery.endpoint,
+                len(delivery.attempts),
+                *(int(delivery.state == state) for state in ("delivered", "waiting", "failed")),
+                (delivery.attempts[-1].at - happened[delivery.event_id]).total_seconds()
+                if delivery.state == "delivered"
+                else None,
+            )
+            for delivery in sandbox.deliveries()
+        ]
+        names = ["endpoint", "attempts", "delivered", "waiting", "failed", "seconds"]
+        data = pd.DataFrame(rows, columns=names).astype({"endpoint": TEXT, "seconds": "Float64"})
+        measures = [
+            Measure("deliveries"),
+            *sums("delivered", "waiting", "failed", "attempts"),
+            *(
+                Measure(f"{name}_seconds", "seconds", how)
+                for name, how in (("median", "median"), ("p95", "p95"), ("slowest", "max"))
+            ),
+        ]
+        frame = report(Rows(data, {"endpoint": data["endpoint"]}, data), measures)
+        return mark_report(frame, "deliveries", [])
+
+    def contracts(self, by: Columns | None = None) -> pd.DataFrame:
+        """Return one row per token: balance, rates, `value_usd` (balance × exchange rate) and `advance_usd` (× rate).
+
+        Assumed: balances are whole tokens, exchange rates USD a token, advance rates percentages.
+
+        Args:
+            by: Columns such as "chain_id", for the sums of each group; an empty list for the total.
+        """
+        source: Any = self.source
+        if callable(getattr(source, "list_contracts", None)):
+            refuse_async(source, "history.contracts")
+            source = source.list_contracts()
+        is_report = isinstance(source, pd.DataFrame) and "value_usd" in source
+        values = source if is_report else _token_values(source)
+        _check_columns(values, ("value_usd", "advance_usd"), "history.contracts")
+        if by is None:
+            return values
+        keys = columns_of(by)
+        if missing := [key for key in keys if key not in values]:
+            raise UsageError([not_allowed("by", missing[0], values.columns)], of="history.contracts")
+        exact = {
+            name: decimal_series([value or Decimal(0) for value in decimals(values[name])])
+            for name in ("value_usd", "advance_usd")
+        }
+        data = values.assign(**exact).reset_index(drop=True)
+        frame = report(Rows(data, {key: data[key] for key in keys}, data), sums(*exact))
+        return mark_report(frame, "contract_totals", values.attrs.get("notes", ()))
+
+    def record_balances(self, path: str | Path, *, symbols: Mapping[str, str] | None = None) -> pd.DataFrame:
+        """Append the value of the tokens in the contracts to a Parquet file, and return all its rows.
+
+        Args:
+            path: The file; the first call creates it.
+            symbols: Further token symbols by address.
+
+        Returns:
+            Columns at, id (of the contract), chain_id, chain, tokens.address, symbol (missing if unknown),
+            tokens.balance, tokens.exchange_rate, tokens.advance_rate, value_usd and advance_usd (decimals).
+        """
+        if not all(isinstance(text, str) for pair in (symbols or {}).items() for text in pair):
+            raise UsageError(
+                [Problem("symbols", "type", "must map addresses to symbols")], of="history.record_balances"
+            )
+        check_name(path)
+        path, sandbox = Path(path), sandbox_of(self.source)
+        recorded = self.contracts()
+        now = datetime.now(UTC) if sandbox is None else sandbox.clock.now()
+        known = {**SYMBOLS, **{address.lower(): symbol for address, symbol in (symbols or {}).items()}}
+        chains = {chain: chain_of(chain).name for chain in recorded["chain_id"].dropna().unique()}
+        recorded.insert(0, "at", pd.Series([pd.Timestamp(now)] * len(recorded), dtype="datetime64[us, UTC]"))
+        recorded.insert(3, "chain", recorded["chain_id"].map(chains).astype(TEXT))
+        recorded.insert(5, "symbol", recorded["tokens.address"].str.lower().map(known).astype(TEXT))
+        notes = recorded.attrs["notes"]
+        if path.exists():
+            recorded = pd.concat([read_table(path), recorded], ignore_index=True)
+        for name in _DECIMALS:
+            recorded[name] = decimal_series(decimals(recorded[name]))
+        recorded = mark_report(recorded, "balances", notes)
+        to_file(recorded, path, overwrite=True)
+        return recorded

@@ -9,7 +9,7 @@ import pandas as pd
 
 from workbench.analysis.reports.facts import mask, transactions_of
 from workbench.analysis.reports.filters import Filter
-from workbench.analysis.reports.measures import Measures, Rows, Trace, columns_of, left_out, sentence
+from workbench.analysis.reports.measures import Measures, Rows, columns_of, left_out, sentence
 from workbench.analysis.reports.measures import report as grouped
 from workbench.analysis.reports.sources import OWN, Left, Reading, is_other, read
 from workbench.analysis.tables.periods import Every, is_period, steps
@@ -146,7 +146,7 @@ class View:
         **options: Any,
     ) -> pd.DataFrame:
         tz = self.scope.tz
-        frame = grouped(rows, measures, freq=freq, tz=tz, until=self.until, history=self, **options)
+        frame = grouped(rows, measures, freq=freq, tz=tz, until=self.until, **options)
         more = {"tz": tz, "by": columns_of(by)} | ({"freq": freq} if freq else {})
         return self._marked(frame, kind, left, noun, notes, currency=self._currency_of(rows.values), **more)
 
@@ -177,8 +177,6 @@ class View:
         if self.until is not None and self.scope.since is not None and self.scope.since > self.until:
             sentences.append(f"Nothing is known of {self.scope.period}: the data end {self.until:%Y-%m-%d}.")
         notes = [f"Shown: {self.scope}.", *sentences, *notes, *known, *self.reading.notes]
-        trace = frame.attrs.get("trace")
-        more |= {"trace": trace} if isinstance(trace, Trace) else {}
         more |= {} if self.reading.complete is None else {"complete": self.reading.complete}
         until = self.until and self.until.isoformat()
         return mark_report(frame, kind, notes, until=until, filter=str(self.scope), left_out=entries, **more)

@@ -181,15 +181,15 @@ def uniform(table: Any, points: object = POINTS) -> Any:
             return _with(table, schema, points=pc.cast(column, points))
         except pa.ArrowInvalid:
             pass
-    kept, extras = [], []
+    rest, extras = [], []
     for value, extra in zip(column.to_pylist(), table.column(EXTRA).to_pylist(), strict=True):
         try:
-            kept.append(None if value is None else pa.scalar(Decimal(value), points).as_py())
+            rest.append(None if value is None else pa.scalar(Decimal(value), points).as_py())
         except (pa.ArrowInvalid, ValueError):
-            kept.append(None)
+            rest.append(None)
             extra = json_text({**strict_json.stored(extra or "{}"), "points": str(value)})
         extras.append(extra)
-    return _with(table, schema, points=pa.array(kept, points), extra=pa.array(extras, pa.large_string()))
+    return _with(table, schema, points=pa.array(rest, points), extra=pa.array(extras, pa.large_string()))
 
 
 def _with(table: Any, schema: Any, **columns: object) -> Any:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.rewards.folder import Folder, StoredRows
-from workbench.analysis.rewards.pages import Key, PageCursor, PageReader, PageRequest, Part, with_users
+from workbench.analysis.rewards.pages import Key, PageCursor, PageReader, PageRequest, Part, with_user
 from workbench.analysis.rewards.read_result import Rewards
 from workbench.analysis.tables.rows import Notes, Table
 from workbench.base.errors import Forbidden, RateLimited, Unauthorized, WorkbenchError
@@ -261,8 +261,8 @@ class Reading:
         """Return whether the rows after a page, newest first, are filtered out or already known."""
         if self._wanted.since is not None and last < self._wanted.since.timestamp() * 1e6:
             return True
-        known = self._known.get(user)
-        return known is not None and last < known.settled and known.unchanged(part.table.columns, keys)
+        stored = self._known.get(user)
+        return stored is not None and last < stored.settled and stored.unchanged(part.table.columns, keys)
 
     async def _read_types(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
         """Read each type separately, because the list is longer than the maximum offset; add new rows."""
@@ -283,7 +283,7 @@ class Reading:
             cursor.pages += position.pages
             cursor.readings = max(cursor.readings, position.readings)
         parts += [part for part, _ in added]
-        cursor.kept += [kept for _, kept in added]
+        cursor.kept += [selection for _, selection in added]
         cursor.end = next((end for end in ("offset ignored", "drift", "reach") if end in ends), "all")
 
     async def _page(self, user: str, page: PageRequest, number: int, kind: str | None) -> Part:
@@ -314,27 +314,26 @@ class Reading:
         parts: list[Part] = []
         for index, (body, number, done) in enumerate(unread):
             try:  # whatever it raises is raised where it is awaited: nobody may wait for ever
-                if index == 0:
-                    parts = self.result.reader.together([body for body, _, _ in unread])
-                done.set_result(parts[index] if parts else self.result.reader.read([body], number)[0])
+                if index == 0 and unread[1:]:
+                    parts = self.result.reader.fast([body for body, _, _ in unread])
+                done.set_result(parts[index] if parts else self.result.reader.read(body, number))
             except Exception as error:  # noqa: BLE001
                 done.set_exception(error)
 
     def _finish(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
         """Store the matching rows of a user and the outcome of the read."""
         tables = []
-        for part, kept in zip(parts, cursor.kept, strict=False):
-            table, other_type = self._trimmed(part.table, kept)
-            rows = len(table.columns["type"])
+        for part, selection in zip(parts, cursor.kept, strict=False):
+            table, other_type = self._trimmed(part.table, selection)
             cursor.other_type += other_type
-            cursor.rows += rows
-            tables.append(with_users(table, [user], [rows]))
+            cursor.rows += len(table.columns["type"])
+            tables.append(with_user(table, user))
             self.result.routes["fast" if part.fast else "exact"] += 1
         cursor.kept = []
         self.any_read |= cursor.end != "failed"
-        known, changed = self._known.get(user), True
-        if known is not None and cursor.end != "failed":
-            now, changes = known.compare([table.columns for table in tables], cursor.back_to)
+        stored, changed = self._known.get(user), True
+        if stored is not None and cursor.end != "failed":
+            now, changes = stored.compare([table.columns for table in tables], cursor.back_to)
             self.result.comparison = [*(self.result.comparison or ()), *changes]
             tables, cursor.rows, changed = [Table(_columns(now), Notes())], len(now), bool(changes)
         self.result.tables[user], self.result.cursors[user] = tables, cursor
@@ -421,10 +420,10 @@ async def read_users(
     if resume is not None:
         result.cursors |= {user: cursor for user, cursor in resume.cursors.items() if cursor.end != "failed"}
         result.tables, result.started = dict(resume.tables), dict(resume.started)
-    known = {} if folder is None or refresh is None else folder.known(refresh)
-    result.comparison = [] if known else None
-    left = [user for user in users if user not in result.cursors or user in known]
-    reading = Reading(api, left, wanted, result, folder=folder, known=known, **how)
+    stored = {} if folder is None or refresh is None else folder.known(refresh)
+    result.comparison = [] if stored else None
+    left = [user for user in users if user not in result.cursors or user in stored]
+    reading = Reading(api, left, wanted, result, folder=folder, known=stored, **how)
     if running is not None:
         running(reading)
     await reading.run()

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.rewards.folder import in_order, read_folder
-from workbench.analysis.rewards.pages import PageCursor, PageReader, Part, with_users
+from workbench.analysis.rewards.pages import PageCursor, PageReader, Part, with_user
 from workbench.analysis.tables.columns import EXTRA
 from workbench.analysis.tables.rows import TEXT, WIDTHS, Notes, Table, arrow_table, table_frame
 from workbench.base.errors import visible
@@ -153,13 +153,13 @@ class Rewards:
 
     def frame(self) -> pd.DataFrame:
         """Return the rows as one typed frame, users in the order requested; `attrs` holds `complete` and `notes`."""
-        layout, shown, routes = self.reader.layout, self.reader.shown, {"routes": self.routes}
+        layout, revealed, routes = self.reader.layout, self.reader.shown, {"routes": self.routes}
         if self.path is not None:
             tables, routes = [self._from_folder(self.path)], {}
         else:
             tables = [Table(dict(t.columns), t.notes) for user in self.users for t in self.tables.get(user, ())]
-            tables = tables or [with_users(arrow_table(layout, [], shown), (), ())]
-        frame = table_frame(layout, tables, shown, **routes)
+            tables = tables or [with_user(arrow_table(layout, [], revealed), "")]
+        frame = table_frame(layout, tables, revealed, **routes)
         notes = self.notes
         frame.attrs.update(
             filters=dict(self.filters),
@@ -183,9 +183,9 @@ class Rewards:
 
 def _listed(users: Iterable[str]) -> str:
     users = list(users)
-    shown = ", ".join(visible(user, 60) for user in users[:_SHOWN])
+    names = ", ".join(visible(user, 60) for user in users[:_SHOWN])
     more = f" and {len(users) - _SHOWN:,} more" if len(users) > _SHOWN else ""
-    return f"{'user' if len(users) == 1 else 'users'} {shown}{more}"
+    return f"{'user' if len(users) == 1 else 'users'} {names}{more}"
 
 
 class ReadRows(str):

@@ -12,8 +12,8 @@ from workbench.analysis.sheets.questions import BadSheet, UnclearTable
 from workbench.analysis.sheets.records import Records, json_records, ndjson_records
 from workbench.analysis.sheets.separated import separated_grid
 from workbench.analysis.sheets.workbooks import workbook_grid
-from workbench.base.errors import UsageError, advise
-from workbench.base.system.limits import LimitExceeded, Limits, read_bytes
+from workbench.base.errors import UsageError, advise, unsupported_file
+from workbench.base.system.limits import FileLimits, LimitExceeded, read_bytes
 
 TEXT = (".csv", ".txt", ".tsv")
 WORKBOOK = (".xlsx", ".xlsm")
@@ -36,7 +36,7 @@ class Layout:
     values: bool = True
 
 
-def check_format(path: Path, limits: Limits) -> str:
+def check_format(path: Path, limits: FileLimits) -> str:
     """Return the format of a file as an extension.
 
     Raises:
@@ -49,11 +49,11 @@ def check_format(path: Path, limits: Limits) -> str:
         raise UsageError(f"{path.name} has {size:,} bytes (maximum {limits.file:,})")
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
-        raise UsageError(f"{path.name}: unsupported file extension (supported: {', '.join(FORMATS)})")
+        raise UsageError(unsupported_file(path.name, FORMATS))
     return suffix
 
 
-def read_grid(path: Path, limits: Limits, layout: Layout = Layout()) -> Grid:
+def read_grid(path: Path, limits: FileLimits, layout: Layout = Layout()) -> Grid:
     """Return the rows of a text file or of a sheet.
 
     Raises:
@@ -69,7 +69,7 @@ def read_grid(path: Path, limits: Limits, layout: Layout = Layout()) -> Grid:
     return separated_grid(text, limits, separator=layout.separator, head=layout.header)
 
 
-def read_records(path: Path, limits: Limits, layout: Layout = Layout()) -> Records:
+def read_records(path: Path, limits: FileLimits, layout: Layout = Layout()) -> Records:
     """Yield the rows of a file as mappings, with their lines. The first row of a text file or sheet has the names.
 
     Raises:
@@ -85,7 +85,7 @@ def read_records(path: Path, limits: Limits, layout: Layout = Layout()) -> Recor
         raise UsageError(f"{path.name}: {error}") from None
 
 
-def _records(path: Path, suffix: str, limits: Limits, layout: Layout) -> Records:
+def _records(path: Path, suffix: str, limits: FileLimits, layout: Layout) -> Records:
     if suffix == ".parquet":
         from workbench.analysis.sheets.parquet import parquet_records
 
@@ -96,7 +96,7 @@ def _records(path: Path, suffix: str, limits: Limits, layout: Layout) -> Records
     return _grid_records(path, limits, layout)
 
 
-def _grid_records(path: Path, limits: Limits, layout: Layout) -> Records:
+def _grid_records(path: Path, limits: FileLimits, layout: Layout) -> Records:
     try:
         grid = read_grid(path, limits, attrs.evolve(layout, values=False, header=FIRST))
     except UnclearTable as error:

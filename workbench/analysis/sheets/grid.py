@@ -12,7 +12,7 @@ from workbench.analysis.sheets.dates import written_date
 from workbench.analysis.sheets.numbers import written_number
 from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearTable
 from workbench.base.errors import visible
-from workbench.base.system.limits import Limits, too_large, too_many_columns, too_many_rows
+from workbench.base.system.limits import FileLimits, too_large, too_many_columns, too_many_rows
 
 _SAMPLE = 200
 _SEARCHED = 60
@@ -29,7 +29,7 @@ Cells = Sequence[Any]
 class Budget:
     """What was read of a file so far, against its limits. `rows` is -1 where the first row has the names."""
 
-    limits: Limits
+    limits: FileLimits
     rows: int = 0
     size: int = 0
 
@@ -70,7 +70,7 @@ class Grid:
     separator: str = ""
     notes: tuple[str, ...] = ()
 
-    def names(self, limits: Limits) -> tuple[str, ...]:
+    def names(self, limits: FileLimits) -> tuple[str, ...]:
         """Return the names of the columns.
 
         Raises:
@@ -103,10 +103,10 @@ def blank(cells: Cells) -> bool:
 
 def trimmed(cells: Cells) -> list[Any]:
     """Return the cells of a row without empty ones at its end."""
-    kept = list(cells)
-    while kept and blank(kept[-1:]):
-        kept.pop()
-    return kept
+    row = list(cells)
+    while row and blank(row[-1:]):
+        row.pop()
+    return row
 
 
 def head_of(rows: Sequence[Row], head: int | None) -> int:
@@ -138,7 +138,7 @@ def head_of(rows: Sequence[Row], head: int | None) -> int:
     rivals = [i for i in named if len(kinds[i]) == len(kinds[best]) and (i < best or named[i] == named[best] > 0)]
     if named[best] and len(rivals) > 1:
         names = {i: ", ".join(visible(str(cell), 20) for cell in rows[i].cells[:4]) for i in sorted({*rivals, best})}
-        readings = {str(rows[i].number): shown for i, shown in names.items()}
+        readings = {str(rows[i].number): text for i, text in names.items()}
         raise UnclearTable(
             [FileQuestion(argument="header", about="the line with the names of columns", readings=readings)]
         )

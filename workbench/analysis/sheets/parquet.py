@@ -12,8 +12,8 @@ from workbench.analysis.sheets.records import Records
 from workbench.base.errors import UsageError, visible
 from workbench.base.system.limits import (
     FRAMES,
+    FileLimits,
     LimitExceeded,
-    Limits,
     check_ratio,
     too_large,
     too_many_columns,
@@ -24,7 +24,7 @@ _CELLS = 200_000  # in a part that is unpacked
 _BATCH = 10_000  # rows that become values of Python at once
 
 
-def check_parquet(file: Any, limits: Limits) -> None:
+def check_parquet(file: Any, limits: FileLimits) -> None:
     """Check the metadata of a Parquet file against the limits.
 
     Raises:
@@ -41,7 +41,7 @@ def check_parquet(file: Any, limits: Limits) -> None:
         raise too_large(limits)
 
 
-def parquet_table(path: Path, limits: Limits = FRAMES) -> Any:
+def parquet_table(path: Path, limits: FileLimits = FRAMES) -> Any:
     """Return a Parquet file as an Arrow table.
 
     Raises:
@@ -76,7 +76,7 @@ def parquet_table(path: Path, limits: Limits = FRAMES) -> Any:
     raise UsageError(f"{path.name}: {problem}")
 
 
-def parquet_records(path: Path, limits: Limits) -> Records:
+def parquet_records(path: Path, limits: FileLimits) -> Records:
     """Yield the rows of a Parquet file; numbers stay numbers, text stays text."""
     table = parquet_table(path, limits)
     if lists := [field.name for field in table.schema if re.search("list<|map<", str(field.type))]:

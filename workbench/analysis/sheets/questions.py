@@ -45,8 +45,8 @@ class BadSheet(LimitExceeded):
 
 def distinct(readings: Mapping[str, Sequence[object]]) -> dict[str, Sequence[object]]:
     """Return the readings without those that give the same values as an earlier one."""
-    kept: dict[str, Sequence[object]] = {}
+    unlike: dict[str, Sequence[object]] = {}
     for answer, values in readings.items():
-        if not any(values == other for other in kept.values()):
-            kept[answer] = values
-    return kept
+        if not any(values == other for other in unlike.values()):
+            unlike[answer] = values
+    return unlike

@@ -6,14 +6,14 @@ from typing import Any
 from workbench.analysis.sheets.grid import CELL
 from workbench.analysis.sheets.questions import BadSheet
 from workbench.base.schema import strict_json
-from workbench.base.system.limits import Limits, too_large
+from workbench.base.system.limits import FileLimits, too_large
 
 MAX_DEPTH = 20
 """Maximum depth of a row; a request is three levels deep."""
 Records = Iterator[tuple[int, Mapping[str, Any]]]
 
 
-def json_records(data: bytes, limits: Limits) -> Records:
+def json_records(data: bytes, limits: FileLimits) -> Records:
     """Yield the objects of a JSON list."""
     try:
         rows = strict_json.loads(data, max_depth=MAX_DEPTH + 1, max_values=limits.size // CELL)
@@ -29,7 +29,7 @@ def json_records(data: bytes, limits: Limits) -> Records:
         yield number, row
 
 
-def ndjson_records(data: bytes, limits: Limits) -> Records:
+def ndjson_records(data: bytes, limits: FileLimits) -> Records:
     """Yield the objects of a file with one in each line."""
     left = limits.size // CELL
     for number, line in enumerate(data.splitlines(), 1):

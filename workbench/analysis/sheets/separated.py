@@ -8,7 +8,7 @@ import attrs
 
 from workbench.analysis.sheets.grid import Budget, Grid, Row, blank, head_of, typed_columns
 from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearTable
-from workbench.base.system.limits import LimitExceeded, Limits
+from workbench.base.system.limits import FileLimits, LimitExceeded
 
 SEPARATORS = (",", ";", "\t", "|")
 _SAMPLE = 100_000  # characters from which the separator is found
@@ -18,7 +18,7 @@ _MOST = 0.5
 """Share of rows that have as many cells as names, or fewer, under a separator."""
 
 
-def separated_grid(text: str, limits: Limits, *, separator: str | None, head: int | None) -> Grid:
+def separated_grid(text: str, limits: FileLimits, *, separator: str | None, head: int | None) -> Grid:
     """Return the rows of a text file.
 
     Raises:
@@ -33,7 +33,7 @@ def separated_grid(text: str, limits: Limits, *, separator: str | None, head: in
     return Grid(rows, head_of(rows, head), separator)
 
 
-def _separator(text: str, limits: Limits, head: int | None) -> str:
+def _separator(text: str, limits: FileLimits, head: int | None) -> str:
     sample = text[:_SAMPLE] if len(text) <= _SAMPLE else text[: text.rfind("\n", 0, _SAMPLE) + 1 or _SAMPLE]
     fits: dict[str, float] = {}
     typed: dict[str, int] = {}
@@ -60,12 +60,12 @@ def _separator(text: str, limits: Limits, head: int | None) -> str:
     return good[0] if good else max(fits, key=lambda s: fits[s], default=",")
 
 
-def _described(text: str, separator: str, limits: Limits, head: int | None) -> str:
+def _described(text: str, separator: str, limits: FileLimits, head: int | None) -> str:
     rows = _split(text[:_SAMPLE], separator, limits)
     return f"{len(rows[head_of(rows, head)].cells)} columns"
 
 
-def _split(text: str, separator: str, limits: Limits) -> list[Row]:
+def _split(text: str, separator: str, limits: FileLimits) -> list[Row]:
     before = csv.field_size_limit(len(text))  # of all programs in this process
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     rows, start, budget = list[Row](), 1, Budget(limits, rows=-1)

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from workbench.analysis.sheets.grid import Budget, Grid, Row, blank, head_of, trimmed
 from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearTable
 from workbench.base.errors import visible
-from workbench.base.system.limits import MAX_RATIO, LimitExceeded, Limits, too_large, too_many_columns
+from workbench.base.system.limits import MAX_RATIO, FileLimits, LimitExceeded, too_large, too_many_columns
 
 _SHEET_ROWS = 1_048_576
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)""")
@@ -25,7 +25,7 @@ _DIGITS = 15
 """Digits of a number that spreadsheets keep."""
 
 
-def workbook_grid(path: Path, limits: Limits, *, sheet: str | None, head: int | None, values: bool) -> Grid:
+def workbook_grid(path: Path, limits: FileLimits, *, sheet: str | None, head: int | None, values: bool) -> Grid:
     """Return the rows of a sheet: text as text, numbers as int or Decimal, dates as dates.
 
     Args:
@@ -54,7 +54,7 @@ def workbook_grid(path: Path, limits: Limits, *, sheet: str | None, head: int | 
         raise BadSheet(f"not a readable XLSX file ({type(error).__name__})") from None
 
 
-def _rows(path: Path, limits: Limits, wanted: str | None, values: bool) -> list[Row]:
+def _rows(path: Path, limits: FileLimits, wanted: str | None, values: bool) -> list[Row]:
     import openpyxl  # only this format needs it
 
     with path.open("rb") as data:
@@ -79,7 +79,7 @@ def _is_table(sheet: Any) -> bool:
     return any(len(trimmed(row)) > 1 for row in rows)
 
 
-def _cells(sheet: Any, limits: Limits) -> Iterator[Row]:
+def _cells(sheet: Any, limits: FileLimits) -> Iterator[Row]:
     before, number, budget = None, 0, Budget(limits, rows=-1)
     try:
         for number, row in enumerate(sheet.iter_rows(max_row=_SHEET_ROWS), 1):
@@ -99,7 +99,7 @@ def _cells(sheet: Any, limits: Limits) -> Iterator[Row]:
         raise BadSheet(f"{where}not a readable XLSX file ({type(error).__name__})") from None
 
 
-def _check_parts(file: zipfile.ZipFile, limits: Limits) -> tuple[int, int]:
+def _check_parts(file: zipfile.ZipFile, limits: FileLimits) -> tuple[int, int]:
     """Check the parts of an XLSX file for unpacked size and entity declarations.
 
     Return the number of hidden rows, and that of formulas without a stored value.
@@ -144,9 +144,9 @@ def _value(cell: Any, row: int) -> Any:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise BadSheet(f"row {row}: a cell has a number out of range")
-        shown = Decimal(format(value, f".{_DIGITS}g"))  # 0.1 + 0.2 is 0.3, as the spreadsheet shows it
-        whole = shown == shown.to_integral_value() and abs(value) < 1e30
-        return int(shown) if whole else shown
+        number = Decimal(format(value, f".{_DIGITS}g"))  # 0.1 + 0.2 is 0.3, as the spreadsheet shows it
+        whole = number == number.to_integral_value() and abs(value) < 1e30
+        return int(number) if whole else number
     if isinstance(value, date | time | int | str | None):
         return value
     raise BadSheet(f"row {row}: a cell has a value of type {type(value).__name__}")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import attrs
 
-from workbench.analysis.tables.rows import is_zone
+from workbench.analysis.tables.periods import is_zone
 from workbench.base.arguments import Fits, argument_problem
 from workbench.base.errors import Problem, UsageError, unknown_name, visible
 from workbench.base.system import toml
@@ -51,20 +51,20 @@ class Answers:
         """
         file = path.with_name(f"{path.name}.toml") if mapping is None else Path(mapping)
         check_name(file)
-        kept: Mapping[str, Any] = {}
+        stored: Mapping[str, Any] = {}
         if file.is_file():
             try:
-                kept = toml.load(file)
+                stored = toml.load(file)
             except toml.NotToml as error:
                 raise UsageError([Problem(visible(file.name, 80), "toml", str(error))], of="read_table") from None
         hints = get_type_hints(cls, include_extras=True)
-        merged = {**kept, **given}
+        merged = {**stored, **given}
         problems = [unknown_name(name, hints, "an answer") for name in merged if name not in hints]
         allowed = (argument_problem(name, merged[name], hints[name]) for name in merged if name in hints)
         problems += [problem for problem in allowed if problem is not None]
         if problems:
             raise UsageError(problems, of="read_table")
-        notes = [f"Read with the answers of {visible(file.name, 80)}: {', '.join(kept)}."] if kept else []
+        notes = [f"Read with the answers of {visible(file.name, 80)}: {', '.join(stored)}."] if stored else []
         return cls(**merged), notes
 
 

@@ -35,8 +35,8 @@ def register() -> None:
 def html(frame: pd.DataFrame) -> str | None:
     """Return a frame as HTML; None where pandas is set to show text."""
     if not _is_ours(frame) or not pd.get_option("display.notebook_repr_html"):
-        shown: str | None = frame._repr_html_()  # type: ignore[operator]
-        return shown
+        markup: str | None = frame._repr_html_()  # type: ignore[operator]
+        return markup
     most, some = pd.get_option("display.max_rows"), pd.get_option("display.min_rows")
     table = frame.to_html(
         classes="dataframe",

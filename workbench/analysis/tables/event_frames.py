@@ -116,9 +116,9 @@ def kinds_of(of: str | None) -> frozenset[str] | None:
         return None
     kinds = frozenset(kind for kind in EVENT_KINDS if fnmatchcase(kind, of))
     if not kinds:
-        known = ", ".join(EVENT_KINDS)
+        names = ", ".join(EVENT_KINDS)
         raise UsageError(
-            f"unknown event kind {visible(of, 80)} (known: {known}; patterns such as transaction.*)", of="events"
+            f"unknown event kind {visible(of, 80)} (known: {names}; patterns such as transaction.*)", of="events"
         )
     return kinds
 
@@ -133,18 +133,18 @@ def events_frame(x: object, of: str | None = None, reveal: Collection[str] = ())
         reveal: Names of masked columns to show.
     """
     kinds = kinds_of(of)
-    kept = [row for row in delivered_events(x) if of is None or fnmatchcase(row[0].kind or "", of)]
-    columns = events_layout({event.kind for event, *_ in kept} if kinds is None else kinds)
-    shown = columns.shown(reveal)
-    table = arrow_table(columns, [event for event, *_ in kept], shown)
+    rows = [row for row in delivered_events(x) if of is None or fnmatchcase(row[0].kind or "", of)]
+    columns = events_layout({event.kind for event, *_ in rows} if kinds is None else kinds)
+    revealed = columns.shown(reveal)
+    table = arrow_table(columns, [event for event, *_ in rows], revealed)
     inbox = getattr(x, "inbox", None) if _is_session(x) else x
     if isinstance(inbox, Inbox) and (unreadable := inbox.unreadable()):
         table.notes.notes.append(
             f"{len(unreadable):,} signed deliveries could not be read and are missing here; see inbox.unreadable()."
         )
-    delivered = pa.array([at for _, at, _ in kept], MOMENT_TYPE)
-    clocks = pa.array([clock for *_, clock in kept], pa.large_string())
-    return table_frame(columns, [with_times(table, delivered, clocks)], shown)
+    delivered = pa.array([at for _, at, _ in rows], MOMENT_TYPE)
+    clocks = pa.array([clock for *_, clock in rows], pa.large_string())
+    return table_frame(columns, [with_times(table, delivered, clocks)], revealed)
 
 
 def with_times(table: Table, delivered: object = None, clocks: object = None) -> Table:
@@ -165,16 +165,16 @@ def with_times(table: Table, delivered: object = None, clocks: object = None) ->
         sources[name] = columns.get(name)
     if sources["body.spend.posted_at"] is not None:
         sources["body.spend.posted_at"] = pc.if_else(completed, sources["body.spend.posted_at"], None)
-    known = {name: values for name, values in sources.items() if values is not None}
+    times = {name: values for name, values in sources.items() if values is not None}
     names = [
         pc.if_else(
             pc.is_valid(values),
             clocks if name == DELIVERY and clocks is not None else pa.scalar(name, pa.large_string()),
             None,
         )
-        for name, values in known.items()
+        for name, values in times.items()
     ]
-    return Table({**columns, "at": pc.coalesce(*known.values()), "at_source": pc.coalesce(*names)}, table.notes)
+    return Table({**columns, "at": pc.coalesce(*times.values()), "at_source": pc.coalesce(*names)}, table.notes)
 
 
 def events_layout(kinds: Collection[str]) -> FrameLayout:

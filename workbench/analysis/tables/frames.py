@@ -15,7 +15,7 @@ from workbench.analysis.tables.rows import (
 )
 from workbench.base.errors import Problem, UsageError
 from workbench.base.schema.walk import flat, is_record
-from workbench.client.calls.journal import Entry, Journal
+from workbench.client.calls.journal import Journal, JournalEntry
 from workbench.service.interface.events import Event
 from workbench.service.interface.table import OPERATIONS, Operation
 from workbench.service.interface.transactions import RewardsActivity, RewardsItem
@@ -98,10 +98,10 @@ def _of_records(x: Any, of: object, reveal: Reveal) -> pd.DataFrame:
 
 def _of_mappings(items: list[Any]) -> pd.DataFrame:
     """Return mappings, from a guide or a sandbox, as rows with dotted columns and masked private members."""
-    shown = [item.shown() if hasattr(item, "shown") else item for item in items]
+    mappings = [item.shown() if hasattr(item, "shown") else item for item in items]
     rows = [
         {path: json_text(value) if isinstance(value, list | tuple) else value for path, value in flat(mapping)}
-        for mapping in shown
+        for mapping in mappings
     ]
     names = dict.fromkeys(name for row in rows for name in row)
     frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for name in names})
@@ -142,7 +142,7 @@ _ROUTES: tuple[tuple[Applies, Build], ...] = (
         lambda x, _: isinstance(x, list | tuple) and bool(x) and all(hasattr(item, "row_type") for item in x),
         lambda x, *_: pd.concat([to_frame(run).assign(run=i) for i, run in enumerate(x)], ignore_index=True),
     ),
-    (lambda x, _: isinstance(x, Journal), lambda x, _, reveal: records_frame(layout_of(Entry), x, reveal)),
+    (lambda x, _: isinstance(x, Journal), lambda x, _, reveal: records_frame(layout_of(JournalEntry), x, reveal)),
     (
         lambda x, of: of is Event or (isinstance(of, str) and "." in of) or has_events(x),
         lambda x, of, reveal: events_frame(x, of if isinstance(of, str) else None, reveal),

@@ -78,8 +78,8 @@ class Ledger:
             return [self._code(row, text) for row, text in enumerate(self._texts("currency"))]
         stated = set[str]().union(*(self.reader.currencies(name, self.cells[name]) for name in self._sources))
         stated |= {match[1] for name in self._sources if (match := _CODE.search(name))}
-        if given := self.reader.answers.get("currency"):
-            stated.add(given.upper())
+        if answer := self.reader.answers.get("currency"):
+            stated.add(answer.upper())
         if len(stated) > 1:
             listed = ", ".join(sorted(stated))
             raise UsageError([Problem("currency", "twice", f"amounts state several: {listed}")], of="read_table")

@@ -204,9 +204,9 @@ def _common_notes(sheets: list[_Sheet]) -> list[str]:
 
 
 def _definitions(sheets: list[_Sheet]) -> list[tuple[str, str]]:
-    shown = {column.name: column for sheet in sheets for column in sheet.columns}
+    columns = {column.name: column for sheet in sheets for column in sheet.columns}
     lines = []
-    for name, column in shown.items():
+    for name, column in columns.items():
         text = _DEFINITIONS.get(AMOUNT.sub("", name), "")
         if name.endswith("_cents") and column.is_amount:
             text = f"{text}; {name} divided by {10 ** int(column.form):,}".lstrip("; ")

@@ -27,7 +27,7 @@ from workbench.analysis.tables.total_rows import total_rows
 from workbench.base.errors import Problem, UsageError, visible
 from workbench.base.schema.walk import flat
 from workbench.base.system.files import check_name
-from workbench.base.system.limits import FRAMES, LimitExceeded, Limits, limits
+from workbench.base.system.limits import FRAMES, FileLimits, LimitExceeded, limits
 
 _SHOWN = 20
 
@@ -91,11 +91,11 @@ def read_table(
     """
     check_name(path)
     path = Path(path)
-    known = attrs.fields_dict(Answers)
-    given = {name: value for name, value in locals().items() if name in known and value is not None}
-    answers, noted = Answers.read(path, given, mapping)
+    fields = attrs.fields_dict(Answers)
+    arguments = {name: value for name, value in locals().items() if name in fields and value is not None}
+    answers, noted = Answers.read(path, arguments, mapping)
     suffix = check_format(path, FRAMES)
-    sizes = limits(FRAMES if suffix == ".parquet" else Limits(), rows=max_rows, size=max_size)
+    sizes = limits(FRAMES if suffix == ".parquet" else FileLimits(), rows=max_rows, size=max_size)
     if suffix == ".parquet" and answers.columns is None:
         return _stored(path, sizes)
     table = _table(path, suffix, sizes, answers)
@@ -111,7 +111,7 @@ def read_table(
     bad = _rejected(table, reader.problems, path, rejects)
     frame = frame[[row.number not in bad for row in table.rows]].reset_index(drop=True) if bad else frame
     if mapping is not None and not Path(mapping).exists():
-        write_answers(Path(mapping), given)
+        write_answers(Path(mapping), arguments)
     notes = [*noted, *table.notes, *reader.notes, *_left_out(table, bad)]
     left_out = [{"line": row.number, "reason": reason} for row, reason in table.left_out]
     left_out += [{"line": line, "reason": reason} for line, reason in bad.items()]
@@ -129,7 +129,7 @@ class _Table:
     notes: list[str] = attrs.field(factory=list)
 
 
-def _table(path: Path, suffix: str, sizes: Limits, answers: Answers) -> _Table:
+def _table(path: Path, suffix: str, sizes: FileLimits, answers: Answers) -> _Table:
     if suffix in RECORDS:
         rows = [(number, dict(flat(row))) for number, row in read_records(path, sizes)]
         names = tuple(dict.fromkeys(name for _, row in rows for name in row))
@@ -176,16 +176,16 @@ def _arrays(table: _Table, reader: Columns, answers: Answers) -> dict[str, Any]:
 
 def _values(against: pd.DataFrame | None) -> frozenset[Any]:
     """Return the dates and numbers of a frame, amounts in cents in their main unit as well."""
-    known: set[Any] = set()
+    values: set[Any] = set()
     for name in [] if against is None else against:
         for value in against[name].tolist():  # type: ignore[index]
             if is_missing(value) or isinstance(value, str | bool | float):
                 continue
             if isinstance(value, date):
-                known.add(value.date() if isinstance(value, datetime) else value)
+                values.add(value.date() if isinstance(value, datetime) else value)
             elif isinstance(value, int | Decimal):
-                known |= {Decimal(value), Decimal(value).scaleb(-2)} if AMOUNT.search(str(name)) else {Decimal(value)}
-    return frozenset(known)
+                values |= {Decimal(value), Decimal(value).scaleb(-2)} if AMOUNT.search(str(name)) else {Decimal(value)}
+    return frozenset(values)
 
 
 # -- rejected rows
@@ -230,7 +230,7 @@ def _left_out(table: _Table, bad: Mapping[int, str]) -> list[str]:
     ]
 
 
-def _stored(path: Path, sizes: Limits) -> pd.DataFrame:
+def _stored(path: Path, sizes: FileLimits) -> pd.DataFrame:
     """Return the table of a Parquet file with its types; one written by `to_file` has its marks and notes."""
     table = parquet_table(path, sizes)
     kinds = [kind for kind in table.schema.types if pa.types.is_decimal(kind) or pa.types.is_date(kind)]

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Context, Decimal, InvalidOperation, localcontext
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import attrs
 import numpy as np
@@ -33,6 +32,7 @@ from workbench.analysis.tables.columns import (
     json_text,
     masked,
 )
+from workbench.analysis.tables.periods import is_zone
 from workbench.base.errors import Problem, UsageError
 from workbench.base.schema import masks
 from workbench.base.schema.walk import Choice, DecimalNumber, Numeric
@@ -191,13 +191,14 @@ UNKNOWN = "Completeness unknown: this frame does not say how it was read (pandas
 def mark_report(
     frame: pd.DataFrame, kind: str, notes: Iterable[str], source: object = None, **more: object
 ) -> pd.DataFrame:
-    """Set the attributes of a report: kind, notes and columns. If its source lost its attributes, add a note."""
-    known = getattr(source, "attrs", {"kind": kind})
-    complete = known.get("complete") if isinstance(source, pd.DataFrame) else getattr(source, "complete", None)
-    lost = [] if "kind" in known else [UNKNOWN]
+    """Set the attributes of a report: kind, notes and columns; its trace stays. A source without them is noted."""
+    marks = getattr(source, "attrs", {"kind": kind})
+    complete = marks.get("complete") if isinstance(source, pd.DataFrame) else getattr(source, "complete", None)
+    lost = [] if "kind" in marks else [UNKNOWN]
     notes = list(dict.fromkeys([*lost, *notes]))
+    more = {name: frame.attrs[name] for name in ("trace",) if name in frame.attrs} | more
     frame.attrs = {} if complete is None else {"complete": complete}
-    until = {"until": known["until"]} if "until" in known else {}
+    until = {"until": marks["until"]} if "until" in marks else {}
     frame.attrs.update(kind=kind, notes=notes, revealed=[], unknown={}, columns=[*map(str, frame)], **{**until, **more})
     return displayed(frame)
 
@@ -215,14 +216,6 @@ def _is_time(value: object) -> bool:
     try:
         return isinstance(value, datetime) or (isinstance(value, str) and bool(datetime.fromisoformat(value)))
     except ValueError:
-        return False
-
-
-def is_zone(value: object) -> bool:
-    """Return whether a value names a time zone."""
-    try:
-        return isinstance(value, str) and bool(ZoneInfo(value))
-    except (ValueError, OSError, LookupError):
         return False
 
 
@@ -272,8 +265,8 @@ def _is_amount(column: object) -> bool:
 
 def records_frame(layout: FrameLayout, records: Iterable[Any], reveal: Collection[str] = ()) -> pd.DataFrame:
     """Return a frame of records, or of mappings with the same names, with the columns of their class."""
-    shown = layout.shown(reveal)
-    return table_frame(layout, [arrow_table(layout, records, shown)], shown)
+    revealed = layout.shown(reveal)
+    return table_frame(layout, [arrow_table(layout, records, revealed)], revealed)
 
 
 def table_frame(layout: FrameLayout, tables: list[Table], shown: Collection[str], **more: object) -> pd.DataFrame:
@@ -333,8 +326,8 @@ def to_pandas(values: Any, column: Column | None = None) -> Any:
     """
     kind = values.type
     if column is not None and isinstance(column.kind, Choice) and not column.many:
-        known = [str(choice.value) for choice in column.kind.of]
-        categories = [*dict.fromkeys([*known, *pc.unique(values).drop_null().to_pylist()])]
+        choices = [str(choice.value) for choice in column.kind.of]
+        categories = [*dict.fromkeys([*choices, *pc.unique(values).drop_null().to_pylist()])]
         codes = pc.fill_null(pc.index_in(values, value_set=pa.array(categories, type=values.type)), -1)
         return pd.Categorical.from_codes(np.asarray(codes), dtype=pd.CategoricalDtype(categories))
     dtype: Any = pd.ArrowDtype(kind)
@@ -434,12 +427,12 @@ def _texts(values: list[str | None]) -> Any:
 def _extra(layout: FrameLayout, rows: list[Row], extras: list[dict[str, Any]], reveal: bool, notes: Notes) -> Any:
     getters = [(_getter(path.rstrip("."), layout.rows_of), wire) for path, wire in layout.answers]
     texts = []
-    for row, kept in zip(rows, extras, strict=True):
+    for row, members in zip(rows, extras, strict=True):
         for get, wire in getters:
             extra = get(row)  # a mapping where no record could be read
             for name, value in (extra if isinstance(extra, Mapping) else getattr(extra, "extra", None) or {}).items():
                 if value is not None:
-                    kept[f"{wire}{name}"] = value if reveal else masks.DOTS
+                    members[f"{wire}{name}"] = value if reveal else masks.DOTS
                     notes.unknown_members[f"{wire}{name}"] += 1
-        texts.append(json_text(dict(sorted(kept.items()))) if kept else None)
+        texts.append(json_text(dict(sorted(members.items()))) if members else None)
     return _texts(texts)

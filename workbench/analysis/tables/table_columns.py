@@ -68,8 +68,8 @@ class Columns:
         self.questions.append(FileQuestion(argument=argument, about=about, readings=readings, proposed=only))
 
     def _agrees(self, values: Iterable[Any]) -> bool:
-        known = [value for value in values if value is not None]
-        return bool(known) and sum(value in self.others for value in known) >= _AGREED * len(known)
+        present = [value for value in values if value is not None]
+        return bool(present) and sum(value in self.others for value in present) >= _AGREED * len(present)
 
     def check_destroyed(self, name: str, cells: Cells) -> list[Any]:
         """Return the cells of a column; one whose value a spreadsheet destroyed is a problem, and empty."""
@@ -146,9 +146,9 @@ class Columns:
 
     def _marked(self, name: str, parts: Sequence[Any]) -> list[Decimal | None]:
         """Return the numbers under the decimal mark that fits all of them."""
-        given = self.answers.get("decimal")
-        values = {mark: [_value(part, mark) for part in parts] for mark in (MARKS if given is None else (given,))}
-        wrong = f"is not a number with the decimal mark {given!r}"
+        answer = self.answers.get("decimal")
+        values = {mark: [_value(part, mark) for part in parts] for mark in (MARKS if answer is None else (answer,))}
+        wrong = f"is not a number with the decimal mark {answer!r}"
         return values[self._reading("decimal", name, parts, values, wrong, lambda row: _example(parts[row]))]
 
     def _reading(
@@ -244,16 +244,16 @@ class Columns:
         return [value.date() if isinstance(value, datetime) else value for value in values]
 
     def _ordered(self, name: str, parts: Sequence[Any]) -> list[date | None]:
-        given = self.answers.get("dates")
-        swap = isinstance(given, str) and given.endswith(_SWAPPED)
-        orders = (*ORDERS, *SERIALS) if given is None else (given.removesuffix(_SWAPPED),)
+        answer = self.answers.get("dates")
+        swap = isinstance(answer, str) and answer.endswith(_SWAPPED)
+        orders = (*ORDERS, *SERIALS) if answer is None else (answer.removesuffix(_SWAPPED),)
         values = {order: [_day(part, order, swap) for part in parts] for order in orders}
         wrong = f"is not a date in the order {orders[0]}"
         questions = len(self.questions)
         order = self._reading("dates", name, parts, values, wrong, lambda row: f"line {self.lines[row]}")
         texts = [part for part in parts if isinstance(part, WrittenDate)]
         cells = [part for part in parts if isinstance(part, date)]
-        clear = given is None and len(self.questions) == questions
+        clear = answer is None and len(self.questions) == questions
         if clear and texts and cells and all(cell.day <= 12 for cell in cells) and _late(texts, order):
             swapped = [_day(part, order, swap=True) for part in parts]
             row = next(i for i, part in enumerate(parts) if isinstance(part, date))

@@ -146,12 +146,12 @@ def _check_sheet(frame: pd.DataFrame) -> None:
 def cell_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:
     """Return the values of a column (None where missing) and their format; numbers that would lose digits stay text."""
     values = [None if is_missing(value) else value for value in column.tolist()]
-    known = [value for value in values if value is not None]
-    if known and all(isinstance(value, date) and 1901 <= value.year <= 9998 for value in known):
+    present = [value for value in values if value is not None]
+    if present and all(isinstance(value, date) and 1901 <= value.year <= 9998 for value in present):
         if isinstance(column.dtype, pd.DatetimeTZDtype):
             local = [value and value.tz_convert(tz).to_pydatetime(warn=False).replace(tzinfo=None) for value in values]
             return local, "time"
-        if any(isinstance(value, datetime) and value.time() != time.min for value in known):  # hours without a zone
+        if any(isinstance(value, datetime) and value.time() != time.min for value in present):  # hours without a zone
             return [value and value.isoformat(" ") for value in values], "text"
         return [value and date(value.year, value.month, value.day) for value in values], "day"
     if pd.api.types.is_bool_dtype(column.dtype):
@@ -159,7 +159,7 @@ def cell_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:
     if pd.api.types.is_float_dtype(column.dtype):
         return values, "number"
     if pd.api.types.is_numeric_dtype(column.dtype) and all(
-        len(Decimal(str(value)).normalize().as_tuple().digits) <= EXCEL_DIGITS for value in known
+        len(Decimal(str(value)).normalize().as_tuple().digits) <= EXCEL_DIGITS for value in present
     ):
         return values, "number"
     return [None if value is None else plain_text(value) for value in values], "text"

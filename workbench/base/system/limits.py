@@ -12,7 +12,7 @@ MAX_RATIO = 200
 
 
 @attrs.frozen(kw_only=True)
-class Limits:
+class FileLimits:
     """Limits on the content of a file."""
 
     file: int = 200_000_000  # bytes
@@ -22,7 +22,7 @@ class Limits:
     size: int = 500_000_000  # bytes in memory, about
 
 
-FRAMES = Limits(file=4_000_000_000, rows=20_000_000, size=2_000_000_000)
+FRAMES = FileLimits(file=4_000_000_000, rows=20_000_000, size=2_000_000_000)
 """Limits of a file read into a frame, column by column."""
 
 
@@ -30,7 +30,7 @@ class LimitExceeded(ValueError):
     """A file exceeds a limit; the message names it."""
 
 
-def read_bytes(path: Path, limits: Limits = Limits()) -> bytes:
+def read_bytes(path: Path, limits: FileLimits = FileLimits()) -> bytes:
     """Return the bytes of a file, or of a pipe. A pipe that nobody writes to is empty.
 
     Raises:
@@ -52,22 +52,22 @@ def read_bytes(path: Path, limits: Limits = Limits()) -> bytes:
     return b"".join(content)
 
 
-def limits(default: Limits, **given: int | None) -> Limits:
+def limits(default: FileLimits, **given: int | None) -> FileLimits:
     """Return the default limits, with those given replaced: `rows`, `columns`, `cell`, `size`."""
     return attrs.evolve(default, **{name: limit for name, limit in given.items() if limit is not None})
 
 
-def too_many_rows(rows: int, limits: Limits) -> LimitExceeded:
+def too_many_rows(rows: int, limits: FileLimits) -> LimitExceeded:
     """Return the error of a file with too many rows."""
     return LimitExceeded(f"{rows:,} rows (maximum max_rows={limits.rows:,})")
 
 
-def too_many_columns(columns: int, limits: Limits) -> LimitExceeded:
+def too_many_columns(columns: int, limits: FileLimits) -> LimitExceeded:
     """Return the error of a file with too many columns."""
     return LimitExceeded(f"{columns:,} columns (maximum max_columns={limits.columns:,})")
 
 
-def too_large(limits: Limits) -> LimitExceeded:
+def too_large(limits: FileLimits) -> LimitExceeded:
     """Return the error of a file that unpacks to too much."""
     return LimitExceeded(f"unpacks to too many bytes (maximum max_size={limits.size:,})")
 

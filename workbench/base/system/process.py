@@ -21,7 +21,7 @@ if TYPE_CHECKING:
             """Return why a call, with or without an effect, may not be sent; empty if it may."""
 
 
-class Address:
+class ServedAddress:
     """Address of a served sandbox, certificate file if self-signed, and what to do if the connection is refused."""
 
     __slots__ = ("advice", "ca_file", "url")
@@ -33,7 +33,7 @@ class Address:
 GUARDS: list[Guard] = []
 HOSTED: set[str] = set()
 """URLs of sandboxes on shared servers, each for one tenant or person, that this process connected to."""
-RESOLVERS: list[Callable[[bool], Address | None]] = []
+RESOLVERS: list[Callable[[bool], ServedAddress | None]] = []
 """Functions that return the address of this process's sandbox, for production or not; None if there is none."""
 
 
@@ -42,7 +42,7 @@ def refusal(*, effect: bool, production: bool) -> str:
     return next(filter(None, (guard(effect=effect, production=production) for guard in GUARDS)), "")
 
 
-def own_address(*, production: bool = False) -> Address | None:
+def own_address(*, production: bool = False) -> ServedAddress | None:
     """Return the address of the sandbox that this process uses by default."""
     return next(filter(None, (resolver(production) for resolver in RESOLVERS)), None)
 

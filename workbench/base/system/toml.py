@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from workbench.base.errors import Problem, UsageError, visible
-from workbench.base.system.limits import LimitExceeded, Limits, read_bytes
+from workbench.base.system.limits import FileLimits, LimitExceeded, read_bytes
 from workbench.base.text import NotText, decode
 
 MAX_BYTES = 1_000_000
@@ -64,7 +64,7 @@ def read_text(path: Path) -> str:
         NotToml: The file is too large, or not UTF-8.
     """
     try:
-        return decode(read_bytes(path, Limits(file=MAX_BYTES)))
+        return decode(read_bytes(path, FileLimits(file=MAX_BYTES)))
     except LimitExceeded as error:
         raise NotToml(f"is too large: {error}") from None
     except NotText as error:

@@ -20,7 +20,7 @@ from workbench.client.calls.exchange import IDEMPOTENCY, RESPONSES
 from workbench.client.calls.guards import Arming, ClientContext, Limits
 from workbench.client.calls.journal import Journal, recorder_of
 from workbench.client.calls.keys import state_path, warn_if_in_cell
-from workbench.client.calls.messages import Response
+from workbench.client.calls.messages import HttpResponse
 from workbench.client.calls.options import HttpOptions, client_problems, unused_proxy
 from workbench.client.calls.pace import Clock, Pace
 from workbench.service.interface.convert import Converter, converter
@@ -265,12 +265,12 @@ class BaseClient(Operations, ABC):
         return tuple(self._context.noticed.values())
 
     @contextmanager
-    def responses(self) -> Iterator[list[Response]]:
+    def responses(self) -> Iterator[list[HttpResponse]]:
         """Collect the raw responses to this client's calls in a `with` block: status, headers, request id, body.
 
         Yields a list that grows with each response in this thread or task, retries included.
         """
-        responses: list[Response] = []
+        responses: list[HttpResponse] = []
         before = RESPONSES.set((*RESPONSES.get(), (self._context, responses)))
         try:
             yield responses

@@ -14,7 +14,7 @@ from workbench.base.schema.walk import UnknownMember, build, given
 from workbench.client.calls.base import BaseClient, Connections
 from workbench.client.calls.building import argument_problems
 from workbench.client.calls.exchange import Exchange
-from workbench.client.calls.messages import Broken, Request, Response
+from workbench.client.calls.messages import Broken, HttpRequest, HttpResponse
 from workbench.service.interface.table import KEY_HEADER, OPERATIONS, Async, Operation, Sync
 
 R = TypeVar("R")
@@ -73,7 +73,7 @@ class _Calls(BaseClient):
         return call.run(self._transmit, self._pause, self._renew_key)
 
     @abstractmethod
-    def _transmit(self, outgoing: Request) -> Any:
+    def _transmit(self, outgoing: HttpRequest) -> Any:
         """Return an awaitable that sends a request and returns a `Response` or a `Broken`."""
 
     async def _pause(self, seconds: float) -> None:
@@ -82,7 +82,7 @@ class _Calls(BaseClient):
     async def _renew_key(self, version: int) -> bool:
         return self._key.renew(version)
 
-    def _send_directly(self, outgoing: Request) -> Any:
+    def _send_directly(self, outgoing: HttpRequest) -> Any:
         """Return the `Response` of an in-process sandbox, or a transport that simulates a connection fault."""
         headers = {name.decode().lower(): value.decode() for name, value in outgoing.headers}
         outgoing.key_version = self._key.version
@@ -92,7 +92,7 @@ class _Calls(BaseClient):
         if not hasattr(answer, "status"):
             return answer
         outgoing.status = answer.status
-        return Response(outgoing, answer.status, answer.headers, answer.body)
+        return HttpResponse(outgoing, answer.status, answer.headers, answer.body)
 
     def _refused_in_test(self) -> Broken | None:
         """Return why a test of pytest must not call a real service: unless a tool answers in its place."""
@@ -106,7 +106,7 @@ class _Calls(BaseClient):
         )
         return Broken(text, left=False, final=True)
 
-    def _wire(self, outgoing: Request) -> dict[str, Any]:
+    def _wire(self, outgoing: HttpRequest) -> dict[str, Any]:
         outgoing.traced = self._given is None and not network().is_replaced()
         outgoing.key_version = self._key.version
         return {
@@ -171,13 +171,13 @@ class Client(_Calls, Sync):
         if stopped():
             raise NotSent("stopped during a pause, so nothing was sent; it is safe to send it later")
 
-    async def _transmit(self, outgoing: Request) -> Any:
+    async def _transmit(self, outgoing: HttpRequest) -> Any:
         if self._key.is_due:
             self._key.renew(self._key.version)
         transport = self._connections.get()
         if self._given is not None and hasattr(transport, "respond"):  # the sandbox in this process
             answer = self._send_directly(outgoing)
-            if isinstance(answer, Response):
+            if isinstance(answer, HttpResponse):
                 return answer
             transport = answer  # plays a fault of the connection
         return self._refused_in_test() or network().transmit(transport, outgoing, **self._wire(outgoing))
@@ -209,7 +209,7 @@ class AsyncClient(_Calls, Async):
 
     _run = hide_arguments(_Calls._call)
 
-    async def _transmit(self, outgoing: Request) -> Any:
+    async def _transmit(self, outgoing: HttpRequest) -> Any:
         if self._key.is_due:
             await self._renew_key(self._key.version)
         transport = self._connections.get(_running_loop())

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 import attrs
 
 from workbench.base.schema.walk import is_record
-from workbench.client.calls.effects import RESEND, Entry, Outcome
+from workbench.client.calls.effects import RESEND, JournalEntry, Outcome
 from workbench.service.interface.effects import UNCLEAR, Effect, Key, Stored, Trace
 from workbench.service.interface.table import OPERATIONS
 
@@ -82,7 +82,7 @@ class Evidence:
 class _Call:
     """A call that may have caused one event, with the key of that event, and whether it surely did."""
 
-    entry: Entry
+    entry: JournalEntry
     key: Key
     surely: bool
 
@@ -95,7 +95,9 @@ class Evidences:
         hashed: Returns the keyed hash of private values, as in the entries.
     """
 
-    def __init__(self, entries: Sequence[Entry], source: EventSource | None, hashed: Callable[[Key], str]) -> None:
+    def __init__(
+        self, entries: Sequence[JournalEntry], source: EventSource | None, hashed: Callable[[Key], str]
+    ) -> None:
         self._hashed = hashed
         self._entries = entries
         events, self._world = ([], "") if source is None else source.since(entry.mark for entry in entries)
@@ -107,7 +109,7 @@ class Evidences:
         # A call with the key of another may have been answered from the first one, without an effect.
         attempts = Counter(entry.idempotency_key or entry.id for entry in entries)
         self._alone = {entry.id for entry in entries if attempts[entry.idempotency_key or entry.id] == 1}
-        self._created: dict[str, Entry] = {}
+        self._created: dict[str, JournalEntry] = {}
         for entry in entries:
             record_id = _created_by(entry)
             if record_id is not None:
@@ -124,7 +126,7 @@ class Evidences:
         created = self._created.get(record_id)
         return None if created is None else created.request
 
-    def of(self, entry: Entry) -> Evidence:
+    def of(self, entry: JournalEntry) -> Evidence:
         """Return the evidence on a call."""
         effect = _effect(entry)
         assert effect is not None
@@ -145,7 +147,7 @@ class Evidences:
             evidence = attrs.evolve(evidence, reason=evidence.reason + self._repeated(entry))
         return evidence
 
-    def _counted(self, evidence: Evidence, entry: Entry, trace: Trace, key: Key) -> Evidence:
+    def _counted(self, evidence: Evidence, entry: JournalEntry, trace: Trace, key: Key) -> Evidence:
         """Return evidence with the verdict of the counts."""
         alike = {key, UNCLEAR}
         events = [event for shown, event in self._shown_by(entry.operation, trace) if key in (shown, UNCLEAR)]
@@ -179,7 +181,7 @@ class Evidences:
             equal=(entry.id, *unsure),
         )
 
-    def _key(self, entry: Entry, trace: Trace) -> Key | None:
+    def _key(self, entry: JournalEntry, trace: Trace) -> Key | None:
         if trace.identity is not None:
             return (entry.trace,) if entry.trace else None
         return trace.of_call(entry.request, self)
@@ -212,7 +214,7 @@ class Evidences:
                 calls.append(_Call(entry, key, is_alone and is_certain))
         return self._calls[operation]
 
-    def _repeated(self, entry: Entry) -> str:
+    def _repeated(self, entry: JournalEntry) -> str:
         """Return what the refusal of a repeated call makes probable, as text."""
         for other in self._entries:
             effect = _effect(other)
@@ -221,12 +223,12 @@ class Evidences:
         return ""
 
 
-def _effect(entry: Entry) -> Effect | None:
+def _effect(entry: JournalEntry) -> Effect | None:
     operation = OPERATIONS.get(entry.operation)
     return None if operation is None else operation.effect
 
 
-def _created_by(entry: Entry) -> str | None:
+def _created_by(entry: JournalEntry) -> str | None:
     """Return the id of the record that a call created, as its answer has it."""
     effect = _effect(entry)
     trace = None if effect is None else effect.evidence
@@ -236,12 +238,12 @@ def _created_by(entry: Entry) -> str | None:
     return created if isinstance(created, str) else None
 
 
-def _is_superseded(entry: Entry) -> bool:
+def _is_superseded(entry: JournalEntry) -> bool:
     """Return whether a call counts as done since it was sent again, which does not show that it was carried out."""
     return entry.resolution is not None and entry.resolution.by == RESEND
 
 
-def _world(entry: Entry) -> str:
+def _world(entry: JournalEntry) -> str:
     """Return the id of the sandbox's world that a call was sent to; empty for a service."""
     return entry.mark.partition(":")[0]
 

@@ -23,10 +23,10 @@ from workbench.base.schema import checks, strict_json
 from workbench.base.system.messages import ACTOR, ACTOR_HEADER
 from workbench.client.calls import messages
 from workbench.client.calls.cleaning import Cleaner
-from workbench.client.calls.effects import RESEND, Entry, Outcome, unknown_text
+from workbench.client.calls.effects import RESEND, JournalEntry, Outcome, outcome_of, unknown_text
 from workbench.client.calls.guards import ClientContext
 from workbench.client.calls.journal import what
-from workbench.client.calls.messages import Broken, Refusal, Request, Response
+from workbench.client.calls.messages import Broken, ErrorBody, HttpRequest, HttpResponse
 from workbench.client.calls.pace import LONGEST_WAIT, delay, retry_after
 from workbench.client.calls.request_checks import has_open_ids, request_problems
 from workbench.service.interface.convert import Unreadable, written
@@ -61,7 +61,7 @@ def _trace(traces: Any, call: Mapping[str, Any], *, failed: bool) -> None:
     span.end(now)
 
 
-RESPONSES: ContextVar[tuple[tuple[Any, list[Response]], ...]] = ContextVar("responses", default=())
+RESPONSES: ContextVar[tuple[tuple[Any, list[HttpResponse]], ...]] = ContextVar("responses", default=())
 """Lists that collect the responses of a client's calls in this thread or task."""
 IDEMPOTENCY: ContextVar[tuple[tuple[Any, str], ...]] = ContextVar("idempotency", default=())
 """Idempotency keys given for a client's calls in this thread or task; the last one applies."""
@@ -100,7 +100,7 @@ class Exchange:
 
     async def run(
         self,
-        transmit: Callable[[Request], Awaitable[Any]],
+        transmit: Callable[[HttpRequest], Awaitable[Any]],
         pause: Callable[[float], Awaitable[None]],
         renew_key: Callable[[int], Awaitable[bool]],
     ) -> Any:
@@ -145,7 +145,11 @@ class Exchange:
                 advise(notice)
 
     async def send(
-        self, outgoing: Request, transmit: Callable[..., Any], pause: Callable[..., Any], renew_key: Callable[..., Any]
+        self,
+        outgoing: HttpRequest,
+        transmit: Callable[..., Any],
+        pause: Callable[..., Any],
+        renew_key: Callable[..., Any],
     ) -> None:
         """Send the request, with the allowed retries, until an answer or an error is final."""
         clock, timeout = self.context.clock, self.context.timeout
@@ -163,7 +167,7 @@ class Exchange:
             begun = clock.monotonic()
             outcome = await transmit(outgoing)
             self.log(outcome, clock.monotonic() - begun)
-            if isinstance(outcome, Response) and outcome.status == 401 and not self.key_renewed:
+            if isinstance(outcome, HttpResponse) and outcome.status == 401 and not self.key_renewed:
                 self.key_renewed = await renew_key(outgoing.key_version)
                 if self.key_renewed:  # a 401 says that nothing was carried out
                     self.__dict__.pop("clean", None)  # it masks the earlier key
@@ -182,7 +186,7 @@ class Exchange:
         """Cleaner that masks private values in all output about this call."""
         return Cleaner(self.operation, self.request, self.context.key.header)
 
-    def encode(self) -> Request:
+    def encode(self) -> HttpRequest:
         """Return the wire message of a checked request."""
         operation, headers = self.operation, self.context.headers
         path, body = written(operation, self.seen)
@@ -196,17 +200,17 @@ class Exchange:
             headers = [*headers, (b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(content))]
         if operation.name == Operations.sign_withdrawal.name:
             headers = [*headers, (b"Cache-Control", b"no-store")]  # an authorization is not kept by anybody on the way
-        return Request(operation, target, headers, content)
+        return HttpRequest(operation, target, headers, content)
 
     # the journal
 
-    def record(self, outgoing: Request) -> None:
+    def record(self, outgoing: HttpRequest) -> None:
         """Record a call with an effect before it is sent; refuse a duplicate within a day."""
         context, operation, recorder = self.context, self.operation, self.context.recorder
         digest = ""
         if recorder is not None and context.real:
             digest = recorder.digest(operation, f"{outgoing.target}\0".encode() + (outgoing.body or b""))
-        entry = Entry(
+        entry = JournalEntry(
             id=context.clock.new_id(),
             operation=operation.name,
             what=what(operation, self.request),
@@ -294,7 +298,7 @@ class Exchange:
 
     # outcomes
 
-    def interrupted(self, error: BaseException, outgoing: Request) -> None:
+    def interrupted(self, error: BaseException, outgoing: HttpRequest) -> None:
         """Record what is known about a write that was interrupted."""
         if self.attempt is None or self.ending is not None:
             return
@@ -304,8 +308,8 @@ class Exchange:
         elif outgoing.surely_not_sent:
             self.ending = (Outcome.NOT_SENT, None, kind)
             error.add_note(f"{self.described}: never left this machine.")
-        elif status is not None and (200 <= status < 300 or (400 <= status < 500 and status != 408)):
-            self.ending = (Outcome.DONE if status < 300 else Outcome.REFUSED, status, kind)
+        elif status is not None and outcome_of(status) is not Outcome.UNKNOWN:
+            self.ending = (outcome_of(status), status, kind)
             error.add_note(f"{self.described}: {self.ending[0]} ({status}); its answer was not read.")
         else:
             self.ending = (Outcome.UNKNOWN, None, kind)
@@ -318,13 +322,13 @@ class Exchange:
             f"{self.described}: never left this machine ({why}). It is safe to try again.{self.retry_budget_note}"
         ) from cause
 
-    def outcome_unknown(self, known: str, response: Response | None = None) -> NoReturn:
+    def outcome_unknown(self, known: str, response: HttpResponse | None = None) -> NoReturn:
         """Raise the error of a write that was sent and whose outcome is unknown."""
-        refusal, status = Refusal(), None
+        refusal, status = ErrorBody(), None
         if response is not None:
             status, refusal = response.status, messages.refusal(response, self.clean)
             if not isinstance(refusal.body, dict):  # a page of a proxy may show what others sent
-                refusal = Refusal(message=messages.without_values(refusal.message or "") or None)
+                refusal = ErrorBody(message=messages.without_values(refusal.message or "") or None)
         message = f"{known} ({refusal.summary})" if refusal.summary else known
         self.end(Outcome.UNKNOWN, status=status, error=message)
         raise errors.OutcomeUnknown(
@@ -350,7 +354,7 @@ class Exchange:
             self.outcome_unknown(f"no answer within {self.context.timeout:g} s" if late else broken.why)
         return self.again(broken)
 
-    def again(self, outcome: Broken | Response) -> float:
+    def again(self, outcome: Broken | HttpResponse) -> float:
         """Return the delay before the next attempt, if attempts and shared budget allow one."""
         timeout = isinstance(outcome, Broken) and outcome.timeout
         if isinstance(outcome, Broken) and outcome.final:
@@ -359,10 +363,10 @@ class Exchange:
             self.give_up(outcome)
         return delay(self.tries, self.context.clock.random())
 
-    def give_up(self, outcome: Broken | Response) -> NoReturn:
+    def give_up(self, outcome: Broken | HttpResponse) -> NoReturn:
         """Raise the error of the last attempt."""
         broken = outcome if isinstance(outcome, Broken) else outcome.broken
-        if isinstance(outcome, Response) and (broken is None or outcome.status >= 300):
+        if isinstance(outcome, HttpResponse) and (broken is None or outcome.status >= 300):
             self.refused(outcome)
         assert broken is not None
         if not broken.left:
@@ -373,7 +377,7 @@ class Exchange:
             f"{self.retry_budget_note}"
         ) from broken.cause
 
-    def answered(self, response: Response) -> float | None:
+    def answered(self, response: HttpResponse) -> float | None:
         """Process an answer; return the delay before the next attempt, or None if the answer is final."""
         self.read_notices(response)
         status, effect = response.status, self.operation.effect
@@ -386,15 +390,14 @@ class Exchange:
             return self.limited(response)
         if 300 <= status < 400:
             self.redirected(response)
-        is_final = status != 408 and (effect or status != 425)
-        if 400 <= status < 500 and is_final:
+        if outcome_of(status) is Outcome.REFUSED and (effect or status != 425):
             self.refused(response)
         if effect:
             self.pause_as_asked(response)
             self.outcome_unknown(f"answered with {status}", response)
         return self.again_as_asked(response)
 
-    def limited(self, response: Response) -> float:
+    def limited(self, response: HttpResponse) -> float:
         """Return the delay after a 429: for reads as requested, for calls with an effect only if the caller allowed
         it.
         """
@@ -404,7 +407,7 @@ class Exchange:
             self.refused(response)
         return self.again_as_asked(response)
 
-    def again_as_asked(self, response: Response) -> float:
+    def again_as_asked(self, response: HttpResponse) -> float:
         """Return the delay before the next attempt: 0 after a pause that the service asked for."""
         asked = self.pause_as_asked(response)
         if asked > LONGEST_WAIT or self.context.clock.monotonic() + asked > self.deadline:
@@ -412,14 +415,14 @@ class Exchange:
         pause = self.again(response)
         return 0.0 if asked else pause
 
-    def pause_as_asked(self, response: Response) -> float:
+    def pause_as_asked(self, response: HttpResponse) -> float:
         """Make all threads wait as Retry-After asks, unless it is too long; return its seconds, 0 if there is none."""
         asked = retry_after(response.headers, self.context.clock.now()) or 0.0
         if 0 < asked <= LONGEST_WAIT:
             self.context.pace.pause(self.context.clock.monotonic() + asked)
         return asked
 
-    def redirected(self, response: Response) -> NoReturn:
+    def redirected(self, response: HttpResponse) -> NoReturn:
         """Raise an error for a redirect, which is never followed because the key would be sent along."""
         where = messages.host_of(response.headers.get("location", ""))
         known = (
@@ -432,7 +435,7 @@ class Exchange:
             raise errors.RedirectedEffect(f"{unknown_text(self.named, known)}\n{advice}", attempt=self.named)
         raise errors.UnexpectedRedirect(f"{self.described}: {known}. {advice}")
 
-    def refused(self, response: Response) -> NoReturn:
+    def refused(self, response: HttpResponse) -> NoReturn:
         """Raise the error for a refusal, with the service's message."""
         status = response.status
         refusal = messages.refusal(response, self.clean)
@@ -459,7 +462,7 @@ class Exchange:
         self.end(Outcome.REFUSED, status=status, error=refusal.summary or None)
         raise error
 
-    def done(self, response: Response) -> None:
+    def done(self, response: HttpResponse) -> None:
         """Parse the answer of a success. assumed: success_codes"""
         context, operation, broken = self.context, self.operation, response.broken
         context.budget.earn()
@@ -505,11 +508,11 @@ class Exchange:
 
     # what an answer says besides
 
-    def log(self, outcome: Response | Broken, seconds: float) -> None:
+    def log(self, outcome: HttpResponse | Broken, seconds: float) -> None:
         """Log the response to one attempt, with its structured data in the record's attribute `call`, without
         private values.
         """
-        if isinstance(outcome, Response):
+        if isinstance(outcome, HttpResponse):
             for context, collected in RESPONSES.get():
                 if context is self.context:
                     collected.append(outcome)
@@ -517,7 +520,7 @@ class Exchange:
         if traces is None and not LOG.isEnabledFor(logging.INFO):
             return
         name, status, request_id = self.operation.name, None, None
-        if isinstance(outcome, Response):
+        if isinstance(outcome, HttpResponse):
             status, request_id = outcome.status, visible(self.clean(outcome.request_id or ""), 80) or None
         call = {
             "operation": name,
@@ -535,7 +538,7 @@ class Exchange:
         if traces is not None:
             _trace(traces, call, failed=status is None or status >= 400)
 
-    def read_notices(self, response: Response) -> None:
+    def read_notices(self, response: HttpResponse) -> None:
         """Store the service's time and its notices."""
         date = response.headers.get("date")
         if date is not None:

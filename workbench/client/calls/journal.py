@@ -29,7 +29,7 @@ from workbench.base.schema.walk import is_record
 from workbench.base.system.database import Database
 from workbench.base.system.files import check_place
 from workbench.base.system.interrupts import uninterrupted
-from workbench.client.calls.effects import Entry as Entry  # of the journal, for whoever reads one
+from workbench.client.calls.effects import JournalEntry as JournalEntry  # of the journal, for whoever reads one
 from workbench.client.calls.effects import Note as Note
 from workbench.client.calls.effects import Outcome, Resolution
 from workbench.client.calls.evidence import EventSource, Evidence, Evidences
@@ -160,7 +160,9 @@ class Recorder:
         secret = self._random if self._path is None else installation_secret()
         return hmac.new(secret, _json(key).encode(), hashlib.sha256).hexdigest()
 
-    def traced(self, entry: Entry, operation: Operation[..., Any], request: object, *, direct: bool) -> Entry:
+    def traced(
+        self, entry: JournalEntry, operation: Operation[..., Any], request: object, *, direct: bool
+    ) -> JournalEntry:
         """Return an entry with what evidence needs: a hash of private values, and the position among the events.
 
         Args:
@@ -173,7 +175,7 @@ class Recorder:
             mark = f":{mark.rpartition(':')[2]}" if mark else ""
         return attrs.evolve(entry, trace="" if identity is None else self.hashed(identity), mark=mark)
 
-    def begin(self, entry: Entry, shown: dict[str, Any], call: object) -> None:
+    def begin(self, entry: JournalEntry, shown: dict[str, Any], call: object) -> None:
         """Record a call with its masked request before it is sent. If `call` ends without a recorded outcome, the
         outcome is unknown.
 
@@ -243,7 +245,7 @@ class Recorder:
             (*map(_column, (*ending, kept)), attempt),
         )
 
-    def earlier(self, digest: str) -> Entry | None:
+    def earlier(self, digest: str) -> JournalEntry | None:
         """Return the newest entry with the same body within a day that may have been carried out."""
         test = (
             "digest = ? AND started > ? AND coalesce(json_extract(said, '$.end'), ending) NOT IN ('refused', "
@@ -291,7 +293,7 @@ class Recorder:
 
     # for the journal
 
-    def entries(self, test: str = "1", values: tuple[Any, ...] = ()) -> list[Entry]:
+    def entries(self, test: str = "1", values: tuple[Any, ...] = ()) -> list[JournalEntry]:
         """Return entries, oldest first. A call in flight whose process ended or lost track of it is unknown."""
         here = self._here()
         if self._path is not None and self._database is None and not self.is_file:
@@ -301,7 +303,7 @@ class Recorder:
         entries = [_entry(row) for row in self.rows("calls", f"{_COLUMNS}, {key}", test, values)]
         return [self._lost(entry, here) if entry.outcome is Outcome.SENDING else entry for entry in entries]
 
-    def _lost(self, entry: Entry, here: str) -> Entry:
+    def _lost(self, entry: JournalEntry, here: str) -> JournalEntry:
         call = self._calls.get(entry.id)
         if (call is not None and call.active) or (entry.process != here and self.opened().is_leased(entry.process)):
             return entry
@@ -332,7 +334,7 @@ def _masked(value: object) -> Any:
     return masked(value) if is_record(value) else None
 
 
-def _is_same(entry: Entry, operation: str, shown: object, digest: str) -> bool:
+def _is_same(entry: JournalEntry, operation: str, shown: object, digest: str) -> bool:
     """Return whether a request is that of an entry, by its digest or, without one, by its masked values."""
     if entry.operation != operation:
         return False
@@ -354,11 +356,11 @@ def _stored(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
+def _entry(row: tuple[Any, ...]) -> JournalEntry:
     kept: dict[str, Any] = dict(zip([*_COLUMNS.split(", "), "idempotency_key"], row, strict=True))
     said: Mapping[str, Any] | None = strict_json.stored(kept.pop("said") or "null")
     outcome, ended, answer = Outcome(kept.pop("ending")), kept.pop("ended"), kept.pop("answer")
-    return Entry(
+    return JournalEntry(
         **kept | {"request": strict_json.stored(kept["request"]), "started": datetime.fromisoformat(kept["started"])},
         outcome=outcome,
         ended=None if ended is None else datetime.fromisoformat(ended),
@@ -372,7 +374,7 @@ def _entry(row: tuple[Any, ...]) -> Entry:
 
 
 OutcomeName = Literal["done", "refused", "not_sent", "not sent", "unknown", "sending"]
-Entries = list[Entry]
+Entries = list[JournalEntry]
 Events = list[Any]
 Rows = list[dict[str, Any]]
 
@@ -410,7 +412,7 @@ class Journal:
         recorder = self._recorder
         return tuple(recorder.opened().damaged("calls")) if recorder.is_file else ()
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[JournalEntry]:
         return iter(self._recorder.entries())
 
     def __bool__(self) -> bool:
@@ -419,12 +421,12 @@ class Journal:
     def __len__(self) -> int:
         return len(self._recorder.rows("calls", "number"))
 
-    def __getitem__(self, attempt: str) -> Entry:
+    def __getitem__(self, attempt: str) -> JournalEntry:
         if (entry := self.get(attempt)) is None:
             raise UsageError(f"the journal has no entry {visible(str(attempt), 60)!r}", of="journal")
         return entry
 
-    def get(self, attempt: str) -> Entry | None:
+    def get(self, attempt: str) -> JournalEntry | None:
         """Return the entry with an attempt's id; None if it does not exist."""
         return next(iter(self._recorder.entries("id = ?", (attempt,))), None)
 
@@ -467,7 +469,9 @@ class Journal:
         entries = self._recorder.entries("ending IN ('sending', 'unknown') AND said IS NULL")
         return [entry for entry in entries if entry.is_unknown]
 
-    def resolve(self, attempt: str, outcome: Literal["done", "not_sent", "not sent"], *, note: str = "") -> Entry:
+    def resolve(
+        self, attempt: str, outcome: Literal["done", "not_sent", "not sent"], *, note: str = ""
+    ) -> JournalEntry:
         """Record the actual outcome of a call whose outcome was unknown, with person and time. It can be corrected
         later.
         """
@@ -520,7 +524,7 @@ class Journal:
             raise UsageError(f"entry {attempt} is not unknown but {entry.outcome.shown}", of="journal.evidence")
         return next(self.evidence_of([entry]))
 
-    def evidence_of(self, entries: Iterable[Entry]) -> Iterator[Evidence]:
+    def evidence_of(self, entries: Iterable[JournalEntry]) -> Iterator[Evidence]:
         """Return the evidence on several calls, for which the events are read once."""
         recorder = self._recorder
         evidences = Evidences(recorder.entries(), recorder.events, recorder.hashed)

@@ -16,7 +16,7 @@ WRITTEN = 2  # the phase from which the service may have acted
 
 
 @attrs.define(eq=False, repr=False)
-class Request:
+class HttpRequest:
     """A request to send. The transport records its progress in `phase`."""
 
     operation: Any  # an `Operation`, which a type checker would take for a method here
@@ -42,10 +42,10 @@ class Request:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Response:
+class HttpResponse:
     """A response: status, and as much of the body as could be read. The body may contain private values."""
 
-    request: Request  # what was sent, without the key
+    request: HttpRequest  # what was sent, without the key
     status: int
     headers: Mapping[str, str]  # names in lower case
     body: bytes
@@ -84,7 +84,7 @@ class Broken:
 
 
 @attrs.frozen
-class Refusal:
+class ErrorBody:
     """Error and message of a refusal in any format, with repeated private values masked."""
 
     body: object = None
@@ -103,19 +103,19 @@ class Refusal:
 MAX_REFUSAL = 200_000  # bytes of a refusal that are read
 
 
-def refusal(response: Response, clean: Callable[[Any], Any]) -> Refusal:
+def refusal(response: HttpResponse, clean: Callable[[Any], Any]) -> ErrorBody:
     """Parse the body of a refusal as far as possible; `clean` masks its private values."""
     if len(response.body) > MAX_REFUSAL:
-        return Refusal(None, None, f"a body of {len(response.body):,} bytes")
+        return ErrorBody(None, None, f"a body of {len(response.body):,} bytes")
     try:
         raw = clean(strict_json.loads(response.body, repair=True))
     except strict_json.NotJson:
         text = clean(response.body[:4_000].decode("utf-8", "replace").strip())[:2_000]
         html = "html" in response.headers.get("content-type", "").lower() or text[:1] == "<"
-        return Refusal(None, None, "a page of HTML" if html else visible(text, 500) or None)
+        return ErrorBody(None, None, "a page of HTML" if html else visible(text, 500) or None)
     if not isinstance(raw, dict):
-        return Refusal(raw, None, raw if isinstance(raw, str) else None)
-    return Refusal(
+        return ErrorBody(raw, None, raw if isinstance(raw, str) else None)
+    return ErrorBody(
         raw,
         _text(raw.get("error")) or _text(raw.get("code")),
         _text(raw.get("message", raw.get("msg"))),
@@ -134,7 +134,7 @@ def without_values(text: str) -> str:
     return re.sub(r"\S*[0-9@]\S*", masks.DOTS, text)
 
 
-def names_value(refused: Refusal, request: object) -> bool:
+def names_value(refused: ErrorBody, request: object) -> bool:
     """Return whether a refusal quotes an address or id of the request, and so states its reason."""
     values = (value for _, _, value, _ in walk.values(request))
     return any(isinstance(value, str) and len(value) > 20 and value in (refused.message or "") for value in values)

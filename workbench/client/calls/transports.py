@@ -22,17 +22,17 @@ import httpx
 from workbench.base.errors import visible
 from workbench.base.system.private import replace_pool
 from workbench.base.system.seconds import monotonic
-from workbench.client.calls.messages import CAP, WRITTEN, Broken, Request, Response
+from workbench.client.calls.messages import CAP, WRITTEN, Broken, HttpRequest, HttpResponse
 from workbench.client.calls.options import HttpOptions
 from workbench.client.calls.proxies import Proxy
 
 
-class Trace:
+class RequestTrace:
     """Record in a request when its headers begin and end being written; before that it was not sent."""
 
     __slots__ = ("_connecting", "_request")
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: HttpRequest) -> None:
         self._request = request
         self._connecting = False  # to a proxy, which gets a separate request
 
@@ -212,7 +212,7 @@ _FOREVER = float("inf")
 _PACKED = 47  # gzip or zlib, by the first bytes
 
 
-def _broken(failure: Exception, outgoing: Request) -> Broken:
+def _broken(failure: Exception, outgoing: HttpRequest) -> Broken:
     name = next((cls.__name__ for cls in type(failure).__mro__ if cls.__name__ in _FAILURES), "")
     met = _FAILURES.get(name, _Met())
     text = outgoing.clean(str(failure))
@@ -236,7 +236,7 @@ class _TooLarge(Exception):
 class _Incoming:
     """A response being received. The body is decompressed here, so that it never exceeds the size limit."""
 
-    def __init__(self, outgoing: Request) -> None:
+    def __init__(self, outgoing: HttpRequest) -> None:
         self._outgoing = outgoing
         self._headers: dict[str, str] = {}
         self._unpack: Any = None
@@ -301,18 +301,18 @@ class _Incoming:
         if part:
             self._parts.append(part)
 
-    def result(self) -> Response | Broken:
+    def result(self) -> HttpResponse | Broken:
         """Return the response, or the error that interrupted it."""
         status = self._outgoing.status
         if status is None:
             assert self._broken is not None
             return self._broken
-        return Response(self._outgoing, status, self._headers, b"".join(self._parts), self._broken)
+        return HttpResponse(self._outgoing, status, self._headers, b"".join(self._parts), self._broken)
 
 
 def transmit(
-    transport: Any, outgoing: Request, *, base: str, key: tuple[bytes, bytes], clock: Any, http: HttpOptions
-) -> Response | Broken:
+    transport: Any, outgoing: HttpRequest, *, base: str, key: tuple[bytes, bytes], clock: Any, http: HttpOptions
+) -> HttpResponse | Broken:
     """Send a request and return its response, or the error that interrupted it.
 
     Args:
@@ -324,7 +324,7 @@ def transmit(
     incoming = _Incoming(outgoing)
     request, _ = _wired(outgoing, base, key, clock, http)
     if outgoing.traced:
-        request.extensions["trace"] = Trace(outgoing)
+        request.extensions["trace"] = RequestTrace(outgoing)
     with incoming.arriving():
         answer = transport.handle_request(request)
         try:
@@ -341,13 +341,13 @@ def transmit(
 
 
 async def atransmit(
-    transport: Any, outgoing: Request, *, base: str, key: tuple[bytes, bytes], clock: object, http: HttpOptions
-) -> Response | Broken:
+    transport: Any, outgoing: HttpRequest, *, base: str, key: tuple[bytes, bytes], clock: object, http: HttpOptions
+) -> HttpResponse | Broken:
     """Asynchronous variant of `transmit`."""
     incoming = _Incoming(outgoing)
     request, left = _wired(outgoing, base, key, clock, http)
     if outgoing.traced:
-        request.extensions["trace"] = Trace(outgoing).awaited
+        request.extensions["trace"] = RequestTrace(outgoing).awaited
     with incoming.arriving():
         async with asyncio.timeout(None if left == _FOREVER else left):
             answer = await transport.handle_async_request(request)
@@ -363,7 +363,7 @@ async def atransmit(
 
 
 def _wired(
-    outgoing: Request, base: str, key: tuple[bytes, bytes], clock: Any, http: HttpOptions
+    outgoing: HttpRequest, base: str, key: tuple[bytes, bytes], clock: Any, http: HttpOptions
 ) -> tuple[httpx.Request, float]:
     """Return the httpx request and its timeout in seconds."""
     left = outgoing.deadline - clock.monotonic()

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import attrs
 
 from workbench.base.errors import UsageError, not_allowed
-from workbench.client.webhooks.store import Store
+from workbench.client.webhooks.store import EventStore
 from workbench.service.interface.events import Event
 
 log = logging.getLogger("workbench.webhooks")
@@ -129,7 +129,7 @@ class Handlers:
         changed: Notified when an event arrived.
     """
 
-    def __init__(self, store: Store, clock: Callable[[], float], changed: threading.Condition) -> None:
+    def __init__(self, store: EventStore, clock: Callable[[], float], changed: threading.Condition) -> None:
         self._store = store
         self._clock = clock
         self._changed = changed

@@ -27,7 +27,7 @@ from workbench.base.keys import Key
 from workbench.base.system.messages import LOOPBACK
 from workbench.base.system.seconds import monotonic
 from workbench.client.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
-from workbench.client.webhooks.store import Conflict, Receipt, Store, StoredEvent, UnreadableDelivery
+from workbench.client.webhooks.store import ConflictingDelivery, EventStore, Receipt, StoredEvent, UnreadableDelivery
 from workbench.client.webhooks.verify import (
     MAX_BODY,
     Headers,
@@ -178,7 +178,7 @@ class Inbox:
         self._since_purge = 0
         self._now = now
         self._max_body = max_body
-        self._store = Store(path)
+        self._store = EventStore(path)
         self._closed = False
         self._changed = threading.Condition()
         self._handlers = Handlers(self._store, lambda: self._now().timestamp(), self._changed)
@@ -363,7 +363,7 @@ class Inbox:
         self._pull()
         return self._store.unreadable()
 
-    def conflicts(self, event_id: str | None = None) -> list[Conflict]:
+    def conflicts(self, event_id: str | None = None) -> list[ConflictingDelivery]:
         """Return deliveries with a known id but other bytes. The first delivery remains the event."""
         return self._store.conflicts(event_id)
 

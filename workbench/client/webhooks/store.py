@@ -83,7 +83,7 @@ class StoredEvent:
 
 
 @attrs.frozen(kw_only=True)
-class Conflict:
+class ConflictingDelivery:
     """A delivery with the id of a stored event but other bytes; the first delivery remains the event."""
 
     id: str
@@ -167,7 +167,7 @@ class ParsedEvents:
             self._events, self._sizes, self._size = {}, {}, 0
 
 
-class Store:
+class EventStore:
     """Event store of one inbox, in a file or in memory."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
@@ -311,7 +311,7 @@ class Store:
         rows = self.file.run("SELECT body, verified FROM events WHERE sequence = ?", (sequence,))
         return self.parsed.get(sequence, rows[0][0], bool(rows[0][1])) if rows else None
 
-    def conflicts(self, event_id: str | None = None) -> list[Conflict]:
+    def conflicts(self, event_id: str | None = None) -> list[ConflictingDelivery]:
         """Return deliveries with a known id but other bytes."""
         rows = self.file.run(
             "SELECT id, arrived, verified, body FROM conflicts WHERE ? IN (id, '') "
@@ -319,7 +319,7 @@ class Store:
             (event_id or "",),
         )
         return [
-            Conflict(
+            ConflictingDelivery(
                 id=event_id,
                 arrived=datetime.fromisoformat(arrived),
                 verified=bool(verified),

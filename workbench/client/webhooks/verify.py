@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 from uuid import uuid4
 
 import attrs
@@ -27,11 +27,15 @@ from workbench.service.interface.events import (
     EVENT_KINDS,
     MINIMUM_DEPOSIT,
     AnyEvent,
+    CardEvent,
     CardKind,
+    DepositEvent,
     DepositKind,
     Event,
     MicroDepositReceived,
+    TransactionEvent,
     TransactionKind,
+    UserEvent,
     UserKind,
     UserUpdated,
 )
@@ -171,24 +175,67 @@ def describe_mismatch(events: Sequence[Event], kind: str | None, where: Where | 
     )
 
 
+E = TypeVar("E", bound=AnyEvent, covariant=True)
+
+
 @attrs.frozen(kw_only=True)
-class Sample:
+class Sample(Generic[E]):
     """A sample delivery: headers and body to send, and the parsed event."""
 
     headers: Mapping[str, str] = attrs.field(repr=False)
     body: bytes = attrs.field(repr=False)
-    event: AnyEvent
+    event: E
 
 
+@overload
 def sample(
-    kind: UserKind | DepositKind | TransactionKind | CardKind,
+    kind: UserKind,
     key: str | bytes | None = None,
     *,
     event_id: str | None = None,
     version: str | None = None,
     event_received_at: datetime | None = TIME,
     **overrides: object,
-) -> Sample:
+) -> Sample[UserEvent]: ...
+@overload
+def sample(
+    kind: DepositKind,
+    key: str | bytes | None = None,
+    *,
+    event_id: str | None = None,
+    version: str | None = None,
+    event_received_at: datetime | None = TIME,
+    **overrides: object,
+) -> Sample[DepositEvent]: ...
+@overload
+def sample(
+    kind: TransactionKind,
+    key: str | bytes | None = None,
+    *,
+    event_id: str | None = None,
+    version: str | None = None,
+    event_received_at: datetime | None = TIME,
+    **overrides: object,
+) -> Sample[TransactionEvent]: ...
+@overload
+def sample(
+    kind: CardKind,
+    key: str | bytes | None = None,
+    *,
+    event_id: str | None = None,
+    version: str | None = None,
+    event_received_at: datetime | None = TIME,
+    **overrides: object,
+) -> Sample[CardEvent]: ...
+def sample(
+    kind: str,
+    key: str | bytes | None = None,
+    *,
+    event_id: str | None = None,
+    version: str | None = None,
+    event_received_at: datetime | None = TIME,
+    **overrides: object,
+) -> Sample[Any]:
     """Return a sample delivery of a kind of event, signed if a key is given.
 
     Args:

@@ -75,10 +75,9 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 
 def _certificate(name: str, row: _Row, trainer: str, written: str) -> str:
-    done = _done(row)
-    known = [TASKS[result.task] for result in done if result.task in TASKS]
-    exercises = [task.title for task in known if task.notebook]
-    drills = [task.title for task in known if not task.notebook]
+    done = [task for name, task in TASKS.items() if name in row and row[name].done]
+    exercises = [task.title for task in done if task.notebook]
+    drills = [task.title for task in done if not task.notebook]
     also = f" and {len(drills)} drill{'s' * (len(drills) > 1)}" if drills else ""
     items = "".join(f"<li>{escape(title)}</li>" for title in (*exercises, *(f"Drill: {title}" for title in drills)))
     signed = (
@@ -86,7 +85,7 @@ def _certificate(name: str, row: _Row, trainer: str, written: str) -> str:
     )
     return (
         f"<section class='certificate'><p class='small'>Card issuing course</p><h1>Certificate</h1>"
-        f"<p class='holder'>{escape(visible(name))}</p><p>has done {len(exercises)} of {len(EXERCISES)} exercises"
+        f"<p class='holder'>{escape(name)}</p><p>has done {len(exercises)} of {len(EXERCISES)} exercises"
         f"{also}, each checked by a sandbox:</p>"
         f"<ul>{items}</ul><p>{written}</p>{signed}</section>"
     )
@@ -112,7 +111,7 @@ def sheets(links: Mapping[str, str], style: str) -> str:
     """
     helps = _table(("in a cell", "what it does"), _KEPT["commands"])
     pages = (
-        f"<section class='sheet'><h1>{escape(visible(name))}</h1>{_qr_code(link)}<p>The link has your code, "
+        f"<section class='sheet'><h1>{escape(name)}</h1>{_qr_code(link)}<p>The link has your code, "
         "which is yours alone. If your laptop has no workbench, open the link in a browser: its page shows how to "
         "install it. Join in a terminal, which then opens JupyterLab:</p>"
         f"<pre>workbench course join {escape(link)}</pre><p>or in the first cell of any notebook:</p>"
@@ -148,7 +147,7 @@ def plan(name: str, style: str) -> str:
     minutes = 60 * chosen.get("start", 0)
     for length, what, look_for in chosen["rows"]:
         exercises = "   ".join(f"☐ {exercise.name}" for exercise in EXERCISES.values() if exercise.notebook == what)
-        rows.append((f"{minutes // 60}:{minutes % 60:02}", f"{length} min", what, look_for, exercises))
+        rows.append((f"{minutes // 60}:{minutes % 60:02}", f"{length}\u202fmin", what, look_for, exercises))
         minutes += length
     days = _table(("from", "time", "what", "what to look for", "exercises"), rows)
     return _printed(chosen["title"], style, f"{element('h1', chosen['title'])}{days}")

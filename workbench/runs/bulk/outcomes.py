@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +17,8 @@ from workbench.client.calls.base import journal_of
 from workbench.client.calls.effects import Outcome, next_step
 from workbench.runs.bulk.plan import BulkPlan, PlannedRow, listed
 from workbench.service import rendering
+from workbench.service.rendering.markup import Shown
+from workbench.service.rendering.text import Row, Sheet
 
 declare(
     "investigate",
@@ -35,12 +37,13 @@ declare(
 APPLICATION = 0x57425255  # "WBRU"
 SCHEMA = """
 CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), operation TEXT NOT NULL, host TEXT NOT NULL,
-  environment TEXT NOT NULL, world TEXT NOT NULL, began TEXT NOT NULL);
+  environment TEXT NOT NULL, world TEXT NOT NULL, began TEXT NOT NULL, key TEXT);
 CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT NOT NULL,
-  at TEXT, status INTEGER, attempt TEXT, said TEXT, answer TEXT, answer_status TEXT)
+  at TEXT, status INTEGER, attempt TEXT, said TEXT, answer TEXT, answer_status TEXT, key TEXT)
 """
 PLANNED = "planned"
 STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
+_SHOWN = 50  # rows that are not done
 _REJECTED = "rejected"  # in the file; the outcome is "not_sent"
 _FAILED = (Outcome.REFUSED, Outcome.UNKNOWN)
 _NO_EFFECT = (PLANNED, _REJECTED, Outcome.NOT_SENT, Outcome.REFUSED)
@@ -77,7 +80,7 @@ class RunRecord:
     """Results of a run so far. It has one writer; a row is stored as `sending` before its call is sent."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self._file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["run", "row"], version=2)
+        self._file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["run", "row"], version=3)
         self._began: str | None = None
         self._rows: dict[int, RowResult] = {}
         self._counts: Counter[str] = Counter()
@@ -88,30 +91,34 @@ class RunRecord:
         self._file.close()
 
     @property
-    def operation(self) -> str | None:
-        """The operation of the run in the file; None if the run was killed before it started."""
+    def started(self) -> tuple[str | None, str | None]:
+        """The operation of the run in the file and its key column; None if the run was killed before it started."""
         if self._file.damaged("run"):
             raise UnusableFile(f"{self._file.path}: the header of the run is damaged; file left unchanged.")
-        rows = self._file.run("SELECT operation FROM run")
-        return rows[0][0] if rows else None
+        rows = self._file.run("SELECT operation, key FROM run")
+        return rows[0] if rows else (None, None)
 
-    def start(self, plan: BulkPlan, target: Mapping[str, str], *, accept_changes: bool = False) -> None:
+    def start(
+        self, plan: BulkPlan, target: Mapping[str, str], *, key: str | None = None, accept_changes: bool = False
+    ) -> None:
         """Start a run with a plan, or continue the one in the file.
 
         Args:
             plan: The rows; those with problems are rejected.
             target: The host, environment and world to send to.
+            key: Column that names a row.
             accept_changes: Accept changes of rows that were never sent.
 
         Raises:
             RunChanged: The file holds another run.
         """
         run = {"operation": plan.name, **target}
-        started = self._file.run("SELECT operation, host, environment, world FROM run") if self.operation else []
+        started = self._file.run("SELECT operation, host, environment, world FROM run") if self.started[0] else []
         lost = set(self._file.damaged("row"))  # may have been sent
         with self._file.write() as connection:
             connection.executemany(
-                "INSERT OR REPLACE INTO row (number, digest, state, said) VALUES (?, ?, 'unknown', ?)",
+                "INSERT OR REPLACE INTO row (number, digest, state, said, key) "
+                "VALUES (?1, ?2, 'unknown', ?3, (SELECT key FROM row WHERE number = ?1))",
                 [
                     (row.number, row.digest, "the record of this row was damaged")
                     for row in plan.rows
@@ -146,17 +153,20 @@ class RunRecord:
         with self._file.write() as connection:
             if not started:
                 began = datetime.now(UTC).isoformat()
-                connection.execute("INSERT INTO run VALUES (1, ?, ?, ?, ?, ?)", (*run.values(), began))
+                connection.execute("INSERT INTO run VALUES (1, ?, ?, ?, ?, ?, ?)", (*run.values(), began, key))
             connection.executemany("DELETE FROM row WHERE number = ?", [(number,) for number in removed])
             states = {number: _REJECTED if rows[number].problems else PLANNED for number in written}
             connection.executemany(
-                "INSERT OR REPLACE INTO row (number, digest, state, said) VALUES (?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO row (number, digest, state, said, key) "
+                "VALUES (?1, ?2, ?3, ?4, (SELECT key FROM row WHERE number = ?1))",
                 [(n, rows[n].digest, state, rows[n].reasons) for n, state in states.items()],
             )
+            keys = [(row.key, row.number) for row in plan.rows if row.key is not None]
+            connection.executemany("UPDATE row SET key = ? WHERE number = ?", keys)
             said = "the run ended while this call was in flight"
             connection.execute("UPDATE row SET state = 'unknown', said = ? WHERE state = 'sending'", (said,))
         for row in self._file.run("SELECT * FROM row ORDER BY number"):
-            number, _, state, at, status, attempt, message, id_, answer_status = row
+            number, _, state, at, status, attempt, message, id_, answer_status, named = row
             self._keep(
                 RowResult(
                     row=number,
@@ -167,7 +177,7 @@ class RunRecord:
                     message=message,
                     at=None if at is None else datetime.fromisoformat(at),
                     answer_status=answer_status,
-                    key=rows[number].key if number in rows else None,
+                    key=named,
                 )
             )
 
@@ -243,14 +253,8 @@ class RunRecord:
         Raises:
             UsageError: The outcome of a row is not unknown, or the new outcome is not an allowed value.
         """
-        problems = []
-        for number, outcome in resolved.items():
-            if number not in self._rows or self._rows[number].outcome != Outcome.UNKNOWN:
-                problems.append(Problem(f"row {number}", "state", "has a known outcome; nothing to resolve"))
-            elif outcome not in (Outcome.DONE, Outcome.NOT_SENT):
-                problems.append(Problem(f"row {number}", "enum", 'can be resolved as "done" or "not_sent"'))
-        if problems:
-            raise UsageError(problems, of="resume")
+        unknown = {number for number, row in self._rows.items() if row.outcome == Outcome.UNKNOWN}
+        check_resolved("row", resolved, unknown, of="resume")
         for number, outcome in resolved.items():
             message = f"{Outcome(outcome).shown}, resolved by a person"
             self.record(attrs.evolve(self._rows[number], outcome=Outcome(outcome).value, message=message))
@@ -258,6 +262,18 @@ class RunRecord:
     def all(self) -> list[RowResult]:
         """Return the result of every row, in the order of the input."""
         return [self._rows[number] for number in sorted(self._rows)]
+
+
+def check_resolved(noun: str, resolved: Mapping[Any, str], unknown: Collection[Any], *, of: str) -> None:
+    """Raise UsageError unless each resolved row or step has an unknown outcome, and becomes "done" or "not_sent"."""
+    problems = []
+    for name, outcome in resolved.items():
+        if name not in unknown:
+            problems.append(Problem(f"{noun} {name}", "state", "has a known outcome; nothing to resolve"))
+        elif outcome not in (Outcome.DONE, Outcome.NOT_SENT):
+            problems.append(Problem(f"{noun} {name}", "enum", 'can be resolved as "done" or "not_sent"'))
+    if problems:
+        raise UsageError(problems, of=of)
 
 
 def _moved(name: str, was: str, now: str) -> str:
@@ -271,7 +287,7 @@ def _counts_text(counts: Mapping[str, int]) -> str:
 
 
 @attrs.frozen(repr=False, eq=False)
-class BulkResult:
+class BulkResult(Shown):
     """Result of a bulk run, with one `RowResult` for each row of the input.
 
     `ok` is true if all rows are done; `counts` add up to the rows; `stopped` is the reason why a run ended early.
@@ -332,19 +348,15 @@ class BulkResult:
     def __repr__(self) -> str:
         return self.verdict
 
-    def _repr_html_(self) -> str:
-        shown = [
-            {
-                "row": result.row,
-                "outcome": result.outcome.replace("_", " "),
-                "status": result.status or "",
-                "message": result.message or "",
-            }
-            for result in self._results
-            if result.outcome != Outcome.DONE
-        ]
-        head = rendering.html({"bulk run": self.operation, "result": self.verdict})
-        return head + (rendering.html_table(shown[:50]) if shown else "")
+    __str__ = __repr__
+
+    def sheet(self) -> Sheet:
+        """Return the verdict and the first rows that are not done."""
+        columns = ("row", "outcome", "status", "message")
+        others = [result for result in self._results if result.outcome != Outcome.DONE]
+        rows = [{name: getattr(result, name) or "" for name in columns} for result in others[:_SHOWN]]
+        grid = rendering.describe(rows)
+        return Sheet(title=f"bulk run {self.operation}", words=(self.verdict,), rows=(Row("", grid),) if rows else ())
 
 
 @attrs.frozen(kw_only=True)

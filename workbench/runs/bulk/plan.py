@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from workbench.base.errors import InvalidRequest, Problem, UsageError, visible
+from workbench.base.errors import InvalidRequest, Problem, UsageError, unsupported_file, visible
 from workbench.base.schema import masks, walk
 from workbench.base.schema.checks import survey
 from workbench.base.schema.fields import Privacy
@@ -84,11 +84,11 @@ def sources_of(operation: Operation[..., Any], rows: object) -> list[Any]:
         return list(raw_bodies(Path(rows)))
     sources: list[Any] = []
     wanted = operation.request
-    for place, row in enumerate(rows_of(rows, operation.name), 1):
+    for number, row in enumerate(rows_of(rows, operation.name), 1):
         if not isinstance(row, (Mapping, wanted)):
-            message = f"row {place} is of type {type(row).__name__}; rows are mappings or {wanted.__name__} records"
+            message = f"row {number} is of type {type(row).__name__}; rows are mappings or {wanted.__name__} records"
             raise InvalidRequest(message, of=operation.name)
-        sources.append(Body(nested(row), place) if isinstance(row, Mapping) else row)
+        sources.append(Body(nested(row), number) if isinstance(row, Mapping) else row)
     return sources
 
 
@@ -101,8 +101,8 @@ def rows_of(rows: Any, of: str) -> list[Any]:
     if hasattr(rows, "to_dict") and not isinstance(rows, Mapping):
         rows = rows.to_dict("records")
     elif isinstance(rows, Mapping | str | bytes) or not isinstance(rows, Iterable):
-        given = "None" if rows is None else f"one {type(rows).__name__}"
-        message = f"rows must be a DataFrame, the path of a file, mappings or request records, not {given}"
+        description = "None" if rows is None else f"one {type(rows).__name__}"
+        message = f"rows must be a DataFrame, the path of a file, mappings or request records, not {description}"
         raise UsageError(message, of=of)
     return [
         {str(name): _cell(value) for name, value in row.items() if not is_empty(value)}
@@ -127,9 +127,18 @@ def cells_of(source: Body, partial: bool) -> Body:
 
 
 def take_keys(
-    operation: Operation[..., Any], sources: list[Any], key: str | None, members: Mapping[str, walk.Member]
+    operation: Operation[..., Any],
+    sources: list[Any],
+    key: str | None,
+    members: Mapping[str, walk.Member],
+    *,
+    is_required: bool,
 ) -> list[str | None]:
-    """Return the key of each row; a key column that is not a request member is removed from the rows."""
+    """Return the key of each row; a key column that is not a request member is removed from the rows.
+
+    Args:
+        is_required: Whether a row must have the column.
+    """
     if key is None:
         return []
     member = next((member for path, member in members.items() if key in (path, member.name)), None)
@@ -141,7 +150,7 @@ def take_keys(
         taken(source, key) if isinstance(source, Body) and key in source else walk.get_path(source, key)
         for source in sources
     ]
-    if all(value is None for value in values):
+    if is_required and all(value is None for value in values):
         raise InvalidRequest(f"no row has {visible(key, 60)}, the column chosen as key", of=operation.name)
     return [None if value is None else str(value) for value in values]
 
@@ -157,8 +166,8 @@ def row_problem(
     value, member = walk.get_path(request, wire), members.get(wire)
     is_open = member is not None and member.about.privacy is Privacy.OPEN
     hidden = not is_open or problem.rule == PRIVATE_KEY
-    shown = None if value is None else masks.DOTS if hidden else visible(str(value), 60)
-    return RowProblem(row=body.row, column=column, rule=problem.rule, message=problem.text, found=shown)
+    text = None if value is None else masks.DOTS if hidden else visible(str(value), 60)
+    return RowProblem(row=body.row, column=column, rule=problem.rule, message=problem.text, found=text)
 
 
 def _snake(path: str) -> str:
@@ -171,8 +180,7 @@ REJECTS_FORMATS = (".csv", ".xlsx", ".parquet", ".json", ".ndjson")
 def check_rejects(path: Path) -> None:
     """Raise UsageError for a rejects file of an unknown format."""
     if path.suffix not in REJECTS_FORMATS:
-        supported = f"(supported: {', '.join(REJECTS_FORMATS)})"
-        raise UsageError(f"unsupported file extension {visible(path.suffix, 20)!r} {supported}", of="rejects")
+        raise UsageError(unsupported_file(path.name, REJECTS_FORMATS), of="rejects")
 
 
 def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:
@@ -292,6 +300,7 @@ def plan_of(
     real: bool = True,
     implausible: bool = False,
     key: str | None = None,
+    former_key: str | None = None,
     rejects: bool = False,
 ) -> BulkPlan:
     """Check all rows and return the plan. Arguments not listed are those of `run`.
@@ -301,6 +310,7 @@ def plan_of(
         limits: The caps of a profile.
         allowing: Unusual requests that are accepted, as `Client.allowing` names them.
         real: Whether a real service answers.
+        former_key: The column that named the rows when the run was started.
         rejects: Include invalid rows in the plan, with their problems, instead of raising.
 
     Raises:
@@ -311,14 +321,14 @@ def plan_of(
         raise InvalidRequest("the input has no rows", of=operation.name)
     single = ((path, leaf) for path, leaf in walk.leaves(operation.request) if walk.record_of(leaf.kind) is None)
     members = {walk.wire_path(operation.request, path): leaf for path, leaf in single}
-    keys = take_keys(operation, sources, key, members)
+    keys = take_keys(operation, sources, key or former_key, members, is_required=key is not None)
     partial = all(isinstance(source, Body) and {ROW, REASONS} <= source.keys() for source in sources)
     cells = iter(
         read_cells([cells_of(source, partial) for source in sources if isinstance(source, Body)], operation.request)
     )
     planned = []
-    for place, source in enumerate(sources, 1):
-        body = next(cells) if isinstance(source, Body) else Body({}, place)
+    for number, source in enumerate(sources, 1):
+        body = next(cells) if isinstance(source, Body) else Body({}, number)
         request = walk.build(operation.request, body) if isinstance(source, Body) else source
         row_problems = [row_problem(body, problem, request, members, column=problem.path) for problem in body.problems]
         refused, warned = findings(operation, request, allowing, real=real, limits=limits)
@@ -340,7 +350,7 @@ def plan_of(
                 request=request,
                 digest=digest,
                 problems=tuple(row_problems),
-                key=keys[place - 1] if keys else None,
+                key=keys[number - 1] if keys else None,
             )
         )
     if not duplicates:

@@ -12,7 +12,7 @@ from workbench.analysis.sheets.records import MAX_DEPTH
 from workbench.base.errors import Problem, UsageError, visible
 from workbench.base.schema.readers import value_of
 from workbench.base.schema.walk import Array, Boolean, Date, Integer, Member, Nested, Numeric, members
-from workbench.base.system.limits import Limits
+from workbench.base.system.limits import FileLimits
 from workbench.runs.bulk.spreadsheets import damage
 
 
@@ -35,7 +35,7 @@ class Body(dict[str, Any]):
         return f"<row {self.row}: {', '.join(self)}>"
 
 
-def raw_bodies(path: Path, limits: Limits = Limits()) -> list[Body]:
+def raw_bodies(path: Path, limits: FileLimits = FileLimits()) -> list[Body]:
     """Read the rows of a file with names and cells unchanged.
 
     Raises:

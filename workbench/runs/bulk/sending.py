@@ -142,7 +142,7 @@ def resume(
     if not file.exists():
         raise UsageError(f"no run found at {file}", of="resume")
     with closing(RunRecord(file)) as record:
-        name = record.operation
+        name, former_key = record.started
     if name is None:
         raise UsageError(f"the run at {file} has not started; start it with run(…, path=…)", of="resume")
     return _run(
@@ -160,6 +160,7 @@ def resume(
         duplicates=duplicates,
         implausible=implausible,
         key=key,
+        former_key=former_key,
     )
 
 
@@ -208,7 +209,7 @@ def _run(
     stop_at_unknown = (on_unknown or ("stop" if production else "continue")) == "stop"
     target = {"host": api.host, "environment": api.environment, "world": _world_of(api)}
     with closing(RunRecord(None)) if path is None else locked(path, lambda: RunRecord(path)) as record:
-        record.start(plan, target, accept_changes=accept_changes)
+        record.start(plan, target, key=checks["key"], accept_changes=accept_changes)
         _resolve(api, record, resolved, path)
         sender = _Sender(api, plan, record, workers, stop_at_unknown, progress_callback(progress))
         try:

@@ -367,8 +367,8 @@ class Player:
         error = result.error
         text = result.outcome if error is None else f"{result.outcome}: {error}"
         if expect.error and isinstance(error, ApiError):
-            given = {name: _refusal(error, name, wanted) for name, wanted in expect.error.items()}
-            yield from _differences("error", expect.error, given)
+            answer = {name: _refusal(error, name, wanted) for name, wanted in expect.error.items()}
+            yield from _differences("error", expect.error, answer)
         elif expect.error or error is not None:
             yield Mismatch("outcome", "a refusal" if expect.error else "done", text)
         else:
@@ -436,10 +436,10 @@ def _differences(what: str, expected: Mapping[str, Any], actual: object) -> Iter
     for path, wanted in expected.items():
         actual_value = get_path(actual, path)
         if actual_value != wanted:
-            shown = (
+            text = (
                 _shown(actual_value) if isinstance(actual_value, str | int | bool | None) else masks.DOTS
             )  # may be private
-            yield Mismatch(f"{what}.{path}", _shown(wanted), shown)
+            yield Mismatch(f"{what}.{path}", _shown(wanted), text)
 
 
 def _refusal(error: ApiError, name: str, wanted: object) -> Any:

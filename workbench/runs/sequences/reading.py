@@ -193,9 +193,9 @@ class _Reader:
 
     def _add(self, path: _Path, rule: str, message: str) -> None:
         names = [part for part in path[:-1] if part != "with"] + [*path[-1:]]
-        shown = "".join(f"[{name}]" if isinstance(name, int) else f".{visible(name, 60)}" for name in names)
+        path_text = "".join(f"[{name}]" if isinstance(name, int) else f".{visible(name, 60)}" for name in names)
         line = f" (line {self._line})" if self._line else ""
-        self.problems.append(Problem(shown.removeprefix(".") + line, rule, message))
+        self.problems.append(Problem(path_text.removeprefix(".") + line, rule, message))
 
 
 class Catalogue(Mapping[str, Sequence]):
@@ -302,8 +302,8 @@ def problems_of_values(sequence: Sequence, values: Mapping[str, Any] | None) -> 
     declared: dict[str, Parameter] = {parameter.name: parameter for parameter in sequence.parameters}
     for name in values:
         if name not in declared:
-            known = f"declared are {', '.join(declared)}" if declared else "none is declared"
-            yield Problem(visible(name, 60), "unknown", f"is not a parameter of this sequence; {known}")
+            names = f"declared are {', '.join(declared)}" if declared else "none is declared"
+            yield Problem(visible(name, 60), "unknown", f"is not a parameter of this sequence; {names}")
     for name, declared_parameter in declared.items():
         value = values.get(name, declared_parameter.default)
         if value is None:
@@ -334,11 +334,11 @@ def _step_problems(step: Step, declared: Collection[str], names: list[str], earl
     if step.do in SCRIPTED:
         yield from _request_problems(step, SCRIPTED[step.do])
     elif step.do in CONTROLLED:
-        known = {
+        parameters = {
             name: parameter for name, parameter in CONTROLLED[step.do].signature.parameters.items() if name != "self"
         }
-        yield from _unknown_arguments(step, known)
-        for name, member in known.items():
+        yield from _unknown_arguments(step, parameters)
+        for name, member in parameters.items():
             if member.default is member.empty and member.kind is not member.VAR_KEYWORD and name not in step.arguments:
                 yield name, "required", "is missing"
     elif step.do in OWN_STEPS:
@@ -360,11 +360,11 @@ def _unknown_arguments(step: Step, known: Collection[str]) -> _Found:
 def _request_problems(step: Step, operation: Operation[..., Any]) -> _Found:
     wires = {field.name: field.wire for field in walk.members(operation.request)}
     yield from _unknown_arguments(step, wires)
-    given = {name: value for name, value in step.arguments.items() if name in wires}
-    later = [wires[name] for name, value in given.items() if any(True for _ in references(value))]
+    arguments = {name: value for name, value in step.arguments.items() if name in wires}
+    later = [wires[name] for name, value in arguments.items() if any(True for _ in references(value))]
     try:
         request = walk.build(
-            operation.request, {name: value for name, value in given.items() if wires[name] not in later}
+            operation.request, {name: value for name, value in arguments.items() if wires[name] not in later}
         )
     except walk.UnknownMember as error:
         unknown = ", ".join(visible(str(name), 60) for name in error.names)

@@ -224,17 +224,17 @@ def run_many(
             {name: parameters[name].read(cell) if name in parameters else cell for name, cell in row.items()}
             for row in raw_bodies(Path(rows))
         ]
-    given = [{**values, **row} for row in ([{}] if rows is None else rows_of(rows, sequence.name))]
+    parameters_of_rows = [{**values, **row} for row in ([{}] if rows is None else rows_of(rows, sequence.name))]
     problems_found = [
         Problem(f"row {number}: {problem.path}" if rows is not None else problem.path, problem.rule, problem.message)
-        for number, row in enumerate(given, 1)
+        for number, row in enumerate(parameters_of_rows, 1)
         for problem in (reading.problems(sequence, row) if number == 1 else reading.problems_of_values(sequence, row))
     ]
     if problems_found:
         raise InvalidSequence(tuple(problems_found), sequence.name)
-    if not 1 <= times <= MAX_RUNS // max(1, len(given)):
+    if not 1 <= times <= MAX_RUNS // max(1, len(parameters_of_rows)):
         raise UsageError(f"times must be at least 1, and times × rows at most {MAX_RUNS:,}", of="run_many")
-    todo = [row for row in given for _ in range(times)]
+    todo = [row for row in parameters_of_rows for _ in range(times)]
     earlier = _checked(resume, sequence, todo)
     target = Target(api, sequence)
     numbers = range(len(earlier), len(todo))

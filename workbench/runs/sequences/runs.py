@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from workbench.base.errors import Problem, UnusableFile, UsageError
+from workbench.base.errors import Problem, UnusableFile
 from workbench.base.schema import strict_json, walk
 from workbench.base.schema.fields import Privacy
 from workbench.base.schema.rules import FULL, UUID
@@ -21,6 +21,7 @@ from workbench.base.schema.walk import get_path
 from workbench.base.system.database import Database
 from workbench.client.calls.effects import Outcome
 from workbench.client.calls.keys import installation_secret
+from workbench.runs.bulk.outcomes import check_resolved
 from workbench.runs.sequences.ledger import Ledger
 from workbench.runs.sequences.player import BLOCKED, Mismatch, Player, StepResult
 from workbench.runs.sequences.sequence import InvalidSequence, Ref, Sequence
@@ -28,6 +29,8 @@ from workbench.service import rendering
 from workbench.service.interface.convert import converter
 from workbench.service.interface.events import AnyEvent, Event
 from workbench.service.interface.table import OPERATIONS
+from workbench.service.rendering.markup import Shown
+from workbench.service.rendering.text import Cell, Row, Sheet
 
 SHOWN = 20  # steps of a run that are shown; `rows()` has all
 
@@ -71,7 +74,7 @@ def _row(number: int, result: StepResult) -> StepRow:
     )
 
 
-class Run:
+class Run(Shown):
     """Result of running a sequence: `ok`, `verdict`, steps with answers and events, ledger, and hash."""
 
     row_type = StepRow
@@ -166,23 +169,16 @@ class Run:
         """Return one row per step."""
         return [_row(number, result) for number, result in enumerate(self.steps, 1)]
 
-    def _summary(self) -> dict[str, Any]:
+    def sheet(self) -> Sheet:
+        """Return the verdict, the money that moved, and the first steps."""
         moved = ", ".join(f"{name} {rendering.money(cents)}" for name, cents in self._ledger.total().items() if cents)
-        return {"sequence": self.sequence.name, "verdict": self.verdict, "money": moved or "nothing moved"}
-
-    def _steps(self) -> list[dict[str, Any]]:
         columns = ("step", "do", "outcome", "amount", "status", "events", "message")
-        rows = [{name: getattr(row, name) for name in columns} for row in self.rows()]
-        for row in rows:
-            row["outcome"] = row["outcome"].replace("_", " ")
-            row["amount"] = None if row["amount"] is None else rendering.money(row["amount"])
-        return rows
-
-    def _repr_html_(self) -> str:
-        return rendering.html(self._summary()) + rendering.html_table(self._steps(), limit=SHOWN)
-
-    def __str__(self) -> str:
-        return "\n".join((rendering.plain(self._summary()), rendering.table(self._steps(), limit=SHOWN)))
+        steps = [{name: getattr(row, name) for name in columns} for row in self.rows()]
+        for step in steps:
+            step["amount"] = None if step["amount"] is None else rendering.money(step["amount"])
+        about = {"sequence": self.sequence.name, "verdict": self.verdict, "money": moved or "nothing moved"}
+        rows = [Row(name, Cell(tuple(text.split("\n")))) for name, text in about.items()]
+        return Sheet(title="", rows=(*rows, Row("", rendering.describe(steps, rows=SHOWN))))
 
     def __repr__(self) -> str:
         return f"<run of {self.sequence.name}: {'ok' if self.ok else 'not ok'}, {len(self.steps)} steps>"
@@ -282,14 +278,8 @@ class Record:
             UsageError: The outcome of a resolved step is not unknown, or the given outcome is not allowed.
         """
         rows = {name: row for name, *row in self._file.run("SELECT * FROM step")}
-        for name, outcome in resolved.items():
-            problem = None
-            if name not in rows or rows[name][0] not in (Outcome.SENDING, Outcome.UNKNOWN):
-                problem = "has a known outcome; only unknown ones can be resolved"
-            elif outcome not in (Outcome.DONE, Outcome.NOT_SENT):
-                problem = 'can be resolved as "done" or "not_sent"'
-            if problem:
-                raise UsageError(f"step {name!r} {problem}", of="sequences.run")
+        unknown = {name for name, row in rows.items() if row[0] in (Outcome.SENDING, Outcome.UNKNOWN)}
+        check_resolved("step", resolved, unknown, of="sequences.run")
         player.started = self.started
         for step in player.sequence.steps:
             if step.name not in rows:
@@ -339,6 +329,6 @@ def _open_members(cls: type[Any]) -> set[str]:
 def _to_json(value: object) -> str:
     """Return a value as JSON; of a mapping only texts and numbers. FULL becomes a word."""
     if isinstance(value, dict):
-        shown = {name: "FULL" if member is FULL else member for name, member in value.items()}
-        value = {name: member for name, member in shown.items() if isinstance(member, str | int)}
+        members = {name: "FULL" if member is FULL else member for name, member in value.items()}
+        value = {name: member for name, member in members.items() if isinstance(member, str | int)}
     return json.dumps(value)

@@ -272,7 +272,9 @@ class Sequence:
     def _repr_html_(self) -> str:
         about = {"sequence": self.name, "about": self.doc or "–", "steps": len(self.steps)}
         parts = ((step, list(_arguments(step)) or "–", list(_expectations(step)) or "–") for step in self.steps)
-        rows = [{"step": step.name, "do": step.do, "with": given, "expected": due} for step, given, due in parts]
+        rows = [
+            {"step": step.name, "do": step.do, "with": arguments, "expected": due} for step, arguments, due in parts
+        ]
         return rendering.html(about) + rendering.html_table(rows, limit=max(len(rows), 1))
 
 
@@ -285,8 +287,8 @@ def _arguments(step: Step) -> Iterator[str]:
 def _expectations(step: Step) -> Iterator[str]:
     private = _private(OPERATIONS[step.do].answer if step.do in OPERATIONS else None)
     for part in ("result", "error", "state", "money"):
-        given: Mapping[str, Any] = getattr(step.expect, part)
-        for path, value in given.items():
+        values: Mapping[str, Any] = getattr(step.expect, part)
+        for path, value in values.items():
             hidden = part in {"result", "state"} and path.partition(".")[0] in private
             yield f"{part}.{path} = {_shown(value, hidden)}"
     for event in step.expect.events:
