@@ -165,6 +165,11 @@ def test_a_program_is_the_first_part_of_an_external_id() -> None:
 def test_something_else_is_refused() -> None:
     with pytest.raises(wb.errors.UsageError, match="a Client or a session"):
         wb.dashboard("primary")
+    with (
+        wb.connect() as api,
+        pytest.raises(wb.errors.UsageError, match="month must be a Client or a session; choose a period"),
+    ):
+        wb.dashboard(api, month="2026-03")
 
 
 def test_the_head_follows_every_filter(shown: Dashboard, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,11 +59,12 @@ def dashboard(api: object = None, **others: object) -> "Dashboard":
     if api is None:
         api = connect() if os.environ.get("WORKBENCH_PROFILE") else connect(world="program")
     refuse_async(api, "dashboard")
-    for name, session in {"api": api, **others}.items():
+    sessions: dict[str, Any] = {"api": api, **others}
+    for name, session in sessions.items():
         if not isinstance(session, BaseClient):
             period = "; choose a period on the page, or in `filters`" if name != "api" else ""
             raise UsageError(f"{name} must be a Client or a session{period}", of="dashboard")
-    return Dashboard({**tenants_of(api), **others})
+    return Dashboard({**tenants_of(sessions.pop("api")), **sessions})
 
 
 @attrs.define
