@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from workbench.runs import sequences as sequences
     from workbench.sandbox import Sandbox as Sandbox
     from workbench.screens import panel as panel
-    from workbench.screens.panel.dashboard import dashboard as dashboard
     from workbench.screens.panel.file import to_file as to_file
     from workbench.screens.panel.panel import browse as browse
     from workbench.screens.panel.panel import form as form
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
     from workbench.terminal.shell import load_ipython_extension as load_ipython_extension
     from workbench.terminal.shell import unload_ipython_extension as unload_ipython_extension
     from workbench.testing.comparing import compare_behavior as compare_behavior
-    from workbench.testing.comparing import compare_records as compare_records
     from workbench.testing.learning import learn as learn
 
 _NAMES = {
@@ -81,11 +79,9 @@ _NAMES = {
     "bulk": "workbench.runs.bulk:",
     "charts": "workbench.analysis.charts:",
     "compare_behavior": "workbench.testing.comparing",
-    "compare_records": "workbench.testing.comparing",
     "connect": "workbench.client.session",
     "connect_async": "workbench.client.session",
     "course": "workbench.course:",
-    "dashboard": "workbench.screens.panel.dashboard",
     "errors": "workbench.base.errors:",
     "events": "workbench.events:",
     "to_file": "workbench.screens.panel.file",

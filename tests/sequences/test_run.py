@@ -36,7 +36,6 @@ from workbench.runs.sequences.sequence import Parameter, duration, duration_text
 from workbench.sandbox import Request, Response, Sandbox
 from workbench.sandbox.internals import internals
 from workbench.testing import from_journal, traffic
-from workbench.testing.generated import Mix
 
 BUY = {
     "card_id": ref("guide.cards.active"),
@@ -270,11 +269,11 @@ def test_runs_have_a_largest_number(sandbox: Sandbox, times: int) -> None:
 
 def test_traffic_is_the_same_for_the_same_seed_and_conserves_money(sandbox: Sandbox) -> None:
     """Other seeds make other traffic."""
-    script = traffic(seed=5, cards=6, days=6, a_day=2, mix=Mix(declined=0.2, refunded=0.2))
+    script = traffic(seed=5, cards=6, days=6, a_day=2)
     result = run(sandbox, script)
 
-    assert script == traffic(seed=5, cards=6, days=6, a_day=2, mix=Mix(declined=0.2, refunded=0.2))
-    assert script != traffic(seed=6, cards=6, days=6, a_day=2, mix=Mix(declined=0.2, refunded=0.2))
+    assert script == traffic(seed=5, cards=6, days=6, a_day=2)
+    assert script != traffic(seed=6, cards=6, days=6, a_day=2)
     assert result.ok, result.verdict
     assert len(result.steps) > 100
     total = result.ledger().total()

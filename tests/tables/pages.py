@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pandas as pd
 
-from workbench.analysis.rewards.pages import PageReader, with_users
+from workbench.analysis.rewards.pages import PageReader, with_user
 from workbench.analysis.tables.rows import Table, arrow_table, table_frame
 
 GOOD = (
@@ -235,10 +235,10 @@ def rewards_from_pages(bodies: Any, *, users: Any = None, names: Any = None, rev
     tables: list[Table] = []
     done = 0
     while batch := list(bodies[done : done + BATCH]):
-        for part in reader.read(batch, done):
-            routes["fast" if part.fast else "exact"] += len(part.rows)
-            owners = None if users is None else users[done : done + len(part.rows)]
-            tables.append(part.table if owners is None else with_users(part.table, owners, part.rows))
-            done += len(part.rows)
+        parts = reader.fast(batch) or [reader.read(body, number) for number, body in enumerate(batch, done)]
+        for number, part in enumerate(parts, done):
+            routes["fast" if part.fast else "exact"] += 1
+            tables.append(part.table if users is None else with_user(part.table, users[number]))
+        done += len(batch)
     tables = tables or [arrow_table(reader.layout, [], reader.shown)]
     return table_frame(reader.layout, tables, reader.shown, routes=routes)

@@ -281,7 +281,8 @@ def progress() -> CourseProgress:
     status = membership.status()
     if status is not None:
         quizzes = {name: result for name, result in results.items() if name in QUIZZES}
-        served = {name: TaskResult(**result) for name, result in status["results"].items()}
+        read = {name: TaskResult.read(result) for name, result in status["results"].items()}
+        served = {name: result for name, result in read.items() if result is not None}
         return CourseProgress(str(status["learner"]), {**quizzes, **served})
     return CourseProgress(_account(), results)
 
@@ -323,6 +324,8 @@ def _do(act: Act, api: object) -> tuple[About, dict[str, Any]]:
     in_class = None if is_quiz else _class_of(chosen)
     if in_class is not None:
         told = membership.report(in_class, act)
+        if (result := TaskResult.read(told.get("result"))) is not None:  # progress outlives the class
+            store_result(result)
     elif act.task not in tasks:
         raise UsageError([not_allowed("task", act.task, tasks)], of="course")
     else:

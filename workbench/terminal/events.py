@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from workbench.client.session import Session
 
 KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
-_COLUMNS = {"amount": 100, "event id": 140}  # columns of the screen from which each is shown
 _POLL_INTERVAL = 0.2  # seconds
 _TIMEOUT = 15.0  # seconds
 _Kind: Any = Literal[tuple(EVENT_KINDS)]
@@ -69,7 +68,7 @@ def list_events(
                 f"{delivery.arrived:%m-%d %H:%M}  stored, but could not be read: {visible(delivery.reason, 300)}",
                 error=True,
             )
-        show(_table(events, how) if how.output == "table" and not how.fields else events, how)
+        show(events, how)
         while wait is not None:
             flush_line()
             wait(_POLL_INTERVAL)
@@ -77,19 +76,6 @@ def list_events(
             for received in new:
                 _show_received(received, how)
             rows = new or rows
-
-
-def _table(events: list[Any], how: Output) -> list[dict[str, Any]]:
-    """Return events as rows, without columns that do not fit a narrow screen."""
-    width = screen_of(sys.stdout).width
-    hidden = {name for name, columns in _COLUMNS.items() if width < columns}
-    rows = [
-        {name: text for name, text in event_row(event, reveal=how.reveal).items() if name not in hidden}
-        for event in events
-    ]
-    if "amount" in hidden:
-        rows = [{**row, "time": row["time"][-5:]} for row in rows]
-    return rows
 
 
 def resend(event: str, /, *, forward_to: Url | None = None, where: Where = Where()) -> int:

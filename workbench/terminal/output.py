@@ -27,8 +27,9 @@ from workbench.base.schema.walk import (
     snake,
 )
 from workbench.service import rendering
+from workbench.service.interface.events import Event
 from workbench.service.rendering.data import json_values
-from workbench.service.rendering.show import mapping_grid, plural, present_columns, record_grid
+from workbench.service.rendering.show import event_row, mapping_grid, plural, present_columns, record_grid
 from workbench.service.rendering.text import LIKENESS, Cell, Grid, guarded, screen_of, write
 from workbench.terminal.exits import say, usage_error
 
@@ -110,7 +111,7 @@ def _table(x: object, fields: list[str], how: Output) -> str:
             rows = [_row(row, fields, how) for row in rows]
             columns = fields
         return rendering.table(rows, columns, limit=len(rows), width=screen.width, reveal=reveal, paint=screen.paint)
-    if len(rows) > 1 and not how.full:
+    if rows and isinstance(x, list) and not how.full and (len(rows) > 1 or isinstance(rows[0], Event)):
         grid = _grid(rows, reveal)
         if grid is not None:
             return write(_narrowed(grid, screen.width), screen.width, screen.paint)
@@ -131,6 +132,8 @@ def _private(kinds: Collection[type[Any]]) -> set[str]:
 def _grid(rows: list[Any], reveal: Collection[str]) -> Grid | None:
     """Return a grid with one line per record and its scalar members; None for other values."""
     first = type(rows[0])
+    if all(isinstance(row, Event) for row in rows):
+        return mapping_grid([event_row(row, reveal=bool(reveal)) for row in rows], None, len(rows))
     if is_record(rows[0]) and all(type(row) is first for row in rows):
         columns = [name for name in present_columns(first, rows) if "." not in name]
         return record_grid(plural(first, len(rows)), rows, len(rows), reveal, columns) if columns else None

@@ -3,7 +3,7 @@
 import sys
 import webbrowser
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote
@@ -80,13 +80,13 @@ def results(*, folder: _Folder, form: _Form = "csv") -> None:
     from workbench.course.classroom.exports import export
     from workbench.course.classroom.server import inline_style
 
-    with closing(classroom.Results(_existing(folder) / "class.db")) as results:
+    with _results(folder) as results:
         print(export(results, form, inline_style()), end="")
 
 
 def board(*, folder: _Folder) -> None:
     """Open the trainer's board of a served class in the browser of this machine."""
-    with closing(classroom.Results(_existing(folder) / "class.db")) as results:
+    with _results(folder) as results:
         url, key = results.get("url", ""), results.get("trainer_key")
     say(f"The board: {url}/board")
     webbrowser.open(f"{url}/board#{quote(key)}")
@@ -125,7 +125,7 @@ def prepare(
 
 def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, folder: _Folder) -> None:
     """Add a learner to a class, even while it is served, and print the link to join."""
-    with closing(classroom.Results(_existing(folder) / "class.db")) as results:
+    with _results(folder) as results:
         late = results.enroll_late(name)
         print(results.link(late))
 
@@ -154,7 +154,7 @@ def print_(what: _Page, /, *, folder: Path | None = None, url: Url | None = None
     elif folder is None:
         raise usage_error("--folder is required, since sheets belong to a class.")
     else:
-        with closing(classroom.Results(_existing(folder) / "class.db")) as results:
+        with _results(folder) as results:
             links = {learner.name: results.link(learner, url or "") for learner in results.learners()}
             print(exports.sheets(links, style), end="")
 
@@ -179,10 +179,13 @@ def leave() -> None:
     print(leave_class())
 
 
-def _existing(folder: Path) -> Path:
+@contextmanager
+def _results(folder: Path) -> Iterator["classroom.Results"]:
+    """Yield the results of the class in a folder."""
     if not (folder / "class.db").is_file():
         raise usage_error(f"--folder: {visible(str(folder), 200)} holds no class.")
-    return folder
+    with closing(classroom.Results(folder / "class.db")) as results:
+        yield results
 
 
 # tasks

@@ -1,4 +1,4 @@
-"""Compare two services or sandboxes, by running sequences or by their stored records."""
+"""Compare two services or sandboxes by running the same sequences on both."""
 
 import json
 import re
@@ -21,16 +21,13 @@ from workbench.runs.sequences.running import run
 from workbench.runs.sequences.runs import TIME, Run
 from workbench.runs.sequences.sequence import Sequence, Step, ref
 from workbench.sandbox import Sandbox
-from workbench.sandbox.controls.reading import RECORD_KINDS
 from workbench.sandbox.internals import internals
 from workbench.service.interface.convert import converter
 from workbench.service.rendering.text import Cell, Grid
 
 _BEHAVIORS = ("documented", "observed")
-_OPEN = frozenset({"status", "kind", "team", "currency", "type"})  # texts of stored records that are not private
 _SHOWN = 50  # differences that are printed
 _SEVERITIES = ("outcome", "shape", "value", "text", "setting")
-_WHOLE = re.compile(r"event [0-9]+|record")
 _TOKEN = re.compile(rf"{UUID.pattern}|\b[0-9a-f]{{32,}}\b", UUID.flags)  # an id, or the signature of a link
 _EVENT = re.compile(r"event [0-9]+")
 
@@ -44,7 +41,7 @@ READS = tuple(
 """Reads of the interface that no sequence of the catalogue calls."""
 
 Facts = dict[tuple[str, str, str], tuple[Any, str]]
-"""Facts by sequence or kind of record, step or id, and path: a value without ids and times to compare, and a masked
+"""Facts by sequence, step and path: a value without ids and times to compare, and a masked
 one to show.
 """
 Rests = dict[tuple[str, str], set[str]]
@@ -55,9 +52,9 @@ Rests = dict[tuple[str, str], set[str]]
 class Difference:
     """One difference. Private values are masked."""
 
-    of: str  # the sequence, or the kind of record
-    step: str  # the step, or the id of the record
-    path: str  # "outcome", "error.status", "answer.status", "event 2", "event 2.body.spend.status", "record.status"
+    of: str  # the sequence
+    step: str
+    path: str  # "outcome", "error.status", "answer.status", "event 2", "event 2.body.spend.status"
     a: str | None  # None: it is not there
     b: str | None
     severity: (
@@ -78,7 +75,7 @@ class Comparison:
         skipped: Mapping[str, str],
         counts: Mapping[str, int],
     ) -> None:
-        self.compared = tuple(compared)  # names of the sequences or the kinds of record
+        self.compared = tuple(compared)  # names of the sequences
         self.skipped = dict(skipped)  # sequences that cannot run, with the reason
         self.counts = dict(counts)  # how much was compared: {"sequences": 54, "calls": 171, …}
         order = {name: number for number, name in enumerate(self.compared)}
@@ -176,27 +173,6 @@ def compare_behavior(
     return Comparison(differences, [*compared, "settings"], skipped, counts)
 
 
-@hide_arguments
-def compare_records(a: object, b: object) -> Comparison:
-    """Compare the stored records of two sandboxes, such as a world and its `fork()`, without a call.
-
-    Args:
-        a: A `Sandbox`, or a session on one, embedded or served.
-        b: The other one.
-
-    Raises:
-        UsageError: An argument has no sandbox.
-    """
-    facts, other_facts = _record_facts(_side(a)), _record_facts(_side(b))
-    keys = facts.keys() | other_facts.keys()
-    counts = {
-        "kinds": len(RECORD_KINDS),
-        "records": len({key[:2] for key in keys}),
-        "values": len(keys),
-    }
-    return Comparison(_differences(facts, other_facts), RECORD_KINDS, {}, counts)
-
-
 @attrs.define
 class _Played:
     """Facts from sequences on one service, the assumptions behind them, and the sequences that could not run."""
@@ -262,7 +238,7 @@ def _fork(side: Any) -> Any:
 def _differences(
     a: Facts, b: Facts, reasons: Mapping[tuple[str, str], set[str]] = MappingProxyType({})
 ) -> Iterator[Difference]:
-    whole = {key for key in (a.keys() ^ b.keys()) if _WHOLE.fullmatch(key[2])}  # an event or record on one side
+    whole = {key for key in (a.keys() ^ b.keys()) if _EVENT.fullmatch(key[2])}  # an event on one side
     for key in dict.fromkeys((*a, *b)):
         of, step, path = key
         if (of, step, path.partition(".")[0]) in whole and key not in whole:
@@ -287,10 +263,10 @@ def _differences(
 class _Reader:
     """Collector of facts: ids are named by their first occurrence, times by their offset from the start."""
 
-    def __init__(self, of: str, started: datetime | None) -> None:
+    def __init__(self, of: str, started: datetime) -> None:
         self.facts: Facts = {}
         self._of = of
-        self._started = started  # None: times are not compared
+        self._started = started
         self._seen: dict[str, str] = {}  # an id by where it was first seen
 
     def put(self, step: str, path: str, value: object, shown: object) -> None:
@@ -305,8 +281,6 @@ class _Reader:
         self.facts[self._of, step, path] = (TIME.sub(self._after, plain), visible(str(shown), 80))
 
     def _after(self, match: re.Match[str]) -> str:
-        if self._started is None:
-            return "time"
         return f"{(datetime.fromisoformat(match[0]) - self._started).total_seconds():+.3f}"
 
 
@@ -351,18 +325,3 @@ def _facts(run: Run) -> Facts:
             put(name, f"event {number}", event_kind(event), event_kind(event))
             put(name, f"event {number}", {**event, "id": ""}, shown)
     return reader.facts
-
-
-def _record_facts(side: object) -> Facts:
-    sandbox = side if isinstance(side, Sandbox) else sandbox_of(side)
-    if sandbox is None:
-        message = "the records of a real service are not available; compare_behavior compares answers"
-        raise UsageError(message, of="compare_records")
-    facts: Facts = {}
-    for kind in RECORD_KINDS:
-        for record in sandbox.records(kind, all_tenants=True):
-            facts[kind, record["id"], "record"] = "", "there"
-            for name, value in record.items():
-                is_open = name in _OPEN or isinstance(value, int | None) or UUID.fullmatch(str(value))
-                facts[kind, record["id"], f"record.{name}"] = value, str(value) if is_open else masks.DOTS
-    return facts

@@ -37,16 +37,9 @@ MERCHANTS: tuple[tuple[str, str, int, int], ...] = (
 MAX_PURCHASES = 200_000
 
 
-@attrs.frozen(kw_only=True)
-class Mix:
-    """Shares of purchases that are declined, reversed, left open or refunded; the rest settles in full."""
-
-    declined: float = 0.05
-    reversed: float = 0.05
-    reduced: float = 0.08  # partly reversed, then settled
-    open: float = 0.03  # neither settled nor reversed
-    refunded: float = 0.04  # of the settled ones, in full
-    refunded_in_part: float = 0.04  # of the settled ones
+_FATES = {"declined": 0.05, "reversed": 0.05, "reduced": 0.08, "open": 0.03, "settled": 0.79}
+"""Share of purchases by what becomes of them. A reduced one is partly reversed, then settled."""
+_REFUNDED, _REFUNDED_IN_PART = 0.04, 0.04  # of the settled ones
 
 
 def traffic(
@@ -55,8 +48,6 @@ def traffic(
     cards: int | Listed[str] = 10,
     days: int = 30,
     a_day: float = 1.0,
-    mix: Mix | None = None,
-    merchants: Listed[tuple[str, str, int, int]] = MERCHANTS,
 ) -> Sequence:
     """Return random purchases on many cards over days of sandbox time, as a sequence.
 
@@ -65,8 +56,6 @@ def traffic(
         cards: Ids of active cards, or the number of active cards to take from the guide.
         days: Days of sandbox time.
         a_day: Average purchases per card and day.
-        mix: Shares of declines, reversals and refunds.
-        merchants: Name, category code, minimum and maximum amount in cents of each merchant.
 
     Returns:
         Steps in chronological order, with `advance` steps between them.
@@ -74,13 +63,9 @@ def traffic(
     Raises:
         UsageError: A number is out of range.
     """
-    mix = mix or Mix()
-    shares = attrs.asdict(mix)
-    wrong = [Problem(name, "share", "must be between 0 and 1") for name, share in shares.items() if not 0 <= share <= 1]
-    if mix.declined + mix.reversed + mix.reduced + mix.open > 1:
-        wrong.append(Problem("mix", "share", "declined, reversed, reduced and open exceed 1 in total"))
-    if days < 1 or not a_day >= 0 or not merchants:
-        wrong.append(Problem("days", "minimum", "days must be at least 1, a_day at least 0, merchants not empty"))
+    wrong = []
+    if days < 1 or not a_day >= 0:
+        wrong.append(Problem("days", "minimum", "days must be at least 1, a_day at least 0"))
     number = cards if isinstance(cards, int) else len(cards)
     if max(number, days, a_day) > MAX_PURCHASES or number * days * a_day > MAX_PURCHASES:
         wrong.append(Problem("cards", "maximum", f"cards × days × a_day may be at most {MAX_PURCHASES:,}"))
@@ -95,7 +80,7 @@ def traffic(
         for _ in range(int(a_day) + (random.random() < a_day % 1)):
             number = next(numbers)
             begins = day * 86400 + random.randrange(6 * 3600, 23 * 3600)
-            purchase = _purchase(random, f"buy {number}", card, begins, mix, random.choice(merchants))
+            purchase = _purchase(random, f"buy {number}", card, begins, random.choice(MERCHANTS))
             timed += [(when, number, attrs.evolve(action, name=f"{action.name} {number}")) for when, action in purchase]
     timed.sort(key=lambda timed: timed[:2])
     steps: list[Step] = []
@@ -110,7 +95,7 @@ def traffic(
 
 
 def _purchase(
-    random: Random, name: str, card: object, begins: int, mix: Mix, merchant: tuple[str, str, int, int]
+    random: Random, name: str, card: object, begins: int, merchant: tuple[str, str, int, int]
 ) -> Iterator[tuple[int, Step]]:
     """Yield the steps of one purchase, each with its time in seconds."""
     shop, code, least, most = merchant
@@ -122,25 +107,24 @@ def _purchase(
         "merchant_name": shop,
         "merchant_category_code": code,
     }
-    ends = (mix.declined, mix.reversed, mix.reduced, mix.open)
-    way = random.choices(("declined", "reversed", "reduced", "open", "settled"), (*ends, max(0.0, 1 - sum(ends))))[0]
-    if way == "declined":
+    fate = random.choices([*_FATES], [*_FATES.values()])[0]
+    if fate == "declined":
         given["decline_reason"] = random.choice([str(reason) for reason in DeclineReason])
-    expect = Expect(result={"status": "declined" if way == "declined" else "authorized"})
+    expect = Expect(result={"status": "declined" if fate == "declined" else "authorized"})
     yield begins, Step(name="buy", do="simulate_authorization", arguments=given, expect=expect)
     transaction = {"transaction_id": Ref(f"{name}.transaction_id")}
     later = begins + random.randrange(600, 2 * 86400)
-    if way == "reversed":
+    if fate == "reversed":
         yield later, Step(name="release", do="simulate_reversal", arguments={**transaction, "new_amount": FULL})
-    if way == "reduced":
+    if fate == "reduced":
         amount = random.randint(max(1, amount // 2), amount)
         yield begins + 300, Step(name="reduce", do="simulate_reversal", arguments={**transaction, "new_amount": amount})
-    if way not in ("reduced", "settled"):
+    if fate not in ("reduced", "settled"):
         return
     yield later, Step(name="settle", do="settle", arguments=transaction)
     back = random.random()
-    if back < mix.refunded + mix.refunded_in_part:
-        given = {**transaction, "amount": amount if back < mix.refunded else random.randint(1, amount)}
+    if back < _REFUNDED + _REFUNDED_IN_PART:
+        given = {**transaction, "amount": amount if back < _REFUNDED else random.randint(1, amount)}
         after = later + random.randrange(3600, 5 * 86400)
         yield after, Step(name="refund", do="simulate_refund", arguments=given)
 

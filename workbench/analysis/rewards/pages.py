@@ -12,7 +12,7 @@ result equals that of the exact one; both return the same Arrow columns.
 
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any, Literal, NamedTuple
 
 import attrs
@@ -196,17 +196,16 @@ _FIRST, _LAST = (pa.scalar(text).cast(MOMENT_TYPE) for text in ("0001-01-01T00:0
 
 @attrs.frozen
 class Part:
-    """Rows of some pages as Arrow columns, and the route that parsed them."""
+    """Rows of a page as Arrow columns, and the route that parsed them."""
 
     table: Table
-    rows: tuple[int, ...]  # of each page
     fast: bool
 
     def keys(self) -> list[Key]:
         """Return the key of each row."""
         columns = self.table.columns
         types, ids = (columns[name].to_numpy(zero_copy_only=False).tolist() for name in ("type", "id"))
-        keys = list(zip(types, ids, [None] * sum(self.rows), strict=True))
+        keys = list(zip(types, ids, [None] * len(ids), strict=True))
         if columns["id"].null_count:
             for i, (kind, row_id, _) in enumerate(keys):
                 if row_id is None:
@@ -242,39 +241,24 @@ class PageReader:
             wire for wire, kind in zip(self._wire.values(), types, strict=True) if pa.types.is_integer(kind)
         ]
 
-    def read(self, bodies: Sequence[bytes], first: int = 0) -> list[Part]:
-        """Parse pages.
+    def read(self, body: bytes, number: int = 0) -> Part:
+        """Parse a page.
 
         Args:
-            bodies: The bytes of each page.
-            first: Number of the first page, for messages.
+            body: Its bytes.
+            number: Number of the page, for messages.
 
         Raises:
-            UnexpectedAnswer: A body is not a page: an error body, invalid JSON, or a value of the wrong type.
+            UnexpectedAnswer: The body is not a page: an error body, invalid JSON, or a value of the wrong type.
         """
-        part = self._fast(bodies)
-        if part is not None:
-            return [part]
-        if len(bodies) == 1:
-            return [self._exact(bodies[0], first)]
-        return [self.read([body], number)[0] for number, body in enumerate(bodies, first)]
+        parts = self.fast([body])
+        return parts[0] if parts else self._exact(body, number)
 
-    def together(self, bodies: Sequence[bytes]) -> list[Part]:
-        """Return the rows of each page, parsed in one batch; empty if they must be parsed one by one."""
-        part = self._fast(bodies) if len(bodies) > 1 else None
-        if part is None or part.table.notes != Notes():
-            return []
-        parsed, start = [], 0
-        for rows in part.rows:
-            columns = {name: values.slice(start, rows) for name, values in part.table.columns.items()}
-            parsed.append(Part(Table(columns, Notes()), (rows,), fast=True))
-            start += rows
-        return parsed
+    def fast(self, bodies: Sequence[bytes]) -> list[Part]:
+        """Return the rows of each page by the fast route, parsed in one batch; empty if they may not be exact.
 
-    def _fast(self, bodies: Sequence[bytes]) -> Part | None:
-        """Return the rows of pages by the fast route; None if the result may not be exact.
-
-        Counting quotation marks detects duplicate members of an object.
+        Counting quotation marks detects duplicate members of an object. Several pages with unknown members are parsed
+        one by one, so that each has its notes.
         """
         try:
             pages = [orjson.loads(body) for body in bodies]
@@ -282,15 +266,15 @@ class PageReader:
             rows: list[dict[str, Any]] = list(chain.from_iterable(items))
             parsed = pa.array(rows, self._item)
         except (TypeError, KeyError, ValueError, OverflowError):
-            return None
+            return []
         if {*map(type, items)} != {list} or not {*map(type, rows)} <= {dict}:
-            return None
+            return []
         texts = sum(values.type != pa.int64() and len(values) - values.null_count for values in parsed.flatten())
         unknown = {name: [row.get(name) for row in rows] for name in _names(rows, self._wire.values())}
         beside = {name: [page.get(name) for page in pages] for name in _names(pages, [self._items])}
         for values in (*unknown.values(), *beside.values()):
             if EXTRA in self.shown or not {*map(type, values)} <= {str, int, bool, type(None)}:
-                return None
+                return []
             texts += sum(type(value) is str for value in values)
         marks = 2 * (texts + sum(map(len, rows)) + sum(map(len, pages)))
         whole = all({type(row.get(name)) for row in rows} <= {int, type(None)} for name in self._numbers)
@@ -298,18 +282,24 @@ class PageReader:
             np.count_nonzero(np.frombuffer(body, np.uint8) == ord('"')) for body in bodies
         )  # fast, unlike `count`
         if not whole or count != marks or any(b"\\" in body and b'\\"' in body for body in bodies):
-            return None
+            return []
         columns = {name: parsed.field(wire) for name, wire in self._wire.items()}
         for name, convert in self._conversions.items():
             columns[name] = convert(columns[name])
             if columns[name] is None:
-                return None
+                return []
         columns[EXTRA] = _masked_members(unknown, len(rows))
         members, others = (
             Counter({name: len(values) - values.count(None) for name, values in kind.items()})
             for kind in (unknown, beside)
         )
-        return Part(Table(columns, Notes(unknown_members=+members, pages=+others)), tuple(map(len, items)), fast=True)
+        notes = Notes(unknown_members=+members, pages=+others)
+        if len(bodies) == 1:
+            return [Part(Table(columns, notes), fast=True)]
+        ends = list(accumulate(map(len, items)))
+        pairs = zip(ends, map(len, items), strict=True)
+        slices = ({name: values.slice(end - count, count) for name, values in columns.items()} for end, count in pairs)
+        return [] if notes != Notes() else [Part(Table(page, Notes()), fast=True) for page in slices]
 
     def _exact(self, body: bytes, number: int) -> Part:
         problems: tuple[Problem, ...] = ()
@@ -325,7 +315,7 @@ class PageReader:
         else:
             table = arrow_table(self.layout, page.items, self.shown)
             table.notes.pages.update(name for name, value in page.extra.items() if value is not None)
-            return Part(table, (len(page.items),), fast=False)
+            return Part(table, fast=False)
         raise UnexpectedAnswer(f"page {number} is not a page of rewards activity: {problem}", problems=problems)
 
     def unknown_members(self, extra: Any) -> Counter[str]:
@@ -383,10 +373,7 @@ def _masked_members(unknown: dict[str, list[Any]], rows: int) -> Any:
     return pa.array([texts[names] for names in there], type=pa.large_string())
 
 
-def with_users(table: Table, users: Sequence[str], rows: Sequence[int]) -> Table:
-    """Return a table with `user_id` as its first column, repeated for each row of a user."""
-    if len(users) == 1:
-        ids = pa.repeat(pa.scalar(users[0], pa.large_string()), rows[0])
-    else:
-        ids = pa.array(users, pa.large_string()).take(pa.array(np.repeat(np.arange(len(users)), rows)))
+def with_user(table: Table, user: str) -> Table:
+    """Return a table with the id of its user in a first column `user_id`."""
+    ids = pa.repeat(pa.scalar(user, pa.large_string()), len(table.columns["id"]))
     return Table({"user_id": ids, **table.columns}, table.notes)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.rewards.folder import Folder, StoredRows
-from workbench.analysis.rewards.pages import Key, PageCursor, PageReader, PageRequest, Part, with_users
+from workbench.analysis.rewards.pages import Key, PageCursor, PageReader, PageRequest, Part, with_user
 from workbench.analysis.rewards.read_result import Rewards
 from workbench.analysis.tables.rows import Notes, Table
 from workbench.base.errors import Forbidden, RateLimited, Unauthorized, WorkbenchError
@@ -314,9 +314,9 @@ class Reading:
         parts: list[Part] = []
         for index, (body, number, done) in enumerate(unread):
             try:  # whatever it raises is raised where it is awaited: nobody may wait for ever
-                if index == 0:
-                    parts = self.result.reader.together([body for body, _, _ in unread])
-                done.set_result(parts[index] if parts else self.result.reader.read([body], number)[0])
+                if index == 0 and unread[1:]:
+                    parts = self.result.reader.fast([body for body, _, _ in unread])
+                done.set_result(parts[index] if parts else self.result.reader.read(body, number))
             except Exception as error:  # noqa: BLE001
                 done.set_exception(error)
 
@@ -325,10 +325,9 @@ class Reading:
         tables = []
         for part, selection in zip(parts, cursor.kept, strict=False):
             table, other_type = self._trimmed(part.table, selection)
-            rows = len(table.columns["type"])
             cursor.other_type += other_type
-            cursor.rows += rows
-            tables.append(with_users(table, [user], [rows]))
+            cursor.rows += len(table.columns["type"])
+            tables.append(with_user(table, user))
             self.result.routes["fast" if part.fast else "exact"] += 1
         cursor.kept = []
         self.any_read |= cursor.end != "failed"

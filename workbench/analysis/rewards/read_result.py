@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.rewards.folder import in_order, read_folder
-from workbench.analysis.rewards.pages import PageCursor, PageReader, Part, with_users
+from workbench.analysis.rewards.pages import PageCursor, PageReader, Part, with_user
 from workbench.analysis.tables.columns import EXTRA
 from workbench.analysis.tables.rows import TEXT, WIDTHS, Notes, Table, arrow_table, table_frame
 from workbench.base.errors import visible
@@ -158,7 +158,7 @@ class Rewards:
             tables, routes = [self._from_folder(self.path)], {}
         else:
             tables = [Table(dict(t.columns), t.notes) for user in self.users for t in self.tables.get(user, ())]
-            tables = tables or [with_users(arrow_table(layout, [], revealed), (), ())]
+            tables = tables or [with_user(arrow_table(layout, [], revealed), "")]
         frame = table_frame(layout, tables, revealed, **routes)
         notes = self.notes
         frame.attrs.update(
