@@ -18,10 +18,13 @@ inbox = wb.Inbox(PATH, keys=[os.environ["WORKBENCH_WEBHOOK_KEY"]])
 
 
 @inbox.on("transaction.completed", name="ledger", atomic=True)
-def record(event: wb.records.Event, db: sqlite3.Connection) -> None:
+def record(event: wb.records.Event[wb.records.TransactionChanged], db: sqlite3.Connection) -> None:
     """Record what a settlement posted or a refund gave back, in whatever order the events arrive."""
+    spend = event.body.spend
+    if spend is None:
+        return
     db.execute("CREATE TABLE IF NOT EXISTS ledger(event_id TEXT PRIMARY KEY, transaction_id TEXT, cents INTEGER)")
-    db.execute("INSERT INTO ledger VALUES (?, ?, ?)", (event.id, event.body.id, event.body.spend.amount))
+    db.execute("INSERT INTO ledger VALUES (?, ?, ?)", (event.id, event.body.id, spend.amount))
 
 
 @asynccontextmanager

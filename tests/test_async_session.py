@@ -147,7 +147,6 @@ def test_a_session_lists_little_besides_its_operations() -> None:
 REFUND = wb.sequences.catalogue["refund-full"]
 THREADED: dict[str, Callable[[Any], object]] = {
     "browse": wb.browse,
-    "dashboard": wb.dashboard,
     "form": lambda api: wb.form(api.update_user),
     "bulk.run": lambda api: wb.bulk.run(api.update_dispute, []),
     "course.task": lambda api: wb.course.task("fraud-burst", api),

@@ -27,9 +27,6 @@ NAMESPACES = (
     "withdrawals",
     "testing",
 )
-NOT_CALLED = {
-    "dashboard",  # without arguments it opens one
-}
 BAD = [pytest.param(value, id=name) for name, value in {
     "object": object(), "number": 3, "negative": -1, "float": 2.5, "text": "nope", "none": None, "list": [], "bytes": b"\xff", "mapping": {"nope": 1},
 }.items()]  # fmt: skip
@@ -39,7 +36,7 @@ def _functions() -> Iterator[Any]:
     """Yield every public function, the class methods of sessions, and the constructors people call."""
     for name in dir(wb):
         loaded = getattr(wb, name)
-        if isinstance(loaded, FunctionType) and name not in NOT_CALLED:
+        if isinstance(loaded, FunctionType):
             yield pytest.param(loaded, id=f"wb.{name}")
     for space in NAMESPACES:
         module = getattr(wb, space)

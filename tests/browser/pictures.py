@@ -143,15 +143,15 @@ def specimen() -> str:
         "Chart": charts.points_chart(samples.rewards(), freq="month")._repr_html_(),
         "Compact chart": charts.rewards_chart(samples.rewards(), size="compact")._repr_html_(),
     }  # fmt: skip
-    css = (Path(wb.__file__).parent / "screens" / "panel" / "dashboard.css").read_text(encoding="utf-8")
+    css = (Path(wb.__file__).parent / "screens" / "panel" / "page" / "panel.css").read_text(encoding="utf-8")
     own = (
-        "body{margin:0;color-scheme:light dark} .wbd{columns:2;column-gap:24px;max-width:none} section{break-inside:avoid;margin:0 0 16px}"
+        "body{margin:0;color-scheme:light dark} .wbp{columns:2;overflow:visible;border:0;padding:16px;column-gap:24px;max-width:none} section{break-inside:avoid;margin:0 0 16px}"
         " h2{font-size:15px;margin:0 0 4px;border-bottom:1px solid var(--wb-line)} .colors{columns:3} .colors span{display:inline-block;width:40px;"
         "height:16px;margin-right:8px;border:1px solid var(--wb-edge);vertical-align:middle} .spaces i{display:inline-block;height:10px;"
         "background:var(--wb-accent);margin-right:8px}"
     )
     shown = "".join(f"<section><h2>{escape(title)}</h2>{text}</section>" for title, text in parts.items())
-    return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Design</title><style>{design.variables(".wbd", by_system=True)}{css}{own}</style><main class="wbd">{shown}</main></html>'
+    return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Design</title><style>{design.variables(".wbp", by_system=True)}{css}{own}</style><main class="wbp">{shown}</main></html>'
 
 
 def main() -> int:
@@ -166,7 +166,7 @@ def main() -> int:
         "-m",
         "browser",
         "-k",
-        "picture or screen or side_by_side or dashboard or board",
+        "picture or screen or side_by_side or board",
         "tests/browser",
     ]
     return subprocess.run(words, env={**os.environ, MAKE: "1"}, cwd=IMAGES.parents[1], check=False).returncode

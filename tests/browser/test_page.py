@@ -1,6 +1,8 @@
-"""A file that stays alive, opened from the folder of a mail without a network: each of the five kinds, and what works in it."""
+"""A file that stays alive, opened from the folder of a mail without a network: each of the four kinds, and what works in it."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 import workbench as wb
 from tests.browser.conftest import Watch
+from tests.browser.lab import environment
 from tests.browser.looks import look_at
 from tests.browser.pictures import contact_sheet, picture
 from tests.panel.test_page import HOSTILE
@@ -16,7 +19,6 @@ from tests.panel.test_page import HOSTILE
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 KINDS = {
     "panel": "status:settled amount>500",
-    "dashboard": "status:settled amount>500",
     "report": "status:settled authorized>500",
     "chart": "declined>1",
     "run": "step:refund",
@@ -34,13 +36,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     panel = wb.browse(api)
     for name in ("contracts", "users", "cards", "transactions", "disputes"):
         panel.open(name)
-    dashboard = wb.dashboard(api)
     report = wb.history(api.sandbox.records("transaction")).transactions()
     chart = wb.charts.approvals_chart(wb.history(report).approvals(freq="month"), title="Approvals")
     run = wb.sequences.run(wb.connect(seed=7), wb.sequences.catalogue["refund-full"], progress=False)
-    for name, each in zip(KINDS, (panel, dashboard, report, chart, run), strict=True):
+    for name, each in zip(KINDS, (panel, report, chart, run), strict=True):
         wb.to_file(each, folder / f"{name}.html")
-    (folder / "again.html").write_text(dashboard.document(every=2), encoding="utf-8")
+    (folder / "again.html").write_text(panel.document(every=2), encoding="utf-8")
     frame = wb.to_frame(api.list_contracts()).head(3).assign(memo=HOSTILE)
     frame.attrs["notes"] = (HOSTILE,)
     wb.to_file(frame, folder / "hostile.html")
@@ -146,10 +147,23 @@ def test_a_file_is_saved_as_rows(page: Page, files: Path) -> None:
         assert len(download.value.path().read_text(encoding="utf-8").splitlines()) == count + 1 > 1
 
 
-def test_a_dashboard_is_a_file(page: Page, files: Path) -> None:
-    opened(page, files / "dashboard.html")
-    expect(page.locator(".lead svg.wb-chart")).to_have_count(6)
-    assert page.locator(".lead button").count() == 0
+def test_a_dashboard_is_a_file(page: Page, tmp_path: Path) -> None:
+    """`workbench report dashboard` writes a page with figures and charts; a tile leads to its rows, without a network."""
+    path = tmp_path / "program.html"
+    command = [sys.executable, "-m", "workbench", "report", "dashboard", "--fresh", "--out", str(path)]
+    subprocess.run(command, check=True, env=environment(tmp_path), cwd=tmp_path)
+    opened(page, path)
+    expect(page.locator("svg.wb-chart")).to_have_count(6)
+    page.set_viewport_size({"width": 1280, "height": 1000})
+    picture(page.locator(".wbp"), "dashboard")
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 700, "height": 1200})
+    picture(page.locator(".wbp"), "dashboard-dark")
+    tile = page.locator(".tile", has_text="Approval rate")
+    declined = re.search(r"([\d,]+) of [\d,]+ declined", tile.inner_text())
+    assert declined, tile.inner_text()
+    tile.press("Enter")
+    expect(page.locator(".foot")).to_contain_text(f"{declined[1]} of ")
 
 
 def test_a_file_that_is_written_again_reloads_and_keeps_its_filter(page: Page, files: Path) -> None:
@@ -202,7 +216,7 @@ def test_it_can_be_read_without_javascript(context: BrowserContext, watch: Watch
     assert context.browser
     plain = context.browser.new_context(java_script_enabled=False, offline=True)
     page = plain.new_page()
-    for kind, text in zip(KINDS, ("USD", "USD", "USD", "Approved", "refund"), strict=True):
+    for kind, text in zip(KINDS, ("USD", "USD", "Approved", "refund"), strict=True):
         page.goto((files / f"{kind}.html").as_uri())
         expect(page.locator(".static table").last).to_contain_text(text)
     plain.close()
@@ -212,7 +226,7 @@ SCREENS = (
     "Overview", "Health", "Contracts", "Users", "Companies", "Cards", "Transactions", "Payment accounts", "Disputes", "Events",
     "Sequences", "Requests", "Assumptions", "Details of a user", "Details of a transaction",
 )  # fmt: skip
-"""Screens of a panel; the dashboard, a report, a chart, a run and several reports on one page make twenty."""
+"""Screens of a panel; a report, a chart, a run and several reports on one page make nineteen."""
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +255,7 @@ def screens(files: Path) -> Path:
         pytest.param("dark", 390, marks=pytest.mark.soak),
     ],
 )
-def test_twenty_screens(page: Page, screens: Path, theme: str, width: int) -> None:
+def test_every_screen_of_a_file(page: Page, screens: Path, theme: str, width: int) -> None:
     """No box overlaps another or is cut, and no color is too weak, in either theme, on a laptop and on a phone."""
     page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
     page.set_viewport_size({"width": width, "height": 844})
@@ -267,12 +281,12 @@ def test_twenty_screens(page: Page, screens: Path, theme: str, width: int) -> No
         look(name, ".wbp")
         if kind != name:
             page.get_by_role("button", name="Close details").click()
-    for name in ("dashboard", "report", "chart", "run", "pack"):
+    for name in ("report", "chart", "run", "pack"):
         page.goto((screens / f"{name}.html").as_uri())
         expect(page.locator(".rows .row, table").first).to_be_visible()
         look(name.capitalize(), ".wbp" if name != "pack" else "body")
 
-    assert len(shots) == 20
+    assert len(shots) == 19
     contact_sheet(shots, f"screens-{theme}-{width}")
     assert wrong == {}
 

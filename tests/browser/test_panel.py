@@ -432,7 +432,7 @@ JOBS = {
     "settle": (["Transactions", "ROW authorized", "Settle", "RUN"], "Purchase settled.", 4),
     "refund": (["Transactions", "ROW settled", "Refund", "SEND"], "Purchase refunded.", 4),
     "dispute": (["Transactions", "ROW settled", "Dispute", "RUN"], "Dispute opened.", 4),
-    "approve a user": (["TILE Pending reviews", "ROW manual review", "Review", "RUN"], "Application reviewed.", 4),
+    "approve a user": (["NEED waits for a review", "ROW manual review", "Review", "RUN"], "Application reviewed.", 4),
 }
 
 
@@ -449,8 +449,8 @@ def test_six_jobs_of_a_person_who_does_not_code(desk: Desk) -> None:
             how, _, what = press.partition(" ")
             if how == "ROW":
                 target = panel.locator(".rows .row", has_text=what).first
-            elif how == "TILE":
-                target = panel.locator(".tile", has_text=what)
+            elif how == "NEED":
+                target = panel.locator(".need", has_text=what)
             elif how in ("SEND", "RUN"):
                 target = panel.locator("button.wb-send" if how == "SEND" else ".ask .run")
             else:
@@ -465,7 +465,7 @@ def test_six_jobs_of_a_person_who_does_not_code(desk: Desk) -> None:
         expect(panel.locator(".say")).to_contain_text(f"Undone: {said}")
         expect(panel.get_by_role("button", name="Undo", exact=True)).to_have_count(0)
     panel.get_by_role("navigation").get_by_role("button", name="Overview", exact=True).click()
-    panel.locator(".tile", has_text="Posted this month").click()
+    panel.locator(".tile", has_text="Posted").click()
     expect(panel.locator(".rows .row").first).to_be_visible()
 
     assert counted == {job: most for job, (_, _, most) in JOBS.items()}
@@ -487,7 +487,7 @@ def test_the_focus_is_never_lost(desk: Desk) -> None:
         page.wait_for_timeout(400)
         seen[step] = page.evaluate(where)
 
-    tile = panel.locator(".tile", has_text="Posted this month")
+    tile = panel.locator(".tile", has_text="Posted")
     tile.focus()
     page.keyboard.press("Enter")
     expect(panel.locator(".rows .row").first).to_be_visible()

@@ -151,7 +151,7 @@ def _panel_exports(life: Life, folder: Path) -> Iterator[bytes]:
         yield (folder / f"{name}.csv").read_bytes()
     with wb.connect(seed=7) as api:
         api.create_user_application(**PERSON)
-        exported = (panel, wb.dashboard(api), life.things["kept"], *(table for _, table in _tables(life)))
+        exported = (panel, wb.browse(api), life.things["kept"], *(table for _, table in _tables(life)))
         for number, each in enumerate(exported):
             yield wb.to_file(each, folder / f"{number}.html").path.read_bytes()
     panel.close()

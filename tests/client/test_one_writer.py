@@ -6,7 +6,7 @@ import shlex
 import warnings
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 import pytest
@@ -14,31 +14,44 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from tests.client.doubles import Service, client_on
+from tests.client.doubles import CARD, Service, client_on
 from tests.strategies import requests
 from workbench.base.schema import walk
 from workbench.base.schema.fields import OPEN
+from workbench.client.calls.effects import Outcome, outcome_of
 from workbench.client.calls.guards import confirmation_text
 from workbench.client.calls.request_checks import path_problems
+from workbench.runs.sequences.reading import SCRIPTED
 from workbench.service.interface.convert import converter
 from workbench.service.interface.table import OPERATIONS, Operation
-from workbench.service.rendering.calls import curl
+from workbench.service.rendering.calls import curl, python
+from workbench.testing import exports
+from workbench.testing.exports import to_text
 
 ROWS = list(OPERATIONS.values())
 
 
-def _sent(operation: Operation[..., Any], request: object) -> tuple[dict[str, Any], dict[str, Any], Any]:
-    """Send a request and return its path parameters, its query or body as sent, and the client."""
-    service = Service(httpx.Response(500))
+def _sent(operation: Operation[..., Any], send: Any) -> tuple[dict[str, Any], dict[str, Any], Any, dict[str, Any]]:
+    """Send a request and return its path parameters, its query or body as sent, the client, and what is recorded."""
+    service = Service(httpx.Response(403))
     client = client_on(service, journal=None)
-    with pytest.raises(wb.WorkbenchError), warnings.catch_warnings(action="ignore"):
-        client.allowing(masked_value=True, unusual_text=True, unverified_address=True).send(request)
+    api = client.allowing(masked_value=True, unusual_text=True, unverified_address=True)
+    with client.responses() as responses:
+        with pytest.raises(wb.WorkbenchError), warnings.catch_warnings(action="ignore"):
+            send(api)
+        is_recorded = operation.name in SCRIPTED  # a recording has no signatures
+        recorded = json.loads(to_text(responses, "har"))["log"]["entries"][0]["request"] if is_recorded else {}
     sent = service.requests[0]
-    path = operation.in_path(sent.url.raw_path.decode().partition("?")[0].removeprefix("/v1")) or {}
-    path = {name: unquote(value) for name, value in path.items()}
+    return *_read(operation, sent.url.raw_path.decode(), sent.content), client, recorded
+
+
+def _read(operation: Operation[..., Any], url: str, content: bytes | str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return path parameters, and query or body, of a request as it is sent or shown."""
+    target = urlsplit(url)
+    path = operation.in_path(target.path.removeprefix("/v1")) or {}
     if operation.in_query:
-        return path, dict(parse_qsl(sent.url.query.decode(), keep_blank_values=True)), client
-    return path, json.loads(sent.content) if sent.content else {}, client
+        return path, dict(parse_qsl(target.query, keep_blank_values=True))
+    return path, json.loads(content) if content else {}
 
 
 def _open(cls: type[Any], written: dict[str, Any]) -> dict[str, Any]:
@@ -68,11 +81,23 @@ def test_the_wire_is_what_is_shown(operation: Operation[..., Any], data: st.Data
     """Of any request: types and spellings are those of the bytes that leave."""
     request = data.draw(requests(operation))
     assume(operation.name != "update_dispute" or not path_problems(operation, request))
-    path, sent, client = _sent(operation, request)
+    path, sent, client, recorded = _sent(operation, lambda api: api.send(request))
     shown_path, shown = converter().write_request(operation, request)
 
     assert shown_path == path
     assert (_as_text(shown) if operation.in_query else shown) == sent
+    code = python(operation, walk.given(request))
+    executed = _sent(operation, lambda api: eval(code, {"api": api, "wb": wb}))
+    assert executed[:2] == (path, sent), code
+    _, method, url, *rest = shlex.split(
+        curl(operation, request, base_url="https://host/v1", converter=converter(), reveal=True)
+    )[1:]
+    assert method == operation.method
+    assert _read(operation, url, rest[-1] if "-d" in rest else b"") == (path, sent)
+    if recorded:
+        in_file = _read(operation, recorded["url"], recorded.get("postData", {}).get("text", ""))
+        assert in_file[0] == path
+        assert _open(operation.request, in_file[1]) == _open(operation.request, sent)
     if operation.effect is None:
         return
     (entry,) = client.journal
@@ -84,13 +109,6 @@ def test_the_wire_is_what_is_shown(operation: Operation[..., Any], data: st.Data
         asked = lines.get(name)
         if isinstance(value, str) and value.isascii() and value.isprintable() and asked is not None:
             assert json.loads(asked) == value
-    command = curl(operation, request, base_url="https://host/v1", converter=converter(), reveal=True)
-    assert operation.in_query or operation.method == "DELETE" or _body(command) == sent
-
-
-def _body(command: str) -> Any:
-    """Return the body of a curl command."""
-    return json.loads(shlex.split(command)[-1])
 
 
 def test_a_chain_id_is_text_everywhere(tmp_path: Path) -> None:
@@ -101,7 +119,7 @@ def test_a_chain_id_is_text_everywhere(tmp_path: Path) -> None:
         contract_address="0x52908400098527886E0F7030069857D2E4169EE7",
     )  # fmt: skip
     operation = OPERATIONS["create_user_application"]
-    _, sent, client = _sent(operation, request)
+    _, sent, client, _ = _sent(operation, lambda api: api.send(request))
     api = wb.connect()
     with wb.testing.record(api, tmp_path / "calls.har"):
         api.send(request)
@@ -112,3 +130,25 @@ def test_a_chain_id_is_text_everywhere(tmp_path: Path) -> None:
     assert [entry.request["chainId"] for entry in client.journal] == ["84532"]
     assert 'chainId: "84532"' in confirmation_text(operation, request, "host")
     assert re.search('"chainId": ?"84532"', curl(operation, request, base_url="x", converter=converter()))
+
+
+@pytest.mark.parametrize("status", [200, 204, 226, 299, 300, 302, 399, *range(400, 432), 451, 499, 500, 502, 503, 599])
+def test_a_status_proves_the_same_everywhere(status: int) -> None:
+    """In the journal, in an error and in what is made of a recording: 408, redirects and 5xx prove nothing."""
+    service = Service(httpx.Response(status, json={}))
+    client = client_on(service, journal=None)
+    error: Exception | None = None
+    with client.responses() as responses:
+        try:
+            client.update_user(user_id=CARD, first_name="Ada")
+        except wb.WorkbenchError as raised:
+            error = raised
+    (entry,) = client.journal
+    proven = outcome_of(status)
+
+    assert proven == entry.outcome
+    assert (proven is Outcome.UNKNOWN) == (
+        isinstance(error, wb.OutcomeUnknown) and not isinstance(error, wb.errors.UnreadableEffect)
+    )
+    assert (proven is Outcome.REFUSED) == isinstance(error, wb.errors.ApiError)
+    assert {proven} == {exports._of_response(OPERATIONS["update_user"], response).outcome for response in responses}

@@ -60,12 +60,12 @@ def test_what_is_missing_is_named_at_the_top(api: Session) -> None:
         "1. Identity – 1 to do", "2. Contact – 1 to do", "3. Occupation and spending – 4 to do",
         "4. Wallets and collateral – optional", "5. References – optional", "6. Terms – 1 to do",
     ] == tabs(made)  # fmt: skip
-    assert ["Identity is verified through one share token, or by personal information", "IP address"] == links(made)[:2]
+    assert ["How is the identity verified?", "IP address"] == links(made)[:2]
 
     made.view.inputs.choosers[made.draft.alternatives[0]].value = 2
 
     assert ["First name", "Last name", "Birth date", "National ID", "Country of issue", "Email"] == links(made)[:6]
-    assert {"Line 1", "City", "Region", "Postal code", "Country code"} < set(links(made))
+    assert {"Street and number", "City", "Region", "Postal code", "Country code"} < set(links(made))
     assert "0 of 6" not in made.view.steps.progress.value
     assert "2 of 6 steps complete, 17 fields to fill in or correct" in made.view.steps.progress.value
 
@@ -133,7 +133,7 @@ def test_optional_inputs_are_in_a_collapsed_panel(api: Session) -> None:
     made = form(api.create_user_application)
     made.view.steps.go(1)
     panel = made.view.inputs._optional["address.line2"]
-    assert ("Optional: line 2, country",) == panel.titles
+    assert ("Optional: second line, country",) == panel.titles
     assert panel.selected_index is None
 
     made.fill(address={"line2": "Apt 4"})
@@ -243,6 +243,6 @@ def test_a_problem_is_said_once_and_to_a_person(api: Session) -> None:
 
     texts = [one.value for one in below(made.widget) if isinstance(one, ipywidgets.HTML)]
     (chooser,) = made.view.inputs.choosers.values()
-    assert 1 == sum("✗ " in text and "Identity is verified" in text for text in texts)
+    assert 1 == sum("✗ " in text and "How is the identity verified?" in text for text in texts)
     assert not [text for text in texts if "sumsubShareToken" in text]
     assert all(words.startswith(("Select", "Verify by")) for words, _ in chooser.options)

@@ -30,7 +30,6 @@ PYTHON = {
     "wb.Inbox(keys=['key']).serve().__enter__()": "server",
     "wb.form(api.update_user)": "lab",
     "wb.browse(api)": "lab",
-    "wb.dashboard(api)": "lab",
 }
 COMMANDS = {
     "events listen --count 1": "server",

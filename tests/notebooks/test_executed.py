@@ -160,5 +160,5 @@ def test_runs_in_a_class(path: Path, tmp_path: Path) -> None:
     server.close()
 
     assert () == executed.errors
-    assert {one.id for one in EXERCISES.values() if one.notebook == path.stem} == set(results)
+    assert {one.name for one in EXERCISES.values() if one.notebook == path.stem} == set(results)
     assert not any(one["done"] for one in results.values())

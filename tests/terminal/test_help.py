@@ -16,6 +16,7 @@ from workbench.service.interface.table import OPERATIONS
 from workbench.terminal import commands
 from workbench.terminal.application import make_app
 from workbench.terminal.operations import option_members
+from workbench.terminal.sandbox import NOT_COMMANDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -103,11 +104,8 @@ def test_a_reader_that_has_gone_is_not_an_error(words, unbuffered):
     assert (done.stderr, done.returncode) == ("", 0)
 
 
-OF_THE_PANEL = ("columns", "changes", "savepoint", "undo")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in CONTROLS if name not in ("reset", "advance", *OF_THE_PANEL)])
+@pytest.mark.parametrize("name", [name for name in CONTROLS if name not in NOT_COMMANDS])
 def test_a_control_has_an_option_for_each_argument(wb, name):
     """Each control of a person is a command that says what each argument is; keys come from the environment."""
     ended = wb("sandbox", name.replace("_", "-"), "--help")

@@ -29,7 +29,6 @@ NOT_RUN = {
     "sandbox register-endpoint": "needs a served sandbox",
     "sandbox remove-endpoint": "needs an endpoint",
     "sandbox update-endpoint": "needs an endpoint",
-    "sandbox resend": "needs an endpoint",
     "sandbox restore": "follows the example of snapshot",
     "sandbox serve": "serves until it is stopped",
     "report close": "needs a log of events, and a month that is over",

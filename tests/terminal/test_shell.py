@@ -129,14 +129,14 @@ def test_completion_of_operations_and_arguments(ipython):
 
 
 def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch):
-    """The command writes one HTML file, opens it when asked, and leaves one that exists alone."""
+    """The command writes the panel's overview to one HTML file, opens it when asked, and leaves one that exists alone."""
     import webbrowser
 
-    from workbench.screens.panel.dashboard import Dashboard
+    from workbench.screens.panel.panel import Panel
 
     opened = []
     path = tmp_path / "program.html"
-    monkeypatch.setattr(Dashboard, "document", lambda _, every=0: f"<!doctype html>{every}")
+    monkeypatch.setattr(Panel, "document", lambda _, every=0: f"<!doctype html>{every}")
     monkeypatch.setattr(webbrowser, "open", opened.append)
 
     assert "Wrote" in wb("report", "dashboard", "--out", str(path)).err
@@ -151,7 +151,7 @@ def test_the_dashboard_is_written_again(wb, tmp_path, monkeypatch):
     """With --every the file is written again after each interval, until Ctrl-C; the page reloads itself as often."""
     from contextlib import nullcontext
 
-    from workbench.screens.panel.dashboard import Dashboard
+    from workbench.screens.panel.panel import Panel
     from workbench.terminal import shell
 
     waited, path = [], tmp_path / "program.html"
@@ -162,7 +162,7 @@ def test_the_dashboard_is_written_again(wb, tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     numbers = iter(range(9))
-    monkeypatch.setattr(Dashboard, "document", lambda _, every=0: f"{next(numbers)} reloads after {every} s")
+    monkeypatch.setattr(Panel, "document", lambda _, every=0: f"{next(numbers)} reloads after {every} s")
     monkeypatch.setattr(shell, "waiting_for_signals", lambda: nullcontext(wait))
 
     assert wb("report", "dashboard", "--out", str(path), "--every", "30s").code == 130

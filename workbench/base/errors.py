@@ -235,6 +235,11 @@ def not_allowed(argument: str, value: object, allowed: Iterable[object]) -> Prob
     return Problem(argument, "enum", f"must be one of {allowed_names(listed)}{nearest(value, listed)}")
 
 
+def unsupported_file(name: str, extensions: Iterable[str]) -> str:
+    """Return the text of the error of a file whose extension is none of the supported ones."""
+    return f"{visible(name, 100)}: unsupported file extension (supported: {', '.join(extensions)})"
+
+
 class InvalidArguments(InvalidRequest, TypeError):
     """Arguments are missing or unknown; nothing was sent."""
 

@@ -75,6 +75,10 @@ def _asked(question: Expectation) -> str:
     return f"{question.that} ({allowed})" if allowed else question.that
 
 
+def _or_none(value: Any) -> float | None:
+    return None if value is None else float(value)  # JSON has decimals
+
+
 @attrs.frozen(kw_only=True)
 class TaskResult:
     """Result of a learner in a task. A done task stays done, with its tries, hints and minutes."""
@@ -84,11 +88,19 @@ class TaskResult:
     tries: int = 0
     hints: int = 0
     last_hint: bool = False  # whether the hint was shown that contains the code
-    minutes: float | None = None  # of work from the beginning until it was done, or the last try
+    minutes: float | None = attrs.field(default=None, converter=_or_none)  # of work until it was done, or the last try
     last_problem: str = ""
     begun_at: str | None = None
-    begun_active: float = 0.0  # seconds that the learner had worked by then
+    begun_active: float = attrs.field(default=0.0, converter=float)  # seconds that the learner had worked by then
     done_at: str | None = None
+
+    @classmethod
+    def read(cls, content: object) -> "TaskResult | None":
+        """Return a result from JSON values; None if they are none."""
+        try:
+            return cls(**content)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            return None
 
     def minutes_by(self, active: float) -> float:
         """Return the minutes of work since the beginning, by the seconds worked so far."""
@@ -164,15 +176,15 @@ class Desk:
             told = _quiz(task, act)
         else:
             told = self._attempted(act)
-        if result.done or (not told.get("tried", True) and told["missing"]):  # nothing changes the result
-            return {"about": attrs.asdict(About.of(task)), **told}
-        if "hint" in told:
-            result = result.with_hint(told["number"], len(task.all_hints))
-        elif "missing" in told:
-            result = result.with_try(told["missing"], self.active)
-        if result != before:
-            self.record(result)
-        return {"about": attrs.asdict(About.of(task)), **told}
+        is_tried = told.get("tried", True) or not told["missing"]
+        if not result.done and is_tried:
+            if "hint" in told:
+                result = result.with_hint(told["number"], len(task.all_hints))
+            elif "missing" in told:
+                result = result.with_try(told["missing"], self.active)
+            if result != before:
+                self.record(result)
+        return {"about": attrs.asdict(About.of(task)), "result": attrs.asdict(result), **told}
 
     def _attempted(self, act: Act) -> dict[str, Any]:
         try:

@@ -45,7 +45,8 @@ class TaskShown(Display):
         code: tuple[str, ...] = ()
         if about.kind == "quiz":
             title = about.title
-            lines.append(f'Answer with {about.allowed}: wb.course.answer("{about.name}", …)')
+            lines.append(f"Answer with {about.allowed}.")
+            notes = (f'In code: wb.course.answer("{about.name}", …)', *notes)
         else:
             title = f"{about.kind} {about.name}: {about.title}"
             code += tuple(line for name, value in self.facts.items() for line in _lines(name, value))
@@ -281,7 +282,8 @@ def progress() -> CourseProgress:
     status = membership.status()
     if status is not None:
         quizzes = {name: result for name, result in results.items() if name in QUIZZES}
-        served = {name: TaskResult(**result) for name, result in status["results"].items()}
+        read = {name: TaskResult.read(result) for name, result in status["results"].items()}
+        served = {name: result for name, result in read.items() if result is not None}
         return CourseProgress(str(status["learner"]), {**quizzes, **served})
     return CourseProgress(_account(), results)
 
@@ -323,6 +325,8 @@ def _do(act: Act, api: object) -> tuple[About, dict[str, Any]]:
     in_class = None if is_quiz else _class_of(chosen)
     if in_class is not None:
         told = membership.report(in_class, act)
+        if (result := TaskResult.read(told.get("result"))) is not None:  # progress outlives the class
+            store_result(result)
     elif act.task not in tasks:
         raise UsageError([not_allowed("task", act.task, tasks)], of="course")
     else:

@@ -39,10 +39,7 @@ def write(stored: dict[str, dict[str, Any]]) -> None:
 
 def stored_result(name: str) -> TaskResult | None:
     """Return the result of a task; None if nothing readable is stored."""
-    try:
-        return TaskResult(**read_stored().get(name, {})["result"])
-    except (KeyError, TypeError):
-        return None
+    return TaskResult.read(read_stored().get(name, {}).get("result"))
 
 
 def store_result(result: TaskResult) -> None:

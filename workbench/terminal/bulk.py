@@ -12,7 +12,7 @@ import attrs
 from cyclopts import Parameter
 
 from workbench.analysis import charts
-from workbench.base.errors import visible
+from workbench.base.errors import unsupported_file, visible
 from workbench.base.schema.walk import camel
 from workbench.base.system.files import write_file
 from workbench.runs import bulk
@@ -262,9 +262,7 @@ def chart(api: "Session", kind: _Kind, *users: str, out: Path | None = None) -> 
         out: File to write, .svg, .png or .pdf.
     """
     if out is not None and out.suffix not in _ENDINGS:
-        raise usage_error(
-            f"--out: unsupported file extension {visible(out.suffix, 20)!r} (supported: {', '.join(_ENDINGS)})."
-        )
+        raise usage_error(f"--out: {unsupported_file(out.name, _ENDINGS)}.")
     name, options, read = _DATA[kind]
     draw, data = getattr(charts, name), read(api, users)
     if out is None:

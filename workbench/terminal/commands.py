@@ -187,7 +187,6 @@ _EXAMPLES = {
     "sandbox restore": "workbench sandbox restore before-refunds",
     "sandbox update-endpoint": "workbench sandbox update-endpoint ENDPOINT-ID",
     "sandbox remove-endpoint": "workbench sandbox remove-endpoint ENDPOINT-ID",
-    "sandbox resend": "workbench sandbox resend EVENT-ID",
     "sandbox advance": "workbench sandbox advance 2h30m",
     "sandbox add-fault": (
         "workbench sandbox add-fault latency --of list_contracts --seconds 2 --url http://127.0.0.1:8080"

@@ -179,7 +179,7 @@ def dashboard(
     every: Text | None = None,
     where: Where = Where(),
 ) -> None:
-    """Write a dashboard of approvals, declines, spend, points, reviews and deliveries to an HTML file.
+    """Write the overview of the panel to an HTML file: what needs a person, figures, charts, and the lists behind them.
 
     The file needs no server or network: its lists sort, filter and open. By default it shows your own sandbox; with
     --fresh a year of a program with 240 people.
@@ -193,12 +193,15 @@ def dashboard(
 
     from workbench.base.system.files import write_file
     from workbench.client.session import connect
-    from workbench.screens.panel.dashboard import dashboard as dashboard_of
     from workbench.screens.panel.file import to_file
+    from workbench.screens.panel.panel import ALL, browse
 
     seconds = round(read_duration(every).total_seconds()) if every is not None else 0
     with connect(**{**arguments_of(where), **({"world": "program"} if where.fresh else {})}) as api:
-        written = dashboard_of(api)
+        written = browse(api)
+        for name in ("contracts", "users", "transactions", "disputes", "deliveries"):
+            written.open(name)
+        written.rewards.show(ALL)
         to_file(written, out)
         say(f"Wrote {visible(str(out), 200)}.")
         if seconds:

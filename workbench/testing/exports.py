@@ -16,7 +16,7 @@ from workbench.base.schema import masks, strict_json, walk
 from workbench.base.schema.fields import Privacy
 from workbench.base.system.files import check_name, write_file
 from workbench.client.calls import messages
-from workbench.client.calls.effects import Outcome
+from workbench.client.calls.effects import Outcome, outcome_of
 from workbench.runs.sequences.reading import SCRIPTED
 from workbench.runs.sequences.sequence import Sequence
 from workbench.service.interface.convert import converter
@@ -81,7 +81,7 @@ def _call(entry: Any) -> _Call | None:
     if isinstance(entry, messages.HttpResponse):
         return None if operation is None else _of_response(operation, entry)
     status = getattr(entry, "status", None) or 0
-    outcome = getattr(entry, "outcome", Outcome.DONE if status < 300 else Outcome.REFUSED)
+    outcome = getattr(entry, "outcome", outcome_of(status))
     if operation is None or outcome not in (Outcome.DONE, Outcome.REFUSED) or status >= 500:
         return None
     if (request := getattr(entry, "request", None)) is None:  # the log of a sandbox
@@ -113,10 +113,9 @@ def read_answer(operation: Operation[..., Any], status: int, body: bytes, clean:
 def _of_response(operation: Operation[..., Any], entry: messages.HttpResponse) -> _Call:
     """Return a complete call of a client, including failed ones."""
     clean = entry.request.clean
-    ends = {2: Outcome.DONE, 4: Outcome.REFUSED}
     return _Call(
         operation=operation.name,
-        outcome=ends.get(entry.status // 100, Outcome.UNKNOWN),
+        outcome=outcome_of(entry.status),
         status=entry.status,
         answer=read_answer(operation, entry.status, entry.body, clean),
         request=_sent(operation.method, entry.request.target, entry.request.body or b"")[1],

@@ -12,7 +12,7 @@ from workbench.analysis.sheets.questions import BadSheet, UnclearTable
 from workbench.analysis.sheets.records import Records, json_records, ndjson_records
 from workbench.analysis.sheets.separated import separated_grid
 from workbench.analysis.sheets.workbooks import workbook_grid
-from workbench.base.errors import UsageError, advise
+from workbench.base.errors import UsageError, advise, unsupported_file
 from workbench.base.system.limits import FileLimits, LimitExceeded, read_bytes
 
 TEXT = (".csv", ".txt", ".tsv")
@@ -49,7 +49,7 @@ def check_format(path: Path, limits: FileLimits) -> str:
         raise UsageError(f"{path.name} has {size:,} bytes (maximum {limits.file:,})")
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
-        raise UsageError(f"{path.name}: unsupported file extension (supported: {', '.join(FORMATS)})")
+        raise UsageError(unsupported_file(path.name, FORMATS))
     return suffix
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import attrs
 
-from workbench.analysis.tables.rows import is_zone
+from workbench.analysis.tables.periods import is_zone
 from workbench.base.arguments import Fits, argument_problem
 from workbench.base.errors import Problem, UsageError, unknown_name, visible
 from workbench.base.system import toml

@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, date, datetime
 from typing import Any, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import pandas as pd
 
@@ -21,11 +21,18 @@ def zone(tz: str) -> ZoneInfo:
     Raises:
         UsageError: The name is not a time zone.
     """
-    try:
+    if is_zone(tz):
         return ZoneInfo(tz)
-    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        problem = f"must be a time zone such as America/New_York, not {visible(str(tz), 60)}"
+    problem = f"must be a time zone such as America/New_York, not {visible(str(tz), 60)}"
     raise UsageError([Problem("tz", "format", problem)])
+
+
+def is_zone(value: object) -> bool:
+    """Return whether a value names a time zone."""
+    try:
+        return isinstance(value, str) and bool(ZoneInfo(value))
+    except (ValueError, OSError, LookupError):
+        return False
 
 
 def is_period(name: str) -> bool:

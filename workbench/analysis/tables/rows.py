@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Context, Decimal, InvalidOperation, localcontext
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import attrs
 import numpy as np
@@ -33,6 +32,7 @@ from workbench.analysis.tables.columns import (
     json_text,
     masked,
 )
+from workbench.analysis.tables.periods import is_zone
 from workbench.base.errors import Problem, UsageError
 from workbench.base.schema import masks
 from workbench.base.schema.walk import Choice, DecimalNumber, Numeric
@@ -216,14 +216,6 @@ def _is_time(value: object) -> bool:
     try:
         return isinstance(value, datetime) or (isinstance(value, str) and bool(datetime.fromisoformat(value)))
     except ValueError:
-        return False
-
-
-def is_zone(value: object) -> bool:
-    """Return whether a value names a time zone."""
-    try:
-        return isinstance(value, str) and bool(ZoneInfo(value))
-    except (ValueError, OSError, LookupError):
         return False
 
 

@@ -24,7 +24,7 @@ from workbench.analysis.tables.columns import AMOUNT
 from workbench.analysis.tables.packs import write_page, write_workbook
 from workbench.analysis.tables.rows import TEXT, UNKNOWN, WIDTHS, is_missing, with_checked_marks, without_unit
 from workbench.analysis.tables.workbooks import is_text, plain_text, write_book
-from workbench.base.errors import Problem, UsageError, visible
+from workbench.base.errors import Problem, UsageError, unsupported_file, visible
 from workbench.base.system.files import write_files
 from workbench.service.rendering.text import FORMULA, guarded
 
@@ -91,7 +91,7 @@ def to_file(
     path = Path(path)
     writers = _PACKS if isinstance(frame, Mapping) else _WRITERS
     if path.suffix.lower() not in writers:
-        raise UsageError(f"{path.name}: unsupported file extension (supported: {', '.join(writers)})")
+        raise UsageError(unsupported_file(path.name, writers))
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; pass overwrite=True to replace it")
     if audit and path.suffix.lower() != ".xlsx":

@@ -37,6 +37,13 @@ class Outcome(StrEnum):
         return self.value.replace("_", " ")
 
 
+def outcome_of(status: int) -> Outcome:
+    """Return what the status of an answer proves about a call with an effect: a 408 or a 5xx proves nothing."""
+    if 200 <= status < 300:
+        return Outcome.DONE
+    return Outcome.REFUSED if 400 <= status < 500 and status != 408 else Outcome.UNKNOWN
+
+
 def next_step(name: str) -> str:
     """Return what to do about an unknown outcome of this operation."""
     effect = OPERATIONS[name].effect

@@ -23,7 +23,7 @@ from workbench.base.schema import checks, strict_json
 from workbench.base.system.messages import ACTOR, ACTOR_HEADER
 from workbench.client.calls import messages
 from workbench.client.calls.cleaning import Cleaner
-from workbench.client.calls.effects import RESEND, JournalEntry, Outcome, unknown_text
+from workbench.client.calls.effects import RESEND, JournalEntry, Outcome, outcome_of, unknown_text
 from workbench.client.calls.guards import ClientContext
 from workbench.client.calls.journal import what
 from workbench.client.calls.messages import Broken, ErrorBody, HttpRequest, HttpResponse
@@ -308,8 +308,8 @@ class Exchange:
         elif outgoing.surely_not_sent:
             self.ending = (Outcome.NOT_SENT, None, kind)
             error.add_note(f"{self.described}: never left this machine.")
-        elif status is not None and (200 <= status < 300 or (400 <= status < 500 and status != 408)):
-            self.ending = (Outcome.DONE if status < 300 else Outcome.REFUSED, status, kind)
+        elif status is not None and outcome_of(status) is not Outcome.UNKNOWN:
+            self.ending = (outcome_of(status), status, kind)
             error.add_note(f"{self.described}: {self.ending[0]} ({status}); its answer was not read.")
         else:
             self.ending = (Outcome.UNKNOWN, None, kind)
@@ -390,8 +390,7 @@ class Exchange:
             return self.limited(response)
         if 300 <= status < 400:
             self.redirected(response)
-        is_final = status != 408 and (effect or status != 425)
-        if 400 <= status < 500 and is_final:
+        if outcome_of(status) is Outcome.REFUSED and (effect or status != 425):
             self.refused(response)
         if effect:
             self.pause_as_asked(response)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from workbench.base.errors import InvalidRequest, Problem, UsageError, visible
+from workbench.base.errors import InvalidRequest, Problem, UsageError, unsupported_file, visible
 from workbench.base.schema import masks, walk
 from workbench.base.schema.checks import survey
 from workbench.base.schema.fields import Privacy
@@ -180,8 +180,7 @@ REJECTS_FORMATS = (".csv", ".xlsx", ".parquet", ".json", ".ndjson")
 def check_rejects(path: Path) -> None:
     """Raise UsageError for a rejects file of an unknown format."""
     if path.suffix not in REJECTS_FORMATS:
-        supported = f"(supported: {', '.join(REJECTS_FORMATS)})"
-        raise UsageError(f"unsupported file extension {visible(path.suffix, 20)!r} {supported}", of="rejects")
+        raise UsageError(unsupported_file(path.name, REJECTS_FORMATS), of="rejects")
 
 
 def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:

@@ -1,6 +1,5 @@
 """Inputs of a form: a field for each leaf of a draft and a chooser for each alternative, by section."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import cached_property, partial
@@ -44,7 +43,11 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 """Steps of a form with many inputs, each with the members on it; the first one has all others."""
 WORDS: Mapping[str, str] = {
     "is_terms_of_service_accepted": "Terms of service accepted", "has_existing_documents": "Existing documents",
-    "is_active": "Active", "sumsub_share_token_mode": "Sumsub token mode",
+    "is_active": "Active", "sumsub_share_token_mode": "Use of the Sumsub token",
+    "third_party": "Account of a third party", "is_amount_native": "Amount in native units of the token",
+    "new_amount": "Amount that stays authorized",
+    "line1": "Street and number", "address_line1": "Street and number",
+    "line2": "Second line", "address_line2": "Second line",
 }  # fmt: skip
 """Labels of fields that a person would not call by their names."""
 _CHOICES: Mapping[str, str] = {
@@ -52,15 +55,31 @@ _CHOICES: Mapping[str, str] = {
     "first_name": "Verify by personal information", "user_id": "For a user", "company_id": "For a company",
 }  # fmt: skip
 """Groups of fields to choose from, by their first one."""
+_QUESTIONS: Mapping[str, str] = {
+    "sumsub_share_token": "How is the identity verified?", "user_id": "Whose account is it?",
+}  # fmt: skip
+"""What a person is asked to choose, by the first field of the first group."""
 _MANY = 8  # inputs that need no steps
 
 
 def help_of(member: Member) -> str:
-    """Return the help text of a member: its meaning, unit, limits, and effect of omitting it."""
+    """Return the help text of a member, unless its label says the same: its meaning, unit and limits."""
     if is_money(member):
-        return f"{member.about.doc}; typed as 12.50, sent as 1250 cents"
-    parts = [member.about.doc, walk.rule_words(member) if not isinstance(member.kind, Choice) else ""]
-    return "; ".join(part for part in parts if part)
+        return f"{member.about.doc.partition(';')[0]}, such as 12.50"
+    doc = "" if member.about.doc.lower() == label_of(member).lower() else member.about.doc
+    parts = [doc, walk.rule_words(member) if not isinstance(member.kind, Choice) else ""]
+    text = "; ".join(part for part in parts if part)
+    return text[:1].upper() + text[1:]
+
+
+def label_of(member: Member) -> str:
+    """Return the name of a member for people."""
+    return WORDS.get(member.name) or sentence(rendering.label(member.name))
+
+
+def question_of(alternative: Alternative) -> str:
+    """Return what a person is asked to choose."""
+    return _QUESTIONS.get(alternative.rule.groups[0][0], alternative.rule.doc)
 
 
 def _input(leaf: Leaf, known: Mapping[str, Any]) -> Any:
@@ -172,8 +191,7 @@ class Field(Quiet):
         self._required: bool | None = None
         self._changed = changed
         member = leaf.member
-        spaced = re.sub(r"(?<=[a-z])(?=[0-9])", " ", rendering.label(member.name))  # `line1` is "Line 1"
-        self.label = WORDS.get(member.name) or sentence(spaced)
+        self.label = label_of(member)
         """Its name for people."""
         self._accepted = accepted
 
@@ -202,7 +220,7 @@ class Field(Quiet):
         kind = self.leaf.member.kind
         if not (isinstance(kind, Integer) and kind.full):
             return None
-        return self.checkbox("FULL: the entire amount", self._full_ticked, "wb-full")
+        return self.checkbox("The entire amount", self._full_ticked, "wb-full")
 
     @cached_property
     def tick(self) -> Any:
@@ -388,7 +406,7 @@ class Inputs(Quiet):
         """Return the labels of the inputs, sections and choices that problems name."""
         known = {field.leaf.wire: field.label for field in self.fields.values()}
         for section in self._draft.sections.values():
-            undecided = [choice.rule.doc for choice, group in self._draft.chosen.items() if group is None]
+            undecided = [question_of(choice) for choice, group in self._draft.chosen.items() if group is None]
             name = sentence(rendering.label(section.member.name)) if section.member else "the request"
             known[section.wire] = name if section.member or not undecided else undecided[0]
         return list(dict.fromkeys(known.get(problem.path, problem.path) for problem in problems))
@@ -430,7 +448,7 @@ class Inputs(Quiet):
             more = f" and {len(group) - 3} more" if len(group) > 3 else ""
             named = sentence(", ".join(rendering.label(name) for name in group[:3])) + more
             options.append((_CHOICES.get(group[0], named), number))
-        dropdown = ipywidgets.Dropdown(options=options, value=-1, description=alternative.rule.doc)
+        dropdown = ipywidgets.Dropdown(options=options, value=-1, description=question_of(alternative))
         dropdown.style.description_width = "initial"
         self.on_change(dropdown, lambda number: self._edit(partial(self._choose, alternative, number)))
         self.choosers[alternative] = dropdown
@@ -476,12 +494,17 @@ class Inputs(Quiet):
             if section.path not in self._notes:  # of a step that was not opened
                 continue
             undecided = [
-                choice.rule.doc
-                for choice, group in draft.chosen.items()
-                if group is None and choice.section == section.path
+                choice for choice, group in draft.chosen.items() if group is None and choice.section == section.path
             ]
             messages = [
-                next((f"Choose one: {doc}" for doc in undecided if problem.message.startswith(doc)), problem.message)
+                next(
+                    (
+                        f"Answer: {question_of(choice)}"
+                        for choice in undecided
+                        if problem.message.startswith(choice.rule.doc)
+                    ),
+                    problem.message,
+                )
                 for problem in problems
                 if problem.path == section.wire and (attempted or (section.wire and problem.rule != "required"))
             ]

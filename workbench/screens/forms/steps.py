@@ -8,7 +8,7 @@ import ipywidgets
 
 from workbench.base.errors import Problem
 from workbench.screens.forms.draft import Alternative, Draft
-from workbench.screens.forms.fields import Field, Inputs, Step
+from workbench.screens.forms.fields import Field, Inputs, Step, question_of
 from workbench.screens.forms.widgets import button, line, row
 
 
@@ -129,4 +129,4 @@ class Steps:
         if isinstance(target, str):
             field: Field = self._inputs.fields[target]
             return field.label
-        return target.rule.doc
+        return question_of(target)

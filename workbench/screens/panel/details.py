@@ -142,12 +142,17 @@ def states(name: str, facts: Mapping[str, Any]) -> list[Any] | None:
     if name not in _STATES:
         return None
     kind, column = _STATES[name]
-    return _svg(ET.fromstring(state_diagram(kind, facts.get(column))))  # noqa: S314 - of our own making
+    return svg(state_diagram(kind, facts.get(column)))
+
+
+def svg(text: str) -> list[Any]:
+    """Return an image of our own making as an element that the page draws."""
+    return _svg(ET.fromstring(text))  # noqa: S314
 
 
 def _svg(element: ET.Element) -> list[Any]:
-    attributes = {"xmlns": "http://www.w3.org/2000/svg", **element.attrib}
-    return [element.tag, attributes, element.text or "", *map(_svg, element)]
+    text = [element.text] if element.text and element.text.strip() else []
+    return [element.tag.rpartition("}")[2], dict(element.attrib), *text, *map(_svg, element)]
 
 
 # What the page draws: an element is a list of tag, attributes and content, which is texts and elements.

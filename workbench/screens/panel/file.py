@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.analysis.tables.to_file import Saved
 
 _HERE = Path(__file__).parent
-_MODULES = ("elements", "filter", "engine", "table", "panel")
+_MODULES = ("elements", "filter", "engine", "table", "overview", "panel")
 _STATIC, _STATIC_OF_MANY = 200, 30  # rows of a page without JavaScript, and of each list where there are several
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 
@@ -34,7 +34,7 @@ def to_file(
     tz: str = "UTC",
     audit: bool = False,
 ) -> "Saved":
-    """Write a frame to a .csv, .xlsx or .parquet file; or a frame, chart, panel, dashboard or run to an .html file.
+    """Write a frame to a .csv, .xlsx or .parquet file; or a frame, chart, panel or run to an .html file.
 
     Values and column names are the same in each format: a column `net_cents` holds cents. If the unit of a renamed
     column is unknown, its head says so. Notes are written to a second sheet (XLSX), the metadata (Parquet), or
@@ -114,7 +114,7 @@ def document(
     lists: Iterable[Listing],
     *,
     lead: str = "",
-    tiles: Sequence[Mapping[str, str]] = (),
+    overview: Mapping[str, Any] | None = None,
     about: Mapping[str, Any] | None = None,
     at: datetime | None = None,
     notes: Iterable[str] = (),
@@ -126,7 +126,7 @@ def document(
         title: Title of the page.
         lists: Lists to show; those without rows are omitted.
         lead: HTML above the lists, with the title; external text in it must be escaped.
-        tiles: Figures of the overview, as of `panel.tiles`; without any, the page begins with the first list.
+        overview: What needs a person, tiles and charts; without them, the page begins with the first list.
         about: Values for the head: `environment`, `host`, `key`, `tenant`.
         at: Time of the data; if omitted, the page shows when it was written.
         notes: Sentences above the lists.
@@ -136,7 +136,7 @@ def document(
     shown = [listing for listing in given if listing.data.ids] or given[:1]
     moment = (at or datetime.now(UTC)).astimezone(UTC)
     single = len(shown) == 1
-    start = shown[0] if shown and not tiles else None
+    start = shown[0] if shown and not overview else None
     info = {
         "environment": "",
         "host": "",
@@ -149,25 +149,28 @@ def document(
         "clock": moment.isoformat(timespec="seconds"),
         "as_of": True,
         "every": every,
-        "lists": [{"name": "overview", "label": "Overview"}] * bool(tiles)
+        "lists": [{"name": "overview", "label": "Overview"}] * bool(overview)
         + [{"name": listing.name, "label": sentence(listing.name)} for listing in shown],
         **(about or {}),
     }
     data = {
         "info": info,
-        "tiles": [dict(tile) for tile in tiles],
+        "overview": overview,
         "lists": [packed(listing.name, listing.data, limit=None) for listing in shown],
         "linked": LINKED,
     }
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
     for character in "<>&\u2028\u2029":
         written = written.replace(character, f"\\u{ord(character):04x}")
-    sheets = [
-        (_HERE / name).read_text(encoding="utf-8") for name in ("page/file.css", "page/panel.css", "dashboard.css")
-    ]
+    sheets = [(_HERE / name).read_text(encoding="utf-8") for name in ("page/file.css", "page/panel.css")]
     style = "".join([variables("body", by_system=True), *sheets])
     said = "".join(f"<div>{isolated(visible(str(note), 400))}</div>" for note in notes)
-    static = "".join(_static(listing, _STATIC if single else _STATIC_OF_MANY) for listing in shown)
+    figures = "".join(
+        f"<li>{isolated(tile['label'])}: {isolated(tile['figure'])}</li>" for tile in (overview or {}).get("tiles", ())
+    )
+    static = f"<ul>{figures}</ul>" * bool(figures) + "".join(
+        _static(listing, _STATIC if single else _STATIC_OF_MANY) for listing in shown
+    )
     body = Markup(
         f'<main class="file">{"" if lead else f"<h1>{isolated(title)}</h1>"}<div class="lead">{lead}</div>'
         f'<div class="about">{"As of" if at else "Written"} {moment:%Y-%m-%d %H:%M:%S} UTC{said}</div>'

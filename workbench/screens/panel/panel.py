@@ -4,16 +4,17 @@ import json
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime, time
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anywidget
+import attrs
 
 from workbench.base.arguments import hide_arguments
-from workbench.base.errors import InvalidRequest, Problem, UsageError, WorkbenchError, visible
+from workbench.base.errors import BadRequest, InvalidRequest, Problem, UsageError, WorkbenchError, visible
 from workbench.base.schema.rules import iso_day
 from workbench.base.system.files import write_file
 from workbench.base.system.messages import acting
@@ -38,6 +39,7 @@ from workbench.screens.panel.explanation import APPROVED, COUNT, Number
 from workbench.screens.panel.file import document, script, to_file
 from workbench.screens.panel.listing import Listing, text
 from workbench.screens.panel.lists import LINKED, Rows
+from workbench.screens.panel.overview import TILES, Filters, Scope, attention, charts, check_tiles, controls, tiles
 from workbench.service import rendering
 from workbench.service.chains.values import refuse_private_key
 from workbench.service.interface.vocabulary import RewardType
@@ -56,18 +58,19 @@ _STILL = ("rewards", "sequences", "assumptions")
 """Lists that do not change with the session: rewards are read on request."""
 
 
-def browse(api: object) -> "Panel":
+def browse(api: object, *, tiles: Sequence[str | Callable[[Any], object]] = tuple(TILES)) -> "Panel":
     """Return a panel of the records this client can read and the events this session has received.
 
     Browsing only reads. Calls with an effect are made in forms, each with a send button.
 
     Args:
         api: A Client or a session.
+        tiles: Figures of the overview, by name (default: all), or functions of the `history` in the range.
 
     Raises:
-        UsageError: `api` is not a client or session.
+        UsageError: `api` is not a client or session, or a tile is unknown.
     """
-    return Panel(api)
+    return Panel(api, tiles)
 
 
 @hide_arguments
@@ -134,20 +137,6 @@ class Rewards(Listing):
             users = [user["id"] for user in guide.get("rewards_users", ())] if guide else list(known.values())
         return things.rewards(self._api, users, type=self.inputs["type"] or None, **filters)
 
-    @property
-    def outstanding(self) -> tuple[str, str]:
-        """Points outstanding of the users that were read, and the number of these users."""
-        frame = self.data.frame
-        if frame is None or self.inputs["type"] or self.inputs["since"] or self.inputs["until"]:
-            return "–", "read all rewards to see them"
-        from workbench.analysis.reports.history import history
-
-        count = frame["user_id"].nunique()
-        return (
-            f"{history(frame).points()['outstanding'].sum():,.0f}",
-            f"of {count:,} user{'s' if count != 1 else ''} read",
-        )
-
     def show(self, user: str, **inputs: str) -> None:
         """Read the rewards of a user, limited by `type`, `since` and `until`."""
         self.inputs = {**dict.fromkeys(self.inputs, ""), **inputs, "user": user}
@@ -171,11 +160,16 @@ class Panel(Displayed):
     opens a record.
     """
 
-    def __init__(self, api: Any) -> None:
+    def __init__(self, api: Any, tiles: Sequence[Any] = tuple(TILES)) -> None:
         refuse_async(api, "browse")
         if not isinstance(api, BaseClient):
             raise UsageError("browse() takes a Client or a session", of="browse")
         self._api: Any = api
+        self.tiles = check_tiles(tiles)
+        """The figures of the overview."""
+        self.filters = Filters()
+        """The filters of the overview."""
+        self._history: tuple[str, Any] | None = None  # the history of the session, and its stamp
         self.script = Script(called="panel.script")
         """The steps that forms of the panel added."""
         self.form: Form | None = None
@@ -195,6 +189,7 @@ class Panel(Displayed):
         self._chosen: tuple[Listing, list[str]] | None = None
         self._read_at: dict[str, str] = {}  # what the session contained when a list was read, by list
         self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
+        self._final = ""  # why an action cannot be undone
         self._saved: tuple[int, str] | None = None  # savepoint and token of an action that has not ended
         self._undoable: tuple[int, str] | None = None  # of the last action, if it can be undone
         self._done = ""  # the label of the last action
@@ -258,13 +253,23 @@ class Panel(Displayed):
         self._close_form()
         close(self.widget)
 
-    def document(self) -> str:
-        """Return the lists that were read and the overview as a standalone HTML page."""
+    def document(self, every: int = 0) -> str:
+        """Return the lists that were read and the overview as a standalone HTML page.
+
+        Args:
+            every: Seconds after which the page reloads itself; 0 for never.
+        """
         info = self._start({})
         about = {name: info[name] for name in ("environment", "host", "tenant")} | {"key": ""}
+        first, last = self.filters.days(things.now(self._api))
+        parts = [self._overview({"part": part}) for part in ("attention", "tiles", "charts")]
+        overview = {key: value for part in parts for key, value in part.items() if key != "filters"}
         read = [listing for listing in self.lists.values() if listing.is_read]
-        title, moment = f"Workbench: {info['host']}", things.now(self._api)
-        return document(title, read, tiles=list(tiles(self)), about=about, at=moment)
+        program = f", {self.filters.program}" if self.filters.program else ""
+        return document(
+            f"Workbench: {info['tenant'] or info['host']}", read, overview=overview, about=about, every=every,
+            at=things.now(self._api), notes=[f"Figures and charts: {first} to {last} ({self.filters.zone}){program}."],
+        )  # fmt: skip
 
     @property
     def html(self) -> str:
@@ -305,6 +310,31 @@ class Panel(Displayed):
             "files": _FILES,
             **self._tick(asked),
         }
+
+    def _overview(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a part of the overview: what needs a person, the tiles with their filters, or the charts."""
+
+        def lists(name: str) -> Rows:
+            return self._current(name).data
+
+        part = asked.get("part")
+        if part == "attention":
+            return {"attention": list(attention(lists))}
+        wanted = {
+            name: str(value) for name, value in (asked.get("filters") or {}).items() if hasattr(self.filters, name)
+        }
+        filters, stamp = attrs.evolve(self.filters, **wanted), self._stamp()
+        filters.days(things.now(self._api))  # refused before anything changes
+        self.filters = filters
+        if self._history is None or self._history[0] != stamp:
+            from workbench.analysis.reports.history import history
+
+            self._history = stamp, history(self._api)
+        scope = Scope(lists, self._history[1], filters, things.now(self._api))
+        if part == "charts":
+            return {"charts": list(charts(scope, self._api))}
+        shown = [attrs.asdict(tile) for tile in tiles(scope, self.tiles)]
+        return {"filters": controls(filters, lists("users")), "tiles": shown}
 
     def _rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return the rows of a list, or what changed since a page received them."""
@@ -414,7 +444,7 @@ class Panel(Displayed):
             raise UsageError("this is already an explanation", of="browse")
         if column not in (COUNT, APPROVED) and column not in [each.name for each in listing.data.columns]:
             raise UsageError(f"{name} has no column {visible(column, 40)}", of="browse")
-        numbers = None if column == APPROVED else self._asked_rows(listing, asked)
+        numbers = self._asked_rows(listing, asked)
         ids = None if numbers is None else [listing.data.ids[number] for number in numbers]
         number = Number(of=name, column=column, key=None if key is None else str(key), ids=ids)
         lists = {each: partial(self._current, each) for each in (name, "transactions")}
@@ -518,11 +548,15 @@ class Panel(Displayed):
     @contextmanager
     def _acting(self) -> Iterator[None]:
         """Save the state of the sandbox before an action and mark its change, so that it alone can be undone."""
-        self._undoable = self._saved = None
+        self._undoable, self._saved, self._final = None, None, ""
         actor = secrets.token_hex(8)
         if self.sandbox is not None:
-            with suppress(WorkbenchError):  # the action says it, if it fails for the same reason
+            try:
                 self._saved = internals(self.sandbox).savepoint(), actor
+            except BadRequest as error:  # too large a file
+                self._final = f" Not undoable: {visible(error.message, 160)}."
+            except WorkbenchError:
+                pass  # the action says it, if it fails for the same reason
         with acting(actor):
             yield
 
@@ -541,7 +575,10 @@ class Panel(Displayed):
         The action was carried out, so whatever fails here is a note and not its error.
         """
         saved, self._done, self._saved, self._undoable = self._saved, done, None, None
-        text, stamp = (f"Undone: {done}. Webhooks already delivered are not undone." if undone else f"{done}."), ""
+        text, stamp = (
+            (f"Undone: {done}. Webhooks already delivered are not undone." if undone else f"{done}.{self._final}"),
+            "",
+        )
         try:
             if undone:
                 self._close_form()
@@ -592,7 +629,7 @@ def views() -> dict[str, dict[str, Any]]:
 
 _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
     "start": Panel._start,
-    "overview": lambda panel, _: {"tiles": list(tiles(panel))},
+    "overview": Panel._overview,
     "rows": Panel._rows,
     "details": lambda panel, asked: panel._drawn_details(panel._asked_list(asked), str(asked.get("id"))),
     "find": Panel._find,
@@ -607,43 +644,3 @@ _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
     "select": Panel._select,
     "view": Panel._keep_view,
 }
-
-
-def tiles(panel: Panel) -> Iterator[dict[str, str]]:
-    """Yield the figures of the overview, each with the list and filter that it links to."""
-
-    def column(name: str, of: str) -> Sequence[Any]:
-        return panel._current(name).data.column(of)
-
-    def tile(label: str, figure: str, note: str, to: str, text: str = "", column: str = "") -> dict[str, str]:
-        return {"label": label, "figure": figure, "note": note, "list": to, "filter": text, "column": column}
-
-    troubles = column("health", "what")
-    yield tile("Health", f"{len(troubles):,}", (troubles[0] if troubles else "no trouble")[:120], "health")
-    try:
-        backed = [cents for cents in column("contracts", "credit_cents") if cents is not None]
-        collateral = rendering.money(sum(filter(None, column("contracts", "value_cents"))))
-        yield tile("Collateral", collateral, f"{len(backed):,} tokens of contracts", "contracts", column="value_cents")
-        credit, note = rendering.money(sum(backed)), "collateral at its advance rates"
-        yield tile("Credit capacity", credit, note, "contracts", column="credit_cents")
-    except WorkbenchError as error:
-        yield tile("Collateral", "–", rendering.plain(error).splitlines()[0][:120], "contracts")
-    to = "transactions"
-    held = [cents for cents in column(to, "held_cents") if cents]
-    yield tile("Open holds", rendering.money(sum(held)), f"{len(held):,} authorized", to, "held>0", "held_cents")
-    month = f"{things.now(panel._api):%Y-%m}"
-    times = zip(column(to, "posted_cents"), column(to, "posted_at"), strict=True)
-    posted = [cents or 0 for cents, at in times if at is not None and f"{at:%Y-%m}" == month]
-    note = f"{len(posted):,} transactions, before refunds"
-    yield tile("Posted this month", rendering.money(sum(posted)), note, to, f"posted_at={month}", "posted_cents")
-    statuses = column(to, "status")
-    declined, count = statuses.count("declined"), len(statuses)
-    rate = f"{(count - declined) / count:.1%}" if count else "–"
-    yield tile("Approval rate", rate, f"{declined:,} of {count:,} declined", to, "status:declined", APPROVED)
-    yield tile("Points outstanding", *panel.rewards.outstanding, "rewards")
-    waiting = column("users", "application_status").count("manualReview")
-    yield tile("Pending reviews", f"{waiting:,}", "users and owners in manual review", "users", '"manual review"')
-    failed = sum(state not in ("delivered", "waiting") for state in column("deliveries", "state"))
-    yield tile("Failed deliveries", f"{failed:,}", "events that no endpoint accepted", "deliveries", "state:failed")
-    unknown = column("requests", "outcome").count("unknown")
-    yield tile("Unknown outcomes", f"{unknown:,}", "calls to be resolved in the journal", "requests", "outcome:unknown")

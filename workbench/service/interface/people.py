@@ -287,7 +287,7 @@ class ExternalFiatAccount(Answer):
         "Name of the business", default=None, privacy=PERSONAL, assumed=VARIANT
     )
     currency: str = about(  # assumed: account_currency
-        "Currency of the account, such as usd", pattern="^[a-z]{3}$", assumed=REQUIRED
+        "Currency of the account, such as usd", pattern="^[a-z]{3}$", says="3 lowercase letters", assumed=REQUIRED
     )
     third_party: bool | None = about("Whether the account is a third party's", default=None)
     beneficiary_address: BankingAddress | Mapping[str, Any] = about("Address of the beneficiary", assumed=REQUIRED)
@@ -295,7 +295,7 @@ class ExternalFiatAccount(Answer):
     bank_address: BankingAddress | Mapping[str, Any] | None = about("Address of the bank", default=None)
     account_number: str = about("Account number", ACCOUNT_NUMBER, privacy=SECRET, min_length=1, assumed=REQUIRED)
     routing_number: str = about(  # assumed: routing_number_format
-        "Routing number of the bank", pattern="^[0-9]{9}$", assumed=REQUIRED
+        "Routing number of the bank", pattern="^[0-9]{9}$", says="9 digits", assumed=REQUIRED
     )
     rail: str | None = about("Rail of the account, such as ach", default=None, assumed=IN_ANSWERS)
     bank_account_type: str | None = about("Kind of bank account, such as checking", default=None, assumed=IN_ANSWERS)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Coroutine, Mapping
 from functools import cache, cached_property
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, get_args, get_origin, overload
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 import attrs
 
@@ -165,9 +165,9 @@ class Operation(Generic[P, R]):
         return target
 
     def in_path(self, path: str) -> dict[str, str] | None:
-        """Return the path parameters in a path below the base URL; None if the path does not match."""
+        """Return the path parameters in a path below the base URL, as sent; None if the path does not match."""
         match = _path_pattern(self.path).fullmatch(path)
-        return None if match is None else match.groupdict()
+        return None if match is None else {name: unquote(value) for name, value in match.groupdict().items()}
 
     @property
     def request(self) -> type[Any]:

@@ -1,22 +1,27 @@
 // Elements of the page, and how texts, amounts and times are written. Every text is set as text.
 
 const isTime = (kind) => kind === "time" || kind === "wall", isNumber = (kind) => kind === "money" || kind === "number";
+const SVG = "http://www.w3.org/2000/svg"; // a namespace
 const isNothing = (value) => value === undefined || value === null || value === false;
 
 /** Make an element: `h("button", {class: "edge", onclick}, "Save")`. Strings become text. */
 function h(tag, props = {}, ...children) {
-  const made = props.xmlns ? document.createElementNS(props.xmlns, tag) : document.createElement(tag);
+  const made = props.drawing ? document.createElementNS(SVG, tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
     if (isNothing(value)) continue;
     if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else made.setAttribute(name, value === true ? "" : value);
+    else if (name !== "drawing") made.setAttribute(name, value === true ? "" : value);
   }
   show(made, ...children);
   return made;
 }
 
 /** Make what the kernel describes: a text, or tag, properties and content of an element. */
-const drawn = (part) => (Array.isArray(part) ? h(part[0], part[1], part.slice(2).map(drawn)) : part);
+const drawn = (part, within) => {
+  if (!Array.isArray(part)) return part;
+  const drawing = within || part[0] === "svg";
+  return h(part[0], { ...part[1], drawing }, part.slice(2).map((each) => drawn(each, drawing)));
+};
 
 /** Make a button; `more` is its label, if that is not its text, or further properties. */
 const button = (look, onclick, text, more) => h("button", { class: look, onclick, ...(more?.at ? { "aria-label": more } : more) }, text);

@@ -22,7 +22,7 @@ class File {
   }
 
   start() { return this.data.info; }
-  overview() { return { tiles: this.data.tiles }; }
+  overview({ part }) { return part === "tiles" ? { filters: [], tiles: this.data.overview.tiles } : { [part]: this.data.overview[part] }; }
   rows({ list }) { return { held: this.lists.get(list) }; }
   close_form() { return {}; }
 

@@ -1,8 +1,9 @@
 // A panel: its lists, the overview, the details and forms of a record, undo, and where the focus goes. The rows of a list are held in the
 // page; a kernel or a file (`File`) answers what is asked. The browser keeps how columns and times are shown.
-import { aside, button, div, drawn, exact, h, HERE, keep, kept, option, show, span, title } from "./elements.js";
+import { button, div, drawn, exact, h, HERE, keep, kept, option, show, span, title } from "./elements.js";
 import { List } from "./engine.js";
 import { terms } from "./filter.js";
+import { makeOverview } from "./overview.js";
 import { PLAIN, drawCell, makeTable, zone } from "./table.js";
 
 const TICK = 3000, BUSY = 80;
@@ -14,7 +15,6 @@ function render({ model, el }) {
   let view = { list: "overview", ...PLAIN }, past = [], future = [], opened = null, formView = null, acted = "", clock = Date.now();
 
   const hide = h("style"), headline = div("head"), line = h("div", { class: "say", role: "status", hidden: true }), nav = h("nav", { "aria-label": "Lists" });
-  const tiles = h("div", { class: "tiles", role: "group", "aria-label": "Overview", tabindex: 0 });
   const drawer = h("div", { class: "drawer", role: "region", "aria-label": "Details", tabindex: -1, hidden: true }), work = div("work", drawer);
   const root = h("div", { class: "wbp", "data-lm-suppress-shortcuts": "true", hidden: true }, hide, headline, line, div("body", nav, work));
   show(el, root);
@@ -119,7 +119,7 @@ function render({ model, el }) {
     changed(next) { view = { ...next, id: view.id }; addressed(); },
     open: (id) => go({ ...main.view, id }),
     act: (one, forList) => act(one, forList),
-    beside, explain: quietly(explain),
+    go, beside, explain: quietly(explain),
     part: (name, part) => load(false, { part }),
     read: (name, inputs) => load(false, { inputs }),
     follow: quietly(async (id, to) => {
@@ -127,7 +127,7 @@ function render({ model, el }) {
       go({ list: found.list, ...PLAIN, id: found.id });
     }),
   };
-  const main = makeTable(host);
+  const main = makeTable(host), overview = makeOverview(host);
 
   function go(next, remember = true) {
     if (remember && (next.list !== view.list || next.id !== view.id)) { past.push(view); future = []; }
@@ -213,13 +213,10 @@ function render({ model, el }) {
     page.theme = (page.theme || (dark ? "dark" : "light")) === "dark" ? "light" : "dark";
   }
 
-  const drawOverview = quietly(async () => {
-    work.replaceChildren(div("main-part", tiles), drawer);
-    const answer = await ask("overview");
-    show(tiles, answer.tiles.map((one) => div("tile-of", button("tile", () => go({ list: one.list, ...PLAIN, chips: terms(one.filter) }),
-      [aside(one.label), h("b", {}, one.figure), aside(one.note)]),
-    one.column && !info.as_of && button("link explain", () => host.explain({ list: one.list, column: one.column, filter: one.filter }), "Explain", `Explain ${one.label}`))));
-  });
+  function drawOverview() {
+    if (overview.el.parentNode !== work) work.replaceChildren(overview.el, drawer);
+    overview.draw();
+  }
 
   // details and forms
 
@@ -256,7 +253,7 @@ function render({ model, el }) {
     drawer.hidden = false;
     const lost = drawer.contains(document.activeElement) && !kept_?.contains(document.activeElement); // what had the focus is replaced
     const heading = facts.find((one) => one.kind === "text")?.value || id;
-    show(drawer, header(String(heading)), actions(answer), kept_ || h("section", { class: "formed", hidden: true }), drawFacts(answer, facts), answer.sections.map(drawn));
+    show(drawer, header(String(heading)), actions(answer), kept_ || h("section", { class: "formed", hidden: true }), drawFacts(answer, facts), answer.sections.map((each) => drawn(each)));
     for (const one of drawer.querySelectorAll("time")) show(one, drawCell(host, one.dateTime, { kind: "time" }));
     if (answer.private) unmasked(answer);
     if (!keepForm) { drawer.scrollTop = 0; drawer.scrollIntoView({ block: "nearest" }); }
@@ -424,6 +421,9 @@ function render({ model, el }) {
     drawHead();
     go((info.as_of && remembered()) || { list: info.list, ...PLAIN, id: info.id, chips: terms(info.filter || "") }, false);
     if (!info.as_of) timer = setInterval(tick, TICK);
+    else document.addEventListener("keydown", (event) => { // a file has nothing else that takes keys
+      if (event.key === "/" && event.target === document.body && view.list !== "overview") { event.preventDefault(); main.search.focus(); }
+    });
     if (info.every) setTimeout(() => location.reload(), info.every * 1000);
   })();
   return () => { clearInterval(timer); main.end(); second?.end(); model.off("msg:custom", heard); model.off("comm_live_update", died); };

@@ -4,7 +4,7 @@ import { written } from "./engine.js";
 import { compares, terms } from "./filter.js";
 
 const ROW = 32, WAIT = 60;
-const LETTER = 7.3, WIDTHS = { id: 96, address: 132, time: 104, wall: 104, money: 140, number: 104, status: 190, text: 130 }; // at most, of what is written
+const WIDTHS = { id: 96, address: 132, time: 104, wall: 104, number: 88, text: 130 }; // of what is written
 const CLOCKS = { time: "by the sandbox's clock", wall: "by this machine's clock" };
 const PLAIN = { id: null, chips: [], text: "", sort: [], group: "", unfolded: [] }; // a list without a filter, an order or groups
 const bare = (key) => key.replace(/^-/, ""); // the column of an order, which may descend
@@ -63,14 +63,23 @@ function makeTable(host, second) {
       .filter((one) => one.kind !== "hidden" && !not.has(one.name)).sort((a, b) => rank(a) - rank(b));
   }
 
+  const pen = document.createElement("canvas").getContext("2d");
+
+  /** The width of texts as the table writes them. */
+  function breadth(texts, weight = "") {
+    pen.font = `${weight} ${getComputedStyle(grid).font}`;
+    return Math.ceil(Math.max(0, ...texts.map((text) => pen.measureText(text).width)));
+  }
+
   /** The width of a column: what a person chose, or what its head and values need. */
-  function width({ name, kind, label, of, shown, place }) {
-    const own = setting("widths")?.[name], head = 8 * label.length + 28;
+  function width({ name, kind, label, of, shown }) {
+    const own = setting("widths")?.[name], head = breadth([label], "600") + 18;
     if (own) return own;
     if (zone() && CLOCKS[kind]) return Math.max(head, 160 + 7 * (zone().length - 3));
-    const longest = kind === "status" ? Math.max(0, ...shown.map((each) => (each ? each[0].length : 0)))
-      : kind === "money" ? Math.max(0, ...list.codes().map((code) => list.money(of.reduce((most, each) => (Math.abs(each) > Math.abs(most) ? each : most), 0), code).length)) : 99;
-    return Math.max(head, Math.min(WIDTHS[kind] || WIDTHS.text, LETTER * longest + 24));
+    if (kind === "status") return Math.max(head, breadth(shown.map((each) => each?.[0] || "")) + 30);
+    if (kind !== "money") return Math.max(head, WIDTHS[kind] || WIDTHS.text);
+    const largest = of.reduce((most, each) => (Math.abs(each) > Math.abs(most) ? each : most), 0);
+    return Math.max(head, breadth(list.codes().map((code) => list.money(largest, code))) + 17);
   }
 
   /** Give every column its width, and what is left to those of text. */

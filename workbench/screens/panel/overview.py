@@ -1,0 +1,369 @@
+"""The overview of a panel: what needs a person, tiles and charts of one history in a range, and their filters."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from functools import cached_property
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
+
+import attrs
+
+from workbench.base.errors import UsageError, WorkbenchError, visible
+from workbench.base.schema.rules import iso_day
+from workbench.client.session import sandbox_of
+from workbench.screens.panel.details import svg
+from workbench.screens.panel.explanation import APPROVED
+from workbench.screens.panel.lists import Rows
+from workbench.service import rendering
+from workbench.service.rendering.text import sentence
+
+RANGES: Mapping[str, str] = {
+    "today": "Today", "week": "Last 7 days", "month": "This month", "last": "Last month", "quarter": "Last 90 days",
+    "year": "Last 365 days", "custom": "From … to …",
+}  # fmt: skip
+_TOP = 6  # bars of a chart
+_LINE = 30  # days of the line of a tile
+
+
+@attrs.frozen(kw_only=True)
+class Filters:
+    """Filters of an overview: a range of days in a time zone, and a card program ("" for all)."""
+
+    range: str = "month"
+    since: str = ""
+    until: str = ""
+    program: str = ""
+    zone: str = "UTC"
+
+    def days(self, now: datetime) -> tuple[date, date]:
+        """Return the first and the last day of the range.
+
+        Raises:
+            UsageError: There is no such range, time zone or date, or the range ends before it starts.
+        """
+        if self.range not in RANGES:
+            raise UsageError(f"the ranges are {', '.join(RANGES)}", of="browse")
+        if self.zone not in available_timezones():
+            raise UsageError(f"{visible(self.zone, 60)} is not a time zone (Europe/Paris)", of="browse")
+        today = now.astimezone(ZoneInfo(self.zone)).date()
+        first, last = today.replace(day=1), today
+        if back := {"today": 0, "week": 6, "quarter": 89, "year": 364}.get(self.range):
+            first = today - timedelta(days=back)
+        elif self.range == "today":
+            first = today
+        elif self.range == "last":
+            last = first - timedelta(days=1)
+            first = last.replace(day=1)
+        elif self.range == "custom":
+            for text in filter(None, (self.since, self.until)):
+                if iso_day(text) is None:
+                    raise UsageError(f"{visible(text, 20)} is not a date (2026-01-31)", of="browse")
+            first, last = iso_day(self.since) or first, iso_day(self.until) or today
+            if last < first:
+                raise UsageError("the range ends before it starts", of="browse")
+        return first, last
+
+    def start(self, day: date) -> datetime:
+        """Return the beginning of a day in the time zone."""
+        return datetime.combine(day, time(), ZoneInfo(self.zone)).astimezone(UTC)
+
+
+@attrs.frozen(kw_only=True)
+class Tile:
+    """A figure of the overview: the list and filter that it leads to, and the column that explains it.
+
+    `line` has its values of the last thirty days, `change` says how it differs from the period before. `basis` is the
+    filter of the rows that explain it, if that is another one.
+    """
+
+    label: str
+    figure: str
+    note: str = ""
+    line: Sequence[float] = attrs.field(factory=list)
+    list: str = ""
+    filter: str = ""
+    column: str = ""
+    basis: str = ""
+    change: str = ""
+
+
+class Scope:
+    """The history behind an overview: `all` of a program, and the part in the range (`shown`) and before it (`before`).
+
+    Args:
+        lists: Function that returns the rows of a list of the panel.
+        known: The history of the session.
+    """
+
+    def __init__(self, lists: Callable[[str], Rows], known: Any, filters: Filters, now: datetime) -> None:
+        self.lists, self.filters, self.now = lists, filters, now
+        self.first, self.last = filters.days(now)
+        self.all, self._known = known, known
+        if filters.program:
+            postings = known.postings()
+            from workbench.analysis.reports.history import history
+
+            self.all = history(postings[postings["user_id"].isin(self.members)])
+        codes = self.all.facts["currency"].value_counts()
+        if len(codes) > 1:
+            self.all = self.all.filter(currency=str(codes.index[0]))
+        self.currency = self.all.scope.currency or str(next(iter(codes.index), "usd"))
+
+    @property
+    def members(self) -> list[str]:
+        """Ids of the users of the program."""
+        data = self.lists("users")
+        programs = zip(data.ids, data.column("external_id"), strict=True)
+        return [key for key, external in programs if program_of(external) == self.filters.program]
+
+    def part(self, first: date, last: date) -> Any:
+        """Return the history of some days."""
+        return self.all.filter((str(first), str(last)), tz=self.filters.zone)
+
+    @cached_property
+    def shown(self) -> Any:
+        """The history in the range."""
+        return self.part(self.first, self.last)
+
+    @cached_property
+    def before(self) -> Any:
+        """The history of as many days before the range."""
+        length = self.last - self.first + timedelta(days=1)
+        return self.part(self.first - length, self.last - length)
+
+    def line(self, measure: Callable[[Any], Any], column: str) -> list[float]:
+        """Return a column of a daily measure over the last thirty days of the range; 0 for days without a row."""
+        days = [self.last - timedelta(days=back) for back in reversed(range(_LINE))]
+        frame = measure(self.part(days[0], days[-1]))
+        values = {str(day)[:10]: float(value) for day, value in zip(frame["day"], frame[column], strict=True)}
+        return [values.get(str(day), 0.0) for day in days]
+
+    def within(self, column: str) -> str:
+        """Return the filter of a list for the times of the range."""
+        since, until = self.filters.start(self.first), self.filters.start(self.last + timedelta(days=1))
+        return f'{column}>="{since:%Y-%m-%d %H:%M}" {column}<"{until:%Y-%m-%d %H:%M}"'
+
+    def money(self, cents: Any) -> str:
+        """Return an amount in the currency of the history."""
+        return rendering.money(int(cents), self.currency)
+
+    def change(self, now: float, before: float) -> str:
+        """Return how a figure differs from the period before: "+12.5% on the period before"."""
+        return f"{(now - before) / abs(before):+.1%} on the period before" if before else ""
+
+
+def program_of(external_id: object) -> str:
+    """Return the card program of a user: the part of the external id before the first hyphen.
+
+    The interface has no card programs, but most tenants build their external ids this way.
+    """
+    program, hyphen, _ = str(external_id or "").partition("-")
+    return program if hyphen else ""
+
+
+def net_spend(scope: Scope) -> Tile:
+    """Settlements less refunds, each when it was made."""
+    cents = int(scope.shown.spend()["net_cents"].sum())
+    line = scope.line(lambda part: part.spend((), freq="day"), "net_cents")
+    change = scope.change(cents, int(scope.before.spend()["net_cents"].sum()))
+    note = "refunds when they were made"
+    return Tile(
+        label="Net spend", figure=scope.money(cents), note=note, list="transactions",
+        filter=scope.within("posted_at"), line=line, change=change,
+    )  # fmt: skip
+
+
+def _rate(part: Any) -> float | None:
+    totals = part.approvals(freq=None)
+    return float(totals["rate"].iloc[0]) if totals["authorizations"].sum() else None
+
+
+def approval_rate(scope: Scope) -> Tile:
+    """The share of authorizations that was not declined."""
+    rate, before = _rate(scope.shown), _rate(scope.before)
+    totals = scope.shown.approvals(freq=None)
+    declined = int(totals["declined"].sum())
+    points = None if rate is None or before is None else 100 * (rate - before)
+    return Tile(
+        label="Approval rate",
+        figure="–" if rate is None else f"{rate:.1%}",
+        note="no purchase in this range: press Transactions to simulate one"
+        if rate is None
+        else f"{declined:,} of {int(totals['authorizations'].sum()):,} declined",
+        list="transactions",
+        filter=f"{scope.within('authorized_at')} status:declined",
+        column=APPROVED,
+        basis=scope.within("authorized_at"),
+        change="" if points is None else f"{points:+.1f} points on the period before",
+    )
+
+
+def open_holds(scope: Scope) -> Tile:
+    """What is authorized and neither settled nor reversed now."""
+    held = scope.all.transactions()["held_cents"]
+    count = int((held > 0).sum())
+    return Tile(
+        label="Open holds", figure=scope.money(held.sum()), note=f"now: {count:,} authorized", list="transactions",
+        filter="held>0", column="held_cents",
+    )  # fmt: skip
+
+
+def posted(scope: Scope) -> Tile:
+    """The purchases settled in the range, before refunds."""
+    table = scope.all.transactions()
+    first, after = scope.filters.start(scope.first), scope.filters.start(scope.last + timedelta(days=1))
+    settled = table[(table["posted_at"] >= first) & (table["posted_at"] < after)]
+    return Tile(
+        label="Posted", figure=scope.money(settled["posted_cents"].sum()), list="transactions",
+        note=f"{len(settled):,} transactions, before refunds", filter=scope.within("posted_at"), column="posted_cents",
+    )  # fmt: skip
+
+
+def collateral(scope: Scope, column: str = "value_cents") -> Tile:
+    """What the tokens of the contracts are worth."""
+    label = "Collateral" if column == "value_cents" else "Credit capacity"
+    try:
+        cents = [value for value in scope.lists("contracts").column(column) if value is not None]
+    except WorkbenchError as error:
+        return Tile(label=label, figure="–", note=rendering.plain(error).splitlines()[0][:120], list="contracts")
+    note = f"now: {len(cents):,} tokens of contracts" if column == "value_cents" else "now: at the advance rates"
+    return Tile(label=label, figure=rendering.money(sum(cents)), note=note, list="contracts", column=column)
+
+
+def credit_capacity(scope: Scope) -> Tile:
+    """What the collateral backs at its advance rates."""
+    return collateral(scope, "credit_cents")
+
+
+def points_outstanding(scope: Scope) -> Tile:
+    """Points of the users whose rewards were read."""
+    label, frame = "Points outstanding", scope.lists("rewards").frame
+    if frame is None:
+        return Tile(label=label, figure="–", note="press to read rewards", list="rewards")
+    from workbench.analysis.reports.history import history
+
+    points, count = history(frame).points()["outstanding"].sum(), frame["user_id"].nunique()
+    return Tile(
+        label=label, figure=f"{points:,.0f}", note=f"of {count:,} user{'' if count == 1 else 's'} read", list="rewards"
+    )
+
+
+TILES: Mapping[str, Callable[[Scope], Tile]] = {
+    each.__name__: each
+    for each in (
+        net_spend, approval_rate, open_holds, posted, collateral, credit_capacity, points_outstanding
+    )
+}  # fmt: skip
+"""Tiles by name, in the order shown."""
+
+
+def tiles(scope: Scope, chosen: Iterable[Any]) -> Iterator[Tile]:
+    """Yield tiles by name; a function of the history in the range makes a tile of what it returns."""
+    for each in chosen:
+        if callable(each):
+            label, note = getattr(each, "__name__", "tile"), (getattr(each, "__doc__", None) or "").partition("\n")[0]
+            figure = visible(str(each(scope.shown)), 80)
+            yield Tile(label=sentence(rendering.label(label)), figure=figure, note=visible(note, 120))
+        else:
+            yield TILES[each](scope)
+
+
+def check_tiles(chosen: Iterable[Any]) -> tuple[Any, ...]:
+    """Return tiles that exist.
+
+    Raises:
+        UsageError: A name is unknown.
+    """
+    chosen = tuple(chosen)
+    for each in chosen:
+        if not callable(each) and each not in TILES:
+            raise UsageError(f"the tiles are {', '.join(TILES)}, or functions of a history", of="browse")
+    return chosen
+
+
+def attention(lists: Callable[[str], Rows]) -> Iterator[dict[str, str]]:
+    """Yield what needs a person, most urgent first: a sentence, and the list and filter of the records."""
+    health = lists("health")
+    for what, count, fix in zip(*map(health.column, ("what", "count", "fix")), strict=True):
+        times = f", {count:,} times" if count and count > 1 else ""
+        yield {
+            "text": f"{visible(str(what), 160).rstrip('.')}{times}",
+            "note": visible(str(fix), 160),
+            "list": "health",
+            "filter": "",
+        }
+    counted = (
+        ("users", "application_status", "manualReview", "application waits", "applications wait", "for a review"),
+        ("disputes", "status", "inReview", "dispute waits", "disputes wait", "for a decision"),
+    )
+    for name, column, status, one, several, what in counted:
+        if count := list(lists(name).column(column)).count(status):
+            text = f"{count:,} {one if count == 1 else several} {what}"
+            yield {"text": text, "note": "", "list": name, "filter": f"{column}={status}"}
+
+
+def charts(scope: Scope, api: Any) -> Iterator[dict[str, Any]]:
+    """Yield the charts below the tiles, each as an element with the list and filter that it leads to."""
+    from workbench.analysis import charts as draw
+    from workbench.analysis.reports.history import history
+    from workbench.analysis.tables.frames import to_frame
+
+    seen, paid = scope.within("authorized_at"), scope.within("posted_at")
+    days = (scope.last - scope.first).days
+    by = "day" if days <= 35 else "week" if days <= 190 else "month"
+
+    def chart(title: str, axes: Any, to: str, text: str = "") -> dict[str, Any]:
+        return {"title": title, "list": to, "filter": text, "chart": svg(axes._repr_html_())}
+
+    def top(title: str, count: int) -> str:
+        return f"{title}: top {_TOP} of {count:,}" if count > _TOP else title
+
+    yield chart("Approvals", draw.approvals_chart(scope.shown.approvals(freq=by), size="compact"), "transactions", seen)
+    asked = scope.shown.transactions()
+    count = asked.loc[asked["status"] == "declined", "declined_reason"].nunique(dropna=False)
+    reasons = draw.declines_chart(asked, top=_TOP, size="compact")
+    yield chart(top("Declines by reason", count), reasons, "transactions", f"{seen} status:declined")
+    spend = scope.shown.spend()
+    spent = draw.spend_chart(spend, top=_TOP, size="compact")
+    yield chart(top("Spend by category", len(spend)), spent, "transactions", paid)
+    users = scope.lists("users")
+    members = {*scope.members} if scope.filters.program else {*users.ids}
+    statuses = zip(users.ids, users.column("application_status"), strict=True)
+    reviews = to_frame([{"application_status": status} for key, status in statuses if key in members])
+    yield chart("Applications and reviews", draw.funnel_chart(reviews, size="compact"), "users", '"manual review"')
+    if (sandbox := sandbox_of(api)) is not None:
+        since, until = scope.filters.start(scope.first), scope.filters.start(scope.last + timedelta(days=1))
+        sent = [
+            delivery
+            for delivery in sandbox.deliveries()
+            if (at := delivery.attempts[-1].at if delivery.attempts else delivery.due) is not None
+            and since <= at < until
+        ]
+        yield chart("Deliveries", draw.deliveries_chart(sent, top=_TOP, size="compact"), "deliveries")
+    rewards = scope.lists("rewards").frame
+    if rewards is not None:
+        if scope.filters.program:
+            rewards = rewards[rewards["user_id"].isin(members)]
+        until = scope.filters.start(scope.last + timedelta(days=1))
+        owed = history(rewards[rewards["created_at"] < until]).filter(tz=scope.filters.zone).liability()
+        yield chart("Points outstanding", draw.liability_chart(owed, size="compact"), "rewards")
+
+
+def controls(filters: Filters, users: Rows) -> list[dict[str, Any]]:
+    """Return the fields of the filters, with their values."""
+    programs = sorted({program for external in users.column("external_id") if (program := program_of(external))})
+    fields: list[dict[str, Any]] = [
+        {"name": "range", "label": "Range", "choices": [[*pair] for pair in RANGES.items()]}
+    ]
+    if filters.range == "custom":
+        fields += [{"name": "since", "label": "From", "type": "date"}, {"name": "until", "label": "To", "type": "date"}]
+    if programs:
+        fields.append(
+            {
+                "name": "program",
+                "label": "Card program",
+                "choices": [["", "All"], *([name, name] for name in programs)],
+            }
+        )
+    fields.append({"name": "zone", "label": "Time zone", "options": sorted(available_timezones())})
+    return [field | {"value": getattr(filters, field["name"])} for field in fields]
