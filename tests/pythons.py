@@ -1,7 +1,8 @@
 """The quick tests on each Python that is found, as a table. Run: python -m tests.pythons [3.14 …] [--debian trixie|sid]
 
 A Python is found on PATH or among those of pyenv. As root, `--debian` unpacks a release with debootstrap into build/ and
-runs its Python there. One more line runs the tests of the client with httpx2 in the place of httpx.
+runs its Python there. One more line runs the tests of the client with httpx2 in the place of httpx. The rows replace those
+of the same Python in tests/install/pythons.md; what pytest printed is in build/pythons.
 """
 
 import argparse
@@ -12,12 +13,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build/pythons"
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 AS_HTTPX2 = "tests.httpx2_alias"
+PAGE = ROOT / "tests/install/pythons.md"
+HEAD = "| Python | What | Result | Run on |\n|---|---|---|---|\n"
 _VERSION = "import platform; print(platform.python_version())"
 
 
@@ -52,18 +56,19 @@ def environment(python: Path, version: str) -> Path:
     return inside
 
 
-def tested(python: list[str], words: list[str], **how: object) -> tuple[str, str]:
+def tested(name: str, python: list[str], words: list[str]) -> tuple[str, str]:
     """Return the exact version of a Python, and the last line of pytest."""
-    exact = run([*python, "-c", _VERSION], **how).stdout.strip()
+    exact = run([*python, "-c", _VERSION]).stdout.strip()
     plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    done = run([*python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words], env=plain, **how)
+    done = run([*python, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", *words], env=plain)
+    (BUILD / f"{name}.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     lines = re.findall(r"^\d+ (?:passed|failed).*$", done.stdout, re.MULTILINE)
     failed = re.findall(r"^(?:FAILED|ERROR) \S+", done.stdout, re.MULTILINE)
     sys.stderr.write("".join(f"{exact}: {line}\n" for line in failed))
     return exact, lines[-1] if lines else f"pytest ended with {done.returncode}: {done.stderr[-300:]}"
 
 
-def debian(release: str) -> Iterator[tuple[str, str, str]]:
+def debian(release: str, words: list[str]) -> tuple[str, str]:
     """Unpack a release of Debian, and run the tests with its Python."""
     folder = BUILD / release
     if not (folder / "ready").exists():
@@ -75,10 +80,8 @@ def debian(release: str) -> Iterator[tuple[str, str, str]]:
     checkout = folder / "work"
     shutil.rmtree(checkout, ignore_errors=True)
     run(["git", "clone", "-q", str(ROOT), str(checkout)])
-    shutil.copy(
-        os.environ.get("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt"),
-        folder / "etc/ssl/certs/ca-certificates.crt",
-    )
+    certificates = os.environ.get("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt")
+    shutil.copy(certificates, folder / "etc/ssl/certs/ca-certificates.crt")
     shutil.copy("/etc/resolv.conf", folder / "etc/resolv.conf")
     inside = ["chroot", str(folder), "/bin/sh", "-c"]
     commands = (
@@ -88,41 +91,44 @@ def debian(release: str) -> Iterator[tuple[str, str, str]]:
     done = run([*inside, commands])
     if done.returncode:
         raise SystemExit(f"{release}: {done.stderr[-2000:]}")
-    version = run([*inside, f"/env/bin/python -c '{_VERSION}'"]).stdout.strip()
-    done = run(
-        [*inside, "mount -t proc proc /proc 2>/dev/null; cd /work && /env/bin/python -m pytest -q -p no:cacheprovider"]
-    )
-    lines = re.findall(r"^\d+ (?:passed|failed).*$", done.stdout, re.MULTILINE)
-    sys.stderr.write("\n".join(re.findall(r"^(?:FAILED|ERROR) .*", done.stdout, re.MULTILINE)) + "\n")
-    yield version, f"Debian {release}", lines[-1] if lines else done.stdout[-300:]
+    ready = 'mountpoint -q /proc || mount -t proc proc /proc; cd /work && exec "$0" "$@"'
+    return tested(release, [*inside, ready, "/env/bin/python"], words)
 
 
 def rows(versions: list[str], releases: list[str], words: list[str]) -> Iterator[tuple[str, str, str]]:
     """Yield version, what was run, and its result."""
     for version in versions:
         python = found(version)
-        if python is None:
-            yield version, "quick tests", "not found"
-            continue
-        inside = environment(python, version)
-        exact, result = tested([str(inside)], words)
-        yield exact, "quick tests", result
+        if python is not None:
+            exact, result = tested(version, [str(environment(python, version))], ["-n", "2", *words])
+            yield exact, "quick tests", result
     for release in releases:
-        yield from debian(release)
-    exact, result = tested([sys.executable], ["-n", "0", "-p", AS_HTTPX2, "tests/client"])
+        exact, result = debian(release, ["-n", "2", *words])
+        yield exact, f"quick tests, Debian {release}", result
+    exact, result = tested("httpx2", [sys.executable], ["-n", "0", "-p", AS_HTTPX2, "tests/client"])
     yield exact, "tests of the client with httpx2 as httpx", result
 
 
+def write(row: tuple[str, str, str]) -> None:
+    """Put a row into the table, in the place of an earlier one."""
+    head, _, table = PAGE.read_text(encoding="utf-8").partition(HEAD)
+    lines = {tuple(line.strip("| ").split(" | ")[:2]): line for line in table.splitlines() if line}
+    lines[row[:2]] = "| " + " | ".join((*row, f"{datetime.now(UTC):%Y-%m-%d}")) + " |"
+    PAGE.write_text(head + HEAD + "\n".join(sorted(lines.values())) + "\n", encoding="utf-8")
+
+
 def main() -> None:
-    """Print the table."""
+    """Run the tests, print the rows and write them."""
     parser = argparse.ArgumentParser()
     parser.add_argument("versions", nargs="*", default=VERSIONS)
     parser.add_argument("--debian", action="append", default=[], metavar="RELEASE")
-    parser.add_argument("--only", action="append", default=[], metavar="FILE", help="of the tests")
+    parser.add_argument("--only", action="append", default=[], metavar="FILE", help="of the tests; nothing is written")
     asked = parser.parse_args()
-    print("| Python | What | Result |\n|---|---|---|")
+    BUILD.mkdir(parents=True, exist_ok=True)
     for row in rows(list(asked.versions), asked.debian, asked.only):
         print("| " + " | ".join(row) + " |", flush=True)
+        if not asked.only:
+            write(row)
 
 
 if __name__ == "__main__":

@@ -25,23 +25,27 @@ def milliseconds(python: Path, code: str) -> float:
     return min(float(output(python, "-c", CODE.format(code))) for _ in range(5))
 
 
+def install(folder: Path, wanted: str) -> tuple[int, float, Path]:
+    """Install a requirement with pinned versions into a fresh environment; return its packages, megabytes and Python."""
+    pinned = re.findall(r"^[\w.-]+(?:\[.*\])?==\S+", (ROOT / "requirements/dev.txt").read_text(), re.MULTILINE)
+    constraints = folder / "constraints.txt"
+    constraints.write_text(re.sub(r"\[.*?\]", "", "\n".join(pinned)))
+    python = folder / "bin" / "python"
+    output(sys.executable, "-m", "venv", folder)
+    output(python, "-m", "pip", "install", "-q", "-c", constraints, wanted)
+    names = {line.partition("==")[0] for line in output(python, "-m", "pip", "list", "--format=freeze").split()}
+    files = [file for file in folder.rglob("site-packages/**/*") if file.is_file()]
+    mine = [file for file in files if not {"pip", "setuptools"} & set(file.parts)]
+    return len(names - OURS), sum(file.stat().st_size for file in mine) / 1e6, python
+
+
 def main() -> None:
     """Install each extra into an environment of its own, and print the table."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    pinned = re.findall(r"^[\w.-]+(?:\[.*\])?==\S+", (ROOT / "requirements/dev.txt").read_text(), re.MULTILINE)
     for extra in ("", *(name for name in extras if name != "dev")):
         with tempfile.TemporaryDirectory() as folder:
-            constraints = Path(folder) / "constraints.txt"
-            constraints.write_text(re.sub(r"\[.*?\]", "", "\n".join(pinned)))
-            python = Path(folder) / "bin" / "python"
-            output(sys.executable, "-m", "venv", folder)
-            wanted = f"{ROOT}[{extra}]" if extra else f"{ROOT}"
-            output(python, "-m", "pip", "install", "-q", "-c", constraints, wanted)
-            names = {line.partition("==")[0] for line in output(python, "-m", "pip", "list", "--format=freeze").split()}
-            files = [file for file in Path(folder).rglob("site-packages/**/*") if file.is_file()]
-            mine = [file for file in files if not {"pip", "setuptools"} & set(file.parts)]
-            megabytes = sum(file.stat().st_size for file in mine) / 1e6
-            print(f"{extra or 'base':9} {len(names - OURS):4} packages {megabytes:5.0f} MB", flush=True)
+            packages, megabytes, python = install(Path(folder), f"{ROOT}[{extra}]" if extra else f"{ROOT}")
+            print(f"{extra or 'base':9} {packages:4} packages {megabytes:5.0f} MB", flush=True)
             if not extra:
                 client, floor = (
                     milliseconds(python, "import workbench; workbench.Client"),

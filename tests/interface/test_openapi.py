@@ -293,6 +293,8 @@ def portable_problems(described: dict[str, Any]) -> Iterator[str]:
         pattern = schema.get("pattern", "")
         if re.search(r"\\[uUp]|\\x[89a-f]|\(\?[=!<]", pattern):
             yield f"{at}: {pattern} is not a pattern of every language"
+        if set(pattern) & set("\n\r\u2028\u2029"):
+            yield f"{at}: a pattern that ends a line of JavaScript"
         if "pattern" in schema and {"enum", "const"} & schema.keys() | ({"date"} & {schema.get("format")}):
             yield f"{at}: a pattern beside what says more"
         if schema.get("type") == "integer" and schema.get("format") != "int64":

@@ -1,7 +1,9 @@
-// Sends the requests of standard input by fetch or by node:http, and prints their statuses.
+// Sends the requests of standard input by fetch, node:http, axios or undici, and prints their statuses.
 import http from "node:http";
+import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 
+const library = createRequire(new URL("../openapi/package.json", import.meta.url));
 const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
 const plainly = (method, url, headers, body, chunked) =>
   new Promise((resolve, reject) => {
@@ -18,9 +20,11 @@ for (const line of readFileSync(0, "utf8").trim().split("\n")) {
   const headers = Object.fromEntries(named.split("|").map((one) => [one.slice(0, one.indexOf(":")), one.slice(one.indexOf(":") + 1)]));
   const body = content ? Buffer.from(content, "base64") : undefined;
   const how = process.argv[2];
-  if (how === "axios") {
-    const { default: axios } = await import("axios");
-    console.log((await axios({ method, url, headers, data: body, validateStatus: null })).status);
+  if (how === "axios") console.log((await library("axios")({ method, url, headers, data: body, validateStatus: null })).status);
+  else if (how === "undici") {
+    const answer = await library("undici").request(url, { method, headers, body });
+    await answer.body.dump();
+    console.log(answer.statusCode);
   } else if (how === "fetch") console.log((await fetch(url, { method, headers, body })).status);
   else console.log(await plainly(method, url, headers, body, how === "chunked"));
 }

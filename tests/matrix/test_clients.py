@@ -1,7 +1,7 @@
 """Clients of other languages send the twelve operations and a signed delivery, and nothing is lost, behind a proxy neither.
 
-What arrived is read in the sandbox's log of requests, byte for byte. `pytest -m soak -s` prints the table, with the programs that
-this machine has; those that it lacks are named.
+What arrived is read in the sandbox's log of requests, byte for byte. The soak writes clients.md, with the programs that this
+machine has; those that it lacks are named.
 """
 
 import os
@@ -101,6 +101,7 @@ CLIENTS: dict[str, Program] = {
     "Node http": Program("node", [script("calls.mjs"), "http"]),
     "Node http, chunked": Program("node", [script("calls.mjs"), "chunked"]),
     "Node axios": Program("node", [script("calls.mjs"), "axios"], "axios"),
+    "Node undici": Program("node", [script("calls.mjs"), "undici"], "undici"),
     "Perl HTTP::Tiny": Program("perl", [script("calls.pl")]),
     "Perl HTTP::Tiny, chunked": Program("perl", [script("calls.pl"), "chunked"]),
     "Ruby Net::HTTP": Program("ruby", [script("calls.rb")]),
@@ -142,6 +143,7 @@ def lost(
     return wrong
 
 
+RESULTS = HERE / "clients.md"
 PAGE = HERE.parents[1] / "docs" / "deployment.md"
 UPGRADE = 'proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection "upgrade"; '
 NGINX = """
@@ -248,7 +250,6 @@ def test_the_matrix_of_clients_and_proxies(both: tuple[wb.Sandbox, str, wb.Inbox
     row(table, "directly", (url + PREFIX, receiver), both, tmp_path)
     for front in PROXIES:
         if shutil.which(front) is None:
-            print(f"{front} is not installed")
             continue
         with proxy(front, tmp_path, urlsplit(url).port or 0, place.port or 0) as outer:
             guide = httpx.get(f"{outer}/sandbox/_sandbox/guide", headers={"Api-Key": sandbox.full_key}).json()
@@ -257,10 +258,20 @@ def test_the_matrix_of_clients_and_proxies(both: tuple[wb.Sandbox, str, wb.Inbox
             assert guide["base_url"] == f"{outer}/sandbox{PREFIX}"
             assert document["servers"] == [{"url": f"/sandbox{PREFIX}"}]
             row(table, front, (f"{outer}/sandbox{PREFIX}", outer + place.path), both, tmp_path)
-    for name, cells in table.items():
-        print(
-            f"| {name} | {CLIENTS[name].missing or ' | '.join(f'{where}: {ended or 13}' for where, ended in cells.items())} |"
-        )
+    lines = [
+        f"| {name} | {' | '.join(str(cells[where] or 13) for where in ('directly', *PROXIES) if where in cells)} |"
+        for name, cells in table.items()
+        if cells
+    ]
+    absent = [
+        *(name for name in CLIENTS if CLIENTS[name].missing),
+        *(name for name in PROXIES if not shutil.which(name)),
+    ]
+    head, _, _ = RESULTS.read_text(encoding="utf-8").partition("\n\n|")
+    columns = ["Client", "directly", *(f"behind {name}" for name in PROXIES if shutil.which(name))]
+    rows = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|", *lines]
+    end = f"Not tried, as it is not installed: {', '.join(absent)}." if absent else "All programs were tried."
+    RESULTS.write_text("\n".join([head.rstrip(), "", *rows, "", end, ""]), encoding="utf-8")
 
     assert {name: cells for name, cells in table.items() if any(cells.values())} == {}
 

@@ -4,6 +4,7 @@ import enum
 import json
 import re
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -75,6 +76,9 @@ def plain(value: Any) -> Any:
         return [plain(inner) for inner in value]
     if isinstance(value, enum.Enum):
         return value.value
+    if isinstance(value, Decimal):  # a fraction in the sandbox's log
+        return float(value)
     if isinstance(value, date | UUID):
         value = str(value).replace(" ", "T")
-    return re.sub(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\S*$", r"\1", str(value)) if isinstance(value, str) else value
+    seconds = r"^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)\S*( UTC)?$"
+    return re.sub(seconds, r"\1T\2", str(value)) if isinstance(value, str) else value

@@ -124,7 +124,17 @@ def node(name: str, *command: str) -> Callable[[Path], str]:
     return run_compiled
 
 
-OPENAPI_GENERATOR = ("openapi-generator-cli", "generate", "-i", "openapi.json", "-o", "client", "-g")
+OPENAPI_GENERATOR = (
+    "openapi-generator-cli",
+    "generate",
+    "-i",
+    "openapi.json",
+    "-o",
+    "client",
+    "--global-property",
+    ONLY,
+    "-g",
+)
 GENERATORS: Mapping[str, Generator] = {
     "openapi-generator go": Generator("go", go),
     "openapi-generator java": Generator("javac", java),
@@ -137,10 +147,7 @@ GENERATORS: Mapping[str, Generator] = {
         str(TOOLS / "@hey-api"),
         node("hey-api", "openapi-ts", "-i", "openapi.json", "-o", "hey", "-c", "@hey-api/client-fetch"),
     ),
-    "orval": Generator(
-        str(TOOLS / "orval"),
-        node("orval", "orval", "--input", "./openapi.json", "--output", "./orval.ts", "--client", "axios-functions"),
-    ),
+    "orval": Generator(str(TOOLS / "orval"), node("orval", "orval", "--config", str(DRIVERS / "orval.config.cjs"))),
     "openapi-zod-client": Generator(
         str(TOOLS / "openapi-zod-client"),
         node("openapi-zod-client", "openapi-zod-client", "openapi.json", "-o", "zodios.ts", "--export-schemas"),
@@ -209,7 +216,8 @@ def check_client(generator: Generator, served: tuple[str, wb.Sandbox], agent: st
     assert [(entry.operation, entry.status) for entry in entries] == [
         (name, operation.success) for name, operation in OPERATIONS.items()
     ]
-    assert [plain(entry.body) for entry in entries] == [plain(call.body) for call in calls]
+    for entry, call in zip(entries, calls, strict=True):
+        assert call.body is None or plain(entry.body) == plain(call.body), call.operation
     for entry, answer in zip(entries, read["answers"], strict=True):
         assert plain(answer or None) == plain(entry.answer or None), entry.operation
     for (name, value), again in zip(samples, read["samples"], strict=True):

@@ -1,7 +1,6 @@
 """A project of others whose tests do not know the workbench gets the same results where it is installed, and loads none of it."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -9,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests import environments
+
 FILES = {
     "conftest.py": """
 import json, os, sys
@@ -80,17 +80,30 @@ WAYS = {
 }
 
 
-def results(folder: Path, *more: str) -> tuple[list[str], list[str]]:
+TOOLS = ("pytest", "freezegun", "time-machine", "pytest-httpx", "respx", "pytest-xdist", "pytest-asyncio")
+
+
+@pytest.fixture(scope="module")
+def pythons(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return the Pythons of two environments with what the workbench needs and the tools; the second has its wheel, too."""
+    folder = tmp_path_factory.mktemp("pythons")
+    packages = environments.closure().union(*map(environments.closure_of, TOOLS))
+    without, beside = (environments.make(folder / name, packages) for name in ("without", "beside"))
+    environments.install(beside, environments.wheel(folder / "wheel"))
+    return without, beside
+
+
+def results(python: Path, folder: Path, *more: str) -> tuple[list[str], list[str]]:
     """Return the outcome of each test of the project, and which modules were loaded."""
-    command = [sys.executable, "-m", "pytest", "-rA", "-q", "--tb=no", "-p", "no:schemathesis", "-c", "/dev/null"]
+    command = [str(python), "-m", "pytest", "-rA", "-q", "--tb=no", "-c", "/dev/null"]
     done = subprocess.run(
         [*command, "--rootdir", str(folder), "-o", "asyncio_default_fixture_loop_scope=function", *more, str(folder)],
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=300,
         cwd=folder,
-        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
+        env=environments.clean(),
     )
     assert done.returncode in (0, 1), done.stdout + done.stderr
     loaded = [name for file in folder.glob("loaded-*.json") for name in json.loads(file.read_text())]
@@ -100,19 +113,28 @@ def results(folder: Path, *more: str) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("way", WAYS)
-def test_the_results_are_the_same(way: str, tmp_path: Path) -> None:
-    pytest.importorskip("freezegun")
-    pytest.importorskip("pytest_httpx")
+def test_the_results_are_the_same(way: str, pythons: tuple[Path, Path], tmp_path: Path) -> None:
+    """With the built wheel installed, each test has the outcome that it has without it."""
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    without, loaded_without = results(tmp_path, "-p", "no:workbench", *WAYS[way])
-    beside, loaded = results(tmp_path, *WAYS[way])
+    (without, loaded_without), (beside, loaded) = (results(python, tmp_path, *WAYS[way]) for python in pythons)
 
     assert len(without) >= 9
     assert without == beside
     assert loaded == loaded_without
     assert not any(name.startswith("workbench") for name in loaded)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_plugin_is_loaded_from_the_wheel(pythons: tuple[Path, Path], tmp_path: Path) -> None:
+    """The comparison has an object: one environment has the fixtures, the other has not."""
+    listed = [environments.run(python, "-m", "pytest", "--fixtures", "-q", "-c", "/dev/null", tmp_path, cwd=tmp_path)
+              for python in pythons]  # fmt: skip
+
+    assert ["workbench_session" in text for text in listed] == [False, True]
 
 
 WAITS = {

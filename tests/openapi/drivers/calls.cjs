@@ -29,13 +29,11 @@ const clients = {
     };
   },
   orval() {
-    const axios = require("axios");
     const calls = require("./out/orval.js");
-    Object.assign(axios.defaults, { baseURL: given.url, headers: { common: headers } });
-    const send = (call) => {
+    const send = async (call) => {
       const body = call.body ? [call.body] : [];
       const query = Object.keys(call.query_values).length ? [call.query_values] : [];
-      return calls[call.camel](...call.path, ...body, ...query);
+      return calls[call.camel](...call.path, ...body, ...query, { headers });
     };
     return { call: async (call) => (await send(call)).data, sample: (model, value) => value };
   },

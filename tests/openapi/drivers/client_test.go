@@ -87,6 +87,9 @@ func send(t *testing.T, client reflect.Value, one call) any {
 
 func set(t *testing.T, request reflect.Value, name string, value json.RawMessage) reflect.Value {
 	method := request.MethodByName(name)
+	if !method.IsValid() {
+		method = request.MethodByName(name + "_") // a word that Go reserves
+	}
 	argument := reflect.New(method.Type().In(0))
 	if failure := json.Unmarshal(value, argument.Interface()); failure != nil {
 		t.Error(name, failure)
