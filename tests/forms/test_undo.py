@@ -12,6 +12,7 @@ from tests.panel.script import listed
 from workbench.client.session import Session, connect
 from workbench.course.classroom import ClassServer
 from workbench.sandbox import Sandbox
+from workbench.sandbox.controls import state
 from workbench.sandbox.internals import internals
 from workbench.screens.panel.panel import Panel, browse
 
@@ -276,3 +277,18 @@ def test_changes_are_counted_after_a_restart(tmp_path: Path) -> None:
         for _ in range(700):  # more than the file's log holds
             session.sandbox.redeem(user_id=session.sandbox.guide()["rewards_users"][0]["id"], points=1)
         assert internals(session.sandbox).changes() == savepoint + 701
+
+
+def test_a_large_file_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its actions are carried out and say why they cannot be undone; a sandbox in memory has no such limit."""
+    monkeypatch.setattr(state, "MOST_COPIED", 20)
+    for path, undoable in ((tmp_path / "sandbox.db", False), (None, True)):
+        with connect(seed=7, path=path) as session:
+            panel, events = browse(session), list[dict[str, Any]]()
+            monkeypatch.setattr(panel.widget, "send", events.append)
+
+            card = act(panel, "cards", "lock_card", state="active")
+
+            assert session.sandbox.state(card)["status"] == "locked"
+            assert events[-1]["undo"] is undoable
+            assert ("Not undoable: undo copies at most 20 records" in events[-1]["text"]) is not undoable

@@ -59,8 +59,14 @@ class StateControls(ControlGroup):
 
     @control(changes=True)
     def _savepoint(self) -> int:
-        """Save the state before an action that may be undone, and return the number of changes until then."""
+        """Save the state before an action that may be undone, and return the number of changes until then.
+
+        A file copies each record, so a large one is not copied, and its actions cannot be undone.
+        """
         store = self._engine.store
+        records = sum(store.count(kind) for kind in store.kinds() if in_world(kind)) if store.shared else 0
+        if records > MOST_COPIED:
+            raise usage_error(f"undo copies at most {MOST_COPIED:,} records of a file, and this one has {records:,}")
         self._save(_BEFORE)
         store.put("snapshot/savepoint", "changes", store.changes)
         return store.changes
@@ -126,6 +132,8 @@ class StateControls(ControlGroup):
                 store.put("counter", name, number)
 
 
+MOST_COPIED = 20_000
+"""Records of a file that are copied before an action."""
 _BEFORE = ""  # name of the savepoint; snapshots have longer ones
 
 

@@ -4,7 +4,7 @@ import json
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime, time
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ import anywidget
 import attrs
 
 from workbench.base.arguments import hide_arguments
-from workbench.base.errors import InvalidRequest, Problem, UsageError, WorkbenchError, visible
+from workbench.base.errors import BadRequest, InvalidRequest, Problem, UsageError, WorkbenchError, visible
 from workbench.base.schema.rules import iso_day
 from workbench.base.system.files import write_file
 from workbench.base.system.messages import acting
@@ -189,6 +189,7 @@ class Panel(Displayed):
         self._chosen: tuple[Listing, list[str]] | None = None
         self._read_at: dict[str, str] = {}  # what the session contained when a list was read, by list
         self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
+        self._final = ""  # why an action cannot be undone
         self._saved: tuple[int, str] | None = None  # savepoint and token of an action that has not ended
         self._undoable: tuple[int, str] | None = None  # of the last action, if it can be undone
         self._done = ""  # the label of the last action
@@ -547,11 +548,15 @@ class Panel(Displayed):
     @contextmanager
     def _acting(self) -> Iterator[None]:
         """Save the state of the sandbox before an action and mark its change, so that it alone can be undone."""
-        self._undoable = self._saved = None
+        self._undoable, self._saved, self._final = None, None, ""
         actor = secrets.token_hex(8)
         if self.sandbox is not None:
-            with suppress(WorkbenchError):  # the action says it, if it fails for the same reason
+            try:
                 self._saved = internals(self.sandbox).savepoint(), actor
+            except BadRequest as error:  # too large a file
+                self._final = f" Not undoable: {visible(error.message, 160)}."
+            except WorkbenchError:
+                pass  # the action says it, if it fails for the same reason
         with acting(actor):
             yield
 
@@ -570,7 +575,10 @@ class Panel(Displayed):
         The action was carried out, so whatever fails here is a note and not its error.
         """
         saved, self._done, self._saved, self._undoable = self._saved, done, None, None
-        text, stamp = (f"Undone: {done}. Webhooks already delivered are not undone." if undone else f"{done}."), ""
+        text, stamp = (
+            (f"Undone: {done}. Webhooks already delivered are not undone." if undone else f"{done}.{self._final}"),
+            "",
+        )
         try:
             if undone:
                 self._close_form()

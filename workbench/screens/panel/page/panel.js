@@ -421,6 +421,9 @@ function render({ model, el }) {
     drawHead();
     go((info.as_of && remembered()) || { list: info.list, ...PLAIN, id: info.id, chips: terms(info.filter || "") }, false);
     if (!info.as_of) timer = setInterval(tick, TICK);
+    else document.addEventListener("keydown", (event) => { // a file has nothing else that takes keys
+      if (event.key === "/" && event.target === document.body && view.list !== "overview") { event.preventDefault(); main.search.focus(); }
+    });
     if (info.every) setTimeout(() => location.reload(), info.every * 1000);
   })();
   return () => { clearInterval(timer); main.end(); second?.end(); model.off("msg:custom", heard); model.off("comm_live_update", died); };
