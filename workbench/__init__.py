@@ -8,9 +8,10 @@
 `docs/reference.md` lists all public names. Each is imported on first use.
 """
 
-from workbench.base.extras import install_finder
-from workbench.base.lazy import TYPE_CHECKING, public_names
-from workbench.course import membership
+from workbench.base.extras import install_finder as _install_finder
+from workbench.base.lazy import TYPE_CHECKING
+from workbench.base.lazy import public_names as _public_names
+from workbench.base.system import process as _process
 
 __version__ = "0.3.0"
 
@@ -103,7 +104,21 @@ _NAMES = {
     "world_from": "workbench.analysis.reports.worlds",
 }
 
-install_finder()
-membership.register()
+
+def _refusal(*, effect: bool, production: bool) -> str:
+    from workbench.course import membership  # only for a call to a real service
+
+    return membership.refusal(effect=effect, production=production)
+
+
+def _own_address(production: bool) -> _process.ServedAddress | None:
+    from workbench.course import membership
+
+    return membership.own_address(production)
+
+
+_install_finder()
+_process.GUARDS.append(_refusal)
+_process.RESOLVERS.append(_own_address)
 if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
-    __getattr__, __dir__ = public_names(__name__, _NAMES)
+    __getattr__, __dir__ = _public_names(__name__, _NAMES)

@@ -32,6 +32,7 @@ def main() -> None:
     """Print a row of a table for each command: the least of all rounds, in which each command runs once."""
     programs = {
         '`python -c "pass"`': ("-c", "pass"),
+        '`python -c "import workbench"`': ("-c", "import workbench"),
         HTTPX: ("-c", "import httpx"),
         LIBRARIES: ("-c", "import cattrs, cyclopts"),
         **{f"`workbench {command}`": ("-m", "workbench", *command.split()) for command in COMMANDS},

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.classroom import day
 from tests.classroom.jobs import HEADING, JOBS, PAGE, School
 
 
@@ -14,6 +15,19 @@ def test_the_page_has_a_line_for_each_job() -> None:
     assert len(JOBS) == 28
     assert [title for title in JOBS if f"| {title} |" not in table] == []
     assert "failed" not in table.replace("failed:", "")
+
+
+def test_the_page_has_a_line_for_each_step_of_the_day() -> None:
+    table = PAGE.read_text(encoding="utf-8").partition(day.HEADING)[2].partition("\n## ")[0]
+
+    assert [title for title in day.STEPS if f"| {title} |" not in table] == []
+    assert ", 0 differences" in table
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+def test_the_board_says_what_is_so_on_a_day_of_a_class() -> None:
+    assert day.main([]) == 0
 
 
 @pytest.mark.slow

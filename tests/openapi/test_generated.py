@@ -163,7 +163,7 @@ def served() -> Iterator[tuple[str, wb.Sandbox]]:
         yield url, sandbox
 
 
-def written(call: Call, document: Mapping[str, Any]) -> dict[str, Any]:
+def written(call: Call) -> dict[str, Any]:
     """Return a call with the names that clients of each language use."""
     operation = OPERATIONS[call.operation]
     path_names = re.findall(r"\{(\w+)\}", operation.path)
@@ -175,7 +175,7 @@ def written(call: Call, document: Mapping[str, Any]) -> dict[str, Any]:
         "go": camel(call.operation)[0].upper() + camel(call.operation)[1:],
         "model": name if call.body is not None else "",
         "body_name": name[0].lower() + name[1:],
-        "sends_body": "requestBody" in document["paths"][operation.path][operation.method.lower()],
+        "reads": operation.method == "GET",
         "body": call.body,
         "parameters": call.parameters,
         "snake": {snake(name): value for name, value in call.parameters.items()},
@@ -205,7 +205,7 @@ def check_client(generator: Generator, served: tuple[str, wb.Sandbox], agent: st
         "url": f"{url}/v1",
         "key": sandbox.full_key,
         "agent": agent,
-        "calls": [written(call, document) for call in calls],
+        "calls": [written(call) for call in calls],
         "samples": samples,
     }
     (folder / "given.json").write_text(json.dumps(given))

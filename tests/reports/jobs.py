@@ -449,9 +449,9 @@ def _(case: Case) -> str:
         wb.to_file({"spend": frame}, Path(folder, "spend.xlsx"))
         sheet = openpyxl.load_workbook(Path(folder, "spend.xlsx"), read_only=False)["spend"]
     rows = [[cell.value for cell in row] for row in sheet.iter_rows()]
-    head = next(place for place, row in enumerate(rows) if "merchant_name" in row)
-    column = next(place for place, name in enumerate(rows[head]) if str(name).startswith("net"))
-    place = rows[head].index("merchant_name")
+    head = next(place for place, row in enumerate(rows) if "Merchant name" in row)
+    column = next(place for place, name in enumerate(rows[head]) if str(name).startswith("Net"))
+    place = rows[head].index("Merchant name")
     shown = {row[place]: row[column] for row in rows[head + 1 :] if row[place] and isinstance(row[column], int | float)}
     scale = 100 if "USD" in str(rows[head][column]) else 1
     query = f"select merchant_name, sum(net_cents) {USD} and posted_cents + refunded_cents > 0 group by 1"

@@ -63,8 +63,13 @@ def test_the_page_counts_the_settings() -> None:
     assert f"Of the {settable} settings, a test changes each of {len(values())} " in PAGE.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name, value", values(), ids=[name for name, _ in values()])
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        pytest.param(name, value, id=name, marks=pytest.mark.soak if number % 16 else pytest.mark.slow)
+        for number, (name, value) in enumerate(values())
+    ],
+)
 def test_each_setting_changes_the_sandbox_and_is_learned(name, value, tmp_path) -> None:
     """What is learned is this setting alone; the sandbox with it then answers the same traffic alike."""
     behavior = {**NEEDS.get(name, {}), name: value}

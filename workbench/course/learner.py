@@ -45,7 +45,8 @@ class TaskShown(Display):
         code: tuple[str, ...] = ()
         if about.kind == "quiz":
             title = about.title
-            lines.append(f'Answer with {about.allowed}: wb.course.answer("{about.name}", …)')
+            lines.append(f"Answer with {about.allowed}.")
+            notes = (f'In code: wb.course.answer("{about.name}", …)', *notes)
         else:
             title = f"{about.kind} {about.name}: {about.title}"
             code += tuple(line for name, value in self.facts.items() for line in _lines(name, value))

@@ -10,7 +10,7 @@ from __future__ import annotations  # `import workbench` loads this, and not the
 import os
 
 from workbench.base.lazy import TYPE_CHECKING
-from workbench.base.system.process import GUARDS, HOSTED, RESOLVERS, ServedAddress, at_start
+from workbench.base.system.process import HOSTED, ServedAddress, at_start
 
 if TYPE_CHECKING:
     from typing import Any
@@ -66,12 +66,6 @@ def stored() -> dict[str, str]:
 def joined() -> bool:
     """Return whether this process belongs to a class."""
     return bool(HOSTED or class_url())
-
-
-def register() -> None:
-    """Register this module with the core: whether calls may be sent, and which sandbox `connect()` opens."""
-    GUARDS.append(_guard)
-    RESOLVERS.append(_resolve)
 
 
 def begin(place: str) -> None:
@@ -151,7 +145,8 @@ def _content(status: int, content: dict[str, Any]) -> dict[str, Any]:
     raise WrongEnvironment(message or f"This is not a class of the workbench (status {status}).")
 
 
-def _guard(*, effect: bool, production: bool) -> str:
+def refusal(*, effect: bool, production: bool) -> str:
+    """Return why a call of a class may not be sent to a real service; empty if it may."""
     if not ((effect or production) and joined()):
         return ""
     return "this is a class" + ("" if _variable() or not stored() else " (`workbench course leave` ends it)")
@@ -165,7 +160,8 @@ def _resolve_root() -> ServedAddress | None:
     return ServedAddress(kept["url"], kept["ca_file"] or None, _OVER)
 
 
-def _resolve(production: bool) -> ServedAddress | None:
+def own_address(production: bool) -> ServedAddress | None:
+    """Return the address of the learner's sandbox; None outside a class."""
     root = _resolve_root()
     if root is None:
         return None

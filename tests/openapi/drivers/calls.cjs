@@ -43,7 +43,7 @@ const clients = {
     return {
       call: (call) => {
         const options = { params: path(call), queries: call.query_values };
-        return call.body || call.sends_body ? client[call.operation](call.body ?? undefined, options) : client[call.operation](options);
+        return call.reads ? client[call.operation](options) : client[call.operation](call.body ?? undefined, options);
       },
       sample: (model, value) => schemas[model].parse(value),
     };

@@ -49,8 +49,8 @@ class Close:
             for name in names[:2]:
                 to_file(self.frames, inside / name, tz=self.tz)
             to_file(self.frames["Postings"], inside / names[2])
-            text = (inside / names[2]).read_bytes()
-            (inside / names[2]).write_bytes(codecs.BOM_UTF8 + text)  # spreadsheets then read names in any script
+            postings = inside / names[2]
+            postings.write_bytes(codecs.BOM_UTF8 + postings.read_bytes())  # for names in any script, in spreadsheets
             text = json.dumps(self.record, indent=1, sort_keys=True) + "\n"
             (inside / f"close-{self.month}.json").write_text(text, encoding="utf-8")
         return [folder / name for name in (*names, f"close-{self.month}.json")]

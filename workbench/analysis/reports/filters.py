@@ -84,5 +84,4 @@ class Filter:
             first, last = first.fillna(table["earliest"]), last.fillna(table["latest"])
         inside = mask((first >= since) & (last < until))
         unknown = ~inside & ~mask(first >= until) & ~mask(last < since)
-        left += [Left("period not known", table[unknown])] if unknown.any() else []
-        return table[inside], left
+        return table[inside], [*left, Left("period not known", table[unknown])]

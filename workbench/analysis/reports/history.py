@@ -148,9 +148,9 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         moved = facts.loc[is_moved, [name for name in facts if name in _MOVED or str(name).removeprefix(OWN) in groups]]
         moved, left, period = self._rows(moved, "at", freq)
         unknown = mask(moved["posted_cents"].isna())
-        left += [Left("amount not known", moved[unknown])] * bool(unknown.any())
+        left.append(Left("amount not known", moved[unknown]))
         moved = moved[~unknown]
-        keys = self._keys(moved, groups, None if period is None else period[~unknown], _SPEND, "history.spend")
+        keys = self._keys(moved, groups, period, _SPEND, "history.spend")
         rows = Rows(moved, keys, facts, moved.index.to_numpy())
         options = {} if freq else {"largest": "net_cents"}
         return self._report("spend", rows, _SPEND, left, "postings", freq, by=groups, **options)
@@ -161,14 +161,13 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         """Return the transactions whose request is in the source, since the others have no rate."""
         rows, left, period = self._rows(self._folded if table is None else table, "authorized_at", freq, scope)
         begun = mask(rows["authorized_cents"].notna())
-        left += [Left("their request is not in the source", rows[~begun])] * (not begun.all())
-        return rows[begun], left, None if period is None else period[begun]
+        left.append(Left("their request is not in the source", rows[~begun]))
+        return rows[begun], left, period
 
     def _asked(self, freq: Every | None = None) -> tuple[pd.DataFrame, list[Left], Any]:
         """Return the authorizations: transactions whose request is in the source, without refunds of their own."""
         rows, left, period = self._begun(freq)
-        asked = ~_is_refund(rows)
-        return rows[asked], left, None if period is None else period[asked]
+        return rows[~_is_refund(rows)], left, period
 
     def approvals(self, by: Columns = (), *, freq: Every | None = "day") -> pd.DataFrame:
         """Return the number of authorizations approved and declined in each period, and by columns.
@@ -244,7 +243,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         table, left, _ = self._rows(self._folded, "posted_at")
         timed = mask(table["posted_at"].notna() & table["authorized_at"].notna())
         settled = mask(table["settlements"] > 0)
-        left += [Left("without a time", table[~timed & settled])] * bool((~timed & settled).any())
+        left.append(Left("without a time", table[~timed & settled]))
         table = table[timed]
         hours = (table["posted_at"] - table["authorized_at"]).dt.total_seconds() / 3_600
         keys = self._keys(table, by, None, _POSTING_TIMES, "history.posting_times")
@@ -262,13 +261,13 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
             running (boolean: the month was not over when the data end).
         """
         table, left, period = self._begun("month", attrs.evolve(self.scope, since=None))
-        kept = mask(table["status"] != "declined")
-        table, number = table[kept], period[kept].to_numpy().astype("datetime64[M]").astype("int64")
+        table = table[mask(table["status"] != "declined")]
+        number = period[table.index].to_numpy().astype("datetime64[M]").astype("int64")
         asked = ~_is_refund(table)
         first_month = pd.Series(number).where(asked).groupby(table["user_id"].array).transform("min")
         without = mask(table["user_id"].isna()) | mask(first_month.isna())
         cohort = first_month.fillna(0).to_numpy("int64")
-        left += [Left("without an authorization of a known user", table[without])] * bool(without.any())
+        left.append(Left("without an authorization of a known user", table[without]))
         active = table.assign(user_id=table["user_id"].where(asked))
         first = pd.Series(cohort.astype("datetime64[M]").astype("datetime64[s]"), index=table.index)
         month = pd.Series(pd.array(number - cohort, dtype="Int64"), index=table.index)
@@ -311,7 +310,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         table, left, _ = self._rows(moved, "at", scope=attrs.evolve(scope, since=start.to_pydatetime()))
         first, last = table["at"].fillna(table["earliest"]), table["at"].fillna(table["latest"])
         is_now, is_before = mask(first >= since), mask(last < since)
-        left += [Left("period not known", table[~is_now & ~is_before])] * bool((~is_now & ~is_before).any())
+        left.append(Left("period not known", table[~is_now & ~is_before]))
         notes: list[str] = []
         until = None if self.until is None else pd.Timestamp(self.until)
         is_running = until is not None and until < end
@@ -354,7 +353,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         """
         facts, left, period = self._rows(self._money, "at", freq, attrs.evolve(self.scope, since=None))
         begun = mask(facts["held_cents"].isna())
-        left += [Left("a hold that began before the source", facts.loc[begun, ["currency"]])] * bool(begun.any())
+        left.append(Left("a hold that began before the source", facts.loc[begun, ["currency"]]))
         held = facts["held_cents"].fillna(0)
         is_settlement = mask(facts["posting"] == "settlement")
         values = facts.assign(

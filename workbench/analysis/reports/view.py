@@ -97,7 +97,7 @@ class View:
     def _rows(
         self, table: pd.DataFrame, time: str, freq: Every | None = None, scope: Filter | None = None
     ) -> tuple[pd.DataFrame, list[Left], Any]:
-        """Return the rows of the filter, what is left out, and the first day of the period of each row."""
+        """Return the rows of the filter, what is left out, and by index the first day of the period of each row."""
         scope = scope or self.scope
         rows, left = scope.rows(table, time)
         if freq is None:
@@ -107,12 +107,12 @@ class View:
             first, last = (steps(rows.loc[untimed, name], freq, scope.tz) for name in ("earliest", "latest"))
             periods[untimed] = first.where(mask(first == last))
         unknown = mask(periods.isna())
-        left += [Left("period not known", rows[unknown])] * bool(unknown.any())
+        left.append(Left("period not known", rows[unknown]))
         return rows[~unknown], left, periods[~unknown]
 
     def _keys(self, rows: pd.DataFrame, by: Columns | None, period: Any, measures: Measures, of: str) -> dict[str, Any]:
         """Return the columns that group rows: the period, those of `by`, and the currency if there are several."""
-        keys: dict[str, Any] = {} if period is None else {str(period.name): period}
+        keys: dict[str, Any] = {} if period is None else {str(period.name): period[rows.index]}
         names = columns_of(by)
         for name in names:
             column = OWN + name if OWN + name in rows else name

@@ -121,7 +121,8 @@ def write_files(
             for path in targets:
                 if path != main and path.exists():
                     former[path] = path.replace(_draft(path))
-            drafts.pop(main).replace(main)
+            drafts[main].replace(main)
+            del drafts[main]  # refused before, the others get their former files again
         for path, draft in drafts.items():
             draft.replace(path)
     except BaseException:

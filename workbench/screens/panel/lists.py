@@ -603,11 +603,12 @@ def requests(api: object) -> Rows:
     return _rows("started:time what outcome:status evidence status_code:number operation log id:id", listed)
 
 
-def evidence_of(api: object) -> dict[str, Any]:
+def evidence_of(api: Any) -> dict[str, Any]:
     """Return the evidence on the journal's calls with an unknown outcome, by id."""
     journal = journal_of(api)
-    unknown = [] if journal is None else journal.unknown()
-    return {} if not unknown else {seen.attempt: seen for seen in journal.evidence_of(unknown)}
+    if journal is None or not (unknown := journal.unknown()):
+        return {}
+    return {seen.attempt: seen for seen in journal.evidence_of(unknown)}
 
 
 def call_facts(call: Any, evidence: Mapping[str, Any]) -> dict[str, Any]:
