@@ -54,6 +54,7 @@ def overview_of(page: Page) -> Locator:
     """Return the panel of a page, once its overview is read."""
     panel = page.locator(".wbp")
     expect(panel.locator(".tile").first).to_be_visible(timeout=SLOW)
+    expect(panel.locator(".overview[aria-busy]")).to_have_count(0, timeout=SLOW)
     return panel
 
 
@@ -269,6 +270,7 @@ def test_every_screen_is_in_order(desk: Desk, theme: str, rules: str) -> None:
     for width in (1280, 700):
         page.set_viewport_size({"width": width, "height": 900})
         panel.get_by_role("navigation").get_by_role("button", name="Overview").click()
+        overview_of(page)
         look("overview")
         for name in LISTS:
             go(panel, name)

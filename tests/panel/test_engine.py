@@ -321,7 +321,7 @@ def test_times_are_grouped_by_periods(engine: Engine) -> None:
 
 @pytest.mark.slow
 def test_a_hundred_thousand_rows_turn_at_once(engine: Engine) -> None:
-    """A filter, an order and groups of 100,000 rows, each with the distributions of all columns."""
+    """A filter, an order and groups of 100,000 rows take less than half a second of processor time each."""
     chance = random.Random(1)
     rows = [
         (chance.randrange(10**6), "USD", f"Shop {chance.randrange(1000)}", chance.choice(["settled", "declined"]),
@@ -331,4 +331,4 @@ def test_a_hundred_thousand_rows_turn_at_once(engine: Engine) -> None:
     data = sent(data_of(rows))
     views = [{"filter": "shop 77 amount>500"}, {"sort": ["-amount_cents"]}, {"group": "merchant_name"}]
 
-    assert [view for view in views if engine("timed", data, view) > 1_000] == []
+    assert [view for view in views if engine("timed", data, view, False) > 500] == []

@@ -258,3 +258,14 @@ def test_changes_of_holds_before_the_first_event_are_not_known() -> None:
     assert (rolled["authorized_cents"], rolled["released_cents"], rolled["settled_cents"]) == (5_000, 0, 5_000)
     assert (rolled["closing_cents"], rolled["posted_cents"]) == (0, 12_000)
     assert "Left out, a hold that began before the source: 3 postings." in table.attrs["notes"]
+
+
+def test_a_cent_at_the_first_moment_of_a_month() -> None:
+    """It counts in the month that begins, in each stage; the history states what it is and how far it reaches."""
+    history = wb.history(bought("a", 1, 20.5, settled=6))
+    changes = history.filter("2026-02").changes()
+
+    assert changes[["before_cents", "now_cents"]].values.tolist() == [[0, 1]]
+    assert history.funnel()["transactions"].tolist() == [1, 1, 1, 0, 1]
+    assert "2 postings until 2026-02-01 00:00:00+00:00; all times, UTC>" in repr(history)
+    assert "0 postings until an unknown time; " in repr(wb.history([]))

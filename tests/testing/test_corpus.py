@@ -68,7 +68,13 @@ def test_the_same_value_is_always_replaced_by_the_same_one(corpus: Corpus) -> No
 
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name == "webhooks.ndjson" else pytest.mark.slow) for name in secrets.FORMS]
+    "name",
+    [
+        pytest.param(
+            name, marks=pytest.mark.slow if name in ("calls.har", "access.log", "webhooks.ndjson") else pytest.mark.soak
+        )
+        for name in secrets.FORMS
+    ],
 )
 def test_planted_values_are_in_no_file_and_no_report(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -146,7 +152,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(
-    "number", [pytest.param(number, marks=pytest.mark.soak if number % 6 else pytest.mark.slow) for number in range(12)]
+    "number", [pytest.param(number, marks=pytest.mark.soak if number else pytest.mark.slow) for number in range(12)]
 )
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_each_difference_is_that_of_the_sandbox_or_of_the_service(number: int, tmp_path: Path) -> None:

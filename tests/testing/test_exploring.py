@@ -56,7 +56,7 @@ def test_a_bug_is_found_with_its_shortest_story(application: type[Shop]) -> None
 @pytest.mark.parametrize(
     "application",
     [
-        pytest.param(application, id=application.__name__, marks=pytest.mark.soak if number % 6 else pytest.mark.slow)
+        pytest.param(application, id=application.__name__, marks=pytest.mark.soak if number % 12 else pytest.mark.slow)
         for number, application in enumerate(PLANTED)
     ],
 )
@@ -69,8 +69,13 @@ def test_a_planted_bug_is_found(application: type[Shop]) -> None:
     assert len(result.failure.decisions) <= 8, str(result)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("application", PLANTED_IN_TILLS, ids=lambda application: application.__name__)
+@pytest.mark.parametrize(
+    "application",
+    [
+        pytest.param(application, id=application.__name__, marks=pytest.mark.soak if number else pytest.mark.slow)
+        for number, application in enumerate(PLANTED_IN_TILLS)
+    ],
+)
 def test_a_planted_bug_is_found_where_nothing_is_asynchronous(application: type[Till]) -> None:
     result = explored(application, threads=application is TillWithoutALock)
 

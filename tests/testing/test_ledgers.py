@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Mapping
 from datetime import datetime
+from itertools import cycle
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -26,10 +27,8 @@ QUICK = (
 @pytest.mark.parametrize(
     "application",
     [
-        pytest.param(
-            application, id=application.__name__, marks=() if application.__name__ in QUICK else pytest.mark.slow
-        )
-        for application in WRONG
+        pytest.param(application, id=application.__name__, marks=() if application.__name__ in QUICK else later)
+        for application, later in zip(WRONG, cycle([pytest.mark.slow, *[pytest.mark.soak] * 4]), strict=False)
     ],
 )
 def test_a_planted_bug_is_found(application: type[Ledger]) -> None:

@@ -122,7 +122,7 @@ def write_files(
                 if path != main and path.exists():
                     former[path] = path.replace(_draft(path))
             drafts[main].replace(main)
-            del drafts[main]
+            del drafts[main]  # refused before, the others get their former files again
         for path, draft in drafts.items():
             draft.replace(path)
     except BaseException:
