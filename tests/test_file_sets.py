@@ -77,6 +77,7 @@ def test_files_are_written_by_the_writers_of_the_storage() -> None:
     assert set(ONE_BY_ONE) == {module for module, _, name in writes() if name not in ATOMIC}
 
 
+@pytest.mark.timeout(1200)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a fork")
 @pytest.mark.parametrize(
     "random_kills", [pytest.param(10, marks=pytest.mark.slow), pytest.param(500, marks=pytest.mark.soak)]
