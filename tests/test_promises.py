@@ -1,15 +1,22 @@
 """The promises of the pages: each names the test that shows it.
 
 A row of a table with a column `Test` in docs/how-it-is-tested.md names files that exist. A sentence with "never", "always", "every" or
-"exactly" on a page written by hand stands in tests/promises.toml with its test, or says what was checked instead.
+"exactly" on a page written by hand stands in tests/promises.toml with its test, or says what was checked instead. Both are
+broken on purpose by tests/broken.toml, and the test of each fails then.
 """
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
+import pytest
+
+from tests.mutants import copy_tree
 
 ROOT = Path(__file__).parent.parent
 TESTED = ROOT / "docs" / "how-it-is-tested.md"
@@ -103,3 +110,61 @@ def test_code_and_generated_parts_are_left_out() -> None:
     """Options, outputs and lists of names are not sentences."""
     assert not ABSOLUTE.search(prose(ROOT / "docs" / "reference.md").partition("## Docstrings")[2])
     assert "--every" not in prose(ROOT / "docs" / "notebooks.md")
+
+
+@attrs.frozen
+class Broken:
+    """A promise, a change of the source that breaks it, and the test that must fail then."""
+
+    promise: str
+    file: str
+    find: str
+    put: str
+    test: str
+
+    def __str__(self) -> str:
+        return re.sub(r"\W+", "-", self.promise).strip("-")
+
+
+BROKEN = [Broken(**entry) for entry in tomllib.loads((ROOT / "tests/broken.toml").read_text("utf-8"))["broken"]]
+
+
+def test_each_promise_has_a_change_that_breaks_it() -> None:
+    """A sentence is promised only if a test fails where it is broken; the change fits the source of today."""
+    sentences = [promise for promise, _ in rows_with_tests(TESTED.read_text("utf-8"))]
+    sentences += [entry.says for entry in listed()]
+
+    assert [] == [says for says in sentences if not any(says.startswith(entry.promise) for entry in BROKEN)]
+    assert [] == [entry.promise for entry in BROKEN if not any(says.startswith(entry.promise) for says in sentences)]
+    assert [] == [str(entry) for entry in BROKEN if 1 != (ROOT / entry.file).read_text("utf-8").count(entry.find)]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout."""
+    return copy_tree(tmp_path_factory.mktemp("broken"))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("entry", BROKEN, ids=str)
+def test_a_broken_promise_fails_its_test(entry: Broken, tree: Path) -> None:
+    """The test passes with the source of today and fails with the change."""
+    file = tree / entry.file
+    source = file.read_text("utf-8")
+    file.write_text(source.replace(entry.find, entry.put), "utf-8")
+    try:
+        assert 1 == ended(tree, entry.test)
+    finally:
+        file.write_text(source, "utf-8")
+    assert 0 == ended(tree, entry.test)
+
+
+def ended(tree: Path, test: str) -> int:
+    """Return the exit status of pytest for a test in a tree: 0 if it passes, 1 if it fails."""
+    options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "-m", "not soak", *test.split()]
+    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *options], cwd=tree, env=environment, capture_output=True, check=False
+    )
+    return run.returncode

@@ -474,6 +474,76 @@ def test_six_jobs_of_a_person_who_does_not_code(desk: Desk) -> None:
     assert page.locator(".wb-form").count() == 0
 
 
+FOCUSED = """() => { const one = document.activeElement;
+  return [one.tagName, one.ariaLabel || one.textContent.trim() || one.className].join(' '); }"""
+
+
+def press_to(page: Page, target: Locator, key: str = "Tab") -> int:
+    """Press a key until the focus is on a target, as a person without a mouse does; return how often."""
+    for count in range(1, 80):
+        page.keyboard.press(key)
+        if target.evaluate("one => one === document.activeElement"):
+            return count
+    raise AssertionError(f"the focus never came: {page.evaluate(FOCUSED)}")
+
+
+KEYS = {
+    "buy": ("Transactions", "Simulate purchase", "", "Purchase authorized."),
+    "settle": ("Transactions", "Settle", "status:authorized", "Purchase settled."),
+    "refund": ("Transactions", "Refund", "status:settled", "Purchase refunded."),
+    "dispute": ("Transactions", "Dispute", "status:settled", "Dispute opened."),
+    "approve a user": ("Users", "Review", "manual", "Application reviewed."),
+}
+
+
+@pytest.mark.timeout(400)
+def test_jobs_by_the_keyboard_alone(desk: Desk) -> None:
+    """Tab, Enter and arrows reach each job; the focus is read after each step and is never on the page's body."""
+    page = desk.page
+    panel = panel_on(desk, START, LIVED)
+    nav = panel.get_by_role("navigation")
+    nav.get_by_role("button", name="Overview", exact=True).focus()
+    seen: dict[str, str] = {}
+
+    def then(step: str) -> None:
+        page.wait_for_timeout(300)
+        seen[step] = page.evaluate(FOCUSED)
+
+    for job, (name, action, text, said) in KEYS.items():
+        press_to(page, nav.get_by_role("button", name=name, exact=True))
+        page.keyboard.press("Enter")
+        expect(panel.locator(".grid")).to_have_attribute("aria-label", re.compile(f"^{name}, "))
+        then(f"{job}: list")
+        if text:
+            page.keyboard.press("/")
+            expect(panel.get_by_role("searchbox")).to_be_focused()
+            page.keyboard.type(text)
+            page.keyboard.press("Enter")
+            page.keyboard.press("ArrowDown")
+            then(f"{job}: rows")
+            page.keyboard.press("Enter")
+            expect(panel.get_by_role("region", name="Details").locator(".facts")).to_be_visible()
+        press_to(page, panel.get_by_role("button", name=action, exact=True).last)
+        page.keyboard.press("Enter")
+        sender = panel.locator("button.wb-send, .ask .run").last
+        expect(sender).to_be_visible()
+        then(f"{job}: form")
+        press_to(page, sender)
+        page.keyboard.press("Enter")
+        expect(panel.locator(".say")).to_contain_text(said)
+        then(f"{job}: done")
+        press_to(page, panel.get_by_role("button", name="Undo", exact=True), "Shift+Tab")
+        page.keyboard.press("Enter")
+        expect(panel.locator(".say")).to_contain_text(f"Undone: {said}")
+        then(f"{job}: undone")
+        nav.get_by_role("button", name="Overview", exact=True).focus()
+        page.keyboard.press("Enter")
+        expect(panel.locator(".overview")).to_be_visible()
+
+    assert {step: focused for step, focused in seen.items() if focused.startswith("BODY")} == {}
+    assert all(seen[f"{job}: rows"].startswith("DIV") for job, (_, _, text, _) in KEYS.items() if text)
+
+
 UNCUT = """() => { const edge = (which) => document.querySelector('.wbp ' + which).getBoundingClientRect().right;
   return edge('.rows .row .pill') <= edge('.grid'); }"""
 

@@ -70,9 +70,10 @@ def to_file(
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; pass overwrite=True to replace it")
     revealed: tuple[str, ...] = ()
-    if hasattr(of, "document"):
-        shown = sum(len(each.data.ids) for each in of.lists.values() if each.is_read), 0
-        page = of.document()
+    panel: Any = of
+    if hasattr(panel, "document"):
+        shown = sum(len(each.data.ids) for each in panel.lists.values() if each.is_read), 0
+        page = panel.document()
     else:
         frame = _frame_of(of)
         check_columns(frame)

@@ -554,7 +554,7 @@ class Panel(Displayed):
             try:
                 self._saved = internals(self.sandbox).savepoint(), actor
             except BadRequest as error:  # too large a file
-                self._final = f" Not undoable: {visible(error.message, 160)}."
+                self._final = f" Not undoable: {visible(str(error.message), 160)}."
             except WorkbenchError:
                 pass  # the action says it, if it fails for the same reason
         with acting(actor):
