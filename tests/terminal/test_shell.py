@@ -147,6 +147,17 @@ def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch):
     assert opened == [(tmp_path / "other.html").as_uri()]
 
 
+def test_the_dashboard_is_of_what_the_options_name(wb, tmp_path, monkeypatch):
+    """A command that takes the target itself receives the options for it: --fresh writes a program of 240 people."""
+    from workbench.screens.panel.panel import Panel
+
+    monkeypatch.setattr(Panel, "document", lambda panel, every=0: str(len(panel.lists["users"])))
+    path = tmp_path / "program.html"
+
+    assert "Wrote" in wb("report", "dashboard", "--fresh", "--out", str(path)).err
+    assert int(path.read_text(encoding="utf-8")) > 240
+
+
 def test_the_dashboard_is_written_again(wb, tmp_path, monkeypatch):
     """With --every the file is written again after each interval, until Ctrl-C; the page reloads itself as often."""
     from contextlib import nullcontext

@@ -37,7 +37,8 @@ def command(function: Callable[..., Any], parameters: Sequence[inspect.Parameter
     def run(*args: object, **kwargs: object) -> int:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        where, how = bound.arguments.pop("where", None), bound.arguments.get("how", _HOW.default)
+        where = bound.arguments.pop("where", Where()) if takes_session else Where()
+        how = bound.arguments.get("how", _HOW.default)
         if not wants_how:
             bound.arguments.pop("how", None)
         with session(where) if takes_session else nullcontext() as api:
