@@ -91,7 +91,10 @@ def debian(release: str, words: list[str]) -> tuple[str, str]:
     done = run([*inside, commands])
     if done.returncode:
         raise SystemExit(f"{release}: {done.stderr[-2000:]}")
-    ready = 'mountpoint -q /proc || mount -t proc proc /proc; cd /work && exec "$0" "$@"'
+    mounts = (
+        "mountpoint -q /proc || mount -t proc proc /proc; mountpoint -q /dev/pts || mount -t devpts devpts /dev/pts"
+    )
+    ready = f'{mounts}; cd /work && exec "$0" "$@"'
     return tested(release, [*inside, ready, "/env/bin/python"], words)
 
 
