@@ -126,10 +126,10 @@ class List {
     }) };
   }
 
-  /** Make what a search needs, a column at a time, while the page is idle. */
+  /** Make what a search and an order need, a column at a time, while the page is idle. */
   prepare(next = 0) {
     if (next >= this.columns.length) return;
-    setTimeout(() => { this.texts(this.columns[next]); this.prepare(next + 1); });
+    setTimeout(() => { this.texts(this.columns[next]); this.ranks(this.columns[next]); this.prepare(next + 1); });
   }
 
   /** Which distinct values a comparison holds for. */
