@@ -1,4 +1,4 @@
-"""Private attributes of other packages: each needs a door, and few are read without one."""
+"""Private attributes of other packages: each needs a public name or a protocol, and few are read without one."""
 
 import ast
 import copy
@@ -59,7 +59,7 @@ def test_few_private_attributes_of_other_packages_are_read(name: str, limit: int
     assert len(found) <= limit, "\n".join(found)
 
 
-def test_a_read_without_a_door_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_of_a_private_name_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A private attribute of another package is counted; those of the own package and of protocols are not."""
     monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
     (tmp_path / "one.py").write_text(

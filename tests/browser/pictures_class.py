@@ -102,7 +102,7 @@ def paper(page: Page) -> None:
         "plan": exports.plan("two-hours", style),
     }
     server.close()
-    page.set_viewport_size({"width": 794, "height": 560})  # a page of A4 is 794 pixels wide
+    page.set_viewport_size({"width": 794, "height": 560})  # a printed page is 794 pixels wide
     for name, html in pages.items():
         page.set_content(html)
         page.screenshot(path=IMAGES / f"paper-{name}.png", animations="disabled")

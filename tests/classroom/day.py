@@ -49,7 +49,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 @attrs.define
-class Known:
+class Expected:
     """What is so for a learner, by what the script did."""
 
     joined: bool = False
@@ -83,7 +83,7 @@ class Day:
         self.offset.write_text("0")
         roster = own / "roster.csv"
         roster.write_text("name\n" + "\n".join(ROSTER), encoding="utf-8")
-        self.known = {name: Known() for name in ROSTER}
+        self.known = {name: Expected() for name in ROSTER}
         self.paused = self.full = False
         self.compared = Counter[str]()
         self.differences: list[str] = []
@@ -313,7 +313,7 @@ def _(day: Day) -> str:
     day.act("all", "lock", lesson="13-go-to-production")
     for each in day.known.values():
         each.locked.add("13-go-to-production")
-    day.known[ADDED] = Known(locked={"13-go-to-production"})
+    day.known[ADDED] = Expected(locked={"13-go-to-production"})
     link = day.command("add", ADDED).strip()
     day.codes[ADDED] = link.rpartition("/")[2]
     for name in ("Late", ADDED):
@@ -386,7 +386,7 @@ def _(day: Day) -> str:
     return "thirty changes refused with one sentence, reads answered; the board and the terminal say it"
 
 
-@step("The disk has room again")
+@step("The disk has free space again")
 def _(day: Day) -> str:
     (day.folder.parent / "ballast").unlink()
     day.full = False

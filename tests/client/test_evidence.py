@@ -392,7 +392,9 @@ def _unknown_calls(api: Any) -> None:
             call()
 
 
-def test_the_faces_show_the_same_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_panel_and_commands_show_the_same_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
     """The lists and details of a panel and the commands show what `journal.evidence` says, for each verdict."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     with wb.connect(path=tmp_path / "sandbox.db", journal=tmp_path / "journal-sandbox.db") as api:

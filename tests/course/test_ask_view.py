@@ -30,7 +30,7 @@ def test_a_drill_is_started_from_the_list_and_answered_with_dollars() -> None:
         chooser.names.value = "read-a-card"
         chooser.start.click()
         assert len(chooser.begun.children) == 1
-        asked = view("read-a-card")  # goes on with the drill that was begun
+        asked = view("read-a-card")  # continues the drill that was begun
         balance = api.sandbox.balance(api.sandbox.guide()["cards"]["active"][9])
         asked.buttons["Check"].click()
         untried = asked.feedback.value

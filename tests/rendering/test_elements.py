@@ -57,7 +57,7 @@ def test_a_page_holds_its_title_and_its_parts(title):
 
 
 def test_one_module_writes_tables_and_pages():
-    """No other module writes the tags of a table or of a page; a fault's answer is no page of the workbench."""
+    """No other module writes the tags of a table or of a page; the answer of a fault is not one of the workbench."""
     package = Path(workbench.__file__).parent
     tags = re.compile(r"<(?:table|thead|tbody|tfoot|tr|th|td|html|body|!doctype)\b", re.IGNORECASE)
     writers = {

@@ -138,7 +138,7 @@ class Sources:
             "deliveries of an inbox": self.of_rows(self.api.inbox.stored()),
             "payloads": self.payloads,
             "payloads, shuffled": self.shuffled(self.payloads),
-            "payloads with odd members": self.with_odd_members(),
+            "payloads with unexpected members": self.with_odd_members(),
             "log, plain": self.file("plain.ndjson", _lines(self.payloads)),
             "log, shuffled": self.file("shuffled.ndjson", _lines(self.shuffled(self.payloads))),
             "log with times": self.file("times.ndjson", _lines(self.rows)),

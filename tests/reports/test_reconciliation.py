@@ -129,7 +129,7 @@ HONEST = {
 
 
 @pytest.mark.parametrize("case", HONEST)
-def test_what_an_honest_ledger_has_is_no_break(case: str) -> None:
+def test_what_an_honest_ledger_has_is_not_a_break(case: str) -> None:
     """Rows match, and the statement ends in zero."""
     mine, other, period = HONEST[case]
     breaks = wb.history(other).filter(period, tz="America/New_York").reconcile(mine)

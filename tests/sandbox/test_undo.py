@@ -320,7 +320,7 @@ def test_an_action_without_a_change_offers_no_undo(tmp_path: Path) -> None:
 
 
 def purchase_of_another(api: Session) -> str:
-    """Buy something in another thread, so that it is no part of an action here."""
+    """Buy something in another thread, so that it is not part of an action here."""
     made: list[str] = []
     thread = threading.Thread(target=lambda: made.append(purchase(api)))
     thread.start()
@@ -330,7 +330,7 @@ def purchase_of_another(api: Session) -> str:
 
 @pytest.mark.parametrize("where", ["note", "state", "static page"])
 @pytest.mark.parametrize("do", ["action", "undo"])
-def test_what_fails_after_the_commit_is_no_error(where: str, do: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_after_the_commit_is_not_an_error(where: str, do: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The action or undo was carried out: the panel says so, and that the lists are to be refreshed."""
     with wb.connect(seed=7) as api:
         view, messages = browse(api), []

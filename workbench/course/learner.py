@@ -92,12 +92,12 @@ def _lines(name: str, value: object) -> list[str]:
 class CheckResult(Display):
     """The result of a check: `ok`, or what is `missing`."""
 
-    def __init__(self, about: About, told: Mapping[str, Any]) -> None:
+    def __init__(self, about: About, reply: Mapping[str, Any]) -> None:
         self.task = about
-        self.missing = tuple(visible(what, 400) for what in told["missing"])
+        self.missing = tuple(visible(what, 400) for what in reply["missing"])
         self.ok = not self.missing
         if about.kind == "quiz":
-            lines, status, advice = [told.get("comment") or self.missing[0]], RIGHT if self.ok else WRONG, []
+            lines, status, advice = [reply.get("comment") or self.missing[0]], RIGHT if self.ok else WRONG, []
         elif self.ok:
             lines, status = ["The sandbox shows everything that is asked for, and nothing else."], DONE
             advice = [f'wb.course.debrief("{about.name}") shows what was done, and a good answer.']
@@ -106,18 +106,18 @@ class CheckResult(Display):
             advice = [f'wb.course.hint("{about.name}") shows a hint; the last of {about.hints} contains the code.']
             advice *= bool(about.hints)
         title = about.title if about.kind == "quiz" else f"{about.title} ({about.name})"
-        super().__init__(Sheet(title=title, status=status, words=tuple(lines), notes=(*advice, *_notes(told))))
+        super().__init__(Sheet(title=title, status=status, words=tuple(lines), notes=(*advice, *_notes(reply))))
 
 
 class Hint(Display):
     """One hint: number `number` of `of`."""
 
-    def __init__(self, about: About, told: Mapping[str, Any]) -> None:
+    def __init__(self, about: About, reply: Mapping[str, Any]) -> None:
         self.task = about
-        self.number = int(told["number"])
+        self.number = int(reply["number"])
         self.of = about.hints
-        self.text = str(told["hint"])
-        title, lines, notes = f"Hint {self.number} of {self.of} for {about.name}", (self.text,), _notes(told)
+        self.text = str(reply["hint"])
+        title, lines, notes = f"Hint {self.number} of {self.of} for {about.name}", (self.text,), _notes(reply)
         if self.number < self.of:
             notes = (f'wb.course.hint("{about.name}") shows the next hint.', *notes)
             super().__init__(Sheet(title=title, words=lines, notes=notes))
@@ -177,12 +177,12 @@ def task(name: str | None = None, api: object = None) -> TaskShown | TaskList:
     if name is None:
         return TaskList({**TASKS, **_ADDED})
     chosen = api or session.latest()
-    about, told = _do(Act(kind="start", task=name), chosen)
+    about, reply = _do(Act(kind="start", task=name), chosen)
     if chosen is not None and about.kind != "quiz":
         _bound[name] = weakref.ref(chosen)
         if _class_of(chosen) is None:
             _play(name, chosen)
-    return TaskShown(about, told["facts"], _notes(told))
+    return TaskShown(about, reply["facts"], _notes(reply))
 
 
 def check(name: str, api: object = None) -> CheckResult:
@@ -218,9 +218,9 @@ def answer(name: str, value: object = None, /, api: object = None, **values: obj
     answers = {key: str(each) for key, each in values.items()}
     if value is not None:
         answers[""] = str(value)
-    about, told = _do(Act(kind="answer", task=name, values=answers), api)
-    if "missing" in told:
-        return CheckResult(about, told)
+    about, reply = _do(Act(kind="answer", task=name, values=answers), api)
+    if "missing" in reply:
+        return CheckResult(about, reply)
     text = ", ".join(f"{key or next(iter(about.questions))} = {visible(each, 60)}" for key, each in answers.items())
     note = f'wb.course.check("{name}") judges it.'
     return Display(Sheet(title=f"Answer to {name}", words=(text,), notes=(note,)))
@@ -241,9 +241,9 @@ def debrief(name: str, api: object = None) -> Display:
     Raises:
         UsageError: There is no such task, or it was not begun.
     """
-    _, told = _do(Act(kind="debrief", task=name), api)
-    wording, code = told["good"]
-    cells = tuple(tuple(Cell((visible(str(part), 120),)) for part in row) for row in told["rows"])
+    _, reply = _do(Act(kind="debrief", task=name), api)
+    wording, code = reply["good"]
+    cells = tuple(tuple(Cell((visible(str(part), 120),)) for part in row) for row in reply["rows"])
     advice = [f"A good answer: {' '.join(wording.split())}"] if wording else []
     columns, notes = ("who", "what", "status"), (*advice, *code.split("\n"))
     return Display(Grid(title=f"What was done ({name})", columns=columns, rows=cells, total=len(cells), notes=notes))
@@ -324,8 +324,8 @@ def _do(act: Act, api: object) -> tuple[About, dict[str, Any]]:
     is_quiz = act.task in tasks and tasks[act.task].kind == "quiz"
     in_class = None if is_quiz else _class_of(chosen)
     if in_class is not None:
-        told = membership.report(in_class, act)
-        if (result := TaskResult.read(told.get("result"))) is not None:  # progress outlives the class
+        reply = membership.report(in_class, act)
+        if (result := TaskResult.read(reply.get("result"))) is not None:  # progress outlives the class
             store_result(result)
     elif act.task not in tasks:
         raise UsageError([not_allowed("task", act.task, tasks)], of="course")
@@ -333,8 +333,8 @@ def _do(act: Act, api: object) -> tuple[About, dict[str, Any]]:
         if not is_quiz and act.kind != "hint":
             _require_sandbox(chosen)
         with _lock:
-            told = _desk(chosen).do(act)
-    return About(**told["about"]), told
+            reply = _desk(chosen).do(act)
+    return About(**reply["about"]), reply
 
 
 def _require_sandbox(api: object) -> None:
@@ -367,8 +367,8 @@ def _sandbox(api: Any, environment: str) -> Any:
     return session.sandbox_of(api)
 
 
-def _notes(told: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(f"Note from your trainer: {note}" for note in told.get("notes", ()))
+def _notes(reply: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(f"Note from your trainer: {note}" for note in reply.get("notes", ()))
 
 
 def _elsewhere(api: object) -> list[Any]:
