@@ -74,7 +74,10 @@ def docs(*names: Annotated[str, Parameter(completer=complete_documented)]) -> No
     else:
         head, blocks = name, event_blocks(kind, converter()) if kind is not None else iter(())
         if operation is not None:
-            head, blocks = f"{operation.method} {operation.path}", operation_blocks(operation, converter())
+            head, blocks = (
+                f"{operation.name}: {operation.method} {operation.path}",
+                operation_blocks(operation, converter()),
+            )
         width = screen_of(sys.stdout).width
         page("\n\n".join([head, *(write(block, width) for block in blocks)]))
 

@@ -149,14 +149,18 @@ def _length(head: str, cells: Sequence[Cell]) -> int:
     return max(len(head), *(len(cell.text) for cell in cells))
 
 
+_IDS = frozenset({"id", "about"})
+"""Columns that identify a row, or the record that an event is about."""
+
+
 def _narrowed(grid: Grid, width: int) -> Grid:
-    """Return a grid with the columns that fit a line: short columns first, the id always."""
+    """Return a grid with the columns that fit a line: the id always, then short columns."""
     columns = list(zip(*grid.rows, strict=True))
     lengths = [_length(head, cells) for head, cells in zip(grid.columns, columns, strict=True)]
     numbers = range(len(lengths))
     chosen: list[int] = []
     used = 0
-    for number in sorted(numbers, key=lambda i: (grid.columns[i] != "id", lengths[i] > _LONG_COLUMN)):
+    for number in sorted(numbers, key=lambda i: (grid.columns[i] not in _IDS, lengths[i] > _LONG_COLUMN)):
         if not chosen or used + lengths[number] <= width:
             chosen.append(number)
             used += lengths[number] + 2

@@ -71,8 +71,9 @@ class MachineClock:
             reader: FrameType | None = frame
             if event == "call" and frame.f_code is MachineClock._passed.__code__:
                 name, reader = "time", frame.f_back
-            is_read = reader is not None and (name in _SHOWN or name in _NOT_SIMULATED)
-            if is_read and not str(reader.f_globals.get("__name__")).startswith("workbench."):  # type: ignore[union-attr]
+            is_read = name in _SHOWN or name in _NOT_SIMULATED
+            module = "workbench." if reader is None else str(reader.f_globals.get("__name__"))
+            if is_read and not module.startswith("workbench."):
                 reads[name] += 1
 
         if sys.getprofile() is not None:  # a profiler that measures goes on

@@ -18,9 +18,14 @@ from workbench.service import rendering
 from workbench.service.rendering.text import sentence
 
 RANGES: Mapping[str, str] = {
-    "today": "Today", "week": "Last 7 days", "month": "This month", "last": "Last month", "quarter": "Last 90 days",
-    "year": "Last 365 days", "custom": "From … to …",
-}  # fmt: skip
+    "today": "Today",
+    "week": "Last 7 days",
+    "month": "This month",
+    "last": "Last month",
+    "quarter": "Last 90 days",
+    "year": "Last 365 days",
+    "custom": "From … to …",
+}
 _TOP = 6  # bars of a chart
 _LINE = 30  # days of the line of a tile
 
@@ -168,9 +173,14 @@ def net_spend(scope: Scope) -> Tile:
     change = scope.change(cents, int(scope.before.spend()["net_cents"].sum()))
     note = "refunds when they were made"
     return Tile(
-        label="Net spend", figure=scope.money(cents), note=note, list="transactions",
-        filter=scope.within("posted_at"), line=line, change=change,
-    )  # fmt: skip
+        label="Net spend",
+        figure=scope.money(cents),
+        note=note,
+        list="transactions",
+        filter=scope.within("posted_at"),
+        line=line,
+        change=change,
+    )
 
 
 def _rate(part: Any) -> float | None:
@@ -203,9 +213,13 @@ def open_holds(scope: Scope) -> Tile:
     held = scope.all.transactions()["held_cents"]
     count = int((held > 0).sum())
     return Tile(
-        label="Open holds", figure=scope.money(held.sum()), note=f"now: {count:,} authorized", list="transactions",
-        filter="held>0", column="held_cents",
-    )  # fmt: skip
+        label="Open holds",
+        figure=scope.money(held.sum()),
+        note=f"now: {count:,} authorized",
+        list="transactions",
+        filter="held>0",
+        column="held_cents",
+    )
 
 
 def posted(scope: Scope) -> Tile:
@@ -214,9 +228,13 @@ def posted(scope: Scope) -> Tile:
     first, after = scope.filters.start(scope.first), scope.filters.start(scope.last + timedelta(days=1))
     settled = table[(table["posted_at"] >= first) & (table["posted_at"] < after)]
     return Tile(
-        label="Posted", figure=scope.money(settled["posted_cents"].sum()), list="transactions",
-        note=f"{len(settled):,} transactions, before refunds", filter=scope.within("posted_at"), column="posted_cents",
-    )  # fmt: skip
+        label="Posted",
+        figure=scope.money(settled["posted_cents"].sum()),
+        list="transactions",
+        note=f"{len(settled):,} transactions, before refunds",
+        filter=scope.within("posted_at"),
+        column="posted_cents",
+    )
 
 
 def collateral(scope: Scope, column: str = "value_cents") -> Tile:
@@ -250,10 +268,8 @@ def points_outstanding(scope: Scope) -> Tile:
 
 TILES: Mapping[str, Callable[[Scope], Tile]] = {
     each.__name__: each
-    for each in (
-        net_spend, approval_rate, open_holds, posted, collateral, credit_capacity, points_outstanding
-    )
-}  # fmt: skip
+    for each in (net_spend, approval_rate, open_holds, posted, collateral, credit_capacity, points_outstanding)
+}
 """Tiles by name, in the order shown."""
 
 

@@ -267,9 +267,14 @@ class Panel(Displayed):
         read = [listing for listing in self.lists.values() if listing.is_read]
         program = f", {self.filters.program}" if self.filters.program else ""
         return document(
-            f"Workbench: {info['tenant'] or info['host']}", read, overview=overview, about=about, every=every,
-            at=things.now(self._api), notes=[f"Figures and charts: {first} to {last} ({self.filters.zone}){program}."],
-        )  # fmt: skip
+            f"Workbench: {info['tenant'] or info['host']}",
+            read,
+            overview=overview,
+            about=about,
+            every=every,
+            at=things.now(self._api),
+            notes=[f"Figures and charts: {first} to {last} ({self.filters.zone}){program}."],
+        )
 
     @property
     def html(self) -> str:
