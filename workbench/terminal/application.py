@@ -17,7 +17,7 @@ from workbench.terminal import commands
 from workbench.terminal.exits import DONE, WRONG_INPUT, Exit, keep_quiet, run_to_exit, say, usage_error
 
 if TYPE_CHECKING:
-    from cyclopts import CycloptsError
+    from cyclopts import Argument, CycloptsError
 
 _KEY_OPTIONS = ("--api-key", "--key", "--secret", "--password")
 
@@ -190,17 +190,17 @@ def _options_for(error: "CycloptsError", tokens: list[str]) -> str:
     return f"{first!r} has no option before it. Did you mean `{fitting[0]} {first}`?{others}"
 
 
-def _takes_value(argument: Any) -> bool:
+def _takes_value(argument: "Argument") -> bool:
     by_name = argument.field_info.kind is inspect.Parameter.KEYWORD_ONLY
     return by_name and argument.show and argument.hint is not bool
 
 
-def _is_general(argument: Any) -> bool:
+def _is_general(argument: "Argument") -> bool:
     """Return whether an option is one of many commands: where a call goes, how its result is shown."""
     return any(str(group.name) in ("Call", "Where", "Output") for group in argument.parameter.group)
 
 
-def _fits(target: Any, name: str, argument: Any, text: str) -> bool:
+def _fits(target: object, name: str, argument: "Argument", text: str) -> bool:
     from cyclopts import CycloptsError, convert
 
     from workbench.terminal.operations import accepts
