@@ -152,6 +152,7 @@ REACH = {
         "course/classroom/",
         "client/calls/client.py",
         "client/calls/transports.py",
+        "sandbox/internals.py",
         "sandbox/remote.py",
         "sandbox/transport.py",
         "base/system/certificates.py",

@@ -137,7 +137,8 @@ class Rewards:
             for count, noun in ((len(self.users), "user"), (self.rows, "row"), (len(self.notes), "note"))
         ]
         completeness = "complete" if self.complete else "not complete"
-        return f"<{type(self).__name__} of {counts[0]}: {counts[1]}, {completeness}; {counts[2]}>"
+        noted = f"; {counts[2]}" if self.notes else ""
+        return f"<{type(self).__name__} of {counts[0]}: {counts[1]}, {completeness}{noted}>"
 
     @property
     def changes(self) -> pd.DataFrame:
