@@ -190,12 +190,12 @@ def _options_for(error: "CycloptsError", tokens: list[str]) -> str:
     return f"{first!r} has no option before it. Did you mean `{fitting[0]} {first}`?{others}"
 
 
-def _takes_value(argument: "Argument") -> bool:
+def _takes_value(argument: Any) -> bool:
     by_name = argument.field_info.kind is inspect.Parameter.KEYWORD_ONLY
     return by_name and argument.show and argument.hint is not bool
 
 
-def _is_general(argument: "Argument") -> bool:
+def _is_general(argument: Any) -> bool:
     """Return whether an option is one of many commands: where a call goes, how its result is shown."""
     return any(str(group.name) in ("Call", "Where", "Output") for group in argument.parameter.group)
 
