@@ -72,7 +72,7 @@ def debian(release: str, words: list[str]) -> tuple[str, str]:
     """Unpack a release of Debian, and run the tests with its Python."""
     folder = BUILD / release
     if not (folder / "ready").exists():
-        packages = "python3,python3-venv,ca-certificates,git"
+        packages = "python3,python3-venv,ca-certificates,git,make"
         done = run(["debootstrap", "--variant=minbase", f"--include={packages}", release, str(folder)])
         if done.returncode:
             raise SystemExit(f"debootstrap {release}: {done.stdout[-1000:]}{done.stderr[-1000:]}")

@@ -228,7 +228,7 @@ def unusable_name(error: Exception) -> str:
         return "a name or text contains half of a surrogate pair"
     if isinstance(error, UnicodeEncodeError) and sys.getfilesystemencoding() != "utf-8":
         return f"this locale ({error.encoding}) cannot write a character of the name of a file; {UTF_8}"
-    is_null = isinstance(error, ValueError) and str(error).startswith("embedded null")
+    is_null = isinstance(error, ValueError) and "embedded null" in str(error)  # Python 3.14: "stat: embedded …"
     return "the name of a file contains a NUL character" if is_null else ""
 
 

@@ -17,7 +17,7 @@ from workbench.terminal import commands
 from workbench.terminal.exits import DONE, WRONG_INPUT, Exit, keep_quiet, run_to_exit, say, usage_error
 
 if TYPE_CHECKING:
-    from cyclopts import CycloptsError
+    from cyclopts import Argument, CycloptsError
 
 _KEY_OPTIONS = ("--api-key", "--key", "--secret", "--password")
 
@@ -200,7 +200,7 @@ def _is_general(argument: Any) -> bool:
     return any(str(group.name) in ("Call", "Where", "Output") for group in argument.parameter.group)
 
 
-def _fits(target: Any, name: str, argument: Any, text: str) -> bool:
+def _fits(target: object, name: str, argument: "Argument", text: str) -> bool:
     from cyclopts import CycloptsError, convert
 
     from workbench.terminal.operations import accepts

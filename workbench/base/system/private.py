@@ -6,6 +6,7 @@ Each function raises `WorkbenchError` if a release dropped its part.
 import sys
 from importlib import import_module
 from importlib.metadata import version
+from types import ModuleType
 from typing import Any
 
 from workbench.base.errors import WorkbenchError
@@ -17,21 +18,21 @@ def _require(found: object, library: str, part: str) -> None:
         raise WorkbenchError(f"{library} {release} has no {part}, which the workbench uses; install an earlier release")
 
 
-def signal_functions() -> Any:
+def signal_functions() -> ModuleType:
     """Return the functions that `signal` wraps: without its conversions to enums they take 0.4 µs instead of 8."""
     functions = import_module("_signal")
     _require(hasattr(functions, "signal") and hasattr(functions, "getsignal"), "Python", "_signal.signal")
     return functions
 
 
-def set_running_loop(loop: Any) -> None:
+def set_running_loop(loop: object) -> None:
     """Set the event loop that asyncio takes for the running one in this thread, or none."""
-    asyncio: Any = import_module("asyncio")
+    asyncio = import_module("asyncio")
     _require(hasattr(asyncio, "_set_running_loop"), "Python", "asyncio._set_running_loop")
     asyncio._set_running_loop(loop)
 
 
-def accepts_input(shell: Any) -> bool:
+def accepts_input(shell: object) -> bool:
     """Return whether the front end of a kernel can ask a person for input; other kernels than ipykernel say no."""
     kernel = getattr(shell, "kernel", None)
     if kernel is None or type(kernel).__module__.partition(".")[0] != "ipykernel":
@@ -46,22 +47,22 @@ def show_traceback(shell: Any, kind: type[BaseException], error: BaseException, 
     shell._showtraceback(kind, error, lines)
 
 
-def release_from_thread(comm: Any) -> None:
+def release_from_thread(comm: object) -> None:
     """Let the page choose the thread of a kernel that receives its messages, not the one that sent something last."""
     vars(comm).pop("_reply_subshell_id", None)  # of ipykernel 7.4 and later; the earlier ones have no such choice
 
 
-def replace_pool(transport: Any, pool: Any) -> None:
+def replace_pool(transport: object, pool: object) -> None:
     """Replace the connections of a transport of httpx, which stays that transport for tools that patch it."""
-    kind: Any = next(base for base in type(transport).__mro__ if base.__module__.startswith("httpx"))
-    method = getattr(kind, "handle_request", None) or kind.handle_async_request
+    kind = next(base for base in type(transport).__mro__ if base.__module__.startswith("httpx"))
+    method = vars(kind).get("handle_request") or vars(kind)["handle_async_request"]
     _require("_pool" in method.__code__.co_names, kind.__module__.partition(".")[0], f"{kind.__name__}._pool")
-    transport._pool = pool
+    vars(transport)["_pool"] = pool
 
 
-def run_test_again(item: Any) -> list[Any]:
+def run_test_again(item: object) -> list[Any]:
     """Run a test of pytest once more without reporting it, and return its reports."""
-    runner: Any = import_module("_pytest.runner")
+    runner = import_module("_pytest.runner")
     _require(hasattr(runner, "runtestprotocol"), "pytest", "_pytest.runner.runtestprotocol")
     reports: list[Any] = runner.runtestprotocol(item, log=False, nextitem=None)
     return reports
