@@ -46,7 +46,7 @@ class Internals(Protocol):
     def world_id(self) -> str: ...
 
 
-class _Door:
+class _InternalMembers:
     __slots__ = ("_sandbox",)
 
     def __init__(self, sandbox: object) -> None:
@@ -64,4 +64,4 @@ def internals(sandbox: object) -> Internals:
     Args:
         sandbox: An embedded sandbox, or the client of a served one.
     """
-    return cast("Internals", _Door(sandbox))
+    return cast("Internals", _InternalMembers(sandbox))
