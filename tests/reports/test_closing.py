@@ -284,9 +284,9 @@ def test_a_pack_is_written_for_people(tmp_path: Path) -> None:
     )
     assert page.count('<th scope="col"') == sum(frame.shape[1] for frame in frames.values() if len(frame))
     assert sheets["Declines"][0][0] == "No rows."
-    assert sheets["Changes"][2][0] == "Total"
+    assert sheets["Changes"][3][0] == "Total"
     assert {row[0] for row in sheets["Definitions"][2:]} <= {"Times"}.union(*(sheets[name][0] for name in frames))
-    assert [book[name].page_setup.fitToWidth for name in ("By month", "All")] == ["1", "3"]
+    assert [book[name].page_setup.fitToWidth for name in ("By month", "All")] == [None, 3]
     assert book["All"].print_title_cols == "$A:$A"
 
 

@@ -1,8 +1,9 @@
 """Ledgers in universes: bugs about clocks, holds, crashes, signatures and state are found, and right ones pass."""
 
+import gc
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import cycle
 from pathlib import Path
@@ -79,8 +80,20 @@ class LedgerOfManyClocks(Ledger):
         return super().is_new(event)
 
 
+@pytest.fixture
+def frequent_collections() -> Iterator[None]:
+    """Collect garbage all the time, and read the clock at each collection, as Hypothesis does."""
+    before, callback = gc.get_threshold(), lambda phase, info: time.perf_counter()
+    gc.callbacks.append(callback)
+    gc.set_threshold(100)
+    yield
+    gc.set_threshold(*before)
+    gc.callbacks.remove(callback)
+
+
+@pytest.mark.usefixtures("frequent_collections")
 def test_reads_of_the_machines_clock_are_counted() -> None:
-    """In the first universe: those that show the universe's time, and by name those that are not simulated."""
+    """In the first universe, and of the application alone: those that show its time, and those that are not simulated."""
     result = testing.explore(LedgerOfManyClocks, universes=1)
     times = result.sometimes["read"]
 

@@ -1,5 +1,6 @@
 """The machine's clock in universes: `time`, `datetime` and the local time zone show the universe's time."""
 
+import gc
 import os
 import sys
 import time
@@ -79,11 +80,15 @@ class MachineClock:
         if sys.getprofile() is not None:  # a profiler that measures goes on
             yield
             return
+        collects = gc.isenabled()
+        gc.disable()  # whoever hears of collections, as Hypothesis does, reads the clock in the application's place
         sys.setprofile(note)
         try:
             yield
         finally:
             sys.setprofile(None)
+            if collects:
+                gc.enable()
         for name, count in reads.items():
             what = f"time.{name}, which is not simulated" if name in _NOT_SIMULATED else "the machine's clock"
             counts[f"reads of {what}, in the first universe"] += count

@@ -126,9 +126,9 @@ def _limit(step: Step, attempt: Attempt, current: object) -> Values:
 
 
 def _example(value: object) -> Any:
-    """Return a fictitious value of the same JSON type."""
-    if isinstance(value, bool) or value is None:
-        return False if value is not None else None
+    """Return a fictitious value of the same JSON type, other than null."""
+    if isinstance(value, bool):
+        return False
     if isinstance(value, int | float):
         return 0
     return "text" if isinstance(value, str) else type(value)()
@@ -139,7 +139,7 @@ def _error(step: Step, attempt: Attempt, current: Any) -> Values:
     changes = {}
     for path in attempt.differences:
         name = path.removeprefix("error/")
-        is_member = path.startswith("error/") and name in answer and name != "statusCode"
+        is_member = path.startswith("error/") and answer.get(name) is not None and name != "statusCode"
         if is_member and not name.isdecimal() and _is_open(step, name, 1):
             changes[name] = answer[name] if is_word(answer[name]) else _example(answer[name])
     if changes:
@@ -157,6 +157,8 @@ def _extra(step: Step, attempt: Attempt, current: Any) -> Values:
         place = _place(step, above)
         if path in attempt.shown or not place or name in known or name == LATER or not NAME.fullmatch(name):
             continue
+        if attempt.recorded[path] is None:
+            continue  # a behavior file has no null
         if above in attempt.shown and not _is_value(step, name):
             places.setdefault(place, {})[name] = _kind_of(attempt.recorded[path])
             changed = True
