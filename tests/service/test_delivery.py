@@ -1,6 +1,8 @@
 """Outgoing webhooks: in order, signed, with retries by the schedule, and with fault rules."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -397,27 +399,32 @@ def test_endpoints_that_hang_delay_no_other(tmp_path: Path, monkeypatch: pytest.
     sandbox.close()
 
 
+IDLE = """
+import sys, time
+from workbench.sandbox import Sandbox
+folder, seconds = sys.argv[1], float(sys.argv[2])
+sandboxes = [Sandbox(path=path) for count in (0, 1, 2, 50) for path in (None, f"{folder}/{count}.db")]
+for number, sandbox in enumerate(sandboxes):
+    for i in range((0, 1, 2, 50)[number // 2]):
+        sandbox.register_endpoint(f"http://127.0.0.1:9/{i}")
+    assert sandbox.flush().ok
+before = time.process_time()
+time.sleep(seconds)
+print((time.process_time() - before) / seconds)
+"""
+"""Idle sandboxes in a process of their own, which has no other threads."""
+
+
 @pytest.mark.parametrize(
     "seconds",
-    [pytest.param(0.5, marks=pytest.mark.slow), pytest.param(10, marks=[pytest.mark.soak, pytest.mark.timeout(0)])],
+    [pytest.param(2, marks=pytest.mark.slow), pytest.param(10, marks=[pytest.mark.soak, pytest.mark.timeout(0)])],
 )
 def test_idle_dispatchers_use_no_processor(tmp_path: Path, seconds: float) -> None:
     """With 0, 1, 2 and 50 endpoints, in memory and in a file, and nothing to send, less than 1 % of a processor is used."""
-    sandboxes = []
-    for count in (0, 1, 2, 50):
-        for path in (None, tmp_path / f"{count}.db"):
-            sandbox = Sandbox(path=path)
-            for i in range(count):
-                sandbox.register_endpoint(f"http://127.0.0.1:9/{i}")
-            assert sandbox.flush().ok
-            sandboxes.append(sandbox)
-    used = []
-    for _ in range(4):  # the least of them: this process may have other threads
-        before = time.process_time()
-        time.sleep(seconds)
-        used.append((time.process_time() - before) / seconds)
-    for sandbox in sandboxes:
-        sandbox.close()
-    print(f"\nprocessor used by 106 idle endpoints of 8 sandboxes: {min(used):.2%}")
+    done = subprocess.run(
+        [sys.executable, "-c", IDLE, str(tmp_path), str(seconds)], capture_output=True, text=True, check=True
+    )
+    used = float(done.stdout)
+    print(f"\nprocessor used by 106 idle endpoints of 8 sandboxes: {used:.2%}")
 
-    assert min(used) < 0.01
+    assert used < 0.01

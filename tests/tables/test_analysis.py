@@ -105,6 +105,7 @@ def test_rows_that_are_left_out_are_counted(world: Any) -> None:
     frame.loc[posted[:3], "currency"] = "eur"
     frame.loc[posted[3:5], "posted_at"] = pd.NaT
     cents = int(frame.loc[posted[:3], "posted_cents"].sum())
+    untimed = int(frame.loc[posted[3:5], "posted_cents"].sum())
     both, usd = (made.spend(()) for made in (wb.history(frame), wb.history(frame).filter(currency="usd")))
     entry = {"reason": "in EUR", "currency": "eur", "rows": 3, "posted_cents": cents, "refunded_cents": 0}
 
@@ -112,7 +113,9 @@ def test_rows_that_are_left_out_are_counted(world: Any) -> None:
     assert usd["net_cents"].sum() + cents == frame["net_cents"].sum()
     assert entry | {"net_cents": cents} in usd.attrs["left_out"]
     assert f"Left out, in EUR: 3 postings (posted {cents / 100:,.2f} EUR" in "\n".join(usd.attrs["notes"])
-    assert "Left out, without a time: 2 transactions." in wb.history(frame).posting_times().attrs["notes"]
+    notes = "\n".join(wb.history(frame).posting_times().attrs["notes"])
+    assert "Left out, without a time: 2 transactions (" in notes
+    assert f"posted {untimed / 100:,.2f} USD" in notes
 
 
 def test_time_to_post(world: Any) -> None:

@@ -50,7 +50,7 @@ def show_traceback(shell: Any, kind: type[BaseException], error: BaseException, 
 
 def release_from_thread(comm: object) -> None:
     """Let the page choose the thread of a kernel that receives its messages, not the one that sent something last."""
-    vars(comm).pop("_reply_subshell_id", None)  # of ipykernel 7.4 and later; the earlier ones have no such choice
+    vars(comm)["_reply_subshell_for"] = lambda _, chosen: chosen  # of ipykernel 7.4; earlier ones have no such choice
 
 
 def replace_pool(transport: object, pool: object) -> None:
