@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -524,6 +525,21 @@ def test_months_are_names_of_periods_and_the_running_one_is_hatched() -> None:
     assert [bool(patch.get_hatch()) for patch in axes.patches] == months["running"].tolist()
     assert {line.get_linestyle() for line in lines.lines} >= {"--"}
     assert [label.get_text() for label in lines.get_xticklabels()] == ticks
+    first, *_, last = (f"{cents / 100:,.2f}" for cents in months["net_cents"])
+    assert str(axes.get_label()).endswith(
+        f"net from {first} to {last}, highest {months['net_cents'].max() / 100:,.2f}."
+    )
+
+
+@pytest.mark.parametrize("freq, name", [("quarter", r"\d{4}-Q\d"), ("Q-JAN", r"FY\d{4}-Q\d"), ("week", r"\d{4}-W\d\d")])
+def test_periods_of_an_axis_have_their_names(freq: str, name: str) -> None:
+    """As the sheets have them, and no two names touch."""
+    axes: Any = charts.approvals_chart(wb.history(samples.spent()).approvals(freq=freq))
+    _rendered(axes)
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
+
+    assert all(re.fullmatch(name, label.get_text()) for label in axes.get_xticklabels())
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 LETTERS = ("東京駅", "กรุงเทพ", "上海 Café", "서울")

@@ -40,8 +40,6 @@ class AskView(Displayed):
             acts = {"Check": self.check}
         if about.hints:
             acts["Hint"] = partial(course.hint, about.name)
-        if about.kind == "drill":
-            acts["Debrief"] = partial(course.debrief, about.name)
         self.buttons = {label: button(label, partial(self.press, act)) for label, act in acts.items()}
         row = ipywidgets.Box(list(self.buttons.values()), layout={"flex_flow": "row wrap"})
         parts = [ipywidgets.HTML(shown._repr_html_()), *self.fields.values(), row, self.feedback]

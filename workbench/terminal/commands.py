@@ -58,7 +58,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     "course": {
         "lab": "shell:lab",
         "tasks": "training:list_tasks",
-        **{name: f"training:{name}" for name in ("start", "check", "answer", "hint", "debrief")},
+        **{name: f"training:{name}" for name in ("start", "check", "answer", "hint")},
         **{name: f"training:{name}" for name in ("serve", "join", "leave", "board", "results", "add", "prepare")},
         "print": "training:print_",
     },
@@ -228,7 +228,7 @@ _EXAMPLES = {
     "sandbox resolve-dispute": "workbench sandbox resolve-dispute DISPUTE-ID --status accepted",
     "sandbox accept-terms": "workbench sandbox accept-terms NEW-USER-ID",
     "payment-accounts create": "workbench payment-accounts create --from account.json --user-id USER-ID",
-    **{f"course {verb}": f"workbench course {verb} unknown-refunds" for verb in ("start", "check", "hint", "debrief")},
+    **{f"course {verb}": f"workbench course {verb} unknown-refunds" for verb in ("start", "check", "hint")},
     "course answer": "workbench course answer cut-rewards --set earned=120",
     "course join": "workbench course join https://class.example.com:8700/olive-4f7m-qjxa",
     "course prepare": "workbench course prepare --folder class --system windows --system linux",
