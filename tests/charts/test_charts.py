@@ -146,6 +146,7 @@ def test_collateral_is_summed_by_chain_and_token() -> None:
     assert widths(axes) == [2 * width for width in widths(once)]
     assert sum(widths(axes)[::2]) == pytest.approx(float(values["value_usd"].sum()))
     assert sum(widths(axes)[1::2]) == pytest.approx(float(values["advance_usd"].sum()))
+    assert 1 > heights(axes)[0] > heights(axes)[1] > 0
     assert axes.get_xlabel() == "USD"
     assert any("Base Sepolia · 0x55a5…8Ed6" in name for name in names(axes))
 
@@ -525,6 +526,7 @@ def test_months_are_names_of_periods_and_the_running_one_is_hatched() -> None:
     assert [bool(patch.get_hatch()) for patch in axes.patches] == months["running"].tolist()
     assert {line.get_linestyle() for line in lines.lines} >= {"--"}
     assert [label.get_text() for label in lines.get_xticklabels()] == ticks
+    assert names(charts.spend_chart(wb.history(samples.spent().assign(merchant_category=None)))) == ["(none)"]
     first, *_, last = (f"{cents / 100:,.2f}" for cents in months["net_cents"])
     assert str(axes.get_label()).endswith(
         f"net from {first} to {last}, highest {months['net_cents'].max() / 100:,.2f}."
