@@ -12,7 +12,6 @@ from typing import Any
 
 import anywidget
 import ipywidgets
-import traitlets
 
 from workbench.base.errors import WorkbenchError, visible
 from workbench.base.system.private import release_from_thread
@@ -118,14 +117,12 @@ class Frame(anywidget.AnyWidget):
 
     _esm = bundle(FOCUS, FOCUS.with_name("frame.js"))
     _css = css("forms/forms", ".wb-root")
-    static = traitlets.Unicode().tag(sync=True)
-    """CSS class of the static HTML that it hides."""
 
 
 def root(*children: object, name: str, api: Any = None) -> Any:
     """Return the outermost widget: frame and children."""
     widget = ipywidgets.VBox().add_class("wb-root").add_class(name)
-    widget.children = (Frame(static=static_class(widget)), *children)
+    widget.add_class(f"hides-{static_class(widget)}").children = (Frame(), *children)
     return widget.add_class("wb-production") if api is not None and api.environment == "production" else widget
 
 
