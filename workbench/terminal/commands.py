@@ -53,7 +53,6 @@ COMMANDS: dict[str, dict[str, str]] = {
         "show": "sequences:show_sequence",
         "check": "sequences:check",
         "run": "sequences:run",
-        "compare": "sequences:compare",
     },
     "course": {
         "lab": "shell:lab",
@@ -104,7 +103,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Events": {"events": "List, receive and send events."},
     "Tests": {"test": "Explore your application in simulated universes, also behind HTTP."},
-    "Sequences": {"sequences": "List, show, check, run and compare sequences of calls."},
+    "Sequences": {"sequences": "List, show, check and run sequences of calls."},
     "Training": {"course": "Open the course, solve its tasks; serve or join a class, and export its results."},
     "Reports": {"report": "Close a month; draw a chart, or write a dashboard, into a file."},
     "Journal and profiles": {
@@ -155,7 +154,6 @@ _EXAMPLES = {
     "report chart": "workbench report chart collateral --out collateral.svg",
     "test http": "workbench test http --deliveries http://127.0.0.1:8000/webhooks --books http://127.0.0.1:8000/books",
     "course results": "workbench course results --folder class",
-    "sequences compare": "workbench sequences compare documented observed --sequence refund-full",
     "docs completion": "workbench docs completion zsh > ~/.zfunc/_workbench",
     "profiles config": "workbench profiles config",
     "report close": "workbench report close --month 2026-06 --out june",

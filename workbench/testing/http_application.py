@@ -216,9 +216,8 @@ class HttpUniverse(Universe):
     """One run of an application behind HTTP."""
 
     def __init__(self, http: HttpApplication, sandbox: Sandbox, *given: object, **options: Any) -> None:
-        super().__init__(lambda _: http, sandbox, *given, **options, fork=http.reset is not None)
-        self.key, self._http = http.key, http
-        self.asynchronous = True  # its universes are drawn: it has no points that could be failed one by one
+        super().__init__(lambda _: http, sandbox, *given, **options, key=http.key, fork=http.reset is not None)
+        self._http = http
         self._batch: list[tuple[Delivery, str]] = []
         self._failed_calls = 0
         self._unknown: list[object] = []
@@ -255,7 +254,7 @@ class HttpUniverse(Universe):
 
         return answer
 
-    def _deliver(self, delivery: Delivery, copies: int = 1) -> None:
+    def _deliver(self, delivery: Delivery) -> None:
         """Add a delivery to the next batch."""
         delivery.attempts += 1
         attempt = "" if delivery.attempts == 1 else f", attempt {delivery.attempts}"

@@ -67,6 +67,7 @@ class Life:
         self.now = 0.0
         self.folder = folder
         self.sandbox = sandbox.fork() if fork else sandbox
+        self._engine = internals(self.sandbox).engine
         self._machine, self._fresh = machine, fresh_modules
         self._epoch = self.sandbox.clock.now().timestamp()
         if machine is not None:
@@ -79,9 +80,7 @@ class Life:
         self.answers: Counter[tuple[str, str]] = Counter()
         self.breaches: list[Breach] = []
         self.refunds: Counter[tuple[str, str]] = Counter()  # that the application had carried out
-        self.asynchronous = False
         self.calm = False  # whether nothing goes wrong any more
-        self.threaded = False  # whether threads run whose order is not decided
         self._factory = application
         self._agenda: list[tuple[float, int, Callable[[], object]]] = []
         self._count = itertools.count()
@@ -126,11 +125,10 @@ class Life:
 
     def add_line(self, kind: str, text: str) -> None:
         """Add a line to the story."""
-        if not self.threaded:
-            self.story.append(Moment(round(self.now, 3), kind, text))
+        self.story.append(Moment(round(self.now, 3), kind, text))
 
     def move(self, to: float) -> None:
-        """Advance the time of the universe and of its machine; the sandbox follows before it is used."""
+        """Advance the time of the universe and of its machine; the sandbox follows before it is used, or has to act."""
         self.now = max(to, self.now)
         if self._machine is not None:
             self._machine.show(self._epoch + self.now)
@@ -141,7 +139,12 @@ class Life:
         if step > 0:
             self._moved += step
             self.sandbox.clock.advance(seconds=step / 1000)
-            self.collect()
+        self.collect()
+
+    def is_due(self) -> bool:
+        """Return whether the sandbox has something to do by itself."""
+        due: int = self._engine.store.get("meta", "next_due")
+        return due <= (self._epoch + self.now) * 1000
 
     def begin_later(self, seconds: float) -> None:
         """Let the universe begin at a later time."""
@@ -216,19 +219,17 @@ class Life:
         outgoing.status = getattr(answer, "status", None)
         return answer
 
-    def _open(self, cls: type[Any], clock: Clock, **options: object) -> Any:
+    def _connect(self, cls: type[Any], options: Mapping[str, Any]) -> Any:
         arguments = {
             "sandbox": self.sandbox,
             "base_url": self.sandbox.base_url,
             "api_key": self.sandbox.full_key,
             "environment": internals(self.sandbox).environment,
             "transport": internals(self.sandbox).direct(),
-            "clock": clock,
+            "clock": self.clock,
+            "journal": self.journal,
         }
-        return cls(**{**arguments, "journal": Journal(clock=clock), **options})
-
-    def _connect(self, cls: type[Any], options: Mapping[str, Any]) -> Any:
-        session = self._open(cls, self.clock, **{"journal": self.journal, **options})
+        session = cls(**{**arguments, **options})
         session._universe, session._process = self, self._alive()
         return session
 
@@ -243,7 +244,7 @@ class Life:
     def _decide(self, name: str, options: int, probability: float) -> int:
         """Decide about a fault; at most `MAX_FAULTS` occur, and none at the end."""
         kind = name.partition(" ")[0]
-        if self.calm or self.threaded or self._faults[kind] >= MAX_FAULTS[kind]:
+        if self.calm or self._faults[kind] >= MAX_FAULTS[kind]:
             return 0
         number = self.decisions.choose(name, options, probability)
         self._faults[kind] += bool(number)
@@ -260,7 +261,6 @@ class Life:
 
         def start() -> None:
             process.application = self._loaded()(self)
-            self.asynchronous = inspect.iscoroutinefunction(getattr(process.application, "receive", None))
             main = getattr(process.application, "main", None)
             if inspect.iscoroutinefunction(main):
                 loop.start(main(), "main")

@@ -25,9 +25,10 @@ def signal_functions() -> ModuleType:
     return functions
 
 
-def set_running_loop(loop: object) -> None:
+def set_running_loop(loop: Any) -> None:
     """Set the event loop that asyncio takes for the running one in this thread, or none."""
-    asyncio = import_module("asyncio")
+    import asyncio
+
     _require(hasattr(asyncio, "_set_running_loop"), "Python", "asyncio._set_running_loop")
     asyncio._set_running_loop(loop)
 
