@@ -224,9 +224,10 @@ def _texts_alone(value: object) -> bool:
 
 
 _BOUNDS, _NOW = ("since", "until"), datetime(2000, 1, 1, tzinfo=UTC)
+_WORDS = ("kind", "currency", "month", "trace", "read", "freq", "signed_by")
 _MARKS: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("notes", "revealed", "columns", "unit_unknown", "statement"), _texts_alone),
-    **{name: lambda value: isinstance(value, str) for name in ("kind", "currency", "month", "trace", "read")},
+    **{name: lambda value: isinstance(value, str) for name in _WORDS},
     **{name: lambda value: isinstance(value, Mapping) for name in ("unknown", "routes")},
     "filters": lambda value: isinstance(value, Mapping) and all(_is_time(value.get(n) or _NOW) for n in _BOUNDS),
     **{name: lambda value: isinstance(value, bool) for name in ("complete", "running")},
