@@ -8,7 +8,6 @@ from rich.console import Console
 
 import workbench as wb
 from workbench import testing
-from workbench.service.rendering import text
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.testing.applications import ChecksThenActs
@@ -24,7 +23,7 @@ def draw(name: str, command: str, shown: object, lines: int = 30, width: int = 1
 
 
 def main() -> None:
-    """Draw a failure in a universe, the coverage of a session, and a comparison."""
+    """Draw a failure in a universe, and the coverage of a session."""
     draw(
         "explore",
         "testing.explore(Application)",
@@ -35,8 +34,6 @@ def main() -> None:
     card = api.sandbox.guide()["cards"]["active"][0]
     wb.sequences.run(api, wb.sequences.catalogue["refund-partial"], card_id=card)
     draw("coverage", "testing.Coverage.of(api)", testing.Coverage.of(api))
-    found = wb.compare_behavior("documented", "observed", sequences=["refund-amount-omitted"])
-    draw("compare", "wb.compare_behavior('documented', 'observed')", text.write(found.sheet(), 180), width=180)
 
 
 if __name__ == "__main__":

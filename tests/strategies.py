@@ -1,4 +1,4 @@
-"""Requests with one rule broken, beside the strategies of `workbench.testing.strategies`."""
+"""Requests with one rule broken, beside the strategies of `tests.record_strategies`."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,6 +6,11 @@ from typing import Any
 import attrs
 from hypothesis import strategies as st
 
+from tests.record_strategies import ANY_TEXT as ANY_TEXT
+from tests.record_strategies import JSON as JSON
+from tests.record_strategies import answers as answers
+from tests.record_strategies import arguments
+from tests.record_strategies import requests as requests
 from workbench.base.schema.fields import Rule
 from workbench.base.schema.walk import (
     Boolean,
@@ -18,11 +23,6 @@ from workbench.base.schema.walk import (
     members,
 )
 from workbench.service.interface.table import Operation
-from workbench.testing.strategies import ANY_TEXT as ANY_TEXT
-from workbench.testing.strategies import JSON as JSON
-from workbench.testing.strategies import answers as answers
-from workbench.testing.strategies import arguments
-from workbench.testing.strategies import requests as requests
 
 # one broken rule at a time
 

@@ -151,7 +151,6 @@ THREADED: dict[str, Callable[[Any], object]] = {
     "bulk.run": lambda api: wb.bulk.run(api.update_dispute, []),
     "course.task": lambda api: wb.course.task("fraud-burst", api),
     "course.answer": lambda api: wb.course.answer("read-a-card", api=api, held=1),
-    "course.debrief": lambda api: wb.course.debrief("read-a-card", api),
     "course.hint": lambda api: wb.course.hint("start-1", api=api),
     "course.check": lambda api: wb.course.check("start-1", api),
     "panel.bulk": lambda api: wb.panel.bulk(api.update_dispute, [], path="x.run"),

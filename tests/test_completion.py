@@ -77,7 +77,6 @@ TYPES = {
     "api.inbox.events('transaction.created')[0].body.spend": "Spend | None",
     "wb.events.sample('user.updated').event.body": "UserUpdated",
     "wb.rewards.fetch(api, [])": "Rewards",
-    "wb.compare_behavior('documented', 'observed').ok": "bool",
 }
 
 

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from workbench.service.interface.assumptions import assumptions as assumptions
     from workbench.terminal.shell import load_ipython_extension as load_ipython_extension
     from workbench.terminal.shell import unload_ipython_extension as unload_ipython_extension
-    from workbench.testing.comparing import compare_behavior as compare_behavior
     from workbench.testing.learning import learn as learn
 
 _NAMES = {
@@ -79,7 +78,6 @@ _NAMES = {
     "browse": "workbench.screens.panel.panel",
     "bulk": "workbench.runs.bulk:",
     "charts": "workbench.analysis.charts:",
-    "compare_behavior": "workbench.testing.comparing",
     "connect": "workbench.client.session",
     "connect_async": "workbench.client.session",
     "course": "workbench.course:",

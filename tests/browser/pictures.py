@@ -130,8 +130,8 @@ def specimen() -> str:
         refused = rendering.html(error)
     controls = (
         '<p><label>Label<br><input value="12.50"></label> <label>Choice<br><select><option>This month</option></select></label> '
-        '<button>Button</button> <a href="#">Link</a> <span class="quiet">Help and labels</span></p>'
-        '<div class="tiles"><div class="tile"><span class="quiet">Open holds</span><b>11,810.24 USD</b><span class="quiet">93 authorized</span></div></div>'
+        '<button class="edge">Button</button> <button class="main">Main button</button> <button class="link">Link</button> <span class="quiet">Help and labels</span></p>'
+        '<div class="tiles"><div class="tile-of"><div class="tile"><span class="quiet">Open holds</span><b>11,810.24 USD</b><span class="quiet">93 authorized</span></div></div></div>'
     )
     parts = {
         "Colors": f'<div class="colors">{tokens}</div>', "Type": scale, "Spaces": f'<div class="spaces">{spaces}</div>',

@@ -77,12 +77,12 @@ def board(page: Page, folder: Path) -> None:
 
 
 def drill(page: Page, name: str) -> None:
-    """Take a drill: the situation, and the debrief after its good answer."""
+    """Take a drill: the situation, and the check after its good answer."""
     with wb.connect(seed=7) as api:
         begun = wb.course.task(name, api)
         shown = [begun._repr_html_()]
         exec(DRILLS[name].answer, {"wb": wb, "api": api, "facts": begun.facts})
-        shown += [wb.course.check(name, api)._repr_html_(), wb.course.debrief(name)._repr_html_()]
+        shown += [wb.course.check(name, api)._repr_html_()]
     page.set_viewport_size({"width": 980, "height": 600})
     page.set_content(f"<!doctype html><style>{STYLE}</style>{'<br>'.join(shown)}")
     page.screenshot(path=IMAGES / f"drill-{name}.png", full_page=True, animations="disabled")

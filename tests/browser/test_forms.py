@@ -56,6 +56,24 @@ def test_a_form_is_filled_corrected_and_sent(desk: Desk) -> None:
     expect(page.locator(".wbp .drawer .facts")).to_contain_text("settled")
 
 
+def test_a_press_comes_after_the_edit_before_it(desk: Desk) -> None:
+    """A field that is edited again and left by pressing the button sends its new value, however busy the kernel is."""
+    slow = "import time\nmade.view.inputs.fields['merchant_name'].input.observe(lambda _: time.sleep(1), 'value')"
+    page = desk.show(START, PURCHASE, slow)
+    shop, amount = (page.locator(f".wb-form .wb-{name}") for name in ("merchant-name", "amount"))
+    for name, value in (("First Shop", "12.50"), ("Second Shop", "13.75")):
+        shop.locator("input").fill(name)
+        amount.locator("input").fill(value)
+        if value == "12.50":
+            page.keyboard.press("Tab")
+            expect(amount.locator(".wb-ok")).to_contain_text("12.50 USD")
+    page.locator("button.wb-send").click()
+
+    expect(page.locator(".wb-answer-card")).to_contain_text("authorized")
+    desk.show("print(api.sandbox.records('transaction')[-1]['authorized'])")
+    expect(page.locator(".jp-OutputArea-output", has_text="1375")).to_be_visible()
+
+
 SECRET = """
 made = wb.form(api.create_payment_account, type="externalFiatAccount", user_id=guide["users"]["approved"][0],
                external_fiat_account={"beneficiary_type": "individual", "beneficiary_first_name": "Ada",

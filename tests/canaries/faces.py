@@ -169,7 +169,7 @@ def _drills(_: Life, __: Path) -> Iterator[str]:
     for name in DRILLS:
         with wb.connect(seed=7) as api:
             _people(api)
-            for shown in (wb.course.task(name, api), wb.course.check(name, api), wb.course.debrief(name)):
+            for shown in (wb.course.task(name, api), wb.course.check(name, api)):
                 yield from (str(shown), repr(shown), shown._repr_html_())
 
 
@@ -223,10 +223,6 @@ def _evidence(_: Life, folder: Path) -> Iterator[str]:
         for entry in api.journal.unknown():
             yield repr(api.journal.evidence(entry.id))
             yield str(api.journal.evidence(entry.id))
-    compared = wb.compare_behavior(
-        wb.Sandbox(seed=3), wb.Sandbox(seed=3, behavior="observed"), sequences=["application-approved"]
-    )
-    yield from (str(compared), repr(compared), wb.to_frame(compared).to_string())
 
 
 FACES: dict[str, Place] = {

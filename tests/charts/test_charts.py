@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -145,6 +146,7 @@ def test_collateral_is_summed_by_chain_and_token() -> None:
     assert widths(axes) == [2 * width for width in widths(once)]
     assert sum(widths(axes)[::2]) == pytest.approx(float(values["value_usd"].sum()))
     assert sum(widths(axes)[1::2]) == pytest.approx(float(values["advance_usd"].sum()))
+    assert 1 > heights(axes)[0] > heights(axes)[1] > 0
     assert axes.get_xlabel() == "USD"
     assert any("Base Sepolia · 0x55a5…8Ed6" in name for name in names(axes))
 
@@ -524,6 +526,22 @@ def test_months_are_names_of_periods_and_the_running_one_is_hatched() -> None:
     assert [bool(patch.get_hatch()) for patch in axes.patches] == months["running"].tolist()
     assert {line.get_linestyle() for line in lines.lines} >= {"--"}
     assert [label.get_text() for label in lines.get_xticklabels()] == ticks
+    assert names(charts.spend_chart(wb.history(samples.spent().assign(merchant_category=None)))) == ["(none)"]
+    first, *_, last = (f"{cents / 100:,.2f}" for cents in months["net_cents"])
+    assert str(axes.get_label()).endswith(
+        f"net from {first} to {last}, highest {months['net_cents'].max() / 100:,.2f}."
+    )
+
+
+@pytest.mark.parametrize("freq, name", [("quarter", r"\d{4}-Q\d"), ("Q-JAN", r"FY\d{4}-Q\d"), ("week", r"\d{4}-W\d\d")])
+def test_periods_of_an_axis_have_their_names(freq: str, name: str) -> None:
+    """As the sheets have them, and no two names touch."""
+    axes: Any = charts.approvals_chart(wb.history(samples.spent()).approvals(freq=freq))
+    _rendered(axes)
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
+
+    assert all(re.fullmatch(name, label.get_text()) for label in axes.get_xticklabels())
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 LETTERS = ("東京駅", "กรุงเทพ", "上海 Café", "서울")

@@ -492,25 +492,22 @@ def test_learners_are_listed_by_name_and_number() -> None:
 @pytest.mark.parametrize("event", EVENTS)
 def test_each_event_of_the_board_is_sent(server: ClassServer, event: str) -> None:
     ann, bob = (server._by_name[name].sandbox("") for name in ("Ann", "Bob"))
-    ann.register_endpoint("http://127.0.0.1:9/")
-    server.act(["Ann"], "event", event="a new user (user.updated)")
-    ann.flush(timeout=60)
     server.act(["Ann"], "event", event=event)
 
     kind = re.search(r"\((\w+\.\w+)\)", event)
-    assert kind is None or [
-        one for one in ann.events() if f"{one.payload['resource']}.{one.payload['action']}" == kind[1]
-    ]
+    assert kind
+    assert [one for one in ann.events() if f"{one.payload['resource']}.{one.payload['action']}" == kind[1]]
     assert bob.events() == []
 
 
 def test_every_action_of_the_board_works(server: ClassServer) -> None:
-    for action in ACTIONS.values():
-        first = {field.name: field.choices[0] if field.choices else field.value for field in action.fields}
-        numbers = {field.name for field in action.fields if field.kind == "number"}
-        first |= {"name": "Cem"} if action.name == "enroll" else {}
+    for action in ACTIONS:
+        fields = {field["name"]: field for field in action["fields"]}
+        first = {name: [*field["choices"], field.get("value", "")][0] for name, field in fields.items()}
+        numbers = {name for name, field in fields.items() if field.get("kind") == "number"}
+        first |= {"name": "Cem"} if action["name"] == "enroll" else {}
         given = {name: int(value) if name in numbers else value for name, value in first.items() if value}
-        server.act(["Ann", "Bob"], action.name, **({"text": "hello"} if action.name == "note" else given))
+        server.act(["Ann", "Bob"], action["name"], **({"text": "hello"} if action["name"] == "note" else given))
 
     notes = [note["text"] for note in server.results.notes("Bob")]
     assert notes[0] == "hello"
@@ -545,12 +542,10 @@ def test_drills_are_on_the_board(
         for count in (1, 2):
             wb.course.answer("cut-rewards", earned=count, redeemed=1)
             wb.course.check("cut-rewards")
-        shown = str(wb.course.debrief("cut-rewards"))
 
     result = trainer.row("Ann")["results"]["cut-rewards"]
     assert "2 is not the number of earned items" in result["last_problem"]
     assert result["tries"] == 2
-    assert "A good answer" in shown
     assert [one["id"] for one in trainer.board()["tasks"] if one["lesson"] == "drills"] == ["cut-rewards"]
     assert trainer.row("Bob")["results"] == {}
 

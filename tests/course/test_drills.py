@@ -87,8 +87,9 @@ def test_the_good_answer_solves_a_drill(api: wb.Session, name: str) -> None:
     before = course.check(name, api)
 
     assert not before.ok
-    assert run(api, name, DRILLS[name].answer, shown.facts).missing == ()
-    assert "A good answer" in str(course.debrief(name))
+    done = run(api, name, DRILLS[name].answer, shown.facts)
+    assert done.missing == ()
+    assert "A good answer" in str(done)
 
 
 @pytest.mark.parametrize("name, code", [(name, code) for name, _, code in BAD], ids=[f"{n}-{w}" for n, w, _ in BAD])
@@ -146,16 +147,6 @@ def test_live_traffic_arrives_while_a_drill_is_on(api: wb.Session, later: Callab
     assert arrived == 3
     assert solved.ok
     assert len(api.sandbox.records("transaction")) == before + 3
-    assert "3 purchases meanwhile" in str(course.debrief("fraud-burst"))
-
-
-def test_a_debrief_shows_what_was_done(api: wb.Session) -> None:
-    facts = course.task("fraud-burst", api).facts
-    run(api, "fraud-burst", DRILLS["fraud-burst"].answer, facts)
-    rows = [" ".join(line.split()) for line in str(course.debrief("fraud-burst")).splitlines()]
-
-    assert any(row.startswith("you simulate_refund") and row.endswith("200") for row in rows)
-    assert any(row.startswith("you lock_card") and row.endswith("locked") for row in rows)
 
 
 def test_a_drill_goes_on_where_it_was_and_begins_in_another_sandbox(api: wb.Session) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 import workbench as wb
 from workbench.base.errors import UsageError
-from workbench.course.task_files import TASKS, VERBS, Expectation, Task, read_task
+from workbench.base.system import toml
+from workbench.course.task_files import TASKS, VERBS, Expectation, Task, read_file, read_task
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
 GOOD, QUIZ = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
@@ -126,15 +127,16 @@ def test_the_page_names_whatever_a_file_may_have() -> None:
         (("hints = [", "hints = 3\nnear = ["), "hints must be a list"),
     ],
 )
-def test_a_mistake_in_a_file_is_named(change: tuple[str, str], said: str) -> None:
+def test_a_mistake_in_a_file_is_named(folder: Path, change: tuple[str, str], said: str) -> None:
+    (folder / "lost-card.toml").write_text(GOOD.replace(*change), encoding="utf-8")
     with pytest.raises(UsageError, match=said):
-        read_task("lost-card", GOOD.replace(*change))
+        read_file(folder / "lost-card.toml")
 
 
 @pytest.mark.parametrize("name", ["Lost Card", "../lost", "", "x" * 99])
 def test_the_name_of_a_file_is_plain(name: str) -> None:
     with pytest.raises(UsageError, match="lower-case letters"):
-        read_task(name, GOOD)
+        read_task(name, toml.loads(GOOD))
 
 
 def test_every_task_says_what_it_asks_for() -> None:

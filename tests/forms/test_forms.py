@@ -31,7 +31,10 @@ def note(made: Any, path: str) -> str:
 
 @pytest.mark.parametrize("name", WITH_ARGUMENTS)
 def test_every_operation_with_arguments_has_a_form(api: Session, name: str) -> None:
-    """Each argument has an input whose label or hint says what it is, and the reason of an assumption; no hint is a pattern."""
+    """Each argument has an input whose label or hint says what it is, and the reason of an assumption; no hint is a pattern.
+
+    A kernel processes the events of inputs and buttons in one thread, so no press overtakes the edit before it.
+    """
     made = form(getattr(api, name))
 
     wanted = {path: one for path, one in leaves(OPERATIONS[name].request) if not isinstance(one.kind, Nested)}
@@ -43,6 +46,11 @@ def test_every_operation_with_arguments_has_a_form(api: Session, name: str) -> N
         assert one.about.doc.partition(";")[0].lower() in said
         assert "matches" not in said
         assert one.about.assumed is None or one.about.assumed in note(made, path)
+    for path, field in made.view.inputs.fields.items():
+        assert field.input.comm._reply_subshell_for(None, "of the page") == "of the page", path
+    for one in below(made.widget):
+        if isinstance(one, ipywidgets.Button | ipywidgets.Checkbox):
+            assert one.comm._reply_subshell_for(None, "of the page") == "of the page", one.description
     made.close()
 
 

@@ -218,7 +218,13 @@ def test_the_workbook_has_all_that_a_reader_needs(made: Any, tmp_path: Path) -> 
     assert (sheet.freeze_panes, sheet.auto_filter.ref is not None) == ("B2", True)
     assert len(sheet._charts) == 1
     assert sheet[f"{heads['Net (USD)']}2"].number_format == "#,##0.00"
-    for text in ("Time zone: UTC", "Currency: USD", "Data until: 2026-02-01 00:00:00 UTC", "Complete", "Signed off by"):
+    for text in (
+        "Time zone: UTC",
+        "Currency: USD",
+        "Data until: 2026-02-01 00:00:00 UTC",
+        "Complete",
+        "Signed off by, on: A. Person",
+    ):
         assert text in cover
     assert "net_cents divided by 100" in " ".join(str(row[1].value) for row in book["Definitions"].iter_rows(max_col=2))
     assert f"{merchants['net_cents'].sum() / 100:,.2f}" in page.read_text()
@@ -251,6 +257,8 @@ def test_a_pack_is_written_for_people(tmp_path: Path) -> None:
     history = wb.history([*rows, *bought("t-3", 90, 0, currency="eur")]).filter(currency="usd")
     frames = {"By month": history.spend(freq="month"), "By quarter": history.spend(freq="Q-JAN")}
     frames["All"] = history.transactions().iloc[:1]
+    frames["Declines"] = history.declines()
+    frames["Changes"] = history.filter("2026-02").changes("transaction_id")
     wb.to_file(frames, tmp_path / "pack.xlsx")
     wb.to_file(frames, tmp_path / "pack.html")
     page, book = (tmp_path / "pack.html").read_text(), openpyxl.load_workbook(tmp_path / "pack.xlsx")
@@ -271,8 +279,15 @@ def test_a_pack_is_written_for_people(tmp_path: Path) -> None:
         count = 1 if in_all else sum(note in frame.attrs["notes"] for frame in frames.values())
         assert str(page).count(note) == count, note
         assert sum(cell == note for sheet in sheets.values() for row in sheet for cell in row) == count, note
-    assert page.count('<div class="wide" tabindex="0" role="region" aria-label="') == len(frames)
-    assert page.count('<th scope="col"') == sum(frame.shape[1] for frame in frames.values())
+    assert page.count('<div class="wide" tabindex="0" role="region" aria-label="') == sum(
+        map(bool, map(len, frames.values()))
+    )
+    assert page.count('<th scope="col"') == sum(frame.shape[1] for frame in frames.values() if len(frame))
+    assert sheets["Declines"][0][0] == "No rows."
+    assert sheets["Changes"][3][0] == "Total"
+    assert {row[0] for row in sheets["Definitions"][2:]} <= {"Times"}.union(*(sheets[name][0] for name in frames))
+    assert [book[name].page_setup.fitToWidth for name in ("By month", "All")] == [None, 3]
+    assert book["All"].print_title_cols == "$A:$A"
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:

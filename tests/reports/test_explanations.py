@@ -138,6 +138,7 @@ def test_each_number_of_each_report(spend: Any) -> None:
                 explained = wb.history([]).explain(frame, column, row)
 
                 assert by_other_code(frame[column].iloc[row], explained), (frame.attrs["kind"], row, column)
+                assert "index" not in explained
 
 
 def test_the_difference_of_two_numbers(spend: Any) -> None:

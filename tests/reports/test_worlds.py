@@ -162,15 +162,17 @@ def test_nothing_of_the_source_is_in_file_or_world(source, file, twin):
 
 def test_a_sandbox_is_a_source_as_well(tmp_path):
     """The twin of a world, of the same seed, shares no transaction with it."""
-    (tmp_path / "source.toml").write_text("size = 40\n")
+    (tmp_path / "source.toml").write_text("size = 40\nhabit = 0.8\n")
     source = Sandbox(world=tmp_path / "source.toml").records("transaction")
-    wb.world_from(source).save(tmp_path / "twin.toml")
+    numbers = wb.world_from(source)
+    numbers.save(tmp_path / "twin.toml")
     twin = Sandbox(world=tmp_path / "twin.toml").records("transaction")
     small = {row["id"] for row in Sandbox().records("transaction")}
     pairs = [
         {(row["authorized"], row["authorized_at"]) for row in rows if row["id"] not in small} for rows in (source, twin)
     ]
 
+    assert numbers.table["habit"] == pytest.approx(0.8, abs=0.07)
     assert len(pairs[0]) > 1_000 < len(pairs[1])
     assert not pairs[0] & pairs[1]
 

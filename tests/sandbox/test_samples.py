@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
+from tests.record_strategies import deliveries
 from workbench.base.schema import strict_json, walk
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.examples import example
 from workbench.service.interface.people import CreateUserApplication
-from workbench.testing.strategies import deliveries
 
 
 def _paths(event: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

@@ -294,6 +294,7 @@ def test_balances_are_recorded_over_time(tmp_path: Path) -> None:
         contracts = api.list_contracts()
         symbols = {contracts[0].tokens[0].address: "XYZ"}
         wb.history(api).record_balances(path, symbols=symbols)
+        wb.history(api).record_balances(tmp_path / "other.parquet")
         api.sandbox.advance(days=1)
         made = wb.history(api).record_balances(path, symbols=symbols)
         value = wb.history(contracts).contracts(())["value_usd"][0]

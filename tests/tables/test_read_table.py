@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 import workbench as wb
 from tests.charts import samples
 from tests.tables import bank_files
-from tests.tables.bank_files import COUNTRIES, FILES, Style, Truth, answers, expected, truth, written
+from tests.tables.bank_files import COUNTRIES, FILES, TEXTS, Style, Truth, answers, expected, truth, written
+from workbench.analysis.sheets.encodings import decoded
 from workbench.analysis.sheets.questions import UnclearTable
 from workbench.base.errors import UsageError
 
@@ -68,6 +69,32 @@ TWO_READINGS: dict[str, tuple[str, str, set[str]]] = {
     "balances": ("day,text,a\n2026-03-01,x,1.50\n2026-03-02,y,2.50\n,Balance,7.00\n", "totals", {"'drop'", "'keep'"}),
     "separators": ("a;b,c\nx;y,z\nu;v,w\n", "separator", {"';'", "','"}),
 }  # fmt: skip
+
+
+WESTERN = ("cp1252", "iso8859-15", "cp850", "mac-roman")
+CODECS = {
+    "de": WESTERN, "es": WESTERN, "it": WESTERN, "sv": WESTERN, "fr": ("cp1252", "mac-roman"), "pl": ("cp1250",),
+    "ru": ("cp1251",), "ja": ("gb18030", "cp932"), "zh": ("gb18030",), "signs": ("cp1252",),
+}  # fmt: skip
+WORDS = {
+    **TEXTS, "sv": ("Åsa i Malmö", "Räksmörgås"), "pl": ("Łódź", "Gdańsk"), "ru": ("Москва, улица", "Ёлка № 5"),
+    "zh": ("上海", "北京"), "signs": ("a‰¤¼",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", CODECS)
+def test_letters_are_those_of_a_language_or_a_question(language: str) -> None:
+    """European letters are recognized in each encoding of their languages; of Asian ones the right reading is offered."""
+    text, asked = "\n".join(WORDS[language]), []
+    for codec in ("utf-8", "utf-16", *CODECS[language]):
+        try:
+            letters = decoded(text.encode(codec), None)
+        except UnclearTable as error:
+            asked.append(codec)
+            letters = error.questions[0].readings[repr(codec)].removeprefix("letters ")
+        assert letters[:2] in text
+
+    assert asked == {"ja": ["cp932"], "zh": ["gb18030"], "signs": ["cp1252"]}.get(language, [])
 
 
 @pytest.mark.parametrize("name", TWO_READINGS)

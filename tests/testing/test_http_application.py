@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -10,7 +9,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from os import killpg
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 
 import workbench as wb
 from tests.ports import free_port
+from tests.testing import served as served_module
 from tests.testing.served import PAYING
 from workbench import testing
 from workbench.base.system import http_server
@@ -31,29 +31,37 @@ SANDBOX = wb.Sandbox(behavior={"behavior": "observed", "refund_event_id": "trans
 
 @contextmanager
 def served(kind: str, folder: Path, *, crashes: bool = True) -> Iterator[HttpApplication]:
+    """Serve an application in a group of processes, which ends with the context."""
     port, api_port = free_port(), free_port()
-    given = ["env", f"API_PORT={api_port}", f"API_KEY={SANDBOX.full_key}"]
-    start = [*given, sys.executable, "-m", "tests.testing.served", "--start", kind, str(port), str(folder), KEY]
-    subprocess.run(start, check=True)
+    environment = {**os.environ, "API_PORT": str(api_port), "API_KEY": SANDBOX.full_key}
+    alone = ["-m", "tests.testing.served"] if kind in {*PAYING, "fastapi"} else ["-I", "-S", served_module.__file__]
+    command = [sys.executable, *alone, kind, str(port), str(folder), KEY]
+    running: list[subprocess.Popen[bytes]] = []
+
+    def start() -> None:
+        running.append(subprocess.Popen(command, env=environment, start_new_session=True, stdout=subprocess.DEVNULL))
+
+    def kill() -> None:
+        process = running.pop()
+        killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
     url = f"http://127.0.0.1:{port}"
-    pid = folder / "pid"
-    end = shlex.join(["sh", "-c", f"kill -9 -$(cat {shlex.quote(str(pid))})"]) if crashes else ""
     application = HttpApplication(
         url=f"{url}/webhooks",
         books=f"{url}/books",
         reset=f"{url}/reset",
-        kill=end,
-        start=shlex.join(start),
+        kill=kill if crashes else "",
+        start=start,
         patience=0.5 if kind not in PAYING else 3,
         api_port=api_port if kind in PAYING else None,
         unknown=f"{url}/unknown" if kind in PAYING else None,
     )
-    application.wait()
+    application.boot()
     try:
         yield application
     finally:
-        with suppress(ProcessLookupError):
-            killpg(int(pid.read_text(encoding="utf-8")), signal.SIGKILL)
+        kill()
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def with_odd_members(entries: list[Any], value: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(len(ODD), marks=pytest.mark.slow)])
 def test_mutated_traffic_raises_no_error_of_python(recorded: Any, rounds: int, tmp_path: Path) -> None:
-    """Values of other types at any place, missing members, half and control characters; an odd value in each answer."""
+    """Values of other types at any place, missing members, half and control characters; unusual answers."""
     entries, events = recorded
     for number in range(rounds):
         dice = random.Random(number)

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from workbench.course.learner import answer as answer
     from workbench.course.learner import begin as begin
     from workbench.course.learner import check as check
-    from workbench.course.learner import debrief as debrief
     from workbench.course.learner import hint as hint
     from workbench.course.learner import notes as notes
     from workbench.course.learner import progress as progress
     from workbench.course.learner import reset as reset
     from workbench.course.learner import task as task
 
-_LEARNER = ("add", "answer", "begin", "check", "debrief", "hint", "notes", "progress", "reset", "task")
+_LEARNER = ("add", "answer", "begin", "check", "hint", "notes", "progress", "reset", "task")
 _NAMES = {
     **dict.fromkeys(_LEARNER, "workbench.course.learner"),
     "join": "workbench.course.joining",

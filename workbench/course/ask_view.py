@@ -9,7 +9,7 @@ from workbench import course
 from workbench.base.errors import WorkbenchError
 from workbench.course.desk import About
 from workbench.course.display import Display
-from workbench.screens.forms.widgets import Displayed, root
+from workbench.screens.forms.widgets import Displayed, button, in_order, root
 from workbench.service.rendering.elements import isolated
 
 Act = Callable[[], Display]
@@ -30,16 +30,17 @@ class AskView(Displayed):
         self.feedback = ipywidgets.HTML('<div role="status"></div>')
         is_choice = about.allowed.startswith(_ONE_ANSWER)
         labels = {} if is_choice else {name: "Answer" if about.kind == "quiz" else name for name in about.questions}
-        self.fields = {name: ipywidgets.Text(description=label) for name, label in labels.items()}
+        self.fields = {
+            name: in_order(ipywidgets.Text(description=label, continuous_update=False))
+            for name, label in labels.items()
+        }
         if is_choice:
             acts: dict[str, Act] = {letter: partial(course.answer, about.name, letter) for letter in about.options}
         else:
             acts = {"Check": self.check}
         if about.hints:
             acts["Hint"] = partial(course.hint, about.name)
-        if about.kind == "drill":
-            acts["Debrief"] = partial(course.debrief, about.name)
-        self.buttons = {label: self._button(label, act) for label, act in acts.items()}
+        self.buttons = {label: button(label, partial(self.press, act)) for label, act in acts.items()}
         row = ipywidgets.Box(list(self.buttons.values()), layout={"flex_flow": "row wrap"})
         parts = [ipywidgets.HTML(shown._repr_html_()), *self.fields.values(), row, self.feedback]
         self.widget = root(*parts, name="wb-ask")
@@ -51,12 +52,6 @@ class AskView(Displayed):
     def html(self) -> str:
         """What is asked, and the feedback so far."""
         return f"{self._asked._repr_html_()}{self.feedback.value}"
-
-    def _button(self, label: str, act: Act) -> ipywidgets.Button:
-        button = ipywidgets.Button(description=label)
-        button.layout.width = "auto"
-        button.on_click(lambda _: self.press(act))
-        return button
 
     def check(self) -> Display:
         """Answer with what is in the fields, and check the task."""
@@ -86,9 +81,8 @@ class ChooserView(Displayed):
     def __init__(self, shown: Display, titles: Mapping[str, str]) -> None:
         self._table = shown
         options = [(f"{name}: {title}", name) for name, title in titles.items()]
-        self.names = ipywidgets.Dropdown(description="Task", options=options, layout={"width": "36em"})
-        self.start = ipywidgets.Button(description="Start")
-        self.start.on_click(lambda _: self.begin())
+        self.names = in_order(ipywidgets.Dropdown(description="Task", options=options, layout={"width": "36em"}))
+        self.start = button("Start", self.begin)
         self.begun = ipywidgets.Box()
         choice = ipywidgets.Box([self.names, self.start], layout={"flex_flow": "row wrap"})
         self.widget = root(choice, self.begun, name="wb-tasks")

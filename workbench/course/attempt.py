@@ -1,12 +1,15 @@
-"""Attempts at a task: its world, live traffic, answers, check and debrief, in an embedded, served or class sandbox."""
+"""Attempts at a task: its world, live traffic, answers and check, in an embedded, served or class sandbox."""
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import secrets
+from collections import ChainMap
+from collections.abc import Collection, Mapping, MutableMapping
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from workbench.base.errors import UsageError, WorkbenchError, allowed_names, visible
+from workbench.base.errors import UsageError, WorkbenchError, allowed_names
 from workbench.client.calls.client import Client
 from workbench.course.answers import read_answer
 from workbench.course.evidence import (
@@ -25,7 +28,6 @@ from workbench.course.set_ups import SET_UPS
 from workbench.course.task_files import Task
 from workbench.sandbox.internals import internals
 from workbench.service.interface.table import OPERATIONS
-from workbench.service.rendering import money
 
 if TYPE_CHECKING:
     from workbench.sandbox.embedded import Sandbox
@@ -67,19 +69,19 @@ class Attempt:
 
     def begin(self) -> None:
         """Create the world of the task, and remember what is there."""
-        task, facts = self.task, Facts()
+        task, port = self.task, 20_000 + secrets.randbelow(20_000)
+        facts: Facts = {"port": port, "url": f"http://127.0.0.1:{port}/webhooks"}  # of a receiver of the learner
         with operator(self.sandbox, self._ca_file) as client:
             guide = first_guide(self.sandbox.seed)
             cards = guide["cards"]["active"]
             facts["bought"] = [self._buy(client, cards[card], *purchase) for card, *purchase in task.purchases]
-            names = {**guide, **facts}
             for step in task.world:
-                _run(client, self.sandbox, names, dict(step))
+                run(client, self.sandbox, ChainMap(facts, dict(guide)), step)
             if task.set_up:
                 facts |= SET_UPS[task.set_up](client, self.sandbox, facts)
         self._remember(mark(self.sandbox), facts)
 
-    def require(self, *, as_made: bool) -> None:
+    def require(self) -> None:
         """Begin with the initial state of the sandbox if nobody has begun the task, and that is possible.
 
         Raises:
@@ -87,7 +89,7 @@ class Attempt:
         """
         if self.is_begun:
             return
-        if self.task.minutes or not as_made:
+        if self.task.minutes:
             name = self.task.name
             raise UsageError(f'{name} was not begun in this sandbox: wb.course.task("{name}") begins it', of="course")
         is_base = isinstance(self._base, dict) and self._base.get("world") == internals(self.sandbox).world_id()
@@ -149,10 +151,10 @@ class Attempt:
         read = {name: read_answer(questions[name], str(value)) for name, value in values.items()}
         self.state["answers"].update(read)
 
-    def check(self, fetched: Collection[str] = (), elsewhere: Iterable[Any] = ()) -> tuple[str, ...]:
+    def check(self, fetched: Collection[str] = ()) -> tuple[str, ...]:
         """Return what is missing. `tried` says whether the learner did anything since the last check."""
         self.catch_up()
-        seen = Evidence(self.sandbox, self.state, fetched, elsewhere)
+        seen = Evidence(self.sandbox, self.state, fetched)
         changed = {id_: digest(record) for id_, record in seen.changed.items()}
         done = [changed, [signature(call.entry) for call in seen.calls], self.state["answers"]]
         print_ = hashlib.sha256(json.dumps(done, sort_keys=True).encode()).hexdigest()[:16]
@@ -160,42 +162,21 @@ class Attempt:
         self.state["seen"] = print_
         return judge(self.task, seen)
 
-    def debrief(self) -> list[tuple[str, str, str]]:
-        """Return what was done since the beginning: who, what, and how it ended."""
-        seen = Evidence(self.sandbox, self.state)
-        rows = [("you", _summary(call), f"{call.status}{f', {call.fault}' * bool(call.fault)}") for call in seen.calls]
-        controls = {event.request_id: event for event in self.sandbox.events(since=self.state["event"])}
-        caused = {call.entry.request_id for call in seen.calls}
-        live = set(self.state["live"])
-        for event in controls.values():
-            record = str(event.payload["body"].get("id", ""))
-            if event.request_id not in caused and record not in live:
-                rows.append(("you", f"{event.cause} {record[:8]}", str(event.payload["body"].get("status", ""))))
-        if live:
-            rows.append(("traffic", f"{len(live)} purchases meanwhile", ""))
-        rows += [("you", f"answer {name}", visible(value, 60)) for name, value in self.state["answers"].items()]
-        return rows
 
+def run(client: Client, sandbox: object, names: MutableMapping[str, Any], step: Mapping[str, Any]) -> None:
+    """Make one call or control of a world: `do`, its arguments, and `as`, the name of the resulting id.
 
-def _run(client: Client, sandbox: object, names: Facts, step: Facts) -> None:
-    """Make one call or control of a world."""
-    do, name = step.pop("do"), step.pop("as", "")
-    target: Any = client if do in OPERATIONS else sandbox
-    for part in do.split("."):
-        target = getattr(target, part)
-    result = target(**{argument: _filled(names, value) for argument, value in step.items()})
-    if name:
-        names[name] = getattr(result, "transaction_id", None) or result.id
+    Raises:
+        LookupError: An argument refers to what the sandbox does not hold.
+    """
+    target: Any = client if step["do"] in OPERATIONS else sandbox
+    arguments = {name: _filled(names, value) for name, value in step.items() if name not in ("do", "as")}
+    result = attrgetter(step["do"])(target)(**arguments)
+    if "as" in step:
+        names[step["as"]] = getattr(result, "transaction_id", None) or result.id
 
 
 def _filled(names: Mapping[str, Any], value: object) -> Any:
     if isinstance(value, Mapping):
         return {name: _filled(names, inner) for name, inner in value.items()}
     return look_up(names, value[1:]) if isinstance(value, str) and value.startswith("$") else value
-
-
-def _summary(call: Any) -> str:
-    amount = call.arguments.get("amount", call.arguments.get("new_amount"))
-    ids = [str(value)[:8] for name, value in call.arguments.items() if name.endswith("_id")]
-    parts: Iterator[Any] = iter((call.operation, money(amount) if isinstance(amount, int) else "", *ids))
-    return " ".join(part for part in parts if part)

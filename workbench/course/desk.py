@@ -1,7 +1,7 @@
 """What a learner does with tasks in a place, and the results: the same for a kernel, a command and a class server."""
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,7 +24,7 @@ class Act:
     """One thing that a learner does with a task.
 
     Attributes:
-        kind: "start", "check", "hint", "answer" or "debrief".
+        kind: "start", "check", "hint" or "answer".
         task: Name of the task.
         values: Answers, of the kind "answer".
         number: Number of the hint, of the kind "hint"; 0 for the next one.
@@ -140,7 +140,6 @@ class Desk:
         record: Function that stores a result.
         active: Seconds that the learner has worked.
         fetched: Ids of the events that the learner's inbox has read.
-        elsewhere: Requests of another sandbox of the same session.
         ca_file: Certificates for a served sandbox.
     """
 
@@ -152,7 +151,6 @@ class Desk:
     record: Callable[[TaskResult], object]
     active: float = attrs.field(factory=time.time)
     fetched: Collection[str] = ()
-    elsewhere: Iterable[Any] = ()
     ca_file: str | None = None
 
     def attempt(self, name: str) -> Attempt:
@@ -199,32 +197,28 @@ class Desk:
         return told
 
     def _start(self, attempt: Attempt, _: Act) -> dict[str, Any]:
-        goes_on = attempt.is_begun and (attempt.task.minutes or not attempt.check(self.fetched, self.elsewhere))
+        goes_on = attempt.is_begun and (attempt.task.minutes or not attempt.check(self.fetched))
         if not goes_on:
             attempt.begin()
         return {"facts": attempt.facts()}
 
     def _check(self, attempt: Attempt, _: Act) -> dict[str, Any]:
-        attempt.require(as_made=True)
-        missing = attempt.check(self.fetched, self.elsewhere)
+        attempt.require()
+        missing = attempt.check(self.fetched)
         attempt.state["done"] = not missing
-        return {"missing": list(missing), "tried": attempt.tried}
+        good = "" if missing else attempt.task.debrief
+        return {"missing": list(missing), "tried": attempt.tried, "good": good}
 
     def _answer(self, attempt: Attempt, act: Act) -> dict[str, Any]:
-        attempt.require(as_made=True)
+        attempt.require()
         attempt.answer(act.values)
         return {}
-
-    def _debrief(self, attempt: Attempt, _: Act) -> dict[str, Any]:
-        attempt.require(as_made=False)
-        return {"rows": attempt.debrief(), "good": [attempt.task.debrief, attempt.task.answer.strip()]}
 
 
 _ACTS: Mapping[str, Callable[[Desk, Attempt, Act], dict[str, Any]]] = {
     "start": Desk._start,
     "check": Desk._check,
     "answer": Desk._answer,
-    "debrief": Desk._debrief,
 }
 KINDS = frozenset({"hint", *_ACTS})
 """Kinds of acts."""

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import cached_property, lru_cache
 from typing import Any
@@ -55,6 +55,22 @@ def digest(record: Record) -> str:
 def all_records(sandbox: "Sandbox") -> dict[str, Record]:
     """Return the records of a sandbox by id."""
     return {record["id"]: dict(record) for kind in KINDS for record in sandbox.records(kind, all_tenants=True)}
+
+
+def _deliveries(sandbox: "Sandbox") -> Iterator[Record]:
+    """Yield each attempt at a delivery, with the delivery and the body of its event."""
+    bodies = {event.payload["id"]: event.payload["body"] for event in sandbox.events()}
+    for delivery in sandbox.deliveries():
+        about = {**bodies.get(delivery.event_id, {}), "event_id": delivery.event_id, "state": delivery.state}
+        for attempt in delivery.attempts:
+            yield {**about, "endpoint": delivery.endpoint, "status": attempt.status, "fault": attempt.fault}
+
+
+LISTED: Mapping[str, Callable[[Any], Iterable[Record]]] = {
+    "endpoint": lambda sandbox: ({"id": endpoint.id} for endpoint in sandbox.endpoints()),
+    "delivery": _deliveries,
+}
+"""Kinds of which all are looked at, changed or not, by the function that lists them."""
 
 
 def mark(sandbox: "Sandbox") -> Facts:
@@ -131,16 +147,12 @@ class Evidence:
         sandbox: The sandbox.
         state: What was stored at the beginning.
         fetched: Ids of the events that the learner's inbox has read.
-        elsewhere: Requests of another sandbox of the same session.
     """
 
-    def __init__(
-        self, sandbox: "Sandbox", state: Facts, fetched: Collection[str] = (), elsewhere: Iterable[Any] = ()
-    ) -> None:
+    def __init__(self, sandbox: "Sandbox", state: Facts, fetched: Collection[str] = ()) -> None:
         self.sandbox = sandbox
         self.state = state
         self._fetched = fetched
-        self._elsewhere = list(elsewhere)
 
     @property
     def first(self) -> Client:
@@ -172,7 +184,7 @@ class Evidence:
         log = list(self.sandbox.requests(all_tenants=True, reveal=True))
         last = self.state["request"]
         begun = next((number for number, entry in enumerate(log, 1) if last and signature(entry) == last), 0)
-        calls = (_call(entry) for entry in [*log[begun:], *self._elsewhere] if entry.operation in OPERATIONS)
+        calls = (_call(entry) for entry in log[begun:] if entry.operation in OPERATIONS)
         live = set(self.state.get("live", ()))
         return [call for call in calls if call.answer.get("transaction_id") not in live]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.base.errors import visible
 from workbench.course.answers import comment
-from workbench.course.evidence import CALLED, Evidence, Facts, Record, as_number, flat
+from workbench.course.evidence import CALLED, LISTED, Evidence, Facts, Record, as_number, flat
 from workbench.course.functions import FUNCTIONS
 from workbench.course.task_files import Expectation, Task
 from workbench.service.rendering import money
@@ -75,8 +75,12 @@ class _Judgment:
         ids = self._ids(expected)
         if ids and expected.count == 0:  # deleted records have no kind any more
             self._claimed |= ids
-        records = seen.records if ids is not None or expected.everything else seen.changed
-        of_kind = [record for record in records.values() if record["kind"] == subject]
+        stored = seen.records if ids is not None or expected.everything else seen.changed
+        of_kind = (
+            LISTED[subject](seen.sandbox)
+            if subject in LISTED
+            else [record for record in stored.values() if record["kind"] == subject]
+        )
         return [dict(flat(record)) for record in of_kind if ids is None or record["id"] in ids]
 
     def _ids(self, expected: Expectation) -> set[str] | None:

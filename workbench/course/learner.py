@@ -1,4 +1,4 @@
-"""Course functions for learners: begin, task, check, hint, answer, debrief, progress, reset, notes."""
+"""Course functions for learners: begin, task, check, hint, answer, progress, reset, notes."""
 
 import getpass
 import os
@@ -11,7 +11,7 @@ from typing import Any, overload
 
 from workbench.base.errors import UsageError, WorkbenchError, WrongEnvironment, not_allowed, visible
 from workbench.client import session
-from workbench.client.calls.client import Client, refuse_async
+from workbench.client.calls.client import refuse_async
 from workbench.course import membership
 from workbench.course.desk import About, Act, Desk, TaskResult
 from workbench.course.display import DONE, OPEN, RIGHT, WRONG, Display, require_widgets
@@ -100,7 +100,8 @@ class CheckResult(Display):
             lines, status, advice = [reply.get("comment") or self.missing[0]], RIGHT if self.ok else WRONG, []
         elif self.ok:
             lines, status = ["The sandbox shows everything that is asked for, and nothing else."], DONE
-            advice = [f'wb.course.debrief("{about.name}") shows what was done, and a good answer.']
+            lines += [f"A good answer: {' '.join(good.split())}"] if (good := str(reply.get("good", ""))) else []
+            advice = [f'wb.course.hint("{about.name}") shows the code of a good answer.'] * bool(about.hints)
         else:
             lines, status = [f"Missing: {what}" for what in self.missing], OPEN
             advice = [f'wb.course.hint("{about.name}") shows a hint; the last of {about.hints} contains the code.']
@@ -235,20 +236,6 @@ def hint(name: str, number: int = 0, api: object = None) -> Hint:
     return Hint(*_do(Act(kind="hint", task=name, number=number), api))
 
 
-def debrief(name: str, api: object = None) -> Display:
-    """Show what was done since a task began, and a good answer.
-
-    Raises:
-        UsageError: There is no such task, or it was not begun.
-    """
-    _, reply = _do(Act(kind="debrief", task=name), api)
-    wording, code = reply["good"]
-    cells = tuple(tuple(Cell((visible(str(part), 120),)) for part in row) for row in reply["rows"])
-    advice = [f"A good answer: {' '.join(wording.split())}"] if wording else []
-    columns, notes = ("who", "what", "status"), (*advice, *code.split("\n"))
-    return Display(Grid(title=f"What was done ({name})", columns=columns, rows=cells, total=len(cells), notes=notes))
-
-
 class CourseProgress(Display):
     """Your name, and for each exercise whether it is done, with tries, hints and minutes."""
 
@@ -356,7 +343,6 @@ def _desk(api: Any) -> Desk:
         result=stored_result,
         record=store_result,
         fetched={event.event.id for event in stored if event.arrived < began},
-        elsewhere=_elsewhere(api),
         ca_file=getattr(api, "_ca_file", None),
     )
 
@@ -369,18 +355,6 @@ def _sandbox(api: Any, environment: str) -> Any:
 
 def _notes(reply: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(f"Note from your trainer: {note}" for note in reply.get("notes", ()))
-
-
-def _elsewhere(api: object) -> list[Any]:
-    """Return the requests of the newest session if it has another embedded sandbox, as from `connect(tenant=)`."""
-    newest = session.latest() if isinstance(api, Client) else None
-    own: Any = session.sandbox_of(api)
-    other: Any = None if newest is None else session.sandbox_of(newest)
-    if other is None or own is None or isinstance(other, RemoteSandbox):
-        return []
-    if internals(own).world_id() == internals(other).world_id():
-        return []
-    return list(other.requests(all_tenants=True, reveal=True))
 
 
 def _play(name: str, api: object) -> None:

@@ -4,13 +4,11 @@ Each function receives a client without faults, the sandbox, and the facts so fa
 begin with `_` are not shown.
 """
 
-import secrets
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.course.evidence import Facts
 from workbench.sandbox.contracts import example_bank
-from workbench.sandbox.internals import internals
 
 if TYPE_CHECKING:
     from workbench.sandbox.embedded import Sandbox
@@ -27,40 +25,6 @@ def double_bookings(_: object, sandbox: "Sandbox", facts: Facts) -> Facts:
     twice = (rows[1], rows[4])
     cents = sum(row["body"]["spend"]["amount"] for row in twice)
     return {"ledger": ledger, "_twice": [row["id"] for row in twice], "_cents": cents}
-
-
-def refund_event(_: object, sandbox: "Sandbox", facts: Facts) -> Facts:
-    """The ids of the events of the last refund."""
-    return {"_event": [event.payload["id"] for event in sandbox.events()[-2:]]}
-
-
-def rotated_key(_: object, sandbox: "Sandbox", facts: Facts) -> Facts:
-    """An endpoint without a receiver whose key was rotated, and deliveries that wait."""
-    port = 20_000 + secrets.randbelow(20_000)
-    endpoint = sandbox.register_endpoint(f"http://127.0.0.1:{port}/webhooks", signing_key="drill-key-0001")
-    for key in ("drill-key-0002", "drill-key-0003"):
-        sandbox.update_endpoint(endpoint.id, signing_key=key)
-    due = _settle(sandbox, facts)
-    return {"port": port, "endpoint": endpoint.id, "signing_key": "drill-key-0003", "_due": due}
-
-
-def lost_endpoint(_: object, sandbox: "Sandbox", facts: Facts) -> Facts:
-    """An endpoint whose machine is gone, and deliveries whose retries have ended."""
-    port = 20_000 + secrets.randbelow(20_000)
-    endpoint = sandbox.register_endpoint(f"http://127.0.0.1:{port}/webhooks")
-    due = _settle(sandbox, facts)
-    for _day in range(8):
-        sandbox.flush(timeout=2)
-        sandbox.advance(days=1)
-    return {"endpoint": endpoint.id, "_due": due}
-
-
-def _settle(sandbox: "Sandbox", facts: Facts) -> list[str]:
-    """Settle the purchases, and return the ids of the events."""
-    last = internals(sandbox).last_event()
-    for transaction in facts["bought"]:
-        sandbox.settle(transaction)
-    return [event.payload["id"] for event in sandbox.events(since=last)]
 
 
 def half_migration(client: Any, sandbox: "Sandbox", _: Facts) -> Facts:
@@ -88,14 +52,6 @@ def partner_ids(_: object, sandbox: "Sandbox", __: Facts) -> Facts:
 
 
 SET_UPS: Mapping[str, SetUp] = {
-    function.__name__: function
-    for function in (
-        double_bookings,
-        refund_event,
-        rotated_key,
-        lost_endpoint,
-        half_migration,
-        partner_ids,
-    )
+    function.__name__: function for function in (double_bookings, half_migration, partner_ids)
 }
 """Functions that a task's `set_up` may name."""

@@ -5,15 +5,15 @@ Each file of the folder `tasks` is an exercise or a quiz of a notebook, or a dri
 """
 
 import re
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_origin
 
 import attrs
 
 from workbench.base.errors import UsageError, not_allowed, visible
-from workbench.course.evidence import KINDS
+from workbench.base.system import toml
+from workbench.course.evidence import KINDS, LISTED
 from workbench.course.functions import FUNCTIONS
 from workbench.course.set_ups import SET_UPS
 from workbench.service.interface.events import EVENT_KINDS
@@ -21,10 +21,6 @@ from workbench.service.interface.table import OPERATIONS
 
 VERBS = ("equals", "called", "not_called", "event", "answer", "function")
 FOLDER = Path(__file__).with_name("tasks")
-MAX_FILE = 100_000  # bytes
-_TABLES = ("members", "where", "near", "options")
-_TEXTS = ("title", "task", "notebook", "answer", "debrief")
-_LISTS = ("hints", "purchases", "world", "also")
 
 
 @attrs.frozen(kw_only=True)
@@ -139,77 +135,76 @@ class Task:
         return self.notebook[:2] or self.name
 
 
-def read_task(name: str, text: str) -> Task:
+def read_task(name: str, content: Mapping[str, Any]) -> Task:
     """Return the task of a file.
 
     Args:
         name: Its name, which is that of the file.
-        text: TOML.
+        content: Its content.
 
     Raises:
-        UsageError: The text is not a task; the message lists what is wrong.
+        UsageError: The content is not a task; the message lists what is wrong.
     """
-    problems: list[str] = []
-    try:
-        content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"{visible(name, 60)}: not TOML: {visible(str(error), 200)}", of="task") from None
+    rows = content.get("expect")
+    members = {member: value for member, value in content.items() if member != "expect"}
+    problems = [*_problems(Task, members, ("name", "expect")), *_wrong_subject("set_up", members.get("set_up", ""))]
+    problems += ["task is missing"] * ("task" not in members)
     if not re.fullmatch("[a-z][a-z0-9-]{0,40}", name):
         problems.append("the name of a file has lower-case letters, digits and dashes")
-    rows = content.pop("expect", [])
-    problems += _unknown(Task, content, "name", "expect")
-    problems += [
-        f"{needed} must be text" for needed in ("title", "task") if not isinstance(content.get(needed, ""), str)
-    ]
-    problems += ["task is missing"] * ("task" not in content)
-    problems += [f"{each} must be a list" for each in _LISTS if not isinstance(content.get(each, []), list)]
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+    if not (isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows)):
         problems.append("[[expect]] is missing: a task needs at least one criterion")
         rows = []
-    expected = []
+    criteria = []
     for number, row in enumerate(rows, 1):
-        row = {_RENAMED.get(key, key): value for key, value in row.items()}
         verbs = [verb for verb in VERBS if verb in row]
-        if len(verbs) != 1:
-            problems.append(f"expect {number}: needs one of {', '.join(VERBS)}")
-            continue
-        subject = row.pop(verbs[0])
-        problems += [f"expect {number}: {what}" for what in _wrong_subject(verbs[0], subject)]
-        problems += [f"expect {number}: {what}" for what in _unknown(Expectation, row, "verb", "subject")]
-        wrong = [name for name in _TABLES if not isinstance(row.get(name, {}), dict)]
-        problems += [f"expect {number}: {name} must be a table" for name in wrong]
-        if not problems:
-            expected.append(Expectation(verb=verbs[0], subject=subject, **row))
-    if content.get("set_up") and content["set_up"] not in SET_UPS:
-        problems.append(str(not_allowed("set_up", content["set_up"], SET_UPS)))
+        facts = {_RENAMED.get(member, member): value for member, value in row.items() if member not in VERBS}
+        found = [f"needs one of {', '.join(VERBS)}"] * (len(verbs) != 1)
+        found += [problem for verb in verbs for problem in _wrong_subject(verb, row[verb])]
+        found += _problems(Expectation, facts, ("verb", "subject"))
+        problems += [f"expect {number}: {problem}" for problem in found]
+        criteria.append({"verb": verbs[0], "subject": row[verbs[0]], **facts} if verbs else {})
     if not problems:
-        task = Task(name=name, expect=tuple(expected), **content)
-        if task.kind == "quiz" or "title" in content:
+        task = Task(name=name, expect=tuple(Expectation(**criterion) for criterion in criteria), **members)
+        if task.kind == "quiz" or "title" in members:
             return task
         problems.append("title is missing")
     raise UsageError(f"{visible(name, 60)}: {'; '.join(problems)}", of="task")
 
 
-_SUBJECTS: Mapping[str, Iterable[str]] = {
-    "equals": KINDS,
+_SUBJECTS: Mapping[str, Collection[str]] = {
+    "equals": (*KINDS, *LISTED),
     "called": OPERATIONS,
     "not_called": OPERATIONS,
     "event": EVENT_KINDS,
     "function": FUNCTIONS,
+    "set_up": ("", *SET_UPS),
+}
+_TYPES: Mapping[Any, tuple[type, str]] = {
+    str: (str, "text"),
+    int: (int, "a number"),
+    bool: (bool, "true or false"),
+    Mapping: (dict, "a table"),
+    Sequence: (list, "a list"),
 }
 
 
 def _wrong_subject(verb: str, subject: object) -> Iterator[str]:
-    allowed = _SUBJECTS.get(verb)
     if not isinstance(subject, str):
         yield f"{verb} must be a name"
-    elif allowed is not None and subject not in allowed:
-        yield str(not_allowed(verb, subject, allowed))
+    elif subject not in _SUBJECTS.get(verb, (subject,)):
+        yield str(not_allowed(verb, subject, _SUBJECTS[verb]))
 
 
-def _unknown(record: type[Any], content: Mapping[str, Any], *others: str) -> list[str]:
-    known = {field.name for field in attrs.fields(record)} - {*others}
-    return [f"unknown member {visible(name, 40)!r}" for name in content if name not in known]
+def _problems(record: type[Any], content: Mapping[str, Any], separate: Collection[str]) -> Iterator[str]:
+    """Yield which members of a table are unknown, or of a wrong type."""
+    types = {field.name: field.type for field in attrs.fields(record) if field.name not in separate}
+    for name, value in content.items():
+        if name not in types:
+            yield f"unknown member {visible(name, 40)!r}"
+            continue
+        needed, text = _TYPES.get(get_origin(types[name]) or types[name], (object, ""))
+        if not isinstance(value, needed):
+            yield f"{name} must be {text}"
 
 
 def read_file(path: Path) -> Task:
@@ -218,13 +213,7 @@ def read_file(path: Path) -> Task:
     Raises:
         UsageError: The file cannot be read, or is not a task.
     """
-    try:
-        if path.stat().st_size > MAX_FILE:
-            raise UsageError(f"{visible(str(path), 200)} is too large for a task", of="task")
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{visible(str(path), 200)} cannot be read: {error}", of="task") from None
-    return read_task(path.stem, text)
+    return read_task(path.stem, toml.read(path, "task"))
 
 
 _ALL = [read_file(path) for path in sorted(FOLDER.glob("*.toml"))]

@@ -31,6 +31,7 @@ from workbench.service.interface.events import (
     CardUpdated,
     Event,
     MicroDepositReceived,
+    Spend,
     TransactionChanged,
     UserUpdated,
 )
@@ -304,17 +305,16 @@ class Delivered(bytes):
 def wire_event(environment: Environment, kept: Record) -> Record:
     """Return an event in the envelope of a delivery."""
     resource, _, action = kept["kind"].partition(".")
-    event: Record = {
-        "id": environment.seeds.uuid(f"event:{kept['sequence']}"),
-        "resource": resource,
-        "action": action,
-        "version": environment.settings["event_version"]  # assumed: event_version
+    event = Event(
+        id=environment.seeds.uuid(f"event:{kept['sequence']}"),
+        resource=resource,
+        action=action,
+        version=environment.settings["event_version"]  # assumed: event_version
         or ("1.1.0" if kept.get("why") or _completion_reason(environment, kept) else "1.0.0"),
-        "body": _BODIES[resource](environment, kept),
-    }
-    if kept["kind"] == "user.updated":  # "eventReceivedAt … (present on user.updated)"
-        event["event_received_at"] = moment_of(kept["at"])
-    record: Record = environment.converter.unstructure(build(Event, event))
+        event_received_at=moment_of(kept["at"]) if kept["kind"] == "user.updated" else None,  # present on user.updated
+        body=_BODIES[resource](environment, kept),
+    )
+    record: Record = environment.converter.unstructure(event)
     return {**record, "body": rehearse(environment.settings, record["body"], kept["kind"])}
 
 
@@ -396,38 +396,35 @@ def _transaction(environment: Environment, kept: Record) -> Any:
         spend = {**spend, "posted_at": None}
     previously = 0 if kind == "transaction.requested" and environment.settings["previously_authorized"] else None
     padded = environment.settings["merchant_padding"]
-    return build(
-        TransactionChanged,
-        {
-            "id": spend["id"],
-            "type": "spend",
-            "spend": {
-                "amount": amount,
-                "authorized_amount": authorized,
-                "previously_authorized_amount": previously,  # assumed: previously_authorized
-                "authorization_update_amount": change,
-                "currency": "usd",
-                "local_amount": amount,
-                "local_currency": spend["currency"].lower(),
-                "authorization_method": "online",  # assumed: event_merchant
-                "merchant_name": spend["merchant_name"].ljust(25 if padded else 0),  # assumed: merchant_padding
-                "merchant_category": category_of(environment.store, spend["merchant_category_code"]).description,
-                "merchant_category_code": spend["merchant_category_code"],
-                "merchant_city": "Springfield".ljust(13 if padded else 0),
-                "merchant_country": "US",
-                "card_id": spend["card"],
-                "card_type": "virtual",
-                "user_id": user["id"],
-                "user_first_name": user.get("first_name"),
-                "user_last_name": user.get("last_name"),
-                "user_email": user.get("email"),
-                "status": status,
-                "declined_reason": _declined_reason(environment, spend) if kind != "transaction.requested" else None,
-                "completion_reason": _completion_reason(environment, kept),
-                "authorized_at": moment_of(spend["authorized_at"]),
-                "posted_at": None if spend["posted_at"] is None else moment_of(spend["posted_at"]),
-            },
-        },
+    return TransactionChanged(
+        id=spend["id"],
+        type="spend",
+        spend=Spend(
+            amount=amount,
+            authorized_amount=authorized,
+            previously_authorized_amount=previously,  # assumed: previously_authorized
+            authorization_update_amount=change,
+            currency="usd",
+            local_amount=amount,
+            local_currency=spend["currency"].lower(),
+            authorization_method="online",  # assumed: event_merchant
+            merchant_name=spend["merchant_name"].ljust(25 if padded else 0),  # assumed: merchant_padding
+            merchant_category=category_of(environment.store, spend["merchant_category_code"]).description,
+            merchant_category_code=spend["merchant_category_code"],
+            merchant_city="Springfield".ljust(13 if padded else 0),
+            merchant_country="US",
+            card_id=spend["card"],
+            card_type="virtual",
+            user_id=user["id"],
+            user_first_name=user.get("first_name"),
+            user_last_name=user.get("last_name"),
+            user_email=user.get("email"),
+            status=status,
+            declined_reason=_declined_reason(environment, spend) if kind != "transaction.requested" else None,
+            completion_reason=_completion_reason(environment, kept),
+            authorized_at=moment_of(spend["authorized_at"]),
+            posted_at=None if spend["posted_at"] is None else moment_of(spend["posted_at"]),
+        ),
     )
 
 

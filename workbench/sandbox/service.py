@@ -5,7 +5,7 @@ Order of checks: route, key, environment, role, syntax of ids, body, team, recor
 
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -85,6 +85,7 @@ Methods = dict[str, Route]
 _PART = re.compile(r"(\{\w+\})")
 
 
+@cache
 def _routes() -> tuple[dict[str, Methods], list[tuple[re.Pattern[str], Methods]]]:
     """Return the routes by path and method: by exact path without placeholders, else by pattern."""
     by_path: dict[str, Methods] = {}

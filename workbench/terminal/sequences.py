@@ -1,4 +1,4 @@
-"""`workbench sequences …`: run, compare and check scripted transactions."""
+"""`workbench sequences …`: run and check scripted transactions."""
 
 import json
 from difflib import get_close_matches
@@ -12,7 +12,7 @@ from workbench.base.errors import WorkbenchError, visible
 from workbench.runs.sequences.reading import problems as problems_of
 from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, WRONG_INPUT, say, usage_error
-from workbench.terminal.where import Name, Setting
+from workbench.terminal.where import Setting
 
 if TYPE_CHECKING:
     from workbench.client.session import Session
@@ -67,20 +67,6 @@ def run(
         path: Store the run in this file; an interrupted run in it is resumed.
     """
     return sequences.run(api, _sequence(sequence), path=path, **read_parameters(set_ or []))
-
-
-@command
-def compare(a: str, b: str, /, *, sequence: Annotated[tuple[Name, ...], Parameter(completer=_names)] = ()) -> Any:
-    """Run sequences and reads on two services and list the differences. Exit code 5 if there are any.
-
-    Args:
-        a: documented, observed, the URL of a served sandbox, or a profile.
-        b: The other one.
-        sequence: Name or TOML file of a sequence; default: the entire catalogue.
-    """
-    from workbench import compare_behavior
-
-    return compare_behavior(a, b, sequences=[_sequence(name) for name in sequence] or None)
 
 
 @command

@@ -236,9 +236,3 @@ def answer(
 def hint(api: "Session", name: _Task, /) -> Any:
     """Show the next hint of a task; the last one contains the code."""
     return course.hint(name, api=api)
-
-
-@command
-def debrief(api: "Session", name: _Task, /) -> Any:
-    """Show what was done since a task began, and a good answer."""
-    return course.debrief(name, api)

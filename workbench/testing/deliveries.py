@@ -10,11 +10,12 @@ from typing import Any
 
 import attrs
 
+from workbench.base.keys import Key
 from workbench.base.schema import strict_json
 from workbench.base.schema.walk import get_path
 from workbench.base.system.messages import HeaderDict
 from workbench.client.webhooks.verify import SECONDARY, SIGNATURE, sign
-from workbench.sandbox.internals import internals
+from workbench.sandbox.delivery import wire_event
 from workbench.testing.decisions import Breach
 from workbench.testing.life import Life, short
 from workbench.testing.loop import NotSimulated
@@ -23,9 +24,9 @@ from workbench.testing.sessions import STATUS_MEMBERS
 
 KEY = "universe-signing-key-1"
 """Signing key of deliveries, known to the application."""
-NEXT_KEY = "universe-signing-key-2"
+_NEXT = Key.of("universe-signing-key-2", "keys")
 """Signing key after the rotation; until it is complete, the secondary header is signed with the first key."""
-_FORGER = "not-the-signing-key"
+_FORGER = Key.of("not-the-signing-key", "keys")
 _TIMEOUT = 10.0  # seconds in which a delivery has to be answered
 _RETRIES = (10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 86_400.0)
 _LATE = (0.2, 2.5, 95.0, 7_200.0)
@@ -61,28 +62,31 @@ class Deliveries(Life):
 
     Args:
         threads: Whether concurrent duplicates are handled by two threads.
+        key: Key that signs the deliveries.
         options: Arguments of `Life`.
     """
 
-    def __init__(self, *given: Any, threads: bool = False, **options: Any) -> None:
+    def __init__(self, *given: Any, threads: bool = False, key: str = KEY, **options: Any) -> None:
         super().__init__(*given, **options)
-        self.key = KEY
+        self.key, self._signing = key, Key.of(key, "keys")
+        self._tenant = self._engine.store.get("key", self.sandbox.full_key)["tenant"]
         self.service: Counter[str] = Counter()  # net cents that the service posted, by transaction
         self.posted: list[tuple[str, int]] = []  # transaction and cents, by event
         self.held: dict[str, int] = {}  # cents that are held for open authorizations, by transaction
         self.names: dict[str, str] = {}  # of records, by id
         self.cause = ""  # what the traffic is doing, where a record has several of its events
         self._threads = threads
-        self._engine = internals(self.sandbox).engine
         self._seen = self._engine.last_event
 
     def collect(self) -> None:
         """Plan deliveries of new events."""
         if self._engine.last_event == self._seen:
             return
-        drained, self._seen = internals(self.sandbox).drain(self._seen)
-        for _, _, body in drained:
-            event = strict_json.loads(body)
+        after, self._seen = self._seen, self._engine.last_event
+        for kept in self._engine.events(after):
+            if kept["tenant"] != self._tenant:
+                continue
+            event = wire_event(self._engine.environment, kept)
             name = f"{event['resource']}.{event['action']}"
             self.answers["event", name] += 1
             member, label = STATUS_MEMBERS.get(name, ("", ""))
@@ -116,7 +120,8 @@ class Deliveries(Life):
         text = f"{name}, {body['spend']['amount']} cents" if kind == "transaction.completed" else name
         self._ordinals["events"] += 1
         rotated = self.decisions.choose("event rotation", 3, 0.15)
-        keys = (NEXT_KEY, self.key) if rotated and self._ordinals["events"] >= (1, 1, 4)[rotated] else (self.key,)
+        is_new = rotated and self._ordinals["events"] >= (1, 1, 4)[rotated]
+        keys = (_NEXT, self._signing) if is_new else (self._signing,)
         unknown = _UNKNOWN[self._decide(f"event {name} unknown", 3, 0.03)]
         if unknown == "unknown version":
             event = {**event, "version": "1.9.0", "addedLater": {"members": ["of", "1.9.0"]}}
@@ -144,7 +149,7 @@ class Deliveries(Life):
             if forged == "no signature":
                 del fake.headers[SIGNATURE]
             elif forged == "signature of another body":
-                fake.headers[SIGNATURE] = sign(strict_json.dumps(event), self.key)
+                fake.headers[SIGNATURE] = sign(strict_json.dumps(event), self._signing)
             self._send_later(0.7, fake)
         late = self._decide(f"event {name} late", len(_LATE), 0.12)
         twice = self._decide(f"event {name} twice", 4, 0.12)
@@ -262,7 +267,7 @@ class Deliveries(Life):
 
 
 def _delivery(
-    name: str, text: str, event: Mapping[str, Any], keys: Iterable[str], kind: str = "event", form: int = 0
+    name: str, text: str, event: Mapping[str, Any], keys: Iterable[Key], kind: str = "event", form: int = 0
 ) -> Delivery:
     body = _FORMS[form](event)
     signed = {name: sign(body, key) for name, key in zip((SIGNATURE, SECONDARY), keys, strict=False)}

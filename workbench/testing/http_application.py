@@ -216,8 +216,8 @@ class HttpUniverse(Universe):
     """One run of an application behind HTTP."""
 
     def __init__(self, http: HttpApplication, sandbox: Sandbox, *given: object, **options: Any) -> None:
-        super().__init__(lambda _: http, sandbox, *given, **options, fork=http.reset is not None)
-        self.key, self._http = http.key, http
+        super().__init__(lambda _: http, sandbox, *given, **options, key=http.key, fork=http.reset is not None)
+        self._http = http
         self.asynchronous = True  # its universes are drawn: it has no points that could be failed one by one
         self._batch: list[tuple[Delivery, str]] = []
         self._failed_calls = 0

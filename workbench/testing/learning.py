@@ -221,7 +221,7 @@ class Replay:
             tries += [(state, self._try(step, {}, state)) for state in states]
         agreeing = [(state, attempt) for state, attempt in tries if not attempt.differences]
         changes: Mapping[str, Any] = {}
-        state, attempt = (agreeing or tries)[0]
+        state, attempt = min(tries, key=lambda tried: len(tried[1].differences))
         if agreeing and self.search:
             self._confirm(step, agreeing)
         elif not agreeing and self.search:

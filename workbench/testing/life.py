@@ -67,6 +67,7 @@ class Life:
         self.now = 0.0
         self.folder = folder
         self.sandbox = sandbox.fork() if fork else sandbox
+        self._engine = internals(self.sandbox).engine
         self._machine, self._fresh = machine, fresh_modules
         self._epoch = self.sandbox.clock.now().timestamp()
         if machine is not None:
@@ -130,7 +131,7 @@ class Life:
             self.story.append(Moment(round(self.now, 3), kind, text))
 
     def move(self, to: float) -> None:
-        """Advance the time of the universe and of its machine; the sandbox follows before it is used."""
+        """Advance the time of the universe and of its machine; the sandbox follows before it is used, or has to act."""
         self.now = max(to, self.now)
         if self._machine is not None:
             self._machine.show(self._epoch + self.now)
@@ -141,7 +142,12 @@ class Life:
         if step > 0:
             self._moved += step
             self.sandbox.clock.advance(seconds=step / 1000)
-            self.collect()
+        self.collect()
+
+    def is_due(self) -> bool:
+        """Return whether the sandbox has something to do by itself."""
+        due: int = self._engine.store.get("meta", "next_due")
+        return due <= (self._epoch + self.now) * 1000
 
     def begin_later(self, seconds: float) -> None:
         """Let the universe begin at a later time."""
@@ -216,19 +222,17 @@ class Life:
         outgoing.status = getattr(answer, "status", None)
         return answer
 
-    def _open(self, cls: type[Any], clock: Clock, **options: object) -> Any:
+    def _connect(self, cls: type[Any], options: Mapping[str, Any]) -> Any:
         arguments = {
             "sandbox": self.sandbox,
             "base_url": self.sandbox.base_url,
             "api_key": self.sandbox.full_key,
             "environment": internals(self.sandbox).environment,
             "transport": internals(self.sandbox).direct(),
-            "clock": clock,
+            "clock": self.clock,
+            "journal": self.journal,
         }
-        return cls(**{**arguments, "journal": Journal(clock=clock), **options})
-
-    def _connect(self, cls: type[Any], options: Mapping[str, Any]) -> Any:
-        session = self._open(cls, self.clock, **{"journal": self.journal, **options})
+        session = cls(**{**arguments, **options})
         session._universe, session._process = self, self._alive()
         return session
 

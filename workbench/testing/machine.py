@@ -59,8 +59,9 @@ class MachineClock:
 
     def show(self, seconds: float) -> None:
         """Show a time, in seconds since 1970."""
-        self._seconds = seconds
-        self._traveller.move_to(seconds)
+        if seconds != self._seconds:
+            self._seconds = seconds
+            self._traveller.move_to(seconds)
 
     @contextmanager
     def counting(self, counts: Counter[str]) -> Iterator[None]:

@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from workbench.base.errors import ApiError
 from workbench.base.schema.rules import FULL
-from workbench.client.session import Session
-from workbench.sandbox.internals import internals
+from workbench.sandbox.cards import authorize, refund, reverse
+from workbench.service.interface.transactions import SimulatedTransaction
+from workbench.service.interface.vocabulary import DeclineReason
 from workbench.testing.deliveries import Deliveries, made_up
 from workbench.testing.life import short
 from workbench.testing.loop import NotSimulated
@@ -59,10 +61,6 @@ class Universe(Deliveries):
         self.sometimes: Counter[str] = Counter()
         self.books: Mapping[str, Any] = {}
         self.holds: Mapping[str, Any] | None = None  # cents that are held, if the application has `holds()`
-        self.outside: Session = self._open(
-            Session, self.clock, transport=internals(self.sandbox).direct(faults=False), journal=None
-        )
-        """A session as cardholders and merchants: its calls are the traffic, and nothing goes wrong with them."""
         self._scenario, self._settle = scenario or _purchases, settle
         self._steps = 0
         self._threads_before = threading.active_count()
@@ -73,7 +71,19 @@ class Universe(Deliveries):
 
     def after(self, seconds: float, action: Callable[[], object]) -> None:
         """Schedule an action as part of the traffic."""
-        self._at(self.now + seconds, action)
+
+        def act() -> None:
+            self.sync()
+            action()
+            self.collect()
+
+        self._at(self.now + seconds, act)
+
+    def simulate(self, handler: Callable[..., SimulatedTransaction], **members: object) -> SimulatedTransaction:
+        """Let a handler of the sandbox answer a cardholder or merchant, with whom nothing goes wrong."""
+        context = self._engine.context(handler.__name__, {"tenant": self._tenant})
+        with self._engine.store:
+            return handler(context, SimpleNamespace(**members))
 
     def request(self, method: str, *arguments: object) -> None:
         """Call a method of the application, like a user or client would; a crash loses the request."""
@@ -167,6 +177,7 @@ class Universe(Deliveries):
             )
             return self
         self._scenario(self)
+        self.collect()
         while not self._over:
             self._steps += 1
             if self._steps > MAX_STEPS:
@@ -195,9 +206,9 @@ class Universe(Deliveries):
         if due is None or self._agenda[0][0] <= due:
             when, _, action = heapq.heappop(self._agenda)
             self.move(when)
-            self.sync()
+            if self.is_due():
+                self.sync()
             action()
-            self.collect()
         else:
             self.move(due)
 
@@ -209,6 +220,7 @@ class Universe(Deliveries):
 
     def _end(self) -> None:
         """End the universe, unless deliveries are in flight."""
+        self.sync()
         self._over = len(self._agenda) == self._ticks
         if not self._over:
             self._at(self.now + _MINUTE, self._end)
@@ -276,13 +288,14 @@ class _Purchase:
 
     def authorize(self) -> None:
         universe = self.universe
-        answer = universe.outside.simulate_authorization(
+        answer = universe.simulate(
+            authorize,
             card_id=self.card,
             amount=self.cents,
             currency="USD",
             merchant_name=self.merchant,
             merchant_category_code="5411",
-            decline_reason="cvv_mismatch" if self.fate == "declined" else None,
+            decline_reason=DeclineReason.CVV_MISMATCH if self.fate == "declined" else None,
         )
         self.key = str(answer.transaction_id)
         universe.names[self.key] = f"purchase {self.name}"
@@ -322,12 +335,12 @@ class _Purchase:
 
     def reverse(self, left: int) -> None:
         if left or self.fate != "reduced":
-            self.universe.outside.simulate_reversal(transaction_id=self.key, new_amount=left or FULL)
+            self.universe.simulate(reverse, transaction_id=self.key, new_amount=left or FULL)
             self.add_line(f"reversal to {left} cents")
 
     def refund(self, i: int) -> None:
         universe, part = self.universe, max(self.settled // 5, 1)
-        universe.outside.simulate_refund(transaction_id=self.key, amount=part)
+        universe.simulate(refund, transaction_id=self.key, amount=part)
         universe.add_line("traffic", f"refund {i} of purchase {self.name}, {part} cents")
         universe.cause = f"refund {i}"
         universe.collect()

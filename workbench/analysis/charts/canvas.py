@@ -200,7 +200,7 @@ class Canvas:
 
     def time_axis(self, steps: Steps) -> None:
         """Label the horizontal axis with the steps of time."""
-        self.axes.set_xticks(*steps.ticks(self.width))
+        self.axes.set_xticks(*steps.ticks(self.letters(self.width * 0.65, self.base)))
         self.axes.set_xlim(-0.7, max(len(steps.starts) - 0.3, 0.7))
 
     def annotate(self, x: float, y: float, text: str, **look: Any) -> None:

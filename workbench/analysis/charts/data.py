@@ -16,7 +16,7 @@ import pandas as pd
 from workbench.analysis.reports.facts import mask
 from workbench.analysis.reports.history import history
 from workbench.analysis.tables.frames import to_frame
-from workbench.analysis.tables.periods import PERIODS
+from workbench.analysis.tables.periods import PERIODS, Every, code_of, label_of, period_name
 from workbench.analysis.tables.rows import EXACT, check_in_memory, with_checked_marks
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
@@ -151,10 +151,10 @@ def left_out(count: int, reason: str) -> str:
 
 
 By = Literal["day", "week", "month", "year"]
+"""Steps that fit a range of time, from the shortest."""
 MAX_STEPS = 2_000
 """Steps of an axis; a period that needs more is drawn by the next longer step."""
-_DAYS: dict[By, float] = {"day": 1, "week": 7, "month": 30.44, "year": 365.25}
-_PERIODS: dict[By, str] = {"day": "D", "week": "W-SUN", "month": "M", "year": "Y"}
+_DAYS: Mapping[str, float] = {"day": 1, "week": 7, "month": 30.44, "quarter": 91.31, "year": 365.25}
 
 
 def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
@@ -242,15 +242,14 @@ def texts(column: pd.Series[Any]) -> list[str | None]:
 class Steps:
     """Steps of a time axis without gaps, and the step of each row (-1: no time)."""
 
-    by: By
+    by: Every
     starts: Any  # datetime64, one a step
     places: Any
     tz: str = "UTC"
 
     def label(self, index: int) -> str:
-        """Return the name of a step: `2026-03-05`, `2026-W10`, `2026-03` or `2026`."""
-        day = pd.Timestamp(self.starts[index])
-        return str(day.strftime({"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m", "year": "%Y"}[self.by]))
+        """Return the name of a step, such as `2026-W10`."""
+        return label_of(pd.Timestamp(self.starts[index]), self.by)
 
     @property
     def period(self) -> str:
@@ -266,28 +265,35 @@ class Steps:
     @property
     def unit(self) -> str:
         """The label of the axis."""
-        return f"{'ISO week' if self.by == 'week' else self.by} ({self.tz})"
+        return f"{'ISO week' if self.by == 'week' else period_name(self.by)} ({self.tz})"
 
-    def ticks(self, width: float) -> tuple[list[int], list[str]]:
-        """Return positions and labels of ticks for an axis `width` inches wide."""
+    def ticks(self, letters: int) -> tuple[list[int], list[str]]:
+        """Return positions and labels of ticks for an axis as wide as some letters."""
         count = len(self.starts)
-        most = max(2, int(width / (0.95 if self.by in ("day", "week") else 0.75)))
+        most = max(2, letters // (len(self.label(0)) + 2))
         places = list(range(0, count, max(1, -(-count // most))))
         return places, [*map(self.label, places)]
 
 
+def report_steps(data: pd.DataFrame) -> Steps:
+    """Return the periods of a report as steps."""
+    period = period_of(data)
+    times = data[period] if period else pd.Series([], dtype="datetime64[s]")
+    return steps_of(times, data.attrs.get("freq") or period, data.attrs.get("tz", "UTC"))
+
+
 def steps_of(times: pd.Series[Any], by: Any = None, tz: str = "UTC") -> Steps:
-    """Return times as steps: days, weeks from Monday, months or years; by default chosen by their range."""
+    """Return times as steps of a period; by default one that fits their range."""
     local = times if times.dt.tz is None else times.dt.tz_convert(tz).dt.tz_localize(None)
     known = local.dropna()
     if not len(known):
         return Steps(by=by or "day", starts=known.to_numpy(), places=np.full(len(times), -1), tz=tz)
     length = (known.max().normalize() - known.min().normalize()).days + 1
     fitting: By = "day" if length <= 35 else "week" if length <= 190 else "month" if length <= 1_900 else "year"
-    wanted: By = "month" if by == "quarter" else by or fitting  # a quarter is drawn at its first month
-    if length / _DAYS[wanted] > MAX_STEPS:
+    wanted: Every = by or fitting
+    if length / _DAYS[period_name(wanted)] > MAX_STEPS:
         wanted = next((step for step in _DAYS if length / _DAYS[step] <= MAX_STEPS), "year")
-    periods = pd.PeriodIndex(local, freq=_PERIODS[wanted])
+    periods = pd.PeriodIndex(local, freq=code_of(wanted))
     every = pd.period_range(periods.min(), periods.max())
     return Steps(by=wanted, starts=every.start_time.to_numpy(), places=every.get_indexer(periods), tz=tz)
 

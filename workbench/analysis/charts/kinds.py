@@ -36,6 +36,7 @@ class Picture:
         unit: Unit of the numbers.
         notes: Notes below the chart.
         steps: Steps of time of the rows; `x` is the index of a step then.
+        places: Decimal places of the numbers of lines and columns (default: those of each, at most three).
     """
 
     data: pd.DataFrame
@@ -44,6 +45,7 @@ class Picture:
     unit: str = ""
     notes: Sequence[str] = ()
     steps: Steps | None = None
+    places: int | None = None
     form: "Form | None" = None  # instead of the declared one
 
 
@@ -183,9 +185,8 @@ def _lines(on: Canvas, picture: Picture, form: Form) -> list[str]:
         if over < len(heights):
             places = range(over - 1, len(heights))
             on.axes.plot(places, heights[over - 1 :], linestyle="--", alpha=0.6, markevery=every, **look)
-        ends.append((heights[-1], f"{name} {number(values[-1])}"))
-        first, last, most = (number(value) for value in (values[0], values[-1], max(values)))
-        on.say(f"{name} from {first} to {last}, highest {most}")
+        ends.append((heights[-1], f"{name} {number(values[-1], picture.places)}"))
+        on.say(_course(name, values, picture.places))
     on.axes.axhline(0, color=on.ink, linewidth=0.8)
     on.numbers("y", whole=form.whole)
     if form.most:
@@ -196,15 +197,25 @@ def _lines(on: Canvas, picture: Picture, form: Form) -> list[str]:
     return [f"{len(series) - len(shown):,} more lines are left out."] if len(series) > len(shown) else []
 
 
-def _label_ends(on: Canvas, x: float, ends: Iterable[tuple[float, str]]) -> None:
-    """Write labels behind the ends of lines, at least a line of text apart."""
+def _course(name: str, values: Sequence[Decimal], places: int | None) -> str:
+    """Return the course of a line or of columns as a sentence."""
+    first, last, most = (number(value, places) for value in (values[0], values[-1], max(values)))
+    return f"{name} from {first} to {last}, highest {most}"
+
+
+def _label_ends(on: Canvas, x: float, ends: Sequence[tuple[float, str]]) -> None:
+    """Write labels behind the ends of lines, a line of text apart; a thin line leads to a label that moved."""
     low, high = on.axes.get_ylim()
     height = on.axes.get_position().height * on.figure.get_figheight() * 72 * 0.75
-    least = (high - low) * on.small * 1.5 / max(height, 1)
+    point = (high - low) / max(height, 1)
+    step = point * min(on.small * 1.5, height / len(ends))
     position = float("-inf")
-    for y, text in sorted(ends):
-        position = max(y, position + least)
-        on.annotate(x, position, text, dx=6.75, va="center", fontweight="bold")
+    for above, (y, text) in enumerate(sorted(ends), 1 - len(ends)):
+        position = min(max(y, position + step), high + above * step)
+        moved = (position - y) / point
+        lead: dict[str, Any] = {"arrowstyle": "-", "color": on.ink, "alpha": 0.6, "relpos": (0, 0.5), "shrinkB": 3}
+        more = {"arrowprops": lead} if abs(moved) > on.small / 2 else {}
+        on.annotate(x, y, text, dx=10, dy=moved * 9 / on.base, va="center", fontweight="bold", **more)
 
 
 def _columns(on: Canvas, picture: Picture, form: Form) -> None:
@@ -226,9 +237,11 @@ def _columns(on: Canvas, picture: Picture, form: Form) -> None:
     on.numbers("y", whole=form.whole)
     on.time_axis(steps)
     on.labels(steps.unit, scale.unit(picture.unit))
-    sums = {name: number(total(values).copy_abs()) for name, values in series.items()}
-    on.say(*(f"{name} {amount}" for name, amount in sums.items()))
-    if form.total:
+    if not form.total:
+        on.say(*(_course(name, values, picture.places) for name, values in series.items()))
+    else:
+        sums = {name: number(total(values).copy_abs()) for name, values in series.items()}
+        on.say(*(f"{name} {amount}" for name, amount in sums.items()))
         below = {name: " (below)" if min(values) < 0 else "" for name, values in series.items()}
         on.legend([_key(f"{name} {sums[name]}{below[name]}", colors[name]) for name in series])
 

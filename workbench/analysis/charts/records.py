@@ -15,8 +15,8 @@ from workbench.analysis.charts.data import (
     not_drawn,
     number,
     percent,
-    period_of,
     report,
+    report_steps,
     steps_of,
     sums,
     table,
@@ -106,9 +106,7 @@ def applications_chart(applications: object, **place: Unpack[Place]) -> Picture:
         applications: The result of `history.applications`, or events.
     """
     data = report(applications, "applications", "applications", "status", "applications")
-    period = period_of(data)
-    times = data[period] if period else pd.Series([], dtype="datetime64[s]")
-    steps = steps_of(times, period, data.attrs.get("tz", "UTC"))
+    steps = report_steps(data)
     rows = data.assign(step=steps.places, status=[word(str(status)) for status in data["status"]])
     subject = f"Applications by status{steps.during(data)}"
     return Picture(data=data, rows=rows, subject=subject, unit="applications", steps=steps)
@@ -285,7 +283,7 @@ def _balances(data: pd.DataFrame) -> Picture:
     rows = rows[rows["value"].notna()]
     form = Form(kind="lines", x="step", y="value", by="chain", empty="nothing was recorded")
     subject = f"Value of collateral by chain{steps.during(data)}"
-    return Picture(data=data, rows=rows, subject=subject, unit="USD", steps=steps, form=form)
+    return Picture(data=data, rows=rows, subject=subject, unit="USD", steps=steps, places=2, form=form)
 
 
 def _token(chain: object, token: object) -> str:

@@ -16,6 +16,7 @@ from workbench.analysis.charts.data import (
     number,
     ratio,
     report,
+    report_steps,
     steps_of,
     sums,
     table,
@@ -84,7 +85,7 @@ def liability_chart(liability: object, **place: Unpack[Place]) -> Picture:
         liability: The result of `history.liability`, or rewards.
     """
     data = report(liability, "points_liability", "liability", "month", "earned", "redeemed", "outstanding")
-    steps = steps_of(data["month"], "month", data.attrs.get("tz", "UTC"))
+    steps = report_steps(data)
     subject = f"Points outstanding at month end{steps.during(data)}"
     return Picture(data=data, rows=data.assign(step=steps.places), subject=subject, unit="points", steps=steps)
 

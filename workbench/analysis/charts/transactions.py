@@ -13,8 +13,8 @@ from workbench.analysis.charts.data import (
     percent,
     period_of,
     report,
+    report_steps,
     signed,
-    steps_of,
     table,
     texts,
     top_of,
@@ -23,6 +23,7 @@ from workbench.analysis.charts.data import (
 from workbench.analysis.charts.declared import Place, chart
 from workbench.analysis.charts.kinds import Form, Picture, bar_rows
 from workbench.base.errors import UsageError
+from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import BLUE, GRAY, GREEN, RED, Look, look, word
 
 _NAMES = {"merchant_name": "merchant", "merchant_category": "category", "merchant_category_code": "category code"}
@@ -60,7 +61,7 @@ def spend_chart(spend: object, *, top: int = 12, **place: Unpack[Place]) -> Pict
 
 def _over_time(data: pd.DataFrame, period: str, unit: str) -> Picture:
     """Return net spend by period: columns, or a line for each group."""
-    steps = steps_of(data[period], period, data.attrs.get("tz", "UTC"))
+    steps = report_steps(data)
     by = _group(data, *_NUMBERS, period)
     net: Any = [usd(int(cents), unit) for cents in data["net_cents"]]
     rows = data.assign(step=steps.places, net=net)
@@ -69,7 +70,7 @@ def _over_time(data: pd.DataFrame, period: str, unit: str) -> Picture:
         kind="lines" if by else "columns", x="step", y="net", by="group" if by else "", empty="nothing was posted"
     )
     subject = f"Net spend by {period}{f' and {_named(by)}' if by else ''}{steps.during(data)}"
-    return Picture(data=data, rows=rows, subject=subject, unit=unit, steps=steps, form=form)
+    return Picture(data=data, rows=rows, subject=subject, unit=unit, steps=steps, places=minor_digits(unit), form=form)
 
 
 def _funnel(data: pd.DataFrame) -> Picture:
@@ -132,16 +133,14 @@ def approvals_chart(approvals: object, **place: Unpack[Place]) -> Picture:
     authorizations, approved = int(data["authorizations"].sum()), int(data["approved"].sum())
     if len(data) and (not period or data[period].duplicated().any()):
         raise UsageError("the chart has one line over time: pass approvals with a period and without by")
-    times = data[period] if period else pd.Series([], dtype="datetime64[s]")
-    steps = steps_of(times, period, data.attrs.get("tz", "UTC"))
+    steps = report_steps(data)
     rates = [float(rate) * 100 for rate in data["rate"].fillna(0)]
     rows = pd.DataFrame({"step": steps.places, "approved": rates} if authorizations else {"step": [], "approved": []})
     note = f"{approved:,} of {counted(authorizations, 'authorization')} approved, {percent(approved, authorizations)}."
     unit = "approved, per cent of authorizations"
     subject = f"Approval rate by {period or 'day'}{steps.during(data)}"
-    return Picture(
-        data=data, rows=rows, subject=subject, unit=unit, notes=[note] if authorizations else [], steps=steps
-    )
+    notes = [note] if authorizations else []
+    return Picture(data=data, rows=rows, subject=subject, unit=unit, notes=notes, steps=steps, places=1)
 
 
 @chart("bars", x="declines", y="name", whole=True, empty="no authorization was declined")

@@ -20,6 +20,7 @@ from workbench.base.schema.fields import Answer
 from workbench.base.system.files import check_name
 from workbench.client.calls.base import BaseClient
 from workbench.client.session import sandbox_of
+from workbench.sandbox.internals import internals
 from workbench.sandbox.rewards import CATEGORIES, OTHER
 from workbench.service.interface.events import Event
 
@@ -102,7 +103,7 @@ def read(source: object) -> Reading:
     if isinstance(source, Events):
         return _of_events(source.frame(of=PATTERN, progress=False), "log of events", unread=source.rejected)
     if isinstance(source, list) and source and isinstance(source[0], Mapping) and source[0].get("kind"):
-        return _of_records(source, None)
+        return _of_records(pd.DataFrame([dict(record) for record in source]), None)
     inbox: object = getattr(source, "inbox", source)
     unreadable = getattr(inbox, "unreadable", None)
     unread = {"delivery that cannot be read": len(unreadable())} if callable(unreadable) else {}
@@ -156,15 +157,17 @@ def _of_sandbox(sandbox: Any, kind: str) -> Reading:
     reading = _of_events(events_frame(sandbox.events(), PATTERN), kind, now=sandbox.clock.now())
     events = reading.rows
     begun = set(events["transaction_id"][mask(events["action"].isin(["requested", "created"]))])
-    records = [record for record in sandbox.records("transaction") if record["id"] not in begun]
-    if not records:
+    stored = zip(_STORED, internals(sandbox).columns("transaction", " ".join(_STORED)), strict=True)
+    books = pd.DataFrame({name: pd.Series(values, dtype=_STORED[name]) for name, values in stored})
+    books = books[~books["id"].isin(begun)].reset_index(drop=True)
+    if books.empty:
         return reading
     later = ~mask(events["transaction_id"].isin(begun))
     facts = facts_of(events[~(later & mask(events["action"] == "updated"))].reset_index(drop=True))
-    refunds = _refunded(sandbox) if any(record["refunded"] for record in records) else {}
+    refunds = _refunded(sandbox) if books["refunded"].any() else {}
     purchases = facts["event_id"].map(refunds).astype(TEXT).fillna(facts["transaction_id"])
     moved = facts.groupby(purchases.to_numpy())[["posted_cents", "refunded_cents"]].sum()
-    old = _of_records(records, sandbox.clock.now(), moved)
+    old = _of_records(books, sandbox.clock.now(), moved)
     rows = pd.concat([facts_of(old.rows), facts], ignore_index=True)
     return attrs.evolve(reading, rows=rows, notes=(*reading.notes, *old.notes))
 
@@ -256,6 +259,8 @@ def _written(values: "pd.Series[Any]", write: Callable[[str], str]) -> "pd.Serie
 def _converted(values: "pd.Series[Any]", dtype: Any) -> "pd.Series[Any]":
     if dtype == TIME:
         return pd.to_datetime(values.astype(object), utc=True, errors="coerce", format="ISO8601").astype(TIME)
+    if dtype == "Int64" and pd.api.types.is_integer_dtype(values.dtype):
+        return values.astype("Int64")
     if dtype == "Int64":
         numbers = pd.to_numeric(values.astype(object), errors="coerce").astype("Float64")
         exact = values.map(_whole_number, na_action="ignore")
@@ -435,27 +440,37 @@ def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.Dat
         nothing, no_amount = pd.Series(pd.NaT, table.index, dtype=TIME), pd.Series(pd.NA, table.index, dtype="Int64")
         at = nothing if at is None else at
         untimed = at.isna()
-        part = table.assign(
-            action=action,
-            amount=amount,
-            change=change_of,
-            at=at,
-            known_at=at,
-            clock="event",
-            id=None,
-            authorized_amount=no_amount,
-            earliest=nothing if earliest is None else earliest.where(untimed),
-            latest=nothing if latest is None else latest.where(untimed),
-        )
-        part["status"] = np.where(declined, "declined", "")
-        tables.append(part.loc[rows, [*EVENTS, *own]].assign(place=np.flatnonzero(rows)))
+        columns = {
+            "action": action,
+            "amount": amount,
+            "change": change_of,
+            "at": at,
+            "known_at": at,
+            "clock": "event",
+            "id": None,
+            "authorized_amount": no_amount,
+            "earliest": nothing if earliest is None else earliest.where(untimed),
+            "latest": nothing if latest is None else latest.where(untimed),
+            "status": np.where(declined, "declined", ""),
+            "place": np.arange(len(table)),
+        }
+        of_action = table.loc[rows, [name for name in (*EVENTS, *own) if name in table]]
+        new = {name: values if np.ndim(values) == 0 else values[rows] for name, values in columns.items()}
+        tables.append(of_action.assign(**new)[[*EVENTS, *own, "place"]])
     events = pd.concat(tables).sort_values("place", kind="stable", ignore_index=True).drop(columns="place")
     return events.astype(dict(EVENTS))
 
 
-def _of_records(records: Iterable[Any], now: datetime | None, moved: pd.DataFrame | None = None) -> Reading:
+_STORED: Mapping[str, Any] = {
+    **dict.fromkeys(("id", "card", "user", "merchant_name", "merchant_category_code", "currency", "status"), TEXT),
+    "declined_reason": TEXT, **dict.fromkeys(("authorized", "held", "settled", "refunded"), "int64"),
+    "authorized_at": "Int64", "posted_at": "Int64",
+}  # fmt: skip
+"""Members of a stored transaction, with the types of their columns."""
+
+
+def _of_records(books: pd.DataFrame, now: datetime | None, moved: pd.DataFrame | None = None) -> Reading:
     """Return the events of transactions stored in a sandbox, without amounts that other events have moved."""
-    books = pd.DataFrame([dict(record) for record in records])
     if moved is not None:
         known = moved.reindex(books["id"]).fillna(0).astype("int64").reset_index(drop=True)
         books = books.assign(

@@ -85,6 +85,8 @@ class View:
             UsageError: A value is none of these, or the history has no such currency.
         """
         scope = self.scope.changed(period, tz, currency, at)
+        if scope.at == self.scope.at and not is_other(self.source):
+            _ = self._begun_earlier  # of each report, whatever the filter
         same = {"reading"} | (_AS_KNOWN if scope.at == self.scope.at else set())
         known = {name: value for name, value in self.__dict__.items() if name in same}
         filtered = type(self)(self.source, scope, known)

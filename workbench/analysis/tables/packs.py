@@ -32,9 +32,12 @@ _RESERVED = frozenset({"cover", "definitions", "history"})  # names of our sheet
 _DISTINCT = frozenset({"transactions", "users"})  # counts of what can occur in several periods
 _CHART_BARS = 12
 _EXACT_FLOATS = 10**13  # a number with two decimals up to this is exact as a float
-_BALANCES = re.compile("^(opening|closing|outstanding|before|now)")
+_PAGE = 200  # letters on a printed line that are still read easily
+_BALANCES = re.compile("^(opening|closing|outstanding)")
 """Columns whose sum over rows is meaningless."""
 _DEFINITIONS = {
+    "requested": "What merchants asked for, approved or declined",
+    "local_amount": "What the merchant asked for, in the merchant's currency",
     "authorized": "What merchants asked for and was approved, by the time of the authorization",
     "held": "Open holds: approved, not settled or released",
     "released": "Holds that were reversed, expired, or were above their settlement",
@@ -103,6 +106,7 @@ def _sheet(name: str, frame: pd.DataFrame, tz: str) -> _Sheet:
         state = "as far as the notes say"
     zone = str(about.get("tz") or tz)
     facts = {
+        "Signed off by, on": visible(str(about.get("signed_by", "")), 100),
         "Data until": _moment(about.get("until") or about.get("at") or "not stated", zone),
         "Time zone": zone,
         "Complete": state,
@@ -190,7 +194,7 @@ def _cover(title: str, sheets: list[_Sheet]) -> list[tuple[str, str]]:
     """Return the lines of the cover as pairs of label and text: common facts and notes, then a line for each sheet."""
     facts = {fact: None for sheet in sheets for fact in sheet.facts.items()}
     common = [(name, fact) for name, fact in facts if all(sheet.facts.get(name, fact) == fact for sheet in sheets)]
-    lines = [("Report", title), ("Prepared by", ""), ("Signed off by, on", ""), *common]
+    lines = [("Report", title), ("Prepared by", ""), *common]
     lines += [("Note", note) for note in _common_notes(sheets)]
     for sheet in sheets:
         own = [f"{name.lower()} {fact}" for name, fact in sheet.facts.items() if (name, fact) not in common]
@@ -204,9 +208,10 @@ def _common_notes(sheets: list[_Sheet]) -> list[str]:
 
 
 def _definitions(sheets: list[_Sheet]) -> list[tuple[str, str]]:
-    columns = {column.name: column for sheet in sheets for column in sheet.columns}
+    columns = {column.head: column for sheet in sheets if sheet.rows for column in sheet.columns}
     lines = []
-    for name, column in columns.items():
+    for column in columns.values():
+        name = column.name
         text = _DEFINITIONS.get(AMOUNT.sub("", name), "")
         if name.endswith("_cents") and column.is_amount:
             text = f"{text}; {name} divided by {10 ** int(column.form):,}".lstrip("; ")
@@ -245,11 +250,16 @@ def _lines(page: "Worksheet", title: str, lines: list[tuple[str, str]], formats:
 
 def _table(book: "Workbook", sheet: _Sheet, notes: list[str], formats: Mapping[str, Any]) -> None:
     page = book.add_worksheet(sheet.name)
-    page.freeze_panes(1, 1)
     page.set_landscape()
-    page.fit_to_pages(1, 0)
-    page.repeat_rows(0)
-    last = write_table(page, sheet.columns, formats)
+    last = 0
+    if sheet.rows:
+        width = write_table(page, sheet.columns, formats)
+        page.fit_to_pages(-(-width // _PAGE), 0)
+        page.freeze_panes(1, 1)
+        page.repeat_rows(0)
+        page.repeat_columns(0)
+        page.autofilter(0, 0, sheet.rows, len(sheet.columns) - 1)
+        last = sheet.rows + 1
     for j, column in enumerate(sheet.columns):
         if column.is_total:
             letter = _letters(j)
@@ -257,9 +267,7 @@ def _table(book: "Workbook", sheet: _Sheet, notes: list[str], formats: Mapping[s
             page.write_formula(last, j, formula, formats[f"total {column.form}"], float(_total(column)))
         elif j == 0 and any(other.is_total for other in sheet.columns):
             page.write_string(last, 0, "Total", formats["label"])
-    if sheet.rows:
-        page.autofilter(0, 0, sheet.rows, len(sheet.columns) - 1)
-    for row, note in enumerate(notes if sheet.rows else ["No rows.", *notes], last + 2):
+    for row, note in enumerate(notes if sheet.rows else ["No rows.", *notes], last and last + 2):
         page.write_string(row, 0, note)
     _chart(book, page, sheet, last + len(notes) + 4)
 
@@ -290,9 +298,10 @@ def _chart(book: "Workbook", page: "Worksheet", sheet: _Sheet, row: int) -> None
     drawing.add_series({"name": head, "categories": [sheet.name, 1, 0, last, 0], "values": values})
     drawing.set_title({"name": f"{sheet.name}: {head}", "name_font": {"size": 12}})
     drawing.set_legend({"none": True})
-    if not over_time:
-        drawing.set_y_axis({"label_position": "low", "reverse": True})  # the axis of names
-    page.insert_chart(row, 0, drawing, {"x_scale": 1.4})
+    amounts, names = {"num_format": "#,##0"}, {"label_position": "low", "reverse": not over_time, "interval_unit": 1}
+    drawing.set_x_axis({"label_position": "low"} if over_time else amounts)
+    drawing.set_y_axis(amounts if over_time else names)
+    page.insert_chart(row, 0, drawing, {"x_scale": 1.4, "y_scale": 1 if over_time else 0.4 + 0.12 * last})
 
 
 # -- HTML

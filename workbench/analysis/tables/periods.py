@@ -46,11 +46,16 @@ def period_name(freq: str) -> str:
     Raises:
         UsageError: `freq` is not a period.
     """
-    _code(freq)
+    code_of(freq)
     return freq if freq in PERIODS else {"Q": "quarter", "Y": "year"}[freq[0]]
 
 
-def _code(freq: str) -> str:
+def code_of(freq: str) -> str:
+    """Return the frequency of a period in pandas.
+
+    Raises:
+        UsageError: `freq` is not a period.
+    """
     if not is_period(freq):
         raise UsageError([not_allowed("freq", freq, [*PERIODS, "Q-JAN", "Y-JUN"])])
     return PERIODS.get(freq, freq)
@@ -166,14 +171,14 @@ def steps(times: "pd.Series[Any]", freq: Every, tz: str) -> "pd.Series[Any]":
     Raises:
         UsageError: `freq` is not a period, or `tz` not a time zone.
     """
-    code = _code(freq)
+    code = code_of(freq)
     periods = times.dt.tz_convert(zone(tz)).dt.tz_localize(None).dt.to_period(code)
     return pd.Series(periods.dt.start_time.astype("datetime64[s]"), name=period_name(freq))
 
 
 def every_period(firsts: Any, freq: Every) -> pd.DatetimeIndex:
     """Return the first days of all periods between the first and the last given, without gaps."""
-    periods = pd.PeriodIndex(pd.DatetimeIndex(firsts), freq=_code(freq))
+    periods = pd.PeriodIndex(pd.DatetimeIndex(firsts), freq=code_of(freq))
     if not len(periods):
         return pd.DatetimeIndex([], dtype="datetime64[s]")
     return pd.DatetimeIndex(pd.period_range(periods.min(), periods.max()).start_time.astype("datetime64[s]"))
@@ -181,7 +186,7 @@ def every_period(firsts: Any, freq: Every) -> pd.DatetimeIndex:
 
 def end_of(first: Any, freq: Every, tz: str) -> datetime:
     """Return the end, in UTC, of the period that begins on a day in a time zone."""
-    after = pd.Timestamp(first).to_period(_code(freq)) + 1
+    after = pd.Timestamp(first).to_period(code_of(freq)) + 1
     return _start_of(after.start_time, tz)
 
 
@@ -190,7 +195,7 @@ def label_of(first: Any, freq: Every) -> str:
     formats = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
     if freq in formats:
         return str(first.strftime(formats[freq]))
-    period, fiscal_year = pd.Period(first, freq=_code(freq)), "" if freq in PERIODS else "FY"
+    period, fiscal_year = pd.Period(first, freq=code_of(freq)), "" if freq in PERIODS else "FY"
     quarter = f"-Q{period.quarter}" if period_name(freq) == "quarter" else ""
     return f"{fiscal_year}{period.qyear}{quarter}"
 

@@ -91,18 +91,21 @@ def close_book(book: "Workbook") -> None:
 
 
 def write_table(page: "Worksheet", columns: Sequence[BookColumn], formats: Mapping[str, Any]) -> int:
-    """Write columns to a sheet under their heads; return the number of the next row."""
+    """Write columns to a sheet under their heads; return its width in letters."""
+    width = 0
     for j, column in enumerate(columns):
         texts = [column.head, *map(column.text, column.values[:_MEASURED])]
-        widest = max(map(len, texts)) + (20 if column.form == "time" else 3)  # its zone
-        page.set_column(j, j, min(max(widest, _NARROWEST), _WIDEST))
+        widest = max(max(map(len, texts)) + 3, len(formats[column.form].num_format))  # that of a time has its zone
+        letters = min(max(widest, _NARROWEST), _WIDEST)
+        width += letters
+        page.set_column(j, j, letters)
         page.write_string(0, j, column.head[:EXCEL_CELL], formats["number head" if column.is_number else "head"])
     rows = list(zip(*(column.values for column in columns), strict=True))
     for i, row in enumerate(rows, 1):  # rows are written one at a time
         for j, value in enumerate(row):
             if value is not None:
                 page.write(i, j, value, formats[columns[j].form])
-    return len(rows) + 1
+    return width
 
 
 def write_book(frames: Mapping[str, pd.DataFrame], notes: Iterable[str], file: BinaryIO, tz: str) -> None:

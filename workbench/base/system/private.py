@@ -25,9 +25,10 @@ def signal_functions() -> ModuleType:
     return functions
 
 
-def set_running_loop(loop: object) -> None:
+def set_running_loop(loop: Any) -> None:
     """Set the event loop that asyncio takes for the running one in this thread, or none."""
-    asyncio = import_module("asyncio")
+    import asyncio
+
     _require(hasattr(asyncio, "_set_running_loop"), "Python", "asyncio._set_running_loop")
     asyncio._set_running_loop(loop)
 
@@ -49,7 +50,7 @@ def show_traceback(shell: Any, kind: type[BaseException], error: BaseException, 
 
 def release_from_thread(comm: object) -> None:
     """Let the page choose the thread of a kernel that receives its messages, not the one that sent something last."""
-    vars(comm).pop("_reply_subshell_id", None)  # of ipykernel 7.4 and later; the earlier ones have no such choice
+    vars(comm)["_reply_subshell_for"] = lambda _, chosen: chosen  # of ipykernel 7.4; earlier ones have no such choice
 
 
 def replace_pool(transport: object, pool: object) -> None:

@@ -171,9 +171,9 @@ function draw() {
 function fields() {
   const action = board.actions.find((one) => one.name === $("what").value);
   $("arguments").replaceChildren(...action.fields.map((field) => {
-    const input = element(field.kind === "choice" ? "select" : "input");
-    if (field.kind === "choice") input.append(...field.choices.map((choice) => new Option(choice, choice)));
-    else Object.assign(input, { type: field.kind, value: field.value });
+    const input = element(field.choices.length ? "select" : "input");
+    if (field.choices.length) input.append(...field.choices.map((choice) => new Option(choice, choice)));
+    else Object.assign(input, { type: field.kind || "text", value: field.value || "" });
     input.name = field.name;
     return element("label", field.label + " ", null, input);
   }));

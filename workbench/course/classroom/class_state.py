@@ -11,7 +11,7 @@ import attrs
 
 from workbench.base.errors import UsageError, WorkbenchError, not_allowed
 from workbench.base.system.seconds import monotonic
-from workbench.course.classroom.actions import ACTIONS, EVENTS, note_of
+from workbench.course.classroom.actions import ACTIONS, EVENTS, note_of, push
 from workbench.course.classroom.class_results import Learner, Results
 from workbench.course.classroom.exports import export
 from workbench.course.classroom.learner_sandboxes import PRODUCTION, LearnerSandboxes
@@ -101,7 +101,7 @@ class ClassState:
         return self._by_name[name.strip()].learner
 
     def _read_learners(self) -> None:
-        """Read the learners from the file, to which `class add` may add some while the class is served."""
+        """Read the learners from the file, to which `course add` may add some while the class is served."""
         learners = self.results.learners()
         for enrolled in learners:
             if enrolled.code not in self._by_code:
@@ -264,9 +264,9 @@ class ClassState:
             self.results.set(f"{prefix}{BASE}", first_mark(sandbox))
         before = {id_: digest(record) for id_, record in all_records(sandbox).items()}
         last_event = internals(sandbox).last_event()
+        result = None
         if action == "event":
-            EVENTS[arguments["event"]](sandbox)
-            result = None
+            push(sandbox, arguments["event"])
         else:
             result = to_json(perform(sandbox, action, arguments))
         for key in self.results.keys(prefix):
@@ -295,7 +295,7 @@ class ClassState:
             "version": self.results.version(),
             "tasks": [title for title in titles if title["lesson"] != _DRILLS or title["id"] in begun],
             "learners": rows,
-            "actions": [attrs.asdict(action) for action in ACTIONS.values()],
+            "actions": ACTIONS,
             "paused": self._paused,
             "disk_full": self.disk_full,
             "wrong_codes": dict(Counter({address: count for address, count in wrong.items() if count}).most_common(5)),

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from html import escape
@@ -12,6 +11,7 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import UsageError, visible
+from workbench.base.system import toml
 from workbench.course.classroom.class_results import Results
 from workbench.course.desk import TaskResult
 from workbench.course.display import marked
@@ -22,11 +22,9 @@ from workbench.service.rendering.text import guarded
 FORMS = ("csv", "certificates")
 _COLUMNS = ("learner", *(field.name for field in attrs.fields(TaskResult)))
 _Row = Mapping[str, TaskResult]
-PLANS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
-    Path(__file__).with_name("plans.toml").read_text(encoding="utf-8")
-)
+PLANS: Mapping[str, Mapping[str, Any]] = toml.load(Path(__file__).with_name("plans.toml"))
 """Plans of a class by name: title, and rows of minutes, activity, and what to look for."""
-_KEPT: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("handout.toml").read_text(encoding="utf-8"))
+_KEPT: Mapping[str, Any] = toml.load(Path(__file__).with_name("handout.toml"))
 """Terms, steps of a payment and commands of the handout that a learner keeps."""
 
 

@@ -97,7 +97,7 @@ def main() -> None:
         same = answer()["requirement"] == setup["requirement"]
         print(f"✓ the class server answers: {SERVER}" if same else "✗ The class server changed its version meanwhile.")
     shutil.rmtree(wheels)
-    print(f"\nNext, with the link of your sheet:\n  cd {COURSE}\n  {programs / 'workbench'} class join LINK")
+    print(f"\nNext, with the link of your sheet:\n  cd {COURSE}\n  {programs / 'workbench'} course join LINK")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Any
 import ipywidgets
 
 from workbench.base.errors import WorkbenchError, visible
+from workbench.base.system.private import release_from_thread
 from workbench.base.system.progress import ipython_shell
 from workbench.service.rendering.design import variables
 from workbench.service.rendering.elements import isolated
@@ -129,7 +130,7 @@ class Quiet:
 
     def on_change(self, widget: Any, act: Callable[[Any], None]) -> None:
         """Call a function with each value that a person enters in a widget."""
-        widget.observe(lambda change: None if self.setting else act(change["new"]), "value")
+        in_order(widget).observe(lambda change: None if self.setting else act(change["new"]), "value")
 
     def checkbox(self, label: str, act: Callable[[bool], Any], name: str) -> Any:
         """Return a checkbox with a class and an action."""
@@ -175,9 +176,20 @@ def close_soon(widgets: Sequence[Any]) -> None:
         after(CLOSE_DELAY, lambda: close(*widgets))
 
 
+def in_order(widget: Any) -> Any:
+    """Return a widget whose events are processed in the order of the page, also while a cell runs.
+
+    JupyterLab sends the events of all widgets to one subshell, a kernel thread next to the one that runs cells.
+    ipykernel 7.4 instead routes those of each widget to the thread that last sent something through it: a press could
+    overtake the edit before it, and send the former value.
+    """
+    release_from_thread(widget.comm)
+    return widget
+
+
 def button(text: str, act: Callable[[], Any], name: str = "", tooltip: str = "") -> Any:
     """Return a button with its action and class."""
-    button = ipywidgets.Button(description=text, tooltip=tooltip or text)
+    button = in_order(ipywidgets.Button(description=text, tooltip=tooltip or text))
     if name:
         button.add_class(name)
     button.on_click(lambda _: act())

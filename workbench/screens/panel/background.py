@@ -12,7 +12,6 @@ import ipywidgets
 
 from workbench.analysis.rewards.reading import fetch
 from workbench.base.errors import UsageError, WorkbenchError
-from workbench.base.system.private import release_from_thread
 from workbench.base.system.progress import Progress, ProgressCallback
 from workbench.client.calls.client import refuse_async
 from workbench.client.withdrawals.withdrawal import Withdrawal
@@ -112,8 +111,6 @@ class BackgroundTask(Displayed):
         self.state = state
         self.stop_button.disabled = state != "running"
         self.resume_button.disabled = state not in ("stopped", "failed") or not self._resumable(self.result)
-        for control in (self.stop_button, self.resume_button):
-            receive_while_busy(control)
         if state not in ("running", "stopping"):
             self.shown.value = self._outcome()
             self.update_static()
@@ -152,17 +149,6 @@ class BackgroundTask(Displayed):
 
     def __repr__(self) -> str:
         return f"<{self._name}: {self.state}, {self.bar.value:,} of {self.bar.max:,}>"
-
-
-def receive_while_busy(widget: Any) -> None:
-    """Process the events of a widget while a cell runs.
-
-    JupyterLab sends them to a subshell, a kernel thread next to the one that runs cells. ipykernel 7.4 instead routes
-    them to the thread that last sent something through the widget, which for a widget made in a cell is the busy one.
-    No public API changes this route.
-    """
-    if widget.comm is not None:
-        release_from_thread(widget.comm)
 
 
 class Countdown(Displayed):

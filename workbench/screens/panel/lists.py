@@ -516,18 +516,19 @@ def payment_accounts(api: object) -> Rows:
 def disputes(api: object) -> Rows:
     """Return the known disputes; `posted_cents` is the posted amount of the transaction."""
     members = "id status transaction_id=transaction created=created_at resolved=resolved_at"
-    disputed = {record["id"]: record for record in records(api, "transaction")}
-    stored = [
-        (key, {**facts, **_facts(disputed[facts["transaction_id"]], "posted_cents=settled currency")}, record)
-        for key, facts, record in _known(records(api, "dispute"), members)
-    ]
+    stored, sandbox = _known(records(api, "dispute"), members), sandbox_of(api)
+    disputed = {facts["transaction_id"] for _, facts, _ in stored}
+    columns = internals(sandbox).columns("transaction", "id merchant_name settled currency") if disputed else ()
+    of = {key: values for key, *values in zip(*columns, strict=True) if key in disputed}
+    for _, facts, _ in stored:
+        _, facts["posted_cents"], facts["currency"] = of[facts["transaction_id"]]
     called = _known(entries(api, "update_dispute"), "id=request.disputeId status=answer.status", "answer")
-    columns = (
+    shown = (
         "id:id status:status transaction_id:id>transactions posted_cents:money created:time resolved:time "
         "currency:hidden"
     )
-    merchants = {key: record["merchant_name"] for key, record in disputed.items()}
-    return _rows(columns, _merged(_seen(api, called), stored), names=merchants)
+    merchants = {key: merchant for key, (merchant, *_) in of.items()}
+    return _rows(shown, _merged(_seen(api, called), stored), names=merchants)
 
 
 _KINDS = {

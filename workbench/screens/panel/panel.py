@@ -31,7 +31,7 @@ from workbench.screens.forms.form import Form
 from workbench.screens.forms.offers import Offer
 from workbench.screens.forms.predecessors import replace_former
 from workbench.screens.forms.snippets import Script
-from workbench.screens.forms.widgets import Displayed, close, css, headline, static_class, what_went_wrong
+from workbench.screens.forms.widgets import Displayed, close, css, headline, in_order, static_class, what_went_wrong
 from workbench.screens.panel import details
 from workbench.screens.panel import lists as things
 from workbench.screens.panel.choices import choices
@@ -184,7 +184,7 @@ class Panel(Displayed):
             self.lists[name] = Listing(name, lambda load=load: load(api))  # type: ignore[misc]
             if name == "disputes":
                 self.lists["rewards"] = self.rewards
-        self.widget = PanelWidget()
+        self.widget = in_order(PanelWidget())
         self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
         self._chosen: tuple[Listing, list[str]] | None = None
         self._read_at: dict[str, str] = {}  # what the session contained when a list was read, by list
