@@ -165,7 +165,7 @@ REACH = {
     "dask": ("analysis/rewards/",),
     "distributed": ("analysis/rewards/",),
     "matplotlib": ("analysis/charts/", "screens/panel/", "terminal/"),
-    "anywidget": ("screens/panel/",),
+    "anywidget": ("screens/",),
     "ipywidgets": ("screens/forms/", "screens/panel/", "course/ask_view.py"),
     "IPython": ("screens/forms/", "screens/panel/", "course/", "terminal/shell.py"),
     "cyclopts": ("terminal/",),

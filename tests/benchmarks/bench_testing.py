@@ -1,4 +1,4 @@
-"""Universes per second of applications that are right: asynchronous, not asynchronous, with threads, and behind HTTP.
+"""Universes per second of applications that are right: asynchronous, not asynchronous, and behind HTTP.
 
 Run: python -m tests.benchmarks.bench_testing
 """
@@ -31,7 +31,6 @@ def main() -> None:
     """Measure each mode."""
     measure("asynchronous", Shop, 500)
     measure("not asynchronous", Till, 500)
-    measure("with threads", Till, 500, threads=True)
     with tempfile.TemporaryDirectory() as folder, served("right", Path(folder), crashes=False) as application:
         measure("behind HTTP", application, 20)
     with tempfile.TemporaryDirectory() as folder, served("right", Path(folder)) as application:

@@ -15,7 +15,7 @@ from tests.panel.script import Naive, listed, terms, unpacked
 from tests.panel.test_page import data_of
 from workbench.analysis.reports.history import history
 from workbench.analysis.tables.frames import to_frame
-from workbench.base.errors import UsageError
+from workbench.base.errors import OutcomeUnknown, UsageError
 from workbench.client.calls.client import AsyncClient
 from workbench.client.calls.keys import state_folder
 from workbench.client.session import Session, connect
@@ -441,6 +441,18 @@ def test_what_is_new_is_marked(lived: Session, purchase: dict[str, Any]) -> None
     assert ([], [before["count"]], [True]) == (after["gone"], after["at"], after["new"])
     assert [purchase["amount"]] == [row["amount_cents"] for row in unpacked(after["rows"])]
     assert ([], []) == (nothing["gone"], nothing["at"])
+
+
+def test_a_call_that_is_resolved_is_noticed(lived: Session, purchase: dict[str, Any]) -> None:
+    """The stamp changes with the outcome of a call, not with the number of calls alone."""
+    lived.sandbox.add_fault("lost", of="simulate_authorization", times=1)
+    with pytest.raises(OutcomeUnknown):
+        lived.simulate_authorization(**purchase)
+    panel = browse(lived)
+    stamp = answered(panel, "start")["stamp"]
+    lived.journal.resolve(lived.journal.unknown()[-1].id, "done")
+
+    assert answered(panel, "tick", stamp=stamp)["changed"]
 
 
 def test_another_service_shows_what_is_known(tmp_path: Path) -> None:

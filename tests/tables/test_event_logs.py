@@ -3,6 +3,8 @@
 import gzip
 import json
 import re
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 
@@ -274,3 +276,12 @@ def test_a_log_gives_the_frame_of_its_events(tmp_path: Path, log_lines: list[byt
 
     pd.testing.assert_frame_equal(expected, made)
     assert expected.attrs == made.attrs
+
+
+@pytest.mark.slow
+def test_the_engine_shows_no_progress_bar() -> None:
+    """DuckDB takes a notebook, and `python -c`, for a place to show its own."""
+    code = "from workbench.analysis.reports.log_lines import log_engine\nwith log_engine() as engine: print(engine.execute("
+    code += "\"select current_setting('enable_progress_bar')\").fetchone())"
+
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout.strip() == b"(False,)"

@@ -36,7 +36,7 @@ def test_a_failure_ends_with_5_its_story_and_a_replay(wb, tmp_path):
 @pytest.mark.parametrize(
     "command, given",
     [
-        ("explore", "--universes 9 --seed 0 --threads --behavior observed"),
+        ("explore", "--universes 9 --seed 0 --behavior observed"),
         ("http", HTTP_OPTIONS),
     ],
 )

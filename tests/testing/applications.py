@@ -4,12 +4,8 @@ The application books what card transactions post, and returns 100 cents of each
 """
 
 import asyncio
-import copy
 import json
-import threading
-import time
 from collections.abc import Mapping
-from contextlib import closing
 from typing import Any
 
 import workbench as wb
@@ -551,17 +547,15 @@ PLANTED: Mapping[type[Shop], tuple[str, ...]] = {
 
 
 class Till(Books):
-    """The right one that is not asynchronous: its threads share a connection, one at a time."""
+    """The right one that is not asynchronous."""
 
     def start(self) -> None:
         self.api = self.universe.connect()
-        self.lock = threading.Lock()
 
     def receive(self, headers: Mapping[str, str], body: bytes) -> int:
         if not self.signed(headers, body):
             return 401
-        with self.lock:
-            return self.take(json.loads(body))
+        return self.take(json.loads(body))
 
     def take(self, event: dict[str, Any]) -> int:
         with self.database:
@@ -583,25 +577,6 @@ class Till(Books):
     def send(self, transaction: str) -> None:
         with self.api.idempotency(self.idempotency_key(transaction)):
             self.api.simulate_refund(transaction_id=transaction, amount=BONUS)
-
-
-class TillWithoutALock(Till):
-    """Looks whether it has seen an event, waits 2 ms, and books then; its threads do not wait for each other."""
-
-    def receive(self, headers: Mapping[str, str], body: bytes) -> int:
-        return self.take(json.loads(body)) if self.signed(headers, body) else 401
-
-    def take(self, event: dict[str, Any]) -> int:
-        with closing(self.universe.database()) as database:
-            if database.execute("SELECT 1 FROM seen WHERE id = ?", (event["id"],)).fetchone():
-                return 200
-            time.sleep(0.002)
-            worker = copy.copy(self)  # of one thread, with a connection of its own
-            worker.database = database
-            with self.lock, database:
-                worker.handle(event)
-                worker.is_new(event)
-        return 200
 
 
 class TillOfTwoCommits(Till):
@@ -654,10 +629,9 @@ class TillThatGivesUp(Till):
 
 
 PLANTED_IN_TILLS: Mapping[type[Till], tuple[str, ...]] = {
-    TillWithoutALock: (ONCE, AGREE),
     TillOfTwoCommits: (ONCE,),
     TillThatAcknowledgesFirst: (LOST, AGREE),
     TillThatRetriesBlindly: (REFUNDS, UNKNOWN),
     TillThatGivesUp: (UNKNOWN, PAID),
 }
-"""The same for applications that are not asynchronous; the first needs threads."""
+"""The same for applications that are not asynchronous."""

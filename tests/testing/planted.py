@@ -7,7 +7,7 @@ import re
 import time
 from typing import Any
 
-from tests.testing.applications import PLANTED, PLANTED_IN_TILLS, TillWithoutALock
+from tests.testing.applications import PLANTED, PLANTED_IN_TILLS
 from tests.testing.ledgers import WRONG, forget
 from tests.testing.test_exploring import explored
 from workbench import testing
@@ -20,7 +20,7 @@ def row(application: type[Any]) -> str:
         forget()
         result = testing.explore(application)
     else:
-        result = explored(application, threads=application is TillWithoutALock)
+        result = explored(application)
     seconds = time.process_time() - began
     failure = result.failure
     assert failure is not None, application

@@ -20,7 +20,6 @@ from tests.testing.applications import (
     LosesATimer,
     Shop,
     Till,
-    TillWithoutALock,
     bonuses_are_paid,
 )
 from workbench import testing
@@ -78,7 +77,7 @@ def test_a_planted_bug_is_found(application: type[Shop]) -> None:
     ],
 )
 def test_a_planted_bug_is_found_where_nothing_is_asynchronous(application: type[Till]) -> None:
-    result = explored(application, threads=application is TillWithoutALock)
+    result = explored(application)
 
     assert result.failure is not None
     assert result.failure.breach.invariant in PLANTED_IN_TILLS[application], str(result)
@@ -123,12 +122,12 @@ def test_a_failure_that_does_not_happen_again_is_reported_as_it_was() -> None:
     ],
 )
 def test_a_right_application_passes(application: type[Any], universes: int) -> None:
-    result = explored(application, universes=universes, threads=application is Till)
+    result = explored(application, universes=universes)
 
     print(result)
     result.check()
     assert result.universes == universes
-    assert result.counts["crashes"] >= universes // 20 or application is Till  # whose first faults are of other kinds
+    assert result.counts["crashes"] >= universes // 20
 
 
 @pytest.mark.slow

@@ -56,7 +56,6 @@ def explore(
     seed: Whole = 1,
     first: Whole = 0,
     universe: Whole | None = None,
-    threads: bool = False,
     behavior: Name | None = None,
     export: Path | None = None,
 ) -> int:
@@ -69,7 +68,6 @@ def explore(
         seed: Random seed of the exploration.
         first: Number of the first universe, to resume.
         universe: Run only this universe.
-        threads: Handle concurrent duplicates of a delivery in two threads.
         behavior: documented, observed, or a TOML file.
         export: Write a failure as a pytest file.
     """
@@ -83,7 +81,6 @@ def explore(
         seed=seed,
         first=first,
         universe=universe,
-        threads=threads,
         sandbox=None if behavior is None else Sandbox(behavior=behavior),
         progress=True,
     )

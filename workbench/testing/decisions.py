@@ -16,13 +16,12 @@ class Decisions:
 
     Args:
         seed: Seed of the random decisions; None makes all others 0.
-        fixed: Known decisions; if given, only decisions about the traffic are random.
+        fixed: Known decisions.
     """
 
     seed: str | None = None
-    fixed: Mapping[str, int] | None = None
+    fixed: Mapping[str, int] = {}
     taken: dict[str, int] = attrs.field(factory=dict)
-    options: dict[str, int] = attrs.field(factory=dict)
     scale: float = 1.0  # some universes are calm, some are wild
 
     def __attrs_post_init__(self) -> None:
@@ -31,15 +30,11 @@ class Decisions:
 
     def choose(self, name: str, options: int, probability: float) -> int:
         """Return 0, or with some probability another number below `options`."""
-        if self.fixed is not None and name in self.fixed:
-            number = self.fixed[name] % options
-        elif self.seed is None or (self.fixed is not None and not name.startswith("traffic ")):
-            number = 0
-        else:
+        number = self.fixed.get(name, 0) % options
+        if self.seed is not None:
             drawn = hashlib.blake2b(name.encode(), key=self.seed.encode()[:64], digest_size=8).digest()
             likely = int.from_bytes(drawn[:4], "big") < probability * self.scale * 2**32
             number = 1 + int.from_bytes(drawn[4:], "big") % (options - 1) if likely else 0
-        self.options[name] = options
         if number:
             self.taken[name] = number
         return number

@@ -3,7 +3,6 @@
 import hashlib
 import inspect
 import json
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -61,12 +60,11 @@ class Deliveries(Life):
     """A life in which events are delivered.
 
     Args:
-        threads: Whether concurrent duplicates are handled by two threads.
         key: Key that signs the deliveries.
         options: Arguments of `Life`.
     """
 
-    def __init__(self, *given: Any, threads: bool = False, key: str = KEY, **options: Any) -> None:
+    def __init__(self, *given: Any, key: str = KEY, **options: Any) -> None:
         super().__init__(*given, **options)
         self.key, self._signing = key, Key.of(key, "keys")
         self._tenant = self._engine.store.get("key", self.sandbox.full_key)["tenant"]
@@ -75,7 +73,6 @@ class Deliveries(Life):
         self.held: dict[str, int] = {}  # cents that are held for open authorizations, by transaction
         self.names: dict[str, str] = {}  # of records, by id
         self.cause = ""  # what the traffic is doing, where a record has several of its events
-        self._threads = threads
         self._seen = self._engine.last_event
 
     def collect(self) -> None:
@@ -163,18 +160,15 @@ class Deliveries(Life):
         self.counts[f"events of {unknown}s"] += bool(unknown)
         self.counts[f"events twice, {_TWICE[twice]}"] += bool(twice)
         self.counts["events in another form of JSON"] += bool(form)
-        if twice == 1 and self._threads:
-            self._send_later(_LATE[late], delivery, copies=2)
-            return
         self._send_later(_LATE[late], delivery)
         if twice:
             again = attrs.evolve(delivery, name=f"{name} again", text=f"{text}, again ({_TWICE[twice]})")
             self._send_later(_LATE[late] + _AGAIN[twice], again)
 
-    def _send_later(self, seconds: float, delivery: Delivery, copies: int = 1) -> None:
-        self._at(self.now + seconds, lambda: self._deliver(delivery, copies))
+    def _send_later(self, seconds: float, delivery: Delivery) -> None:
+        self._at(self.now + seconds, lambda: self._deliver(delivery))
 
-    def _deliver(self, delivery: Delivery, copies: int = 1) -> None:
+    def _deliver(self, delivery: Delivery) -> None:
         process = self._process
         assert process is not None
         delivery.attempts += 1
@@ -186,52 +180,17 @@ class Deliveries(Life):
         if process.dead:
             self.add_line("delivery", f"{delivery.text}{attempt}: the application is down")
             return
-        label = f"delivery of {delivery.name}{attempt}"
+        label, headers = f"delivery of {delivery.name}{attempt}", HeaderDict(delivery.headers)
         receive = process.application.receive
 
         def ended(status: object) -> None:
             self._answered(process, delivery, status, attempt)
 
-        if copies > 1 and not inspect.iscoroutinefunction(receive):
-            self._in_threads(process, delivery, copies, ended)
-        else:
-            self.add_line("delivery", f"{delivery.text}{attempt}")
-            self._receive(process, HeaderDict(delivery.headers), delivery.body, ended, label)
-
-    def _receive(
-        self,
-        process: Process,
-        headers: dict[str, str],
-        body: bytes,
-        ended: Callable[[Any], None],
-        label: str = "delivery",
-    ) -> None:
-        """Deliver an event to the application."""
-        receive = process.application.receive
+        self.add_line("delivery", f"{delivery.text}{attempt}")
         if inspect.iscoroutinefunction(receive):
-            process.loop.start(_received(receive, headers, body, ended), label)
+            process.loop.start(_received(receive, headers, delivery.body, ended), label)
         else:
-            self._guard(process, label, lambda: ended(_call(receive, headers, body)))
-
-    def _in_threads(self, process: Process, delivery: Delivery, copies: int, ended: Callable[[Any], None]) -> None:
-        """Handle concurrent copies of a delivery in several threads."""
-        barrier, statuses = threading.Barrier(copies), [0] * copies
-
-        def run(i: int) -> None:
-            barrier.wait()
-            statuses[i] = _call(process.application.receive, HeaderDict(delivery.headers), delivery.body)
-
-        self.add_line("delivery", f"{delivery.text}, by {copies} threads at the same time")
-        self.threaded = True
-        threads = [threading.Thread(target=run, args=(i,)) for i in range(copies)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.threaded = False
-        self.counts["deliveries by threads at the same time"] += copies
-        for status in statuses:
-            ended(status)
+            self._guard(process, label, lambda: ended(_call(receive, headers, delivery.body)))
 
     def _answered(self, process: Process, delivery: Delivery, status: object, attempt: str) -> None:
         process.check()

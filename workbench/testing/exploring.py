@@ -5,11 +5,10 @@ from workbench import testing
 testing.explore(lambda universe: Application(universe.connect_async(), universe.database(), universe.key))
 """
 
-import random
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from itertools import combinations
 from pathlib import Path
@@ -175,7 +174,6 @@ class Exploration(Shown):
     counts: Mapping[str, int]
     sometimes: Mapping[str, int]
     coverage: Coverage = attrs.field(eq=False)
-    systematic: str = ""  # how many faults were tried alone and in pairs, of how many
     failure: Failure | None = None
     following: int | None = None  # the number of the universe where it was stopped
 
@@ -194,7 +192,6 @@ class Exploration(Shown):
         rate = self.universes / self.seconds if self.seconds else 0.0
         lines = [f"tried: {self.universes:,} universes, {rate:,.0f} a second"]
         lines += [", ".join(f"{count:,} {what}" for what, count in sorted(self.counts.items()) if count)]
-        lines += [self.systematic] if self.systematic else []
         lines += [
             f"sometimes: {what}: {f'{count:,} times' if count else 'never'}" for what, count in self.sometimes.items()
         ]
@@ -227,11 +224,6 @@ class _Explorer:
         self._plain_was_right: bool | None = None  # the first universe in which nothing goes wrong
 
     @property
-    def in_process(self) -> bool:
-        """Whether the application runs in this process."""
-        return not isinstance(self._application, HttpApplication)
-
-    @property
     def repeatable(self) -> bool:
         """Whether each universe starts with empty books."""
         return not isinstance(self._application, HttpApplication) or self._application.reset is not None
@@ -244,7 +236,7 @@ class _Explorer:
         universe = make(self._application, self._sandbox, decisions, self._folder, **self._options)
         _RUNNING.append(universe)
         machine: MachineClock | None = self._options["machine"]
-        is_first = decisions.seed is None and decisions.fixed is None
+        is_first = decisions.seed is None and not decisions.fixed
         try:
             with machine.counting(universe.counts) if machine is not None and is_first else nullcontext():
                 universe.run()
@@ -332,16 +324,13 @@ def explore(
     scenario: Callable[[Universe], object] | None = None,
     sandbox: Sandbox | None = None,
     settle: float = 3_600.0,
-    threads: bool = False,
     expected: Sequence[str] = (),
     fresh_modules: Sequence[str] = (),
     progress: bool | ProgressCallback = False,
 ) -> Exploration:
     """Run an application in many universes until an invariant breaks, and make that universe as small as possible.
 
-    For a synchronous application, first every possible fault is injected alone; then pairs of faults alternate with
-    random universes. For an asynchronous application all universes are random. An application behind HTTP gets random
-    universes in real time.
+    The first universe has no faults; the others are random. Those of an application behind HTTP run in real time.
 
     Args:
         application: Factory of the application, called with the universe at the start and after each crash. The
@@ -357,7 +346,6 @@ def explore(
         scenario: Called with each universe to plan its traffic; default: purchases and their follow-ups.
         sandbox: Sandbox whose forks are used; default: a new one.
         settle: Seconds without faults at the end, in which the application can catch up.
-        threads: Whether concurrent duplicates of a delivery are handled by two threads.
         expected: Situations that `sometimes` must have recorded.
         fresh_modules: Modules of the application, such as ["shop"], that are loaded afresh at its start and after each
             crash, as in a new process.
@@ -381,7 +369,6 @@ def explore(
             guide=sandbox.guide(),
             scenario=scenario,
             settle=settle,
-            threads=threads,
             machine=machine,
             fresh_modules=fresh_modules,
         )
@@ -394,15 +381,10 @@ def explore(
         )
         stopped: list[str] = []
         state.on_stop = stopped.append
-        planner = _Plans(explorer, seed)
-        plans: Iterator[tuple[int, Decisions]]
-        if decisions is not None:
-            plans = iter([(0, Decisions(fixed=decisions))])
-        else:
-            numbers = range(first, universes) if universe is None else range(universe, universe + 1)
-            plans = planner.plan(numbers)
+        numbers = range(first, universes) if universe is None else range(universe, universe + 1)
         with suppress(KeyboardInterrupt):
-            for number, plan in plans:
+            for number in numbers if decisions is None else (0,):
+                plan = Decisions(seed=f"{seed}/{number}" if number else None, fixed=decisions or {})
                 explored, breach = explorer.run(plan)
                 tried += 1
                 counts += explored.counts
@@ -434,81 +416,8 @@ def explore(
         counts=counts,
         sometimes=noted,
         coverage=Coverage(answers),
-        systematic=planner.systematic(),
         failure=failure,
     )
-
-
-@attrs.define
-class _Plans:
-    """Decisions of each universe; a universe number always gives the same decisions.
-
-    For a synchronous application, every fault comes once alone; then pairs of faults, each once, alternate with random
-    universes. `singles` and `pairs` count the planned faults and pairs.
-    """
-
-    explorer: _Explorer
-    seed: int
-    singles: list[dict[str, int]] = attrs.field(factory=list)
-    pairs: list[dict[str, int]] | None = None
-    planned: Counter[str] = attrs.field(factory=Counter)
-
-    def systematic(self) -> str:
-        """Return the progress of planned faults and pairs as text; empty if there are none."""
-        if not self.singles:
-            return ""
-        text = f"one fault at a time: {self.planned['one']:,} of {len(self.singles):,}"
-        return f"{text}; two: {self.planned['two']:,} of {len(self.pairs):,}" if self.pairs else text
-
-    def plan(self, numbers: range) -> Iterator[tuple[int, Decisions]]:
-        """Yield the decisions of a range of universes."""
-        traffic = ""
-        if numbers and numbers[-1] and self.explorer.in_process and not self._run(Decisions()).asynchronous:
-            traffic, rich = self._traffic()
-            self.singles = _faults(rich.decisions.options)
-        tried: dict[int, Decisions] = {}
-        for number in numbers:
-            drawn = Decisions(seed=f"{self.seed}/{number}")
-            after, second = divmod(number - len(self.singles), 2)
-            if number == 0:
-                drawn = Decisions()
-            elif number <= len(self.singles):
-                self.planned["one"] += 1
-                drawn = tried[number] = Decisions(seed=traffic, fixed=self.singles[number - 1])
-            elif self.singles and second:
-                if self.pairs is None:
-                    self.pairs = self._pairs(traffic, tried)
-                if after < len(self.pairs):
-                    self.planned["two"] += 1
-                    drawn = Decisions(seed=traffic, fixed=self.pairs[after])
-            yield number, drawn
-
-    def _run(self, decisions: Decisions) -> Universe:
-        return self.explorer.run(decisions)[0]
-
-    def _traffic(self) -> tuple[str, Universe]:
-        """Return small traffic that includes calls of the application, if it makes any."""
-        seeds = [f"{self.seed}/traffic {i}" for i in range(12)]
-        runs = [(seed, self._run(Decisions(seed=seed, fixed={}))) for seed in seeds]
-        return max(runs, key=lambda run: (min(run[1].counts["calls"], 2), -len(run[1].decisions.options)))
-
-    def _pairs(self, traffic: str, tried: Mapping[int, Decisions]) -> list[dict[str, int]]:
-        """Return each fault with each possible second fault, including those the first one enables, in random order."""
-        pairs = []
-        alone = {name for single in self.singles for name in single}
-        for number, single in enumerate(self.singles, 1):
-            decisions = tried.get(number) or self._run(Decisions(seed=traffic, fixed=single)).decisions
-            (name,) = single
-            others = [fault for fault in _faults(decisions.options) if name not in fault]
-            pairs += [single | other for other in others if not alone.issuperset(other) or name < next(iter(other))]
-        random.Random(f"{self.seed}/pairs").shuffle(pairs)
-        return pairs
-
-
-def _faults(options: Mapping[str, int]) -> list[dict[str, int]]:
-    """Return each fault that the decisions of a universe allow."""
-    points = {name: count for name, count in options.items() if not name.startswith("traffic ")}
-    return [{name: value} for name, count in points.items() for value in range(1, count)]
 
 
 def _failure(seed: int, number: int, universe: Universe, small: Universe, breach: Breach) -> Failure:

@@ -218,7 +218,6 @@ class HttpUniverse(Universe):
     def __init__(self, http: HttpApplication, sandbox: Sandbox, *given: object, **options: Any) -> None:
         super().__init__(lambda _: http, sandbox, *given, **options, key=http.key, fork=http.reset is not None)
         self._http = http
-        self.asynchronous = True  # its universes are drawn: it has no points that could be failed one by one
         self._batch: list[tuple[Delivery, str]] = []
         self._failed_calls = 0
         self._unknown: list[object] = []
@@ -255,7 +254,7 @@ class HttpUniverse(Universe):
 
         return answer
 
-    def _deliver(self, delivery: Delivery, copies: int = 1) -> None:
+    def _deliver(self, delivery: Delivery) -> None:
         """Add a delivery to the next batch."""
         delivery.attempts += 1
         attempt = "" if delivery.attempts == 1 else f", attempt {delivery.attempts}"

@@ -80,9 +80,7 @@ class Life:
         self.answers: Counter[tuple[str, str]] = Counter()
         self.breaches: list[Breach] = []
         self.refunds: Counter[tuple[str, str]] = Counter()  # that the application had carried out
-        self.asynchronous = False
         self.calm = False  # whether nothing goes wrong any more
-        self.threaded = False  # whether threads run whose order is not decided
         self._factory = application
         self._agenda: list[tuple[float, int, Callable[[], object]]] = []
         self._count = itertools.count()
@@ -127,8 +125,7 @@ class Life:
 
     def add_line(self, kind: str, text: str) -> None:
         """Add a line to the story."""
-        if not self.threaded:
-            self.story.append(Moment(round(self.now, 3), kind, text))
+        self.story.append(Moment(round(self.now, 3), kind, text))
 
     def move(self, to: float) -> None:
         """Advance the time of the universe and of its machine; the sandbox follows before it is used, or has to act."""
@@ -247,7 +244,7 @@ class Life:
     def _decide(self, name: str, options: int, probability: float) -> int:
         """Decide about a fault; at most `MAX_FAULTS` occur, and none at the end."""
         kind = name.partition(" ")[0]
-        if self.calm or self.threaded or self._faults[kind] >= MAX_FAULTS[kind]:
+        if self.calm or self._faults[kind] >= MAX_FAULTS[kind]:
             return 0
         number = self.decisions.choose(name, options, probability)
         self._faults[kind] += bool(number)
@@ -264,7 +261,6 @@ class Life:
 
         def start() -> None:
             process.application = self._loaded()(self)
-            self.asynchronous = inspect.iscoroutinefunction(getattr(process.application, "receive", None))
             main = getattr(process.application, "main", None)
             if inspect.iscoroutinefunction(main):
                 loop.start(main(), "main")

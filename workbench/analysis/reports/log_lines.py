@@ -84,6 +84,7 @@ def log_engine() -> Iterator[Any]:
         "threads": 1,
     }
     with duckdb().connect(config=config) as engine:
+        engine.execute("SET enable_progress_bar=false")  # in notebooks it is on
         yield engine
 
 
