@@ -198,11 +198,11 @@ def flight(size: int) -> Figures:
 
     from workbench.analysis.rewards.read_job import Gate
     from workbench.base.schema.walk import build
-    from workbench.client.calls.client import Bodies
+    from workbench.client.calls.client import RawReader
     from workbench.service.interface.transactions import ListRewardsActivity
 
     async def ours(url: str, many: int) -> float:
-        made, gate = Bodies(client(url)), Gate(many)  # as a read has them
+        made, gate = RawReader(client(url)), Gate(many)  # as a read has them
         asked = [build(ListRewardsActivity, {"user_id": user(n), "limit": 100, "offset": 0}) for n in range(64)]
 
         async def fetch(n: int) -> bytes:
@@ -248,11 +248,11 @@ def latency(size: int) -> Figures:
     """Users of three pages each, every answer after 50 ms, read from plain synchronous code; and fetching alone."""
     from workbench.analysis.rewards.reading import fetch
     from workbench.base.schema.walk import build
-    from workbench.client.calls.client import Bodies
+    from workbench.client.calls.client import RawReader
     from workbench.service.interface.transactions import ListRewardsActivity
 
     async def fetching(url: str) -> float:
-        made = Bodies(client(url))
+        made = RawReader(client(url))
 
         async def one(n: int) -> None:
             for offset in (0, 99, 150):

@@ -41,7 +41,7 @@ each command are processes of their own. `python -m tests.classroom.jobs --write
 """
 PROGRAM = [sys.executable, "-m", "workbench"]
 CELL = "import workbench as wb\napi = wb.connect(seed=7)\nguide = api.sandbox.guide()\n"
-COFFEE = EXERCISES["start-1"].answer
+COFFEE = f"wb.course.task('start-1')\n{EXERCISES['start-1'].answer}"
 STAY = f"card = guide['cards']['active'][0]\nwb.course.task('purchases-1')\n{EXERCISES['purchases-1'].answer}"
 CHECK = "\nprint(wb.course.check({!r}))"
 NAMES = ["Zoë O'Neil", *(f"Learner {number}" for number in range(2, 21))]
@@ -269,7 +269,7 @@ def _(school: School) -> str:
     school.act(["Learner 3"], "lock", lesson=lesson)
     assert "locked by your trainer" in school.cells("Learner 3", "wb.course.check('start-1')", ends=1)
     school.act(["Learner 3"], "unlock", lesson=lesson)
-    assert "not done" in school.cells("Learner 3", CHECK.format("start-1"))
+    assert "not done" in school.cells("Learner 3", f"wb.course.task('start-1'){CHECK.format('start-1')}")
     return "the check is refused, and afterwards is not"
 
 
@@ -332,7 +332,9 @@ def _(school: School) -> str:
 def _(school: School) -> str:
     served = "inbox = wb.Inbox(keys=[guide['api_keys']['full']])\nwith inbox.serve() as url:\n    api.sandbox.register_endpoint(url)\n"
     code = (
-        served + "    api.sandbox.deposit(amount='0.45')\n    event = inbox.wait('microDeposit.received', timeout=20)\n"
+        "wb.course.task('webhooks-1')\n"
+        + served
+        + "    api.sandbox.deposit(amount='0.45')\n    event = inbox.wait('microDeposit.received', timeout=20)\n"
     )
     code += "wb.course.answer('webhooks-1', event=event.id)"
     assert "✓" in school.cells("Learner 9", code + CHECK.format("webhooks-1"))
@@ -351,7 +353,7 @@ def _(school: School) -> str:
 def _(school: School) -> str:
     tries = "for cents in range(100, 103):\n    api.simulate_authorization(card_id=guide['cards']['active'][1], amount=cents, "
     tries += "currency='USD', merchant_name='Shop', merchant_category_code='5411')\n    wb.course.check('start-1')"
-    school.cells("Learner 11", tries)
+    school.cells("Learner 11", f"wb.course.task('start-1')\n{tries}")
     assert school.row("Learner 11")["stuck"] == ["start-1"]
     assert "a purchase of 4.20 USD at a coffee shop" in school.row("Learner 11")["results"]["start-1"]["last_problem"]
     return "after three tries, with the last problem"
@@ -370,8 +372,9 @@ def _(school: School) -> str:
 @job("A forged report")
 def _(school: School) -> str:
     code = school.links["Learner 15"].rsplit("/", 1)[1].partition("#")[0]
-    content = {"kind": "check", "task": "start-1", "missing": [], "confirmed": True}
-    httpx.post(f"{school.url}/{code}/_class", json=content).raise_for_status()
+    for kind in ("start", "check"):
+        content = {"kind": kind, "task": "start-1", "missing": [], "confirmed": True}
+        httpx.post(f"{school.url}/{code}/_class", json=content).raise_for_status()
     assert not school.row("Learner 15")["results"]["start-1"]["done"]
     return "not done: the server's own check counts"
 

@@ -71,7 +71,8 @@ class Learner:
             self.control("advance", minutes=10)
         elif do < 0.85:
             exercise = self.chance.choice(list(EXERCISES))
-            self.http.post("/_class", json={"kind": "check", "task": exercise})
+            for kind in ("start", "check"):
+                self.http.post("/_class", json={"kind": kind, "task": exercise})
         elif do < 0.88:
             self.http.get("/_class")
         elif do < 0.9:

@@ -169,6 +169,9 @@ class Class:
         is_locked = EXERCISES["start-1"].notebook in self.model[number].locked
         self.learners[number].entries.clear()  # the limit of a minute is not what is tested
         answer = self.send(number, "_class", content)
+        if answer.status == 400:  # it was not begun in this sandbox
+            assert self.send(number, "_class", {**content, "kind": "start"}).status == 200
+            answer = self.send(number, "_class", content)
         assert answer.status == (403 if is_locked else 200)
         self.model[number].tries += not is_locked and json.loads(answer.body)["tried"]
 
@@ -248,6 +251,7 @@ def walk(steps: int, seed: int) -> None:
         class_.close()
 
 
+@pytest.mark.slow
 def test_learners_do_not_see_each_other() -> None:
     walk(300, 1)
 

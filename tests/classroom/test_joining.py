@@ -103,6 +103,7 @@ def test_a_class_that_is_over_says_how_to_go_on_and_progress_comes_along(server:
     with server.serve():
         wb.course.join(link(server))
         with wb.connect(seed=7) as api:
+            wb.course.task("start-1", api)
             card = api.sandbox.guide()["cards"]["active"][1]
             coffee = api.simulate_authorization(
                 card_id=card, amount=420, currency="USD", merchant_name="Example Coffee", merchant_category_code="5814"

@@ -56,6 +56,7 @@ class Ledger:
         """Buy for one cent, and report a try."""
         if not self.key:
             guide = http.get(f"{self.url}/_sandbox/guide").json()
+            http.post(f"{self.url}/_class", json={"kind": "start", "task": "start-1"}).raise_for_status()
             self.card, self.key = guide["cards"]["active"][0], guide["api_keys"]["full"]
         self.unknown_bought += 1
         body = {"cardId": self.card, "amount": 1, **PURCHASE}

@@ -292,15 +292,6 @@ def test_rosters_have_the_names_that_people_have(tmp_path: Path) -> None:
             read_roster(roster)
 
 
-def test_a_push_before_a_task_was_begun_does_not_count_as_mistake(server: ClassServer, ann: str) -> None:
-    with wb.connect(seed=7) as api:
-        api.list_contracts()
-        server.act(["Ann"], "event", event="a refund (transaction.completed)")
-        exec(EXERCISES["start-1"].answer, {"api": api, "guide": api.sandbox.guide()})
-
-        assert wb.course.check("start-1", api).missing == ()
-
-
 def test_few_files_are_open_however_many_notebooks_were_begun(server: ClassServer, ann: str) -> None:
     bought = {}
     sessions = {place: first_cell(place) for place in ("01", "02", "03", "04", "05", "06", "07")}

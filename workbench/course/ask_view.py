@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import ipywidgets
 
 from workbench import course
 from workbench.base.errors import WorkbenchError
-from workbench.course.desk import About
 from workbench.course.display import Display
 from workbench.screens.forms.widgets import Displayed, button, in_order, root
 from workbench.service.rendering.elements import isolated
@@ -22,24 +22,23 @@ class AskView(Displayed):
 
     Args:
         shown: The task, as `wb.course.task` returns it.
-        about: What a learner sees of it.
+        task: What a learner sees of it.
     """
 
-    def __init__(self, shown: Display, about: About) -> None:
-        self._asked, self._about = shown, about
+    def __init__(self, shown: Display, task: Mapping[str, Any]) -> None:
+        self._asked, self._name, self._is_quiz = shown, task["name"], task["kind"] == "quiz"
         self.feedback = ipywidgets.HTML('<div role="status"></div>')
-        is_choice = about.allowed.startswith(_ONE_ANSWER)
-        labels = {} if is_choice else {name: "Answer" if about.kind == "quiz" else name for name in about.questions}
+        is_choice = task["allowed"].startswith(_ONE_ANSWER)
+        labels = {} if is_choice else {name: "Answer" if self._is_quiz else name for name in task["questions"]}
         self.fields = {
             name: in_order(ipywidgets.Text(description=label, continuous_update=False))
             for name, label in labels.items()
         }
+        acts: dict[str, Act] = {} if is_choice else {"Check": self.check}
         if is_choice:
-            acts: dict[str, Act] = {letter: partial(course.answer, about.name, letter) for letter in about.options}
-        else:
-            acts = {"Check": self.check}
-        if about.hints:
-            acts["Hint"] = partial(course.hint, about.name)
+            acts |= {letter: partial(course.answer, self._name, letter) for letter in task["options"]}
+        if task["hints"]:
+            acts["Hint"] = partial(course.hint, self._name)
         self.buttons = {label: button(label, partial(self.press, act)) for label, act in acts.items()}
         row = ipywidgets.Box(list(self.buttons.values()), layout={"flex_flow": "row wrap"})
         parts = [ipywidgets.HTML(shown._repr_html_()), *self.fields.values(), row, self.feedback]
@@ -56,9 +55,8 @@ class AskView(Displayed):
     def check(self) -> Display:
         """Answer with what is in the fields, and check the task."""
         values = {name: field.value for name, field in self.fields.items() if field.value.strip()}
-        answered = course.answer(self._about.name, **values) if values else None
-        is_quiz = self._about.kind == "quiz"
-        return answered if is_quiz and answered is not None else course.check(self._about.name)
+        answered = course.answer(self._name, **values) if values else None
+        return answered if self._is_quiz and answered is not None else course.check(self._name)
 
     def press(self, act: Act) -> None:
         """Show the feedback of a button."""

@@ -18,7 +18,6 @@ from workbench.course.evidence import (
     Facts,
     digest,
     first_guide,
-    first_mark,
     mark,
     operator,
     signature,
@@ -48,19 +47,15 @@ class Attempt:
         task: The task.
         sandbox: The sandbox, or the controls of a served one.
         state: What `begin` stored, as JSON values; empty before.
-        base: Mark that a task begins with which nobody has begun; default: the sandbox in its initial state.
         ca_file: Certificates for a served sandbox.
     """
 
-    def __init__(
-        self, task: Task, sandbox: "Sandbox", state: Facts | None = None, ca_file: str | None = None, base: Any = None
-    ) -> None:
+    def __init__(self, task: Task, sandbox: "Sandbox", state: Facts | None = None, ca_file: str | None = None) -> None:
         self.task = task
         self.sandbox = sandbox
         self.state = state if state is not None else {}
         self.tried = False
         self._ca_file = ca_file
-        self._base = base
 
     @property
     def is_begun(self) -> bool:
@@ -79,26 +74,15 @@ class Attempt:
                 run(client, self.sandbox, ChainMap(facts, dict(guide)), step)
             if task.set_up:
                 facts |= SET_UPS[task.set_up](client, self.sandbox, facts)
-        self._remember(mark(self.sandbox), facts)
-
-    def require(self) -> None:
-        """Begin with the initial state of the sandbox if nobody has begun the task, and that is possible.
-
-        Raises:
-            UsageError: The task has to be begun.
-        """
-        if self.is_begun:
-            return
-        if self.task.minutes:
-            name = self.task.name
-            raise UsageError(f'{name} was not begun in this sandbox: wb.course.task("{name}") begins it', of="course")
-        is_base = isinstance(self._base, dict) and self._base.get("world") == internals(self.sandbox).world_id()
-        self._remember(self._base if is_base else first_mark(self.sandbox), {})
-
-    def _remember(self, first: Facts, facts: Facts) -> None:
         begun = {"begun": now().isoformat(timespec="seconds"), "played": 0, "live": [], "facts": facts, "answers": {}}
         self.state.clear()
-        self.state.update(first, **begun)
+        self.state.update(mark(self.sandbox), **begun)
+
+    def require(self) -> None:
+        """Raise UsageError if the task was not begun in this sandbox."""
+        if not self.is_begun:
+            name = self.task.name
+            raise UsageError(f'{name} was not begun in this sandbox: wb.course.task("{name}") begins it', of="course")
 
     def _buy(self, client: Client, card: str, cents: int, merchant: str = "Example Market", settle: bool = True) -> str:
         """Make a purchase, settle it unless it was declined, and return its id."""

@@ -14,7 +14,6 @@ from workbench.course.evidence import Facts
 from workbench.course.judge import same
 from workbench.course.task_files import Expectation, Task
 
-BASE = ""
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Errors where a sandbox does not hold what the task expects."""
 
@@ -27,47 +26,24 @@ class Act:
         kind: "start", "check", "hint" or "answer".
         task: Name of the task.
         values: Answers, of the kind "answer".
-        number: Number of the hint, of the kind "hint"; 0 for the next one.
     """
 
     kind: str
     task: str
     values: Mapping[str, str] = attrs.field(factory=dict)
-    number: int = 0
 
 
-@attrs.frozen(kw_only=True)
-class About:
-    """A task as a learner sees it: without criteria, hints and answers."""
-
-    name: str
-    kind: str
-    title: str
-    task: str
-    notebook: str
-    minutes: int
-    hints: int
-    questions: Mapping[str, str]
-    options: Mapping[str, str]
-    allowed: str
-
-    @classmethod
-    def of(cls, task: Task) -> "About":
-        """Return what a learner sees of a task."""
-        questions = task.questions
-        only = next(iter(questions.values())) if len(questions) == 1 else None
-        return cls(
-            name=task.name,
-            kind=task.kind,
-            title=task.title,
-            task=task.task,
-            notebook=task.notebook,
-            minutes=task.minutes,
-            hints=len(task.all_hints),
-            questions={name: _asked(question) for name, question in questions.items()},
-            options=only.options if only else {},
-            allowed=allowed_answers(only) if only else "",
-        )
+def about(task: Task) -> dict[str, Any]:
+    """Return a task as a learner sees it, as JSON values: without criteria, hints and answers."""
+    questions = task.questions
+    only = next(iter(questions.values())) if len(questions) == 1 else None
+    return {
+        **{name: getattr(task, name) for name in ("name", "kind", "title", "task", "notebook", "minutes")},
+        "hints": len(task.all_hints),
+        "questions": {name: _asked(question) for name, question in questions.items()},
+        "options": only.options if only else {},
+        "allowed": allowed_answers(only) if only else "",
+    }
 
 
 def _asked(question: Expectation) -> str:
@@ -106,9 +82,9 @@ class TaskResult:
         """Return the minutes of work since the beginning, by the seconds worked so far."""
         return round(max(active - self.begun_active, 0) / 60, 1)
 
-    def with_hint(self, number: int, of: int) -> "TaskResult":
-        """Return the result after a hint was shown."""
-        return attrs.evolve(self, hints=max(self.hints, number), last_hint=self.last_hint or number == of)
+    def with_hints(self, number: int, of: int) -> "TaskResult":
+        """Return the result after hints were shown."""
+        return attrs.evolve(self, hints=number, last_hint=number == of)
 
     def with_try(self, missing: list[str], active: float) -> "TaskResult":
         """Return the result after a check of what was tried."""
@@ -133,8 +109,7 @@ class Desk:
     Attributes:
         tasks: The tasks by name.
         sandbox: Function that returns the sandbox of an environment.
-        load: Function that returns the stored state of an attempt by name; None before. That of `BASE` is the mark of
-            tasks that nobody has begun.
+        load: Function that returns the stored state of an attempt by name; None before.
         save: Function that stores it.
         result: Function that returns the result of a task; None before it was begun.
         record: Function that stores a result.
@@ -158,7 +133,7 @@ class Desk:
         task = self.tasks[name]
         state = self.load(name)
         stored = state if isinstance(state, dict) else None
-        return Attempt(task, self.sandbox(task.environment), stored, self.ca_file, base=self.load(BASE))
+        return Attempt(task, self.sandbox(task.environment), stored, self.ca_file)
 
     def do(self, act: Act) -> dict[str, Any]:
         """Carry out an act, store the result, and return the answer to the learner as JSON values.
@@ -169,20 +144,20 @@ class Desk:
         task, before = self.tasks[act.task], self.result(act.task)
         result = before or TaskResult(task=act.task, begun_at=_now(), begun_active=self.active)
         if act.kind == "hint":
-            told = _hint(task, act.number, result)
+            told = _hint(task, result)
         elif task.kind == "quiz":
             told = _quiz(task, act)
         else:
             told = self._attempted(act)
         is_tried = told.get("tried", True) or not told["missing"]
         if not result.done and is_tried:
-            if "hint" in told:
-                result = result.with_hint(told["number"], len(task.all_hints))
+            if "hints" in told:
+                result = result.with_hints(len(told["hints"]), len(task.all_hints))
             elif "missing" in told:
                 result = result.with_try(told["missing"], self.active)
             if result != before:
                 self.record(result)
-        return {"about": attrs.asdict(About.of(task)), "result": attrs.asdict(result), **told}
+        return {"about": about(task), "result": attrs.asdict(result), **told}
 
     def _attempted(self, act: Act) -> dict[str, Any]:
         try:
@@ -224,15 +199,12 @@ KINDS = frozenset({"hint", *_ACTS})
 """Kinds of acts."""
 
 
-def _hint(task: Task, number: int, result: TaskResult) -> dict[str, Any]:
-    """Return the next hint, or an earlier one; all of them once the task is done."""
-    count = len(task.all_hints)
-    number = number or (count if result.done else min(result.hints + 1, count))
-    if not 1 <= number <= count:
-        raise UsageError(f"hints are numbered from 1 to {count}", of="course.hint")
-    if number > result.hints + 1 and not result.done:
-        raise UsageError(f"hint {number} follows hint {result.hints + 1}, which was not shown yet", of="course.hint")
-    return {"hint": task.all_hints[number - 1], "number": number}
+def _hint(task: Task, result: TaskResult) -> dict[str, Any]:
+    """Return one more hint, after those shown before; all of them once the task is done."""
+    hints = task.all_hints if result.done else task.all_hints[: result.hints + 1]
+    if not hints:
+        raise UsageError(f"{task.name} has no hints", of="course.hint")
+    return {"hints": hints}
 
 
 def _quiz(task: Task, act: Act) -> dict[str, Any]:

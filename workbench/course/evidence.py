@@ -228,11 +228,6 @@ def first_guide(seed: int) -> Mapping[str, Any]:
     return _first(seed)[1]
 
 
-def first_mark(sandbox: "Sandbox") -> Facts:
-    """Return the mark of a sandbox in its initial state."""
-    return {**mark(_first(sandbox.seed)[0]), "world": internals(sandbox).world_id()}
-
-
 @lru_cache(maxsize=4)
 def _first(seed: int) -> tuple[Sandbox, Mapping[str, Any]]:
     sandbox = Sandbox(seed)

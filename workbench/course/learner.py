@@ -13,7 +13,7 @@ from workbench.base.errors import UsageError, WorkbenchError, WrongEnvironment, 
 from workbench.client import session
 from workbench.client.calls.client import refuse_async
 from workbench.course import membership
-from workbench.course.desk import About, Act, Desk, TaskResult
+from workbench.course.desk import Act, Desk, TaskResult, about
 from workbench.course.display import DONE, OPEN, RIGHT, WRONG, Display, require_widgets
 from workbench.course.stored import read_stored, store, store_result, stored_result, write
 from workbench.course.task_files import EXERCISES, QUIZZES, TASKS, Task, read_file
@@ -37,22 +37,22 @@ class TaskShown(Display):
         questions: What is to be answered, by name.
     """
 
-    def __init__(self, about: About, facts: Mapping[str, Any], notes: tuple[str, ...] = ()) -> None:
-        self.task = about
+    def __init__(self, task: Mapping[str, Any], facts: Mapping[str, Any], notes: tuple[str, ...] = ()) -> None:
+        self.task = task
         self.facts = dict(facts)
-        self.questions = about.questions
-        lines = [" ".join(about.task.split()), *(f"{letter})  {text}" for letter, text in about.options.items())]
-        code: tuple[str, ...] = ()
-        if about.kind == "quiz":
-            title = about.title
-            lines.append(f"Answer with {about.allowed}.")
-            notes = (f'In code: wb.course.answer("{about.name}", …)', *notes)
+        self.questions: Mapping[str, str] = task["questions"]
+        lines = [" ".join(task["task"].split()), *(f"{letter})  {text}" for letter, text in task["options"].items())]
+        code: list[str] = []
+        if task["kind"] == "quiz":
+            title = task["title"]
+            lines.append(f"Answer with {task['allowed']}.")
+            notes = (f'In code: wb.course.answer("{task["name"]}", …)', *notes)
         else:
-            title = f"{about.kind} {about.name}: {about.title}"
-            code += tuple(line for name, value in self.facts.items() for line in _lines(name, value))
+            title = f"{task['kind']} {task['name']}: {task['title']}"
+            code += [line for name, value in self.facts.items() for line in _lines(name, value)]
             lines += [f"Answer {name}: {that}." for name, that in self.questions.items()]
-            lines += [f"Planned time: {about.minutes} minutes."] if about.minutes else []
-        super().__init__(Sheet(title=title, words=tuple(lines), code=code, notes=notes))
+            lines += [f"Planned time: {task['minutes']} minutes."] if task["minutes"] else []
+        super().__init__(Sheet(title=title, words=tuple(lines), code=tuple(code), notes=notes))
 
     def _ipython_display_(self) -> None:
         require_widgets()
@@ -92,38 +92,34 @@ def _lines(name: str, value: object) -> list[str]:
 class CheckResult(Display):
     """The result of a check: `ok`, or what is `missing`."""
 
-    def __init__(self, about: About, reply: Mapping[str, Any]) -> None:
-        self.task = about
+    def __init__(self, task: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
         self.missing = tuple(visible(what, 400) for what in reply["missing"])
         self.ok = not self.missing
-        if about.kind == "quiz":
-            lines, status, advice = [reply.get("comment") or self.missing[0]], RIGHT if self.ok else WRONG, []
+        name, title, advice = task["name"], f"{task['title']} ({task['name']})", ""
+        if task["kind"] == "quiz":
+            title, lines, status = task["title"], [reply.get("comment") or self.missing[0]], RIGHT if self.ok else WRONG
         elif self.ok:
             lines, status = ["The sandbox shows everything that is asked for, and nothing else."], DONE
-            lines += [f"A good answer: {' '.join(good.split())}"] if (good := str(reply.get("good", ""))) else []
-            advice = [f'wb.course.hint("{about.name}") shows the code of a good answer.'] * bool(about.hints)
+            lines += [f"A good answer: {' '.join(good.split())}"] if (good := str(reply["good"])) else []
+            advice = f'wb.course.hint("{name}") shows the code of a good answer.'
         else:
             lines, status = [f"Missing: {what}" for what in self.missing], OPEN
-            advice = [f'wb.course.hint("{about.name}") shows a hint; the last of {about.hints} contains the code.']
-            advice *= bool(about.hints)
-        title = about.title if about.kind == "quiz" else f"{about.title} ({about.name})"
-        super().__init__(Sheet(title=title, status=status, words=tuple(lines), notes=(*advice, *_notes(reply))))
+            advice = f'wb.course.hint("{name}") shows a hint; the last of {task["hints"]} contains the code.'
+        notes = (*([advice] if task["hints"] else []), *_notes(reply))
+        super().__init__(Sheet(title=title, status=status, words=tuple(lines), notes=notes))
 
 
 class Hint(Display):
-    """One hint: number `number` of `of`."""
+    """Hints so far: `text` is the last of them, number `number` of `of`."""
 
-    def __init__(self, about: About, reply: Mapping[str, Any]) -> None:
-        self.task = about
-        self.number = int(reply["number"])
-        self.of = about.hints
-        self.text = str(reply["hint"])
-        title, lines, notes = f"Hint {self.number} of {self.of} for {about.name}", (self.text,), _notes(reply)
-        if self.number < self.of:
-            notes = (f'wb.course.hint("{about.name}") shows the next hint.', *notes)
-            super().__init__(Sheet(title=title, words=lines, notes=notes))
-        else:
-            super().__init__(Sheet(title=title, code=tuple(self.text.split("\n")), notes=notes))
+    def __init__(self, task: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
+        hints = tuple(map(str, reply["hints"]))
+        self.number, self.of, self.text = len(hints), int(task["hints"]), hints[-1]
+        title, is_last = f"Hint {self.number} of {self.of} for {task['name']}", self.number == self.of
+        code = tuple(self.text.split("\n")) if is_last else ()
+        advice = () if is_last else (f'wb.course.hint("{task["name"]}") shows the next hint.',)
+        words = hints[: self.number - is_last]
+        super().__init__(Sheet(title=title, words=words, code=code, notes=(*advice, *_notes(reply))))
 
 
 def begin(place: str) -> None:
@@ -154,7 +150,7 @@ def add(path: str | os.PathLike[str]) -> TaskShown:
     """
     task = read_file(Path(path))
     _ADDED[task.name] = task
-    return TaskShown(About.of(task), {})
+    return TaskShown(about(task), {})
 
 
 @overload
@@ -178,12 +174,12 @@ def task(name: str | None = None, api: object = None) -> TaskShown | TaskList:
     if name is None:
         return TaskList({**TASKS, **_ADDED})
     chosen = api or session.latest()
-    about, reply = _do(Act(kind="start", task=name), chosen)
-    if chosen is not None and about.kind != "quiz":
+    begun, reply = _do(Act(kind="start", task=name), chosen)
+    if chosen is not None and begun["kind"] != "quiz":
         _bound[name] = weakref.ref(chosen)
         if _class_of(chosen) is None:
             _play(name, chosen)
-    return TaskShown(about, reply["facts"], _notes(reply))
+    return TaskShown(begun, reply["facts"], _notes(reply))
 
 
 def check(name: str, api: object = None) -> CheckResult:
@@ -219,21 +215,21 @@ def answer(name: str, value: object = None, /, api: object = None, **values: obj
     answers = {key: str(each) for key, each in values.items()}
     if value is not None:
         answers[""] = str(value)
-    about, reply = _do(Act(kind="answer", task=name, values=answers), api)
+    asked, reply = _do(Act(kind="answer", task=name, values=answers), api)
     if "missing" in reply:
-        return CheckResult(about, reply)
-    text = ", ".join(f"{key or next(iter(about.questions))} = {visible(each, 60)}" for key, each in answers.items())
+        return CheckResult(asked, reply)
+    text = ", ".join(f"{key or next(iter(asked['questions']))} = {visible(each, 60)}" for key, each in answers.items())
     note = f'wb.course.check("{name}") judges it.'
     return Display(Sheet(title=f"Answer to {name}", words=(text,), notes=(note,)))
 
 
-def hint(name: str, number: int = 0, api: object = None) -> Hint:
-    """Return the next hint of a task, or an earlier one by its number; the last one contains the code.
+def hint(name: str, api: object = None) -> Hint:
+    """Return one more hint of a task, after those shown before; the last one contains the code.
 
     Raises:
-        UsageError: The hint does not exist, or the previous one was not shown yet.
+        UsageError: There is no such task, or it has no hints.
     """
-    return Hint(*_do(Act(kind="hint", task=name, number=number), api))
+    return Hint(*_do(Act(kind="hint", task=name), api))
 
 
 class CourseProgress(Display):
@@ -303,7 +299,7 @@ def _class_of(api: object) -> RemoteSandbox | None:
     return sandbox if isinstance(sandbox, RemoteSandbox) and internals(sandbox).hosted else None
 
 
-def _do(act: Act, api: object) -> tuple[About, dict[str, Any]]:
+def _do(act: Act, api: object) -> tuple[dict[str, Any], dict[str, Any]]:
     """Carry out an act on the class server, or here, and return the task and the answer to the learner."""
     chosen: Any = api or (_bound[act.task]() if act.task in _bound else None) or session.latest()
     refuse_async(chosen, "course")
@@ -321,7 +317,7 @@ def _do(act: Act, api: object) -> tuple[About, dict[str, Any]]:
             _require_sandbox(chosen)
         with _lock:
             reply = _desk(chosen).do(act)
-    return About(**reply["about"]), reply
+    return reply["about"], reply
 
 
 def _require_sandbox(api: object) -> None:

@@ -92,7 +92,7 @@ def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
     """
     from workbench.sandbox.internals import internals
 
-    content = {"kind": act.kind, "task": act.task, "values": dict(act.values), "number": act.number}
+    content = {"kind": act.kind, "task": act.task, "values": dict(act.values)}
     return _content(*_read(internals(sandbox).http, "POST", content))
 
 

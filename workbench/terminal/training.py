@@ -19,7 +19,7 @@ from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.sandbox import Listening, serve_until_stopped
 from workbench.terminal.sequences import read_parameters
-from workbench.terminal.where import Setting, Text, Url, Whole
+from workbench.terminal.where import Setting, Text, Url
 
 if TYPE_CHECKING:
     from workbench.client.session import Session
@@ -31,7 +31,6 @@ def serve(
     *,
     folder: _Folder,
     learners: Text = "",
-    notebook_seed: Whole | None = None,
     trainer: Text = "",
     at: Listening = Listening(),
 ) -> None:
@@ -39,7 +38,6 @@ def serve(
 
     Args:
         learners: CSV file with names in its first column, or a number of learners.
-        notebook_seed: Random seed of all sandboxes; default: 7, as in the notebooks.
         trainer: Your name, for certificates.
     """
     if folder.exists() and not folder.is_dir():
@@ -48,7 +46,7 @@ def serve(
     def make() -> Any:
         from workbench.course.classroom.class_results import read_roster
 
-        server = classroom.ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
+        server = classroom.ClassServer(read_roster(learners) if learners else (), folder)
         server.say = say
         if trainer:
             server.results.set("trainer", trainer)

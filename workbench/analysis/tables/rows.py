@@ -212,6 +212,24 @@ def displayed(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
+def once(frame: pd.DataFrame, value: str) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows once for each id, in a new frame, and a note on those that were repeated.
+
+    Raises:
+        UsageError: Rows with one id have different values.
+    """
+    if "id" not in frame:
+        return frame.copy(deep=False), []
+    repeated = (frame["id"].duplicated() & frame["id"].notna()).to_numpy(dtype=bool)
+    if not repeated.any():
+        return frame.copy(deep=False), []
+    differing = frame.loc[frame["id"].notna(), ["id", value]].drop_duplicates()["id"].duplicated().sum()
+    if differing:
+        raise UsageError(f"{differing:,} rows have one id and different {value}; keep one of them", of="history")
+    note = f"{int(repeated.sum()):,} rows occur more than once, as after concat; each counts once."
+    return frame[~repeated], [note]
+
+
 def _is_time(value: object) -> bool:
     try:
         return isinstance(value, datetime) or (isinstance(value, str) and bool(datetime.fromisoformat(value)))
@@ -224,9 +242,10 @@ def _texts_alone(value: object) -> bool:
 
 
 _BOUNDS, _NOW = ("since", "until"), datetime(2000, 1, 1, tzinfo=UTC)
+_WORDS = ("kind", "currency", "month", "trace", "read", "freq", "signed_by")
 _MARKS: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("notes", "revealed", "columns", "unit_unknown", "statement"), _texts_alone),
-    **{name: lambda value: isinstance(value, str) for name in ("kind", "currency", "month", "trace", "read")},
+    **{name: lambda value: isinstance(value, str) for name in _WORDS},
     **{name: lambda value: isinstance(value, Mapping) for name in ("unknown", "routes")},
     "filters": lambda value: isinstance(value, Mapping) and all(_is_time(value.get(n) or _NOW) for n in _BOUNDS),
     **{name: lambda value: isinstance(value, bool) for name in ("complete", "running")},

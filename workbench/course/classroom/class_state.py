@@ -15,8 +15,8 @@ from workbench.course.classroom.actions import ACTIONS, EVENTS, note_of, push
 from workbench.course.classroom.class_results import Learner, Results
 from workbench.course.classroom.exports import export
 from workbench.course.classroom.learner_sandboxes import PRODUCTION, LearnerSandboxes
-from workbench.course.desk import BASE, Act, Desk, TaskResult
-from workbench.course.evidence import absorb, all_records, digest, first_mark
+from workbench.course.desk import Act, Desk, TaskResult
+from workbench.course.evidence import absorb, all_records, digest
 from workbench.course.task_files import DRILLS, EXERCISES, Task, read_file
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import to_json
@@ -24,7 +24,7 @@ from workbench.sandbox.controls import perform
 from workbench.sandbox.internals import internals
 from workbench.sandbox.server import App
 
-DEFAULT_SEED = 7  # of the notebooks
+SEED = 7  # of the notebooks
 MAX_WRONG_CODES = 30  # a minute, of one address; further ones are answered with 429. A right code always passes.
 MIN_FREE = 64 * 2**20  # bytes of the disk, below which nothing is changed
 DISK_FULL = "The disk of the class server is full: nothing was changed. Your trainer sees this, too"
@@ -43,20 +43,17 @@ class ClassState:
         names: Names of the learners, added to those in the folder.
         folder: Folder for all state; a server restarted with it continues. None stores everything in memory. Task
             files in its folder `tasks` are added to those of the course.
-        seed: Seed of all sandboxes, which the notebooks expect.
 
     Attributes:
         say: Function that tells the trainer what the server's terminal should show.
     """
 
-    def __init__(self, names: Sequence[str] = (), folder: Path | None = None, *, seed: int | None = None) -> None:
+    def __init__(self, names: Sequence[str] = (), folder: Path | None = None) -> None:
         self._folder = folder
         own = [] if folder is None else [read_file(path) for path in sorted((folder / "tasks").glob("*.toml"))]
         self.tasks: Mapping[str, Task] = {**EXERCISES, **DRILLS, **{task.name: task for task in own}}
         self.results = Results(None if folder is None else folder / "class.db")
         self.results.enroll(names)
-        self.seed: int = self.results.get("seed") or seed or DEFAULT_SEED
-        self.results.set("seed", self.seed)
         self.trainer_key: str = self.results.get("trainer_key")
         self.url = ""
         self.say: Callable[[str], object] = lambda text: None
@@ -119,7 +116,7 @@ class ClassState:
         environment: Any = "production" if address.endswith(PRODUCTION) else "sandbox"
         path = None if self._folder is None else self._folder / file
         is_new = path is None or not path.exists()
-        sandbox = Sandbox(self.seed, environment, path=path, random_keys=True)
+        sandbox = Sandbox(SEED, environment, path=path, random_keys=True)
         for rule in self.results.get("rules", []) if is_new else ():
             perform(sandbox, "add_fault", rule)
         relay = None if self._local else self._by_code[learner.code].relay.post
@@ -260,8 +257,6 @@ class ClassState:
     def _act_in(self, name: str, place: str, action: str, arguments: Mapping[str, Any]) -> Any:
         """Run an action in one sandbox; what it changes is not the learner's, in any task."""
         sandbox, prefix = self._by_name[name].sandbox(place), f"attempt:{name}:{place}:"
-        if self.results.get(f"{prefix}{BASE}", {}).get("world") != internals(sandbox).world_id():
-            self.results.set(f"{prefix}{BASE}", first_mark(sandbox))
         before = {id_: digest(record) for id_, record in all_records(sandbox).items()}
         last_event = internals(sandbox).last_event()
         result = None

@@ -67,11 +67,10 @@ class ClassServer(ClassState):
     Args:
         names: Names of the learners, added to those in the folder.
         folder: Folder for all state; a server restarted with it continues. None stores everything in memory.
-        seed: Seed of all sandboxes, which the notebooks expect.
     """
 
-    def __init__(self, names: Sequence[str] = (), folder: Path | None = None, *, seed: int | None = None) -> None:
-        super().__init__(names, folder, seed=seed)
+    def __init__(self, names: Sequence[str] = (), folder: Path | None = None) -> None:
+        super().__init__(names, folder)
         self._looked_up = 0.0
         self._shown: dict[str, int] = {}  # notes that each learner has seen
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -258,7 +257,7 @@ class ClassServer(ClassState):
     def _status(self, name: str) -> dict[str, Any]:
         results = {task: attrs.asdict(result) for task, result in self.results.progress().get(name, {}).items()}
         notes = self.results.notes(name)
-        return {"learner": name, "seed": self.seed, "locked": self._locked(name), "notes": notes, "results": results}
+        return {"learner": name, "locked": self._locked(name), "notes": notes, "results": results}
 
     async def _setup(self, request: Request, name: str, link: str = "LINK") -> Response:
         if request.method != "GET":
@@ -316,14 +315,14 @@ def _only_reads(path: str) -> bool:
 
 def _act(content: Mapping[str, Any], tasks: Mapping[str, Task]) -> Act:
     """Return what a learner does; raise KeyError, TypeError, ValueError or AttributeError if it cannot be read."""
-    kind, values, number = content["kind"], content.get("values", {}), content.get("number", 0)
+    kind, values = content["kind"], content.get("values", {})
     name = content["place" if kind == _BEGIN else "task"]
     known = {task.place for task in tasks.values()} if kind == _BEGIN else tasks
     if kind not in (*KINDS, _BEGIN) or name not in known:
         raise ValueError(kind)
-    if not all(isinstance(value, str) for value in values.values()) or type(number) is not int:
+    if not all(isinstance(value, str) for value in values.values()):
         raise TypeError(kind)
-    return Act(kind=kind, task=name, values=dict(values), number=number)
+    return Act(kind=kind, task=name, values=dict(values))
 
 
 def _answer(value: object) -> Response:
