@@ -42,6 +42,7 @@ def found(application: Any) -> Exploration:
     return explored(application)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("application", [ChecksThenActs, CommitsTheBooksFirst, LosesATimer])
 def test_a_bug_is_found_with_its_shortest_story(application: type[Shop]) -> None:
     result = found(application)
@@ -89,6 +90,7 @@ class TillWithAFailingJob(Till):
         raise sqlite3.OperationalError("database is locked")
 
 
+@pytest.mark.slow
 def test_a_job_that_fails_is_a_line_of_the_story() -> None:
     """As a task that fails is: the universe goes on, and what the job left undone is found."""
     result = explored(TillWithAFailingJob, universes=300)
@@ -110,6 +112,7 @@ def test_a_failure_that_does_not_happen_again_is_reported_as_it_was() -> None:
     assert result.failure.breach.invariant == "breaks once"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("application", [Shop, Till])
 @pytest.mark.parametrize(
     "universes",
@@ -127,6 +130,7 @@ def test_a_right_application_passes(application: type[Any], universes: int) -> N
     assert result.counts["crashes"] >= universes // 20
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_trace_in_100_runs() -> None:
     failure = found(LosesATimer).failure
     assert failure is not None
@@ -186,6 +190,7 @@ def test_a_failure_is_exported_as_a_test_that_fails(tmp_path: Path) -> None:
     assert "The shortest story" in ended.stdout
 
 
+@pytest.mark.slow
 def test_exploring_is_resumed() -> None:
     failure = found(ChecksThenActs).failure
     assert failure is not None

@@ -25,6 +25,7 @@ QUICK = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "application",
     [
@@ -106,6 +107,7 @@ def test_reads_of_the_machines_clock_are_counted() -> None:
     assert not any(what.startswith("reads") for what in testing.explore(Ledger, universes=1).counts)
 
 
+@pytest.mark.slow
 def test_the_traffic_has_every_event_of_cards_and_users() -> None:
     """All kinds of events but deposits, which are not of cards."""
     events = testing.explore(Ledger, universes=40).coverage.counts
@@ -199,6 +201,7 @@ def test_an_invariant_reads_the_application_and_its_database() -> None:
     assert read[0] > 0
 
 
+@pytest.mark.slow
 def test_deliveries_differ_in_form_and_not_in_content() -> None:
     """Blanks, escapes, merchants in other scripts: the same JSON, signed as it is sent."""
     forms: set[tuple[bool, ...]] = set()
