@@ -160,6 +160,14 @@ def test_funnel_counts_people_not_events() -> None:
     assert says(axes) == ["1 now (33.3%), 3 ever", "none now, 1 ever", "2 now (66.7%), 2 ever"]
 
 
+def test_times_of_statuses_are_those_of_their_history() -> None:
+    """A frame of changes of status is summed up first."""
+    changes = samples.history().assign(previous=None)
+    times = wb.history(changes).time_in_status()
+
+    assert says(charts.times_chart(changes)) == says(charts.times_chart(times)) != []
+
+
 def test_funnel_of_users_shows_where_they_are() -> None:
     """A frame of users has no past: one bar each, and a footnote that says so."""
     frame = pd.DataFrame({"application_status": ["approved", "approved", "denied", "somethingNew", None]})
