@@ -15,7 +15,7 @@ import pandas as pd
 
 from workbench.analysis.reports.history import history
 from workbench.analysis.tables.frames import to_frame
-from workbench.analysis.tables.periods import PERIODS, Every, code_of, label_of, period_name
+from workbench.analysis.tables.periods import PERIODS, Every, code_of, freq_of, label_of, period_name
 from workbench.analysis.tables.rows import EXACT, check_in_memory, once, with_checked_marks
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
@@ -274,7 +274,7 @@ def report_steps(data: pd.DataFrame) -> Steps:
     """Return the periods of a report as steps."""
     period = period_of(data)
     times = data[period] if period else pd.Series([], dtype="datetime64[s]")
-    return steps_of(times, data.attrs.get("freq") or period, data.attrs.get("tz", "UTC"))
+    return steps_of(times, freq_of(period or "", data.attrs) or None, data.attrs.get("tz", "UTC"))
 
 
 def steps_of(times: pd.Series[Any], by: Any = None, tz: str = "UTC") -> Steps:
