@@ -57,7 +57,10 @@ def test_a_form_is_filled_corrected_and_sent(desk: Desk) -> None:
 
 
 def test_a_press_comes_after_the_edit_before_it(desk: Desk) -> None:
-    """A field that is edited again and left by pressing the button sends its new value, however busy the kernel is."""
+    """A field that is edited again and left by pressing the button sends its new value, however busy the kernel is.
+
+    It is sent, too, if the button moves from under the pointer before it is released.
+    """
     slow = "import time\nmade.view.inputs.fields['merchant_name'].input.observe(lambda _: time.sleep(1), 'value')"
     page = desk.show(START, PURCHASE, slow)
     shop, amount = (page.locator(f".wb-form .wb-{name}") for name in ("merchant-name", "amount"))
@@ -67,7 +70,10 @@ def test_a_press_comes_after_the_edit_before_it(desk: Desk) -> None:
         if value == "12.50":
             page.keyboard.press("Tab")
             expect(amount.locator(".wb-ok")).to_contain_text("12.50 USD")
-    page.locator("button.wb-send").click()
+    page.locator("button.wb-send").hover()
+    page.mouse.down()
+    page.evaluate("document.querySelector('.wb-fields').style.paddingTop = '200px'")
+    page.mouse.up()
 
     expect(page.locator(".wb-answer-card")).to_contain_text("authorized")
     desk.show("print(api.sandbox.records('transaction')[-1]['authorized'])")
@@ -187,6 +193,12 @@ def test_a_form_is_used_by_the_keyboard_alone(desk: Desk) -> None:
         page.keyboard.down("Enter")  # as a key that is held repeats
     page.keyboard.up("Enter")
     expect(page.locator(".wb-answer-card")).to_contain_text("authorized")
+    expect(page.locator(".wb-answer-card")).to_be_focused()
+    page.get_by_role("button", name="Settle", exact=True).press("Enter")
+    expect(page.locator(".wb-events")).to_contain_text("transaction.completed")
+    expect(page.locator(".wb-answer-card")).to_be_focused()
+    page.get_by_role("button", name="Refund", exact=True).press("Enter")
+    expect(page.locator(".wb-answer .wb-form")).to_be_focused()
     page.locator(".jp-Cell").nth(1).locator(".cm-content").click()
     page.keyboard.press("Control+Enter")
     expect(page.locator(".wb-answer-card")).to_have_count(0)

@@ -311,7 +311,7 @@ from decimal import Decimal
 from workbench.service import rendering
 from workbench.screens.panel import listing
 from workbench.screens.panel import lists as things
-from workbench.screens.forms.widgets import style_sheet
+from workbench.screens.forms.widgets import Frame
 import ipywidgets
 texts = [
     '<img src=x onerror=alert(1)>', '<svg onload=alert(1)>', '"><script>alert(1)</script>', '</style><script>alert(1)</script>',
@@ -325,7 +325,7 @@ texts = [
 hostile = [text.format(n=n) + f" {n}" for n in range(10) for text in texts][:200]
 api = wb.connect(seed=7)
 guide = api.sandbox.guide()
-everything = [style_sheet()]
+everything = [Frame()]
 def purchase(n):
     made = wb.form(api.simulate_authorization, card_id=guide["cards"]["active"][0], amount=100 + n, currency="USD",
                    merchant_name=" ".join(hostile[n:20:4]), merchant_category_code="5411").allow("unusual_text")
@@ -489,6 +489,7 @@ def press_to(page: Page, target: Locator, key: str = "Tab") -> int:
 
 KEYS = {
     "buy": ("Transactions", "Simulate purchase", "", "Purchase authorized."),
+    "decline": ("Transactions", "Simulate decline", "", "Purchase declined."),
     "settle": ("Transactions", "Settle", "status:authorized", "Purchase settled."),
     "refund": ("Transactions", "Refund", "status:settled", "Purchase refunded."),
     "dispute": ("Transactions", "Dispute", "status:settled", "Dispute opened."),
@@ -546,6 +547,23 @@ def test_jobs_by_the_keyboard_alone(desk: Desk) -> None:
 
 UNCUT = """() => { const edge = (which) => document.querySelector('.wbp ' + which).getBoundingClientRect().right;
   return edge('.rows .row .pill') <= edge('.grid'); }"""
+
+
+def test_parts_of_a_long_list_are_reached_by_the_keyboard(desk: Desk) -> None:
+    """Older and Newer keep the focus; at the oldest part, which has no Older, the rows have it. A slash waits for rows."""
+    page = desk.page
+    fewer = "from workbench.screens.panel import listing\nlisting.packed.__defaults__ = (0, {})"
+    panel = panel_on(desk, fewer.format(40_000), MANY)
+    press_to(page, panel.get_by_role("button", name="Transactions", exact=True))
+    page.keyboard.press("Enter")
+    page.keyboard.press("/")
+    expect(panel.get_by_role("searchbox")).to_be_focused()
+    press_to(page, panel.get_by_role("button", name="Older", exact=True))
+    for part, focused in ((2, "BUTTON Older"), (3, "DIV Transactions, 20000 rows")):
+        page.keyboard.press("Enter")
+        expect(panel.locator(".parts")).to_contain_text(f"this is part {part}")
+        assert page.evaluate(FOCUSED) == focused
+    desk.execute(fewer.format(200_000))
 
 
 def test_the_focus_is_never_lost(desk: Desk) -> None:

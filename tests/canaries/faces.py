@@ -117,9 +117,6 @@ def _recordings(_: Life, folder: Path) -> Iterator[str]:
             _people(api)
             api.list_contracts()
         yield path.read_text()
-        for to in ("pytest", "har"):
-            yield testing.to_text(api.journal, to)
-            yield testing.to_text(api.sandbox.requests(), to)
     corpus = testing.Corpus(folder / "corpus")
     corpus.add(path)
     yield from (file.read_text() for file in corpus.folder.glob("*.*") if not file.name.startswith("."))

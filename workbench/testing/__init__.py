@@ -12,11 +12,10 @@ if TYPE_CHECKING:
     from workbench.testing.exploring import MONEY as MONEY
     from workbench.testing.exploring import explore as explore
     from workbench.testing.exploring import sometimes as sometimes
-    from workbench.testing.exports import record as record
-    from workbench.testing.exports import to_text as to_text
     from workbench.testing.generated import from_journal as from_journal
     from workbench.testing.generated import traffic as traffic
     from workbench.testing.http_application import HttpApplication as HttpApplication
+    from workbench.testing.recording import record as record
     from workbench.testing.sessions import Coverage as Coverage
     from workbench.testing.sessions import assert_balance as assert_balance
     from workbench.testing.sessions import assert_events as assert_events
@@ -34,9 +33,8 @@ _NAMES = {
     "assert_events": "workbench.testing.sessions",
     "assert_requests": "workbench.testing.sessions",
     "explore": "workbench.testing.exploring",
-    "to_text": "workbench.testing.exports",
     "from_journal": "workbench.testing.generated",
-    "record": "workbench.testing.exports",
+    "record": "workbench.testing.recording",
     "session": "workbench.testing.sessions",
     "sometimes": "workbench.testing.exploring",
     "traffic": "workbench.testing.generated",

@@ -440,7 +440,7 @@ def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.Dat
         nothing, no_amount = pd.Series(pd.NaT, table.index, dtype=TIME), pd.Series(pd.NA, table.index, dtype="Int64")
         at = nothing if at is None else at
         untimed = at.isna()
-        columns = {
+        columns: dict[str, Any] = {
             "action": action,
             "amount": amount,
             "change": change_of,

@@ -1,6 +1,7 @@
 """Shared parts of widgets: static HTML, closing, and small pieces of markup."""
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import anywidget
 import ipywidgets
 
 from workbench.base.errors import WorkbenchError, visible
@@ -17,6 +19,8 @@ from workbench.base.system.progress import ipython_shell
 from workbench.service.rendering.design import variables
 from workbench.service.rendering.elements import isolated
 
+FOCUS = Path(__file__).with_name("focus.js")
+"""JavaScript module that keeps the focus, also in the panel."""
 CLOSE_DELAY = 2.0
 """Seconds within which a browser is assumed to have received a widget."""
 _LINES = {
@@ -96,29 +100,29 @@ def static_class(widget: Any) -> str:
     return f"wb-static-{widget.model_id}"
 
 
-def hiding(widget: object) -> Any:
-    """Return a child widget whose style hides the static HTML of a widget."""
-    hidden = f"<style>.{static_class(widget)} {{ display: none; }}</style>"
-    return ipywidgets.HTML(hidden, layout=ipywidgets.Layout(height="0"))
-
-
 @cache
 def css(name: str, below: str) -> str:
     """Return a style sheet of this package by name, with the design tokens, scoped to a selector."""
     return variables(below) + (Path(__file__).parents[1] / name).with_suffix(".css").read_text(encoding="utf-8")
 
 
-def style_sheet() -> Any:
-    """Return the style sheet as a widget."""
-    return ipywidgets.HTML(
-        f"<style>{css('forms/forms', '.wb-root')}</style>", layout=ipywidgets.Layout(display="block", height="0")
-    )
+def bundle(*modules: Path) -> str:
+    """Return JavaScript modules as one that is rendered: one after the other, without their imports and exports."""
+    texts = (module.read_text(encoding="utf-8") for module in modules)
+    return re.sub(r"^(import|export) .*\n", "", "".join(texts), flags=re.MULTILINE) + "export default { render };"
+
+
+class Frame(anywidget.AnyWidget):
+    """Style sheet of the widgets around it, and the part of a page that keeps their focus."""
+
+    _esm = bundle(FOCUS, FOCUS.with_name("frame.js"))
+    _css = css("forms/forms", ".wb-root")
 
 
 def root(*children: object, name: str, api: Any = None) -> Any:
-    """Return the outermost widget: style sheet, rule that hides its static HTML, and children."""
+    """Return the outermost widget: frame and children."""
     widget = ipywidgets.VBox().add_class("wb-root").add_class(name)
-    widget.children = (style_sheet(), hiding(widget), *children)
+    widget.add_class(f"hides-{static_class(widget)}").children = (Frame(), *children)
     return widget.add_class("wb-production") if api is not None and api.environment == "production" else widget
 
 

@@ -1,7 +1,6 @@
 """Standalone HTML file whose rows sort, filter and open without a kernel, server or network."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.base.errors import visible
 from workbench.base.system.files import write_file
+from workbench.screens.forms.widgets import FOCUS, bundle
 from workbench.screens.panel.listing import Listing, packed, text
 from workbench.screens.panel.lists import LINKED, rows_of_frame
 from workbench.service.rendering.design import variables
@@ -197,6 +197,5 @@ def _static(listing: Listing, most: int) -> str:
 
 
 def script(*more: str) -> str:
-    """Return the page's JavaScript: its modules one after the other, without their imports and exports."""
-    texts = [(_HERE / "page" / f"{name}.js").read_text(encoding="utf-8") for name in (*_MODULES, *more)]
-    return re.sub(r"^(import|export) .*\n", "", "".join(texts), flags=re.MULTILINE)
+    """Return the page's JavaScript."""
+    return bundle(FOCUS, *(_HERE / "page" / f"{name}.js" for name in (*_MODULES, *more)))

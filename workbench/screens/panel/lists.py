@@ -275,7 +275,8 @@ def stamp(api: object) -> tuple[Any, ...]:
     """Return a value that changes whenever the sandbox, the inbox or the journal changes, but not on reads."""
     sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
     changes = None if sandbox is None else internals(sandbox).changes()
-    return len(entries(api)), None if inbox is None else last_event(inbox), changes
+    calls = hash(tuple(entry.final_outcome for entry in entries(api)))  # which a resolution changes, too
+    return calls, None if inbox is None else last_event(inbox), changes
 
 
 def _known(objects: Iterable[Any], members: str, thing: str = "", **more: object) -> list[Found]:
@@ -520,8 +521,8 @@ def disputes(api: object) -> Rows:
     disputed = {facts["transaction_id"] for _, facts, _ in stored}
     columns = internals(sandbox).columns("transaction", "id merchant_name settled currency") if disputed else ()
     of = {key: values for key, *values in zip(*columns, strict=True) if key in disputed}
-    for _, facts, _ in stored:
-        _, facts["posted_cents"], facts["currency"] = of[facts["transaction_id"]]
+    amounts = {key: {"posted_cents": cents, "currency": code} for key, (_, cents, code) in of.items()}
+    stored = [(key, {**facts, **amounts[facts["transaction_id"]]}, record) for key, facts, record in stored]
     called = _known(entries(api, "update_dispute"), "id=request.disputeId status=answer.status", "answer")
     shown = (
         "id:id status:status transaction_id:id>transactions posted_cents:money created:time resolved:time "

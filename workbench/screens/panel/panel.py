@@ -106,7 +106,7 @@ def form(call: Any, *, script: Script | None = None, **values: object) -> Form:
 class PanelWidget(anywidget.AnyWidget):
     """Browser side of a panel. Its content is not part of the widget state, so saved notebooks never contain it."""
 
-    _esm = f"{script()}export default {{ render }};"
+    _esm = script()
     _css = css("panel/page/panel", ".wbp")
 
 

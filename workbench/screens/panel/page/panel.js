@@ -1,5 +1,6 @@
 // A panel: its lists, the overview, the details and forms of a record, undo, and where the focus goes. The rows of a list are held in the
 // page; a kernel or a file (`File`) answers what is asked. The browser keeps how columns and times are shown.
+import { keepFocus, usable } from "../../forms/focus.js";
 import { button, div, drawn, exact, h, HERE, keep, kept, option, show, span, title } from "./elements.js";
 import { List } from "./engine.js";
 import { terms } from "./filter.js";
@@ -12,7 +13,7 @@ const GROUPS = [["", ["text", "status", "number"]], ["Amounts", ["money"]], ["Re
 function render({ model, el }) {
   const waiting = new Map(), lists = new Map(), stale = new Set(), late = new Set();
   let asked = 0, busy = 0, dead = false, info = {}, stamp = null, turns = 0, timer = 0, second = null, pressed = false;
-  let view = { list: "overview", ...PLAIN }, past = [], future = [], opened = null, formView = null, acted = "", clock = Date.now();
+  let loaded = Promise.resolve(), view = { list: "overview", ...PLAIN }, past = [], future = [], opened = null, formView = null, acted = "", clock = Date.now();
 
   const hide = h("style"), headline = div("head"), line = h("div", { class: "say", role: "status", hidden: true }), nav = h("nav", { "aria-label": "Lists" });
   const drawer = h("div", { class: "drawer", role: "region", "aria-label": "Details", tabindex: -1, hidden: true }), work = div("work", drawer);
@@ -103,14 +104,15 @@ function render({ model, el }) {
   const label = (list) => info.lists.find((one) => one.name === list)?.label;
 
   /** Read the list in view, and show it at its beginning or where it was. */
-  const load = quietly(async (stay, how) => {
+  const load = quietly((stay, how) => (loaded = read(stay, how)));
+  async function read(stay, how) {
     const turn = ++turns, list = await held(view.list, how);
     if (turn !== turns) return;
     if (main.el.parentNode !== work) work.replaceChildren(main.el, ...(second ? [second.el] : []), drawer);
     main.open(list, view, stay);
     if (second) second.open(list, second.view, true);
     list.prepare();
-  });
+  }
 
   const host = {
     quietly, drawLater, ask, say,
@@ -357,32 +359,17 @@ function render({ model, el }) {
     return true;
   }
 
-  const usable = (one) => one?.isConnected && !one.disabled && !one.closest("[hidden]");
-  const known = (one) => [one.tagName, one.className, one.ariaLabel || one.textContent.replace(/[ ▲▼]+$/, "")].join();
-  let focused = null;
-
-  /** Give the focus of what was removed or hidden to its like, to what opened it, or to the part that is shown. */
-  function refocus() {
-    if (!focused || usable(focused) || (document.activeElement !== document.body && root.contains(document.activeElement) && usable(document.activeElement))) return;
-    const alike = known(focused), like = [...root.querySelectorAll(focused.tagName)].find((one) => known(one) === alike && usable(one));
-    const part = [drawer, main.grid, nav.querySelector("[aria-current=page]")].find((one) => usable(one) && one.offsetParent), opener = main.opener();
-    const next = like || (focused.closest(".pop") && usable(opener) ? opener : part);
-    focused = null;
-    next?.focus({ preventScroll: true });
-  }
-
-  root.addEventListener("focusin", (event) => { focused = event.target; });
-  root.addEventListener("focusout", (event) => queueMicrotask(() => {
-    if (focused === event.target && usable(focused) && document.hasFocus() && !root.contains(document.activeElement)) focused = null; // a person left
-  }));
-  new MutationObserver(refocus).observe(root, { childList: true, subtree: true, attributes: true, attributeFilter: ["hidden", "disabled"] });
+  keepFocus(root, (lost) => {
+    const opener = main.opener(), part = [drawer, main.grid, nav.querySelector("[aria-current=page]")].find((one) => usable(one) && one.offsetParent);
+    return lost.closest(".pop") && usable(opener) ? opener : part;
+  });
 
   root.addEventListener("keydown", (event) => {
     event.stopPropagation(); // a notebook has shortcuts of its own
     const inField = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName), inForm = formView?.el.contains(event.target);
     if (event.key === "Escape" && !(inField && inForm) && event.target !== main.search && escape()) return;
     const act_ = event.altKey ? { ArrowLeft: () => step(past, future), ArrowRight: () => step(future, past) }[event.key]
-      : event.key === "/" && !inField && view.list !== "overview" && (() => main.search.focus());
+      : event.key === "/" && !inField && view.list !== "overview" && (() => loaded.finally(() => main.search.focus()));
     if (act_) { event.preventDefault(); act_(); }
   });
 
