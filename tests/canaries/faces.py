@@ -153,7 +153,9 @@ def _class(_: Life, folder: Path) -> Iterator[str]:
             with wb.connect(f"{url}/{learner.code}") as api:
                 _people(api)
                 for exercise in list(EXERCISES)[::7]:
-                    yield str(wb.course.check(exercise, api))
+                    if not exercise.startswith("production"):
+                        yield str(wb.course.task(exercise, api))
+                        yield str(wb.course.check(exercise, api))
                 yield str(wb.course.hint("start-1"))
         yield json.dumps(server.board())
         yield repr(server.learners)

@@ -23,7 +23,6 @@ from workbench.course.evidence import (
     signature,
 )
 from workbench.course.judge import judge, look_up
-from workbench.course.set_ups import SET_UPS
 from workbench.course.task_files import Task
 from workbench.sandbox.internals import internals
 from workbench.service.interface.table import OPERATIONS
@@ -65,15 +64,18 @@ class Attempt:
     def begin(self) -> None:
         """Create the world of the task, and remember what is there."""
         task, port = self.task, 20_000 + secrets.randbelow(20_000)
-        facts: Facts = {"port": port, "url": f"http://127.0.0.1:{port}/webhooks"}  # of a receiver of the learner
+        facts = {
+            "port": port,
+            "url": f"http://127.0.0.1:{port}/webhooks",
+            **task.values,
+        }  # of a receiver of the learner
+        names = ChainMap(facts, dict(first_guide(self.sandbox.seed)))
         with operator(self.sandbox, self._ca_file) as client:
-            guide = first_guide(self.sandbox.seed)
-            cards = guide["cards"]["active"]
+            cards = names["cards"]["active"]
             facts["bought"] = [self._buy(client, cards[card], *purchase) for card, *purchase in task.purchases]
             for step in task.world:
-                run(client, self.sandbox, ChainMap(facts, dict(guide)), step)
-            if task.set_up:
-                facts |= SET_UPS[task.set_up](client, self.sandbox, facts)
+                run(client, self.sandbox, names, step)
+        facts.update({name: _filled(names, value) for name, value in task.values.items()})
         begun = {"begun": now().isoformat(timespec="seconds"), "played": 0, "live": [], "facts": facts, "answers": {}}
         self.state.clear()
         self.state.update(mark(self.sandbox), **begun)
@@ -161,6 +163,9 @@ def run(client: Client, sandbox: object, names: MutableMapping[str, Any], step: 
 
 
 def _filled(names: Mapping[str, Any], value: object) -> Any:
+    """Return a value in which texts that begin with `$` are what they refer to."""
     if isinstance(value, Mapping):
         return {name: _filled(names, inner) for name, inner in value.items()}
-    return look_up(names, value[1:]) if isinstance(value, str) and value.startswith("$") else value
+    if isinstance(value, list):
+        return [_filled(names, inner) for inner in value]
+    return _filled(names, look_up(names, value[1:])) if isinstance(value, str) and value.startswith("$") else value

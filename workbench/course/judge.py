@@ -8,7 +8,6 @@ from typing import Any
 from workbench.base.errors import visible
 from workbench.course.answers import comment
 from workbench.course.evidence import CALLED, LISTED, Evidence, Facts, Record, as_number, flat
-from workbench.course.functions import FUNCTIONS
 from workbench.course.task_files import Expectation, Task
 from workbench.service.rendering import money
 
@@ -41,8 +40,6 @@ class _Judgment:
         return sentences + list(self._nothing_else())
 
     def _judged(self, expected: Expectation) -> Iterator[str]:
-        if expected.verb == "function":
-            return FUNCTIONS[expected.subject](self._seen, self._names)
         return self._answer(expected) if expected.verb == "answer" else self._found(expected)
 
     def _found(self, expected: Expectation) -> Iterator[str]:
@@ -149,8 +146,8 @@ class _Judgment:
                 return same(value, record.get(other))
             case "change":
                 return self._changed_by(record, path) == as_number(other)
-            case _:  # "of": a value for each id
-                return same(value, other.get(record.get("id")))
+            case _:  # "of": pairs of an id and its value
+                return same(value, dict(other).get(record.get("id")))
 
     def _changed_by(self, record: Record, path: str) -> Decimal | None:
         before = as_number(self._seen.state["numbers"].get(record.get("id"), {}).get(path))

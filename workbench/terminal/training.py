@@ -223,7 +223,7 @@ def answer(
     name: _Task,
     /,
     *,
-    set_: Annotated[list[Setting], Parameter(name="--set", help="Answer, such as earned=120.")],
+    set_: Annotated[list[Setting], Parameter(name="--set", help="Answer, such as items=120.")],
 ) -> Any:
     """Answer a question of a task."""
     values = {key: str(value) for key, value in read_parameters(set_).items()}
