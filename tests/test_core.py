@@ -34,6 +34,7 @@ def names(tree: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", CORE)
 def test_the_core_names_nothing_above_it(part: str) -> None:
     """No name in code or types, and no text but for the exceptions, is of a class, a lesson, a panel or a chart."""

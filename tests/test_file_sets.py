@@ -62,6 +62,7 @@ def writes() -> list[tuple[str, str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_writers_of_several_files_are_listed() -> None:
     """A function that writes more than one file makes them appear at once, or says why it need not."""
     several: dict[str, list[str]] = {}

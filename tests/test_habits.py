@@ -2,13 +2,21 @@
 
 import ast
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
+import pytest
+
 FILES = sorted((Path(__file__).parents[1] / "workbench").rglob("*.py"))
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 EMPTY_NAMES = {"one", "made", "words", "found"}
 FIELDS = 16
 """Fields of records and parameters that have such a name since others use it."""
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """Parse the modules of the package."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 
 
 def bound(tree: ast.AST) -> Counter[str]:
@@ -22,6 +30,7 @@ def bound(tree: ast.AST) -> Counter[str]:
     return names
 
 
+@pytest.mark.slow
 def test_the_formatter_lays_out_all_but_tables_of_data() -> None:
     """`# fmt: skip` stands at most 60 times, and only behind an assignment of a display of data at the top of a module."""
     skipped = {
@@ -32,7 +41,7 @@ def test_the_formatter_lays_out_all_but_tables_of_data() -> None:
     }
     tables = {
         (path, node.end_lineno)
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in tree.body
         if isinstance(node, ast.Assign | ast.AnnAssign)
         and isinstance(node.value, ast.Dict | ast.Tuple | ast.List | ast.Set | ast.Call)
@@ -49,11 +58,12 @@ def test_any_is_seldom() -> None:
     assert count <= 485
 
 
+@pytest.mark.slow
 def test_variables_are_called_after_what_they_hold() -> None:
     """None is called `one`, `made`, `words` or `found`, but for fields that others use."""
     names = {
         path.name: {name: count for name, count in bound(tree).items() if name in EMPTY_NAMES}
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
     }
 
     assert sum(count for counts in names.values() for count in counts.values()) <= FIELDS, {

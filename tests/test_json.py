@@ -55,6 +55,7 @@ def bare(node: ast.AST, safe: bool = False) -> Iterator[int]:
         yield from bare(child, safe)
 
 
+@pytest.mark.slow
 def test_no_module_parses_json_bare() -> None:
     found = {
         str(path.relative_to(PACKAGE)): lines

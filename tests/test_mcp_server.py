@@ -153,6 +153,7 @@ def private_values(api: wb.Session) -> set[str]:
     return held - {"1 Example Street", "2 Example Street"}  # also in the public address of a contract's bank
 
 
+@pytest.mark.slow
 def test_no_private_value_reaches_an_agent() -> None:
     """Each control and each read, with ids of every kind: no account number, name, birth date or address in an answer."""
 
@@ -306,6 +307,7 @@ def reach(event: str, arguments: tuple[Any, ...]) -> bool:
     return event.partition(".")[0] in ("os", "shutil", "pty") and event.partition(".")[2] in _REACHES
 
 
+@pytest.mark.slow
 def test_an_agent_reaches_no_file_process_or_address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Arguments of every tool and every control are fuzzed for paths, URLs, names and sizes; an audit hook sees what is
     read, written, started and connected, and a service of this machine sees nothing.

@@ -60,6 +60,7 @@ def foreign_parts(tree: ast.Module, own: set[str]) -> Iterator[str]:
                 yield from (text for text in literals if is_private(text) and text not in own)
 
 
+@pytest.mark.slow
 def test_one_module_uses_private_parts() -> None:
     """No other module reads or imports a private name that the package does not define itself."""
     files = [*(ROOT / "workbench").rglob("*.py"), ROOT / "workbench_pytest.py"]

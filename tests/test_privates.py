@@ -51,6 +51,7 @@ def all_reads(name: str) -> list[str]:
     return [read for folder in folders for read in reads(folder)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, limit", [("workbench", 10), ("tests", 84)], ids=["package", "tests"])
 def test_few_private_attributes_of_other_packages_are_read(name: str, limit: int) -> None:
     """What other packages need is a public name, a function beside the class, or `internals` of a sandbox."""

@@ -193,6 +193,7 @@ def imported(path: Path) -> set[str]:
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", REACH)
 def test_reach(library: str) -> None:
     """A library is named only in the packages it was taken in for."""
@@ -204,6 +205,7 @@ def test_reach(library: str) -> None:
 # -- how things are called ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_few_names_occur_twice() -> None:
     """Classes and files of one name are confused in tracebacks: at most 35 names of classes and 29 of files occur twice."""
     paths = [path for path in PACKAGE.rglob("*.py") if not path.name.startswith("__")]

@@ -180,6 +180,7 @@ def allowed(use: Use, path: Path) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in USES if name.rpartition(" ")[0] in READERS or name in READERS])
 def test_no_file_raises_an_error_of_python(name: str, tmp_path: Path) -> None:
     """Whatever lies under the name; and a reader of rows or logs leaves it unchanged."""

@@ -71,6 +71,7 @@ def test_every_block_is_of_a_kind_that_is_run():
     assert set(re.findall(r"^```(\w*)$", text(), re.MULTILINE)) - {""} <= {"pycon", "python", "console", "toml"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", blocks("pycon"))
 def test_python_says_what_it_says(block, tmp_path, monkeypatch):
     """Each Python session gives exactly the output that stands there."""

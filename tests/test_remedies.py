@@ -42,6 +42,7 @@ def test_each_remedy_has_words_for_each_interface(code: str, interface: Interfac
     assert interface == "python" or PYTHON.search(words) is None
 
 
+@pytest.mark.slow
 def test_each_remedy_is_used_and_each_use_is_in_the_table() -> None:
     """Its parameters too."""
     used: dict[str, set[str]] = {}

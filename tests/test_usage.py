@@ -157,6 +157,7 @@ UNUSABLE: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNUSABLE)
 def test_wrong_values_inside_an_argument_are_refused(name: str, tmp_path: Path) -> None:
     """Values of a wrong type inside a list, mapping or text are usage errors too, and no file is left."""

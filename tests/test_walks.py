@@ -17,6 +17,7 @@ MOST = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MOST)
 def test_a_value_is_seen_by_few_modules(name: str) -> None:
     """`python -m tests.benchmarks.bench_walks` names them."""

@@ -19,7 +19,7 @@ from tests.client.doubles import Service, client_on
 from workbench.client.session import Session
 from workbench.runs.sequences import run
 from workbench.sandbox.internals import internals
-from workbench.testing import from_journal, to_text
+from workbench.testing import from_journal
 
 RECIPIENT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 USER = "3f2a0b1c-0000-4000-8000-000000000001"
@@ -163,7 +163,6 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
         with wb.connect(seed=3) as other:
             other.create_user_application(**PERSON)
             sequence = things["sequence"] = from_journal(other.journal)
-            things["exported calls"] = [to_text(other.journal, to) for to in ("pytest", "har")]
         flat = {**PERSON, **PERSON["address"], "birth_date": date(1917, 3, 29)}
         wanted = {one.name: flat[one.name] for one in sequence.parameters}
         things["kept"] = run(wb.Sandbox(seed=3), sequence, path=folder / "kept.run", **wanted)

@@ -95,7 +95,6 @@ def _state(life: Life, _: Path) -> Iterator[bytes]:
 
 def _sequence_files(life: Life, folder: Path) -> Iterator[str]:
     yield dumps(life.things["sequence"])
-    yield from life.things["exported calls"]
     with wb.connect(seed=5) as api:
         form = wb.form(api.create_user_application, **PERSON)
         form.add_to_sequence()

@@ -7,7 +7,6 @@ import re
 import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -136,7 +135,6 @@ WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
 MATHEMATICAL = {ord("0") + digit: 0x1D7CE + digit for digit in range(10)} | {
     ord(first) + letter: start + letter for first, start in (("A", 0x1D400), ("a", 0x1D41A)) for letter in range(26)
 }
-FORMATS = ("pytest", "har")
 
 
 def letters(text: str) -> str:
@@ -162,7 +160,7 @@ def leaks(text: str, values: Planted) -> list[str]:
 
 def texts_of(api: wb.Session, call: Callable[[], Any], path: Any, caplog: Any) -> Iterator[tuple[str, str]]:
     """Yield all that is written about a call that was refused."""
-    with testing.record(api, path), api.responses() as answers, pytest.raises(wb.errors.WorkbenchError) as caught:
+    with testing.record(api, path), pytest.raises(wb.errors.WorkbenchError) as caught:
         call()
     error: Any = caught.value
     yield "error", f"{error!s} {error!r} {getattr(error, 'body', '')!r} {error.__dict__!r} {error.__cause__!r}"
@@ -174,10 +172,6 @@ def texts_of(api: wb.Session, call: Callable[[], Any], path: Any, caplog: Any) -
         + str([entry.__dict__ if hasattr(entry, "__dict__") else entry for entry in api.journal]),
     )
     yield "log", " ".join(f"{record.getMessage()} {record.__dict__}" for record in caplog.records)
-    for to in FORMATS:
-        for source, calls in (("answers", answers), ("journal", api.journal)):
-            with suppress(wb.errors.WorkbenchError):
-                yield f"{source} as {to}", testing.to_text(calls, to)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -214,13 +208,12 @@ def test_nothing_that_an_error_repeats_is_written(
 
     if status == 200:
         errors: list[str] = []
-        with testing.record(api, tmp_path / "a.har"), api.responses() as answers:
+        with testing.record(api, tmp_path / "a.har"):
             try:
                 call()
             except wb.errors.WorkbenchError as error:
                 errors.append(f"{error} {error!r} {error.__dict__!r}")
         texts = [("errors", " ".join(errors)), ("recording", (tmp_path / "a.har").read_text())]
-        texts += [(to, testing.to_text(answers, to)) for to in ("har",)]
     else:
         texts = list(texts_of(api, call, tmp_path / "a.har", caplog))
 

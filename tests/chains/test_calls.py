@@ -39,6 +39,7 @@ def test_the_two_functions():
     assert (one, two) == (function_signature(1), function_signature(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [1, 2])
 def test_there_and_back(version):
     """What was written is read back the same, for one admin and several."""

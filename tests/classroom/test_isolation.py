@@ -251,6 +251,7 @@ def walk(steps: int, seed: int) -> None:
         class_.close()
 
 
+@pytest.mark.slow
 def test_learners_do_not_see_each_other() -> None:
     walk(300, 1)
 

@@ -330,6 +330,56 @@ def test_evidence_of_a_service_is_what_its_inbox_received_since(tmp_path: Path) 
         assert (api.journal.evidence(second).verdict, api.journal.evidence(second).outcome) == ("not_found", None)
 
 
+def test_refunds_are_told_apart_by_the_requests_of_their_purchases(tmp_path: Path) -> None:
+    """The events of the purchases never arrived: their cards stand in the journal alone."""
+    sandbox = wb.Sandbox(seed=5)
+    key = sandbox.full_key
+    rest: dict[str, Any] = {"currency": "USD", "merchant_name": "Shop", "merchant_category_code": "5411"}
+    settings: dict[str, Any] = {"base_url": sandbox.base_url, "api_key": key, "transport": sandbox.transport()}
+    with Session(keys=(key,), inbox=tmp_path / "inbox.db", journal=tmp_path / "journal.db", **settings) as api:
+        cards = sandbox.guide()["cards"]["active"][:2]
+        bought = [api.simulate_authorization(card_id=card, amount=900, **rest).transaction_id for card in cards]
+        for transaction in bought:
+            sandbox.settle(transaction)
+        before = max(number for number, _, _ in internals(sandbox).drain(0, key)[0])
+        unknown = []
+        for transaction, fault in zip(bought, ("lost", "reset"), strict=True):
+            sandbox.add_fault(fault, times=1)
+            with pytest.raises(wb.OutcomeUnknown) as lost:
+                api.simulate_refund(transaction_id=transaction, amount=100)
+            unknown.append(lost.value.attempt.id)
+        for _, headers, body in internals(sandbox).drain(before, key)[0]:
+            api.inbox.receive(headers, body)
+
+        assert ["done", "not_found"] == [api.journal.evidence(entry).verdict for entry in unknown]
+
+
+def test_the_events_of_a_purchase_say_what_its_full_refund_and_its_reversal_cause() -> None:
+    """A refund of what was settled, and a reversal to the amount that is held already, which causes no event."""
+    api = wb.connect()
+    rest: dict[str, Any] = {"currency": "USD", "merchant_name": "Shop", "merchant_category_code": "5411"}
+    card = api.sandbox.guide()["cards"]["active"][0]
+    first, second, held = (
+        api.simulate_authorization(card_id=card, amount=amount, **rest).transaction_id for amount in (900, 800, 700)
+    )
+    api.sandbox.settle(first)
+    api.sandbox.settle(second)
+    unknown = []
+    for call, fault in (
+        (lambda: api.simulate_refund(transaction_id=first, amount=wb.FULL), "lost"),
+        (lambda: api.simulate_refund(transaction_id=second, amount=wb.FULL), "reset"),
+        (lambda: api.simulate_reversal(transaction_id=held, new_amount=700), "lost"),
+    ):
+        api.sandbox.add_fault(fault, times=1)
+        with pytest.raises(wb.OutcomeUnknown) as lost:
+            call()
+        unknown.append(lost.value.attempt.id)
+
+    evidence = [api.journal.evidence(entry) for entry in unknown]
+    assert ["done", "not_found", "no_event"] == [answer.verdict for answer in evidence]
+    assert ["done", "not_sent", None] == [answer.outcome for answer in evidence]
+
+
 def test_evidence_has_no_truth_value() -> None:
     """The recipe that wrote "done" for refunds that never happened fails where it is written."""
     history = History(1)

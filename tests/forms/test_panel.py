@@ -160,6 +160,7 @@ def explained(panel: Panel, **number: Any) -> tuple[list[dict[str, Any]], str]:
     return unpacked(rows), rows["notes"][0]
 
 
+@pytest.mark.slow
 def test_amounts_of_the_overview_are_explained(lived: Session, purchase: dict[str, Any]) -> None:
     """What an amount is made of adds up to what the tile shows: two currencies, a refund, a decline."""
     spent = lived.simulate_authorization(**purchase | {"amount": 4000}).transaction_id
@@ -299,6 +300,7 @@ def test_an_id_leads_to_its_thing(lived: Session) -> None:
     assert "is not known here" in answered(panel, "find", to="cards", id="nothing")["error"]
 
 
+@pytest.mark.slow
 def test_private_values_stay_masked_in_the_panel(lived: Session) -> None:
     """No list, detail, static HTML or widget's state holds private values of a person."""
     panel = browse(lived)
@@ -375,6 +377,7 @@ def test_no_message_of_a_page_does_what_is_not_offered(lived: Session, message: 
     assert panel.form is None
 
 
+@pytest.mark.slow
 def test_the_view_is_exported_as_it_is_shown(lived: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The export has the filtered rows, in the order shown; a page does not replace a file."""
     monkeypatch.chdir(tmp_path)

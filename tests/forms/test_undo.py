@@ -150,6 +150,7 @@ def test_deliveries_do_not_count_as_changes(panel: Panel, messages: list[dict[st
     assert "locked" == panel.sandbox.state(card)["status"]
 
 
+@pytest.mark.slow
 def test_a_next_step_of_an_answer_is_undone(panel: Panel, messages: list[dict[str, Any]]) -> None:
     """Approve in the sandbox, below an application that was filed: the application stays."""
     panel.open("users")
@@ -267,6 +268,7 @@ def test_faults_and_reads_do_not_count_as_changes(panel: Panel, messages: list[d
     assert "error" not in ask(panel, "undo")
 
 
+@pytest.mark.slow
 def test_changes_are_counted_after_a_restart(tmp_path: Path) -> None:
     """Another process on the file, or the next one, goes on counting: undo never discards what it did not see."""
     with connect(seed=7, path=tmp_path / "sandbox.db") as session:

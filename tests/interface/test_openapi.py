@@ -53,6 +53,7 @@ def schemas(value: Any, inside: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
             yield from schemas(inner, inside)
 
 
+@pytest.mark.slow
 def test_the_document_is_valid() -> None:
     """A validator that we did not write finds nothing wrong; neither with other wire names."""
     from openapi_spec_validator import OpenAPIV31SpecValidator  # which takes a second, and only here
@@ -273,6 +274,7 @@ def test_ip_addresses_by_their_pattern(text: str) -> None:
     assert wrong is not validator(member).is_valid(text)
 
 
+@pytest.mark.slow
 @given(
     st.ip_addresses().map(str)
     | st.ip_addresses(v=6).map(lambda address: address.exploded)

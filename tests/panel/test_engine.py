@@ -193,6 +193,7 @@ def test_the_newest_rows_are_first(engine: Engine, seconds: list[int]) -> None:
     assert [times[row] for row in shown["rows"]] == sorted(times, reverse=True)
 
 
+@pytest.mark.slow
 def test_a_long_list_is_sent_in_parts() -> None:
     """Newest first; each part says which rows it has."""
     count = 2 * MOST + 5

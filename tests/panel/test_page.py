@@ -65,6 +65,7 @@ def test_hostile_text_is_data() -> None:
     assert {*re.findall(r"https?://[^\"]*", page)} == {"http://www.w3.org/2000/svg"}  # a name of a language
 
 
+@pytest.mark.slow
 def test_a_panel_is_written_with_what_was_read(program: wb.Session, tmp_path: Path) -> None:
     panel = wb.browse(program)
     panel.open("transactions")
@@ -83,6 +84,7 @@ def test_a_panel_is_written_with_what_was_read(program: wb.Session, tmp_path: Pa
         wb.to_file(panel, saved.path)
 
 
+@pytest.mark.slow
 def test_no_private_value_is_in_a_file(tmp_path: Path) -> None:
     """Of an applicant whose values were sent in this session; `tests/canaries` searches each kind of file."""
     api = wb.connect(seed=7)
@@ -113,6 +115,7 @@ def test_a_frame_keeps_notes_and_units(tmp_path: Path) -> None:
     assert "12.34 USD" in page  # without JavaScript
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [

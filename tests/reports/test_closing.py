@@ -66,6 +66,7 @@ def dispute_one(api: Any, chance: random.Random, open_: list[str]) -> None:
         api.sandbox.resolve_dispute(chance.choice(waiting), status=chance.choice(["accepted", "rejected"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed,tz",
     [
@@ -190,6 +191,7 @@ def made() -> Any:
         yield wb.history(api).close("2026-01", signed_by="A. Person")
 
 
+@pytest.mark.slow
 def test_the_same_bytes_twice(made: Any, tmp_path: Path) -> None:
     """A close that is written again is the same file; one that exists is not replaced."""
     written = [made.write(tmp_path / name) for name in ("a", "b")]
@@ -334,6 +336,7 @@ def test_the_name_stands_in_every_file_and_all_appear_at_once(made: Any, tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["june"]
 
 
+@pytest.mark.slow
 def test_what_arrives_late_has_a_line(tmp_path: Path) -> None:
     """A settlement of January that arrives in February is a row of the prior period, and changes the opening."""
     rows = [*bought("t-1", 5_000, 0), *bought("t-2", 700, 1)]

@@ -116,6 +116,7 @@ def test_postings_events_and_requests(spend: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_each_number_of_each_report(spend: Any) -> None:
     """The contributions make the number, by the arithmetic that the formula states."""
     api, _ = spend

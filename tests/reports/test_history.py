@@ -199,6 +199,7 @@ def test_the_callers_columns_are_the_callers() -> None:
         history.postings()
 
 
+@pytest.mark.slow
 def test_the_newer_of_two_reads_counts() -> None:
     """In either order of concat; two that differ and have one time are refused."""
     rows = bought("a", 1_000, 0)

@@ -20,6 +20,7 @@ def bought(api: Any, cents: int) -> str:
     return str(api.simulate_authorization(card_id=card, amount=cents, **SPEND).transaction_id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behavior", ["documented", "observed"])
 @settings(deadline=None)
 @given(actions=ACTIONS)
@@ -65,6 +66,7 @@ def test_a_closed_month_stays_closed(behavior: Any) -> None:
     assert [5_000, 5_000, 0] == march["closing_cents"].tolist()
 
 
+@pytest.mark.slow
 def test_monthly_changes_book_a_refund_in_its_month() -> None:
     """From events and from transactions whose refund has a time, the month of the purchase keeps its net amount."""
     with wb.connect() as api:

@@ -53,6 +53,7 @@ def plant(
     return mine, pd.concat([other, doubled[1]]).sample(frac=1, random_state=seed + 1), kinds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows,seed", [(91_000, 0), (5_000, 1), (5_000, 2)])
 def test_all_planted_differences_and_only_these(rows: int, seed: int) -> None:
     """100,000 rows, ten kinds of breaks: each key has its kind, the breaks explain the difference of the totals."""
@@ -164,6 +165,7 @@ def test_a_ledger_of_values_out_of_range_is_refused(column: str, value: object) 
         wb.history(ledger).reconcile(ledger)
 
 
+@pytest.mark.slow
 def test_equal_books_end_in_zero(tmp_path: Path) -> None:
     """A ledger that booked each settlement and refund of a session, from a CSV file, has no break."""
     with wb.connect() as api:

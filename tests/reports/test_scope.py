@@ -64,6 +64,7 @@ def test_a_partial_log_leaves_unknown_beginnings_out_of_rates() -> None:
     assert wb.history(log).postings()["net_cents"].sum() == 14_000 - 99_999
 
 
+@pytest.mark.slow
 def test_a_past_day_is_what_was_known_then() -> None:
     """Later events change nothing, for transactions, postings and the reports made of them."""
     early = [*bought("a", 1_000, 0), event("created", "b", 500, 2)]
@@ -76,6 +77,7 @@ def test_a_past_day_is_what_was_known_then() -> None:
     assert wb.history([*early, *later]).filter(at=day).transactions()["status"].tolist() == ["settled", "authorized"]
 
 
+@pytest.mark.slow
 def test_the_running_period_is_marked() -> None:
     """It is a column, and a month that runs is compared with the same part of the month before."""
     with wb.connect() as api:
@@ -98,6 +100,7 @@ def test_the_running_period_is_marked() -> None:
     assert "is running: compared with the same part of" in " ".join(changes.attrs["notes"])
 
 
+@pytest.mark.slow
 def test_currencies_are_never_added() -> None:
     """Each amount is of one currency: in rows of its own, or of the filter, which says what it leaves out."""
     log = [*bought("a", 1_000, 0), *bought("b", 29_552, 0, currency="jpy"), *bought("c", 2_000, 1, currency="EUR")]
@@ -126,6 +129,7 @@ def test_currencies_are_never_added() -> None:
         wb.history(table).filter(currency="gbp")
 
 
+@pytest.mark.slow
 def test_rows_doubled_by_concat_count_once() -> None:
     """Transactions have ids; a note says how many rows were repeated."""
     table = wb.history([*bought("a", 1_000, 0), *bought("b", 500, 0)]).transactions()
@@ -137,6 +141,7 @@ def test_rows_doubled_by_concat_count_once() -> None:
     assert wb.history(doubled).spend(freq="month")["net_cents"].tolist() == [1_500]
 
 
+@pytest.mark.slow
 def test_groups_are_any_columns_and_periods() -> None:
     """Columns of the user too; a fiscal quarter begins in its first month."""
     log = [*bought("a", 1_000, 0), *bought("b", 500, 40), event("created", "c", 700, 41, status="declined")]

@@ -128,6 +128,7 @@ def members(sandbox: Sandbox) -> pd.DataFrame:
     return frame[frame["user_id"].isin(theirs)]
 
 
+@pytest.mark.slow
 def test_the_distributions_are_those_of_the_source(source, twin):
     """At most 0.05 apart; another sample of the same source is about as far."""
     mine, theirs = distributions(source), distributions(members(twin))

@@ -26,6 +26,7 @@ def test_no_control_is_an_operation_and_each_says_what_it_does():
     assert all(control.doc for control in CONTROLS.values())
 
 
+@pytest.mark.slow
 def test_names_of_arguments_agree_in_python_at_the_prompt_and_over_http(api):
     """One declaration; keys come from the environment at a prompt, and the clock has options of its own there."""
     with api.sandbox.serve() as url:

@@ -195,6 +195,7 @@ def test_the_guide_counts_what_a_complete_read_has(world):
     assert users[0]["hidden"] > 0
 
 
+@pytest.mark.slow
 def test_the_guide_counts_what_is_listed_and_what_is_hidden(api):
     """Of each user with rows, and of no other."""
     for user in api.guide["rewards_users"]:

@@ -144,6 +144,7 @@ def histories(count: int) -> list[tuple[tuple[str, str], tuple[int, ...]]]:
     return every if not count else random.Random(1).sample(every, count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place, count",
     [

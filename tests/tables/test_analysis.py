@@ -378,4 +378,8 @@ def test_rows_of_points_and_disputes_after_concat_count_once(points: Any) -> Non
     repeated = f"{len(points) - 50:,} rows occur more than once, as after concat; each counts once."
     assert repeated in wb.history(doubled).points().attrs["notes"]
     assert twice["disputes"].sum() == len(disputes)
-    assert "3 disputes occur more than once, as after concat; each counts once." in twice.attrs["notes"]
+    assert "3 rows occur more than once, as after concat; each counts once." in twice.attrs["notes"]
+    resolved = [{**record, "status": "canceled"} for record in disputes[:1]]
+    for reads in ([*disputes, *resolved], [*resolved, *disputes]):
+        with pytest.raises(UsageError, match="1 rows have one id and different status; keep one of them"):
+            wb.history(reads).disputes()

@@ -373,6 +373,7 @@ def test_limits_are_settable_and_named(tmp_path: Path, suffix: str, limit: str, 
     assert len(read_rows(path, **{limit.removeprefix("max_"): 100_000})) == 5
 
 
+@pytest.mark.slow
 def test_repeated_texts_of_a_parquet_are_measured_before_they_unpack(tmp_path: Path) -> None:
     """A small file whose texts repeat does not fill the memory (28 kB would become 2 GB, and did)."""
     column = pa.array(["x" * 200_000] * 100).dictionary_encode()

@@ -52,6 +52,17 @@ def test_amounts_ids_and_missing_values_are_written_for_people(shell: Any, trans
     assert str(net) in frame.to_csv()
 
 
+def test_periods_have_their_names(shell: Any, transactions: pd.DataFrame) -> None:
+    """As the sheets of a pack have them; other days are written as days."""
+    history = wb.history(transactions)
+    firsts = {"week": r"20\d\d-W\d\d", "month": r"20\d\d-\d\d", "Q-JAN": r"FY20\d\d-Q\d", "year": r"20\d\d"}
+    for freq, name in firsts.items():
+        for written in shown(shell, history.approvals(freq=freq)):
+            assert re.search(rf"(>|0 +){name}(<| )", written), freq
+    assert re.search(r"0 +20\d\d-\d\d +0", shown(shell, history.cohorts())[1])
+    assert re.search(r"0 +20\d\d-\d\d-\d\d ", shown(shell, history.approvals())[1])
+
+
 def test_decimals_have_no_needless_zeros(shell: Any) -> None:
     with wb.connect(seed=7) as api:
         rows = wb.rewards.fetch(api, api.sandbox.guide()["users"]["approved"][:1], progress=False).frame()

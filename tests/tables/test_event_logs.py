@@ -99,6 +99,40 @@ def test_a_damaged_packed_log_is_refused(tmp_path: Path, damage: str) -> None:
             way()
 
 
+@pytest.mark.parametrize("ending", [".ndjson", ".ndjson.gz"])
+@pytest.mark.parametrize("length", [3_001, 3_500, 9_000])
+@pytest.mark.parametrize("line", [1, 2, 5])
+def test_a_line_that_is_too_long_is_one_rejected_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: int, length: int, ending: str
+) -> None:
+    """Whichever way the log is read, and wherever the line stands; those after it keep their numbers."""
+    monkeypatch.setattr(log_lines, "BLOCK", 500)
+    monkeypatch.setattr(log_lines, "MAX_LINE", 3_000)
+    lines = [CARD.replace(b'"e4"', b'"e%d"' % number) for number in range(4)]
+    lines.insert(line - 1, CARD + b" " * (length - len(CARD)))
+    content = b"\n".join([*lines, b'{"id":5}']) + b"\n"
+    path = tmp_path / f"events{ending}"
+    path.write_bytes(gzip.compress(content, 1) if ending.endswith("gz") else content)
+
+    for read in (list, lambda logs: logs.frame(), lambda logs: logs.summary()):
+        logs = read_log(path, invalid="reject")
+        read(logs)
+        assert [reject.line for reject in logs.rejects] == [line, 6]
+        assert logs.rejects[0].problem == "longer than 3,000 bytes"
+    assert [f"e{number}" for number in range(4)] == [event.id for event in read_log(path, invalid="reject")]
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of the file is not read for it."""
+    monkeypatch.setattr(log_lines, "MAX_LINE", 3_000)
+    monkeypatch.setattr(log_lines, "_MAX_SKIPPED", 10_000)
+    (tmp_path / "events.ndjson").write_bytes(CARD + b"\n" + b" " * (log_lines.BLOCK + 20_000))
+
+    for read in (list, lambda logs: logs.frame(), lambda logs: logs.summary()):
+        with pytest.raises(UsageError, match=r"events\.ndjson: a line is longer than 10,000 bytes"):
+            read(read_log(tmp_path / "events.ndjson", invalid="reject"))
+
+
 def test_no_events(tmp_path: Path) -> None:
     """An empty log has an empty summary and an empty frame, with their columns."""
     (tmp_path / "empty.ndjson").write_bytes(b"")

@@ -61,6 +61,7 @@ def test_a_small_parquet_file_with_a_large_table_is_refused(bomb: str, tmp_path:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_500_000  # kB
 
 
+@pytest.mark.slow
 def test_decoded_bytes_have_a_limit(tmp_path: Path) -> None:
     """A few kilobytes do not become hundreds of megabytes, even where rows and cells are few and short enough."""
     path = tmp_path / "a.parquet"
@@ -80,6 +81,7 @@ def test_limits_are_settable(tmp_path: Path) -> None:
         wb.read_table(path, max_rows=2)
 
 
+@pytest.mark.slow
 def test_a_log_that_unpacks_to_far_more_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "events.ndjson.gz"
     path.write_bytes(gzip.compress((LINE[:-3] + b" " * 1_000_000 + b"}}\n") * 300))
@@ -122,6 +124,7 @@ for _ in range(int(sys.argv[2])):
 """
 
 
+@pytest.mark.slow
 def test_a_damaged_file_raises_no_error_of_a_library(tmp_path: Path) -> None:
     generator = random.Random(29)
     values = [generator.randrange(10**9) for _ in range(500)]

@@ -326,6 +326,7 @@ class Interrupt:
             assert self.heard.wait(10)
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_what_was_read() -> None:
     """Ctrl-C in the middle: rows so far are there, marked, nothing more is asked; a second call goes on."""
     users = usual(200, 120)

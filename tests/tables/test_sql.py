@@ -29,6 +29,7 @@ def api() -> Any:
         yield made
 
 
+@pytest.mark.slow
 def test_a_query_over_a_session(api: Any) -> None:
     """Transactions add up as their frame does, whole numbers stay whole."""
     frame = wb.history(api).transactions()
@@ -55,6 +56,7 @@ def test_frames_and_reads_by_name(api: Any) -> None:
     assert made["points"].tolist() == [Decimal(value) for value in sums]
 
 
+@pytest.mark.slow
 def test_a_folder_is_a_set_of_tables(api: Any, tmp_path: Path) -> None:
     """Saved frames and folders of rewards are tables of their names."""
     wb.to_file(wb.history(api).transactions(), tmp_path / "spent.parquet")
@@ -231,6 +233,7 @@ def test_an_interrupt_ends_a_query(query: str) -> None:
     assert time.monotonic() - before < 5
 
 
+@pytest.mark.slow
 def test_months_are_those_of_a_zone_and_local_times_stay_local(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the machine's zone is."""
     monkeypatch.setenv("TZ", "Asia/Tokyo")

@@ -48,6 +48,7 @@ def play(api: Any, cards: list[str], actions: list[tuple[str, int, int]]) -> Non
             pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behavior", ["documented", "observed"])
 @settings(deadline=None)
 @given(actions=ACTIONS, seed=st.integers(0, 9))

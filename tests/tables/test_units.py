@@ -28,6 +28,7 @@ def heads(path: Path) -> list[Any]:
     return [cell.value for cell in openpyxl.load_workbook(path)["data"][1]]
 
 
+@pytest.mark.slow
 def test_amounts_have_their_unit_in_the_name(transactions: pd.DataFrame) -> None:
     """No column of whole numbers in a report of money lacks its unit."""
     postings = wb.history([]).postings()
@@ -83,6 +84,7 @@ def test_a_merge_says_that_completeness_is_unknown(transactions: pd.DataFrame, t
     assert not (tmp_path / "b.csv.notes.txt").exists()  # a frame of somebody else
 
 
+@pytest.mark.slow
 def test_a_query_keeps_notes_and_says_which_unit_is_lost(transactions: pd.DataFrame, tmp_path: Path) -> None:
     query = (
         "select card_id, sum(net_cents) as net, sum(net_cents) as net_cents, count(net_cents) as n from t group by all"

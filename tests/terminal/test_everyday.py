@@ -174,6 +174,7 @@ def test_a_journal_of_an_application(wb, tmp_path):
     assert wb("journal", "list", "--path", str(tmp_path / "nowhere.db")).code == 2
 
 
+@pytest.mark.slow
 def test_events_show_time_and_transaction(wb):
     """At 80 columns a row of events has the time and the full id of the transaction."""
     made = json.loads(authorize(wb).out)["transactionId"]

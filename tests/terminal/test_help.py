@@ -65,6 +65,7 @@ def test_help_lists_every_command(wb):
     assert wb().out == wb("-q").out == wb("-h").out == wb("help").out == out
 
 
+@pytest.mark.slow
 def test_each_operation_has_a_noun_and_a_verb(wb):
     """An operation is a command by noun and verb, and has no other name; at most 18 commands are at the top."""
     assert sorted(commands.OPERATIONS.values()) == sorted(OPERATIONS)
@@ -222,6 +223,7 @@ def test_docs_of_an_event(wb, name):
             assert set(member.kind.of) == set(kind.words[camel(path)])
 
 
+@pytest.mark.slow
 def test_an_operation_on_the_sandbox_loads_no_network():
     """A call on the sandbox in this process loads no HTTP library, no TLS, no event loop, and nothing that writes help."""
     script = (

@@ -22,6 +22,7 @@ HTTP_OPTIONS = (
 )
 
 
+@pytest.mark.slow
 def test_a_failure_ends_with_5_its_story_and_a_replay(wb, tmp_path):
     file = tmp_path / "test_found.py"
     ended = wb("test", "explore", f"{APPLICATION}CountsRepetitions", "--behavior", "observed", "--export", str(file))

@@ -36,6 +36,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return made
 
 
+@pytest.mark.slow
 def test_the_corpus_learns_what_the_traffic_does(corpus: Corpus) -> None:
     learned = corpus.learn()
 

@@ -20,6 +20,7 @@ from tests.testing.applications import (
     LosesATimer,
     Shop,
     Till,
+    TillOfTwoCommits,
     bonuses_are_paid,
 )
 from workbench import testing
@@ -31,6 +32,7 @@ from workbench.testing.loop import NotSimulated
 BEHAVIOR = {"behavior": "observed", "refund_event_id": "transaction"}
 SANDBOX = Sandbox(behavior=BEHAVIOR)
 INVARIANTS = (*testing.MONEY, bonuses_are_paid)
+QUICK = (ChecksThenActs, CommitsTheBooksFirst, LosesATimer, TillOfTwoCommits)
 
 
 def explored(application: Any, **options: Any) -> Exploration:
@@ -42,44 +44,21 @@ def found(application: Any) -> Exploration:
     return explored(application)
 
 
-@pytest.mark.parametrize("application", [ChecksThenActs, CommitsTheBooksFirst, LosesATimer])
-def test_a_bug_is_found_with_its_shortest_story(application: type[Shop]) -> None:
+@pytest.mark.parametrize(
+    "application",
+    [
+        pytest.param(application, id=application.__name__, marks=[pytest.mark.slow] * (application not in QUICK))
+        for application in (*PLANTED, *PLANTED_IN_TILLS)
+    ],
+)
+def test_a_planted_bug_is_found(application: Any) -> None:
+    """Within 500 universes, with a short story; `python -m tests.testing.planted` prints the processor time."""
     result = found(application)
 
     assert result.failure is not None
-    assert result.failure.breach.invariant in PLANTED[application]
-    assert len(result.failure.decisions) <= 4
-    assert len(result.failure.story) <= 30
-
-
-@pytest.mark.parametrize(
-    "application",
-    [
-        pytest.param(application, id=application.__name__, marks=pytest.mark.soak if number % 12 else pytest.mark.slow)
-        for number, application in enumerate(PLANTED)
-    ],
-)
-def test_a_planted_bug_is_found(application: type[Shop]) -> None:
-    """Within 500 universes; `python -m tests.testing.planted` prints the processor time."""
-    result = explored(application)
-
-    assert result.failure is not None
-    assert result.failure.breach.invariant in PLANTED[application], str(result)
-    assert len(result.failure.decisions) <= 8, str(result)
-
-
-@pytest.mark.parametrize(
-    "application",
-    [
-        pytest.param(application, id=application.__name__, marks=pytest.mark.soak if number else pytest.mark.slow)
-        for number, application in enumerate(PLANTED_IN_TILLS)
-    ],
-)
-def test_a_planted_bug_is_found_where_nothing_is_asynchronous(application: type[Till]) -> None:
-    result = explored(application)
-
-    assert result.failure is not None
-    assert result.failure.breach.invariant in PLANTED_IN_TILLS[application], str(result)
+    assert result.failure.breach.invariant in {**PLANTED, **PLANTED_IN_TILLS}[application], str(result)
+    assert len(result.failure.decisions) <= 6, str(result)
+    assert len(result.failure.story) <= 50, str(result)
 
 
 class TillWithAFailingJob(Till):
@@ -89,6 +68,7 @@ class TillWithAFailingJob(Till):
         raise sqlite3.OperationalError("database is locked")
 
 
+@pytest.mark.slow
 def test_a_job_that_fails_is_a_line_of_the_story() -> None:
     """As a task that fails is: the universe goes on, and what the job left undone is found."""
     result = explored(TillWithAFailingJob, universes=300)
@@ -110,6 +90,7 @@ def test_a_failure_that_does_not_happen_again_is_reported_as_it_was() -> None:
     assert result.failure.breach.invariant == "breaks once"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("application", [Shop, Till])
 @pytest.mark.parametrize(
     "universes",
@@ -127,10 +108,11 @@ def test_a_right_application_passes(application: type[Any], universes: int) -> N
     assert result.counts["crashes"] >= universes // 20
 
 
-def test_the_same_seed_gives_the_same_trace_in_100_runs() -> None:
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_trace_in_30_runs() -> None:
     failure = found(LosesATimer).failure
     assert failure is not None
-    again = (explored(LosesATimer, decisions=failure.decisions).failure for _ in range(100))
+    again = (explored(LosesATimer, decisions=failure.decisions).failure for _ in range(30))
     traces = {failure.trace, *(one.trace for one in again if one is not None)}
 
     assert len(traces) == 1
@@ -186,6 +168,7 @@ def test_a_failure_is_exported_as_a_test_that_fails(tmp_path: Path) -> None:
     assert "The shortest story" in ended.stdout
 
 
+@pytest.mark.slow
 def test_exploring_is_resumed() -> None:
     failure = found(ChecksThenActs).failure
     assert failure is not None

@@ -44,6 +44,7 @@ def documented(tmp_path_factory) -> list[Path]:
     return recorded(None, tmp_path_factory.mktemp("documented"))
 
 
+@pytest.mark.slow
 def test_the_documented_behavior_is_confirmed(documented) -> None:
     learned = learn(documented)
 
@@ -228,6 +229,7 @@ def test_damaged_and_foreign_files_are_named(name, tmp_path) -> None:
         learn(path)
 
 
+@pytest.mark.slow
 def test_the_page_runs(tmp_path, monkeypatch) -> None:
     """From a HAR file to the check of CI: each example of the page prints what the page says."""
     monkeypatch.chdir(tmp_path)
@@ -259,6 +261,7 @@ def test_wrong_arguments(tmp_path) -> None:
         learn(tmp_path / "missing.har")
 
 
+@pytest.mark.slow
 def test_the_result_is_a_frame_and_a_sheet(documented) -> None:
     learned = learn(documented)
 

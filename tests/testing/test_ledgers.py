@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from itertools import cycle
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -25,11 +24,14 @@ QUICK = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "application",
     [
-        pytest.param(application, id=application.__name__, marks=() if application.__name__ in QUICK else later)
-        for application, later in zip(WRONG, cycle([pytest.mark.slow, *[pytest.mark.soak] * 4]), strict=False)
+        pytest.param(
+            application, id=application.__name__, marks=[pytest.mark.slow] * (application.__name__ not in QUICK)
+        )
+        for application in WRONG
     ],
 )
 def test_a_planted_bug_is_found(application: type[Ledger]) -> None:
@@ -106,6 +108,7 @@ def test_reads_of_the_machines_clock_are_counted() -> None:
     assert not any(what.startswith("reads") for what in testing.explore(Ledger, universes=1).counts)
 
 
+@pytest.mark.slow
 def test_the_traffic_has_every_event_of_cards_and_users() -> None:
     """All kinds of events but deposits, which are not of cards."""
     events = testing.explore(Ledger, universes=40).coverage.counts
@@ -199,6 +202,7 @@ def test_an_invariant_reads_the_application_and_its_database() -> None:
     assert read[0] > 0
 
 
+@pytest.mark.slow
 def test_deliveries_differ_in_form_and_not_in_content() -> None:
     """Blanks, escapes, merchants in other scripts: the same JSON, signed as it is sent."""
     forms: set[tuple[bool, ...]] = set()

@@ -204,6 +204,7 @@ def test_version_1_carries_no_half(api):
         withdrawal.transaction(half)
 
 
+@pytest.mark.slow
 def test_the_transaction_is_ready_to_send(api, contract):
     """It has what a wallet takes, in the wallet's own forms, and another library takes it as it is."""
     from eth_account import Account

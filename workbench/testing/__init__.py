@@ -1,4 +1,4 @@
-"""Test applications that use the service: sandbox sessions, assertions with explanations, and coverage.
+"""Test applications that use the service: sandbox sessions, coverage, simulated universes and corpora.
 
 pytest discovers the fixtures of the installed package automatically; see docs/testing.md.
 """
@@ -12,15 +12,11 @@ if TYPE_CHECKING:
     from workbench.testing.exploring import MONEY as MONEY
     from workbench.testing.exploring import explore as explore
     from workbench.testing.exploring import sometimes as sometimes
-    from workbench.testing.exports import record as record
-    from workbench.testing.exports import to_text as to_text
     from workbench.testing.generated import from_journal as from_journal
     from workbench.testing.generated import traffic as traffic
     from workbench.testing.http_application import HttpApplication as HttpApplication
+    from workbench.testing.recording import record as record
     from workbench.testing.sessions import Coverage as Coverage
-    from workbench.testing.sessions import assert_balance as assert_balance
-    from workbench.testing.sessions import assert_events as assert_events
-    from workbench.testing.sessions import assert_requests as assert_requests
     from workbench.testing.sessions import session as session
     from workbench.testing.universe import Universe as Universe
 
@@ -30,13 +26,9 @@ _NAMES = {
     "HttpApplication": "workbench.testing.http_application",
     "MONEY": "workbench.testing.exploring",
     "Universe": "workbench.testing.universe",
-    "assert_balance": "workbench.testing.sessions",
-    "assert_events": "workbench.testing.sessions",
-    "assert_requests": "workbench.testing.sessions",
     "explore": "workbench.testing.exploring",
-    "to_text": "workbench.testing.exports",
     "from_journal": "workbench.testing.generated",
-    "record": "workbench.testing.exports",
+    "record": "workbench.testing.recording",
     "session": "workbench.testing.sessions",
     "sometimes": "workbench.testing.exploring",
     "traffic": "workbench.testing.generated",

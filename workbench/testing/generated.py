@@ -190,15 +190,6 @@ class JournalReader:
             if isinstance(value, str) and UUID.fullmatch(value):
                 self._known.setdefault(value, f"{name}.{member.name}")
 
-    def control(self, name: str, record: str) -> Iterator[Step]:
-        """Yield the step of a control on a record, which may be new."""
-        step = self._name(name)
-        arguments = {"id": Ref(self._known[record])} if record in self._known else {}
-        self._known.setdefault(record, f"{step}.id")
-        if name == "settle":
-            self._settled.add(record)
-        yield Step(name=step, do=name, arguments=arguments)
-
     def _name(self, operation: str) -> str:
         word = operation.removeprefix("simulate_").replace("_", " ")
         self._counts[word] += 1

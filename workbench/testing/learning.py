@@ -28,13 +28,13 @@ from workbench.service.interface.assumptions import BEHAVIORS, assumptions, sett
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Grid
-from workbench.testing.exports import record
 from workbench.testing.facts import is_word
 from workbench.testing.following import Following, Sample
 from workbench.testing.proposals import PARTS, alternatives, proposed, shown_path
 from workbench.testing.query_evidence import Pages, decided_by_answers
 from workbench.testing.reads import send_reads
 from workbench.testing.recorded import NAMES, Exchange, Reading, read_traffic
+from workbench.testing.recording import record
 from workbench.testing.twin import MALFORMED, Attempt, Change, Step, Twin
 
 _ORDER = ("refuted", "mixed", "undecided", "confirmed", "not seen")

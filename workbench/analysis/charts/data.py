@@ -13,11 +13,10 @@ import attrs
 import numpy as np
 import pandas as pd
 
-from workbench.analysis.reports.facts import mask
 from workbench.analysis.reports.history import history
 from workbench.analysis.tables.frames import to_frame
-from workbench.analysis.tables.periods import PERIODS, Every, code_of, label_of, period_name
-from workbench.analysis.tables.rows import EXACT, check_in_memory, with_checked_marks
+from workbench.analysis.tables.periods import PERIODS, Every, code_of, freq_of, label_of, period_name
+from workbench.analysis.tables.rows import EXACT, check_in_memory, once, with_checked_marks
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
 
@@ -172,15 +171,11 @@ def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
         raise UsageError(f"the chart needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
     if missing:
         return frame.reindex(columns=list(columns))
-    if "points" not in columns or "id" not in frame:
-        return frame
-    is_repeated = mask(frame["id"].duplicated() & frame["id"].notna())
-    if not is_repeated.any():
-        return frame
-    rows: pd.DataFrame = frame[~is_repeated]
-    note = f"{int(is_repeated.sum()):,} rows occur more than once, as after concat; each counts once."
-    rows.attrs = {**frame.attrs, "notes": [note, *frame.attrs.get("notes", ())]}
-    return rows
+    if "points" in columns:
+        rows, notes = once(frame, "points")
+        rows.attrs = {**frame.attrs, "notes": [*notes, *frame.attrs.get("notes", ())]}
+        return rows
+    return frame
 
 
 def report(data: object, kind: str, method: str, *columns: str) -> pd.DataFrame:
@@ -279,7 +274,7 @@ def report_steps(data: pd.DataFrame) -> Steps:
     """Return the periods of a report as steps."""
     period = period_of(data)
     times = data[period] if period else pd.Series([], dtype="datetime64[s]")
-    return steps_of(times, data.attrs.get("freq") or period, data.attrs.get("tz", "UTC"))
+    return steps_of(times, freq_of(period or "", data.attrs) or None, data.attrs.get("tz", "UTC"))
 
 
 def steps_of(times: pd.Series[Any], by: Any = None, tz: str = "UTC") -> Steps:

@@ -31,6 +31,7 @@ BLOCK = 8_000_000
 """Bytes of lines read at a time."""
 MAX_LINE = 4_000_000
 """Maximum bytes of one event."""
+_MAX_SKIPPED = 100_000_000
 _SAMPLE = 2_000
 """Number of lines sampled for the usual members."""
 _MEMORY = "150MB"
@@ -98,10 +99,10 @@ def log_blocks(path: Path) -> Iterator[Block]:
         file: Any = gzip.GzipFile(fileobj=raw) if packed else raw
         first, before = 1, 0
         try:
-            while data := bytes(file.read(BLOCK) + file.readline(MAX_LINE)):
+            while data := bytes(file.read(BLOCK) + file.readline(MAX_LINE + 1)):
                 check_ratio(file.tell(), raw.tell())
-                is_cut = not data.endswith(b"\n")
-                data += b"\n" if is_cut else b""
+                is_cut = not data.endswith(b"\n") and not _skip_line(file)
+                data += b"" if data.endswith(b"\n") else b"\n"
                 starts = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1
                 yield Block(first, data, np.concatenate([[0], starts]), raw.tell() - before, is_cut)
                 first, before = first + len(starts), raw.tell()
@@ -114,6 +115,22 @@ def log_blocks(path: Path) -> Iterator[Block]:
     raise UsageError(problem, of="events.read_log")
 
 
+def _skip_line(file: Any) -> int:
+    """Skip the rest of a line that is too long; return its bytes.
+
+    Raises:
+        LimitExceeded: The line does not end.
+    """
+    skipped = 0
+    while rest := file.readline(MAX_LINE):
+        skipped += len(rest)
+        if rest.endswith(b"\n"):
+            break
+        if skipped > _MAX_SKIPPED:
+            raise LimitExceeded(f"a line is longer than {_MAX_SKIPPED:,} bytes")
+    return skipped
+
+
 def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None, datetime | None]:
     """Parse a line strictly; return its error text, or its event and the time stated beside it.
 
@@ -121,6 +138,8 @@ def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None,
     """
     if not line.strip():
         return "", None, None
+    if len(line) > MAX_LINE:
+        return f"longer than {MAX_LINE:,} bytes", None, None
     try:
         raw = strict_json.loads(line, repair=True)
         inner, at = envelope_of(raw) if isinstance(raw, Mapping) else (raw, None)
@@ -175,7 +194,7 @@ class BlockReader:
     def read(self, block: Block) -> tuple[int, Lines, Table]:
         """Return the size of a block, the lines that are not events, and the columns of the others."""
         first, data, starts, size, _ = block
-        sizes = np.diff(starts)
+        sizes = np.diff(starts) - 1
         strict: Sequence[int] = range(len(sizes))
         tables: list[Table] = []
         texts = pa.LargeStringArray.from_buffers(len(sizes), pa.py_buffer(starts), pa.py_buffer(data))
@@ -185,6 +204,7 @@ class BlockReader:
             regular = not self._exact
         if regular:
             marks, unusual = _marks(data, starts)
+            unusual |= sizes > MAX_LINE
             lines = pa.table({"line": texts, "place": np.arange(len(sizes)), "marks": marks})
             for columns in (self._usual_of(lines), self._columns):
                 table, strict = self._regular(
@@ -198,9 +218,7 @@ class BlockReader:
         times: list[datetime | None] = []
         problems: Lines = []
         for place in strict:
-            problem, event, at = f"longer than {MAX_LINE:,} bytes", None, None
-            if sizes[place] <= MAX_LINE:
-                problem, event, at = read_strictly(self._converter, data[starts[place] : starts[place + 1]])
+            problem, event, at = read_strictly(self._converter, data[starts[place] : starts[place + 1] - 1])
             if problem and not block.is_unfinished(first + int(place), int(sizes[place])):
                 problems.append((first + int(place), problem))
             if event is not None and (self._kinds is None or event.kind in self._kinds):

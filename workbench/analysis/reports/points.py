@@ -12,7 +12,7 @@ from workbench.analysis.reports.view import View
 from workbench.analysis.rewards.reading import fetch
 from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.periods import end_of, steps
-from workbench.analysis.tables.rows import EXACT, decimal_series, mark_report
+from workbench.analysis.tables.rows import EXACT, decimal_series, mark_report, once
 from workbench.base.errors import UsageError, not_allowed
 from workbench.client.session import sandbox_of
 
@@ -157,13 +157,11 @@ def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.Dat
     if missing := needed - set(frame):
         raise UsageError(f"the frame has no column {', '.join(sorted(missing))}")
     about = frame.attrs
-    frame, repeated = _once(frame)
+    frame, notes = once(frame, "points")
     redeemed = (frame["type"] == "redeemed").to_numpy(dtype=bool, na_value=False)
     data = frame.assign(at=frame[on].where(~redeemed, frame["created_at"]), redeemed=redeemed)
-    notes = []
     if (read := getattr(about.get("read"), "missing", None)) is not None and (missing_rows := read(frame)) > 0:
         notes.append(f"{missing_rows:,} earlier rows of these users were read and are not here: balances lack them.")
-    notes += [f"{repeated:,} rows occur more than once, as after concat; each counts once."] * bool(repeated)
     if by == "cohort":
         first = data["created_at"].groupby(data["user_id"]).transform("min")
         data["cohort"] = steps(first, "month", tz)
@@ -174,22 +172,6 @@ def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.Dat
     if negative := int((data["redeemed"] & (data["points"] < 0)).sum()):
         notes.append(f"{negative:,} redeemed rows have negative points; they are taken as redeemed too.")
     return _flows(data).reset_index(drop=True), [*notes, *about.get("notes", ())]
-
-
-def _once(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return rows once each, and how many were repeated.
-
-    Raises:
-        UsageError: Two rows with one id have different points.
-    """
-    if "id" not in frame:
-        return frame, 0
-    repeated = mask(frame["id"].duplicated() & frame["id"].notna())
-    if repeated.any():
-        rows = frame[mask(frame["id"].duplicated(keep=False) & frame["id"].notna())][["id", "points"]].drop_duplicates()
-        if differing := int(rows["id"].duplicated().sum()):
-            raise UsageError(f"{differing:,} rows have one id and different points; keep one of them", of="history")
-    return (frame[~repeated] if repeated.any() else frame), int(repeated.sum())
 
 
 def _flows(data: pd.DataFrame) -> pd.DataFrame:

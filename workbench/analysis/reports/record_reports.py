@@ -18,7 +18,7 @@ from workbench.analysis.tables.event_frames import events_frame
 from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.periods import Every, every_period, period_name, steps
 from workbench.analysis.tables.read_table import read_table
-from workbench.analysis.tables.rows import EXACT, TEXT, decimal_series, decimals, mark_report
+from workbench.analysis.tables.rows import EXACT, TEXT, decimal_series, decimals, mark_report, once
 from workbench.analysis.tables.to_file import to_file
 from workbench.base.errors import Problem, UsageError, not_allowed
 from workbench.base.schema.walk import build
@@ -101,11 +101,8 @@ def disputes_of(source: Any) -> tuple[pd.DataFrame, list[str]]:
     if not isinstance(source, pd.DataFrame):
         source = to_frame([_dispute(dispute) for dispute in source], of=Dispute)
     _check_columns(source, _DISPUTE, "history.disputes")
-    repeated = mask(source["id"].duplicated() & source["id"].notna())
-    notes = list(source.attrs.get("notes", ()))
-    count = int(repeated.sum())
-    notes += [f"{count:,} disputes occur more than once, as after concat; each counts once."] * bool(count)
-    return source[~repeated], notes
+    disputes, notes = once(source, "status")
+    return disputes, [*source.attrs.get("notes", ()), *notes]
 
 
 def _dispute(dispute: object) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from workbench.analysis.tables.columns import AMOUNT
+from workbench.analysis.tables.periods import freq_of, label_of
 from workbench.base.schema.rules import UUID
 from workbench.base.system.progress import ipython_shell
 from workbench.service.rendering.text import money
@@ -110,6 +111,8 @@ def _writers(frame: pd.DataFrame) -> dict[Hashable, Writer]:
             writers[name] = partial(_money, codes.pop()) if len(codes) == 1 else _number
         elif unit is not None and unit[1] == "usd":
             writers[name] = lambda value: f"{value:,.2f}"
+        elif kind.startswith("datetime64") and "," not in kind and (freq := freq_of(str(name), frame.attrs)):
+            writers[name] = partial(_period, freq)
         elif kind == "Int64" or kind.startswith("decimal128"):
             writers[name] = str if re.search(r"(^|[._])(id|version|code)$", str(name)) else _number
     return {name: _or_missing(write) for name, write in writers.items()}
@@ -128,6 +131,10 @@ def _codes(frame: pd.DataFrame, column: str) -> set[str]:
 
 def _money(code: str, cents: object) -> str:
     return money(int(str(cents)), code)
+
+
+def _period(freq: str, first: object) -> str:
+    return label_of(first, freq)
 
 
 def _number(value: object) -> str:

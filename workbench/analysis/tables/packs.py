@@ -15,7 +15,7 @@ import attrs
 import pandas as pd
 
 from workbench.analysis.tables.columns import AMOUNT
-from workbench.analysis.tables.periods import PERIODS, label_of
+from workbench.analysis.tables.periods import PERIODS, freq_of, label_of
 from workbench.analysis.tables.rows import EXACT, UNKNOWN, is_missing
 from workbench.analysis.tables.workbooks import PLACES, BookColumn, cell_values, close_book, open_book, write_table
 from workbench.base.errors import UsageError, visible
@@ -135,8 +135,7 @@ def _column(frame: pd.DataFrame, index: int, tz: str) -> BookColumn:
         unit, places = code or "minor units", minor_digits(code) if code else None
     elif name.endswith("_usd"):
         unit, places = "USD", 2
-    if name in PERIODS and form == "day":
-        freq = str(about.get("freq") or name)
+    if form == "day" and (freq := freq_of(name, about)):
         values, form = [value and label_of(value, freq) for value in values], "text"
     elif pd.api.types.is_bool_dtype(column.dtype):
         values, form = [None if value is None else "yes" if value else "no" for value in values], "text"

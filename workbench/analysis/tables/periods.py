@@ -1,6 +1,7 @@
 """Convert the time and period arguments of reports."""
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
@@ -48,6 +49,12 @@ def period_name(freq: str) -> str:
     """
     code_of(freq)
     return freq if freq in PERIODS else {"Q": "quarter", "Y": "year"}[freq[0]]
+
+
+def freq_of(column: str, about: Mapping[Any, Any]) -> str:
+    """Return the period of a column of a report, by the attributes of its frame; empty if it has no periods."""
+    freq = "month" if column == "cohort" else str(about.get("freq") or column)
+    return freq if column == "cohort" or (is_period(freq) and period_name(freq) == column) else ""
 
 
 def code_of(freq: str) -> str:
