@@ -16,7 +16,7 @@ from workbench.course.task_files import DRILLS
 pytestmark = pytest.mark.slow  # each plays an incident
 
 BAD = [
-    ("duplicate-bookings", "one of two", 'wb.course.answer("duplicate-bookings", events=facts["ledger"][1].split()[1].rstrip(":"), cents=480)'),
+    ("duplicate-bookings", "one of two", 'wb.course.answer("duplicate-bookings", transactions=facts["ledger"][1][0], cents=480)'),
     ("duplicate-bookings", "the wrong sum", "ANSWER\nwb.course.answer('duplicate-bookings', cents=480)"),
     ("unknown-refunds", "all again", "for one in facts['transactions'][:3]:\n    api.simulate_refund(transaction_id=one, amount=500)"),
     ("unknown-refunds", "nothing", "pass"),
@@ -25,9 +25,9 @@ BAD = [
     ("rotated-key", "unsigned deliveries", "ANSWER_AS wb.Inbox(keys=[facts[\"signing_key\"]]) -> wb.Inbox(accept_unsigned=True)"),
     ("wrong-decimals", "what there is", "ANSWER_AS usd(\"40.00\") -> usd(\"4000.00\")"),
     ("wrong-decimals", "20.00 twice", "ANSWER_AS usd(\"40.00\") -> usd(\"20.00\")\nANSWER_AS usd(\"40.00\") -> usd(\"20.00\")"),
-    ("cut-rewards", "to the offset", "wb.course.answer('cut-rewards', earned=10000, redeemed=450)"),
-    ("cut-rewards", "one type", "ANSWER\nwb.course.answer('cut-rewards', redeemed=0)"),
-    ("cut-rewards", "half an item", "ANSWER\nwb.course.answer('cut-rewards', redeemed=450.5)"),
+    ("cut-rewards", "to the offset", "ANSWER\nwb.course.answer('cut-rewards', items=10000)"),
+    ("cut-rewards", "one type", "ANSWER\nwb.course.answer('cut-rewards', items=9675)"),
+    ("cut-rewards", "what the guide says, unread", "user = next(one for one in api.sandbox.guide()['rewards_users'] if one['beyond_paging'])\nwb.course.answer('cut-rewards', items=user['rows'])"),
     ("read-a-card", "no holds", "ANSWER\nwb.course.answer('read-a-card', held=0)"),
     ("read-a-card", "a purchase beside it", "ANSWER\napi.simulate_authorization(card_id=facts['card'], amount=100, currency='USD', merchant_name='Shop', merchant_category_code='5411')"),
     ("why-declined", "the other decline", "ANSWER\nwb.course.answer('why-declined', reason='invalid_pin')"),
@@ -41,7 +41,7 @@ BAD = [
     ("fraud-burst", "the cardholder's own too", "ANSWER\nown = [row for row in api.sandbox.records('transaction') if row['merchant_name'] == 'Example Coffee' and row['held']]\napi.simulate_reversal(transaction_id=own[0]['id'], new_amount=0)"),
     ("stuck-reviews", "decided without information", "for user in facts['users'].values():\n    try:\n        api.sandbox.review(user, 'approved')\n    except wb.ApiError:\n        pass"),
     ("stuck-reviews", "a sixth approved", "ANSWER\napi.sandbox.review(api.sandbox.guide()['users']['denied'][0], 'approved')"),
-    ("rate-limits", "one updated twice", "ANSWER\napi.sandbox.clear_faults()\nfirst = next(iter(facts['external_ids']))\napi.allowing(again=True).update_user(user_id=first, external_id=facts['external_ids'][first])"),
+    ("rate-limits", "one updated twice", "ANSWER\napi.sandbox.clear_faults()\nfirst, wanted = facts['external_ids'][0]\napi.allowing(again=True).update_user(user_id=first, external_id=wanted)"),
     ("rate-limits", "a phone number beside it", "ANSWER_AS external_id=wanted -> external_id=wanted, phone_country_code='1', phone_number='5550100'"),
     ("lost-endpoint", "registered only", "with wb.Inbox(keys=[api.sandbox.full_key]) as inbox, inbox.serve() as url:\n    api.sandbox.register_endpoint(url)\n    api.sandbox.remove_endpoint(facts['endpoint'])"),
     ("lost-endpoint", "the lost one kept", "ANSWER_AS api.sandbox.remove_endpoint(facts[\"endpoint\"]) -> pass"),

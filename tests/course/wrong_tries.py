@@ -302,9 +302,9 @@ api.list_rewards_activity(user_id=guide['rewards_users'][1]['id'], type='redeeme
         "redeemed items read in part",
         """
 long = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
-wb.course.answer('rewards-2', earned=len(wb.to_frame(wb.rewards.fetch(api, [long], type='earned', progress=False))))
+count = len(wb.to_frame(wb.rewards.fetch(api, [long], type='earned', progress=False)))
 pages = [api.list_rewards_activity(user_id=long, type='redeemed', limit=100, offset=100 * page) for page in range(3)]
-wb.course.answer('rewards-2', redeemed=sum(len(page.items) for page in pages))
+wb.course.answer('rewards-2', count + sum(len(page.items) for page in pages))
 """,
     ),
     (
@@ -312,8 +312,8 @@ wb.course.answer('rewards-2', redeemed=sum(len(page.items) for page in pages))
         "one page of each type",
         """
 user = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
-for kind in ('earned', 'redeemed'):
-    wb.course.answer('rewards-2', **{kind: len(api.list_rewards_activity(user_id=user, type=kind, limit=100).items)})
+pages = [api.list_rewards_activity(user_id=user, type=kind, limit=100) for kind in ('earned', 'redeemed')]
+wb.course.answer('rewards-2', sum(len(page.items) for page in pages))
 """,
     ),
     (
@@ -698,15 +698,14 @@ api.list_rewards_activity(user_id=guide['rewards_users'][0]['id'], type='redeeme
         "another user",
         """
 read = wb.rewards.fetch(api, [guide['rewards_users'][0]['id']], progress=False)
-counts = wb.to_frame(read)['type'].value_counts()
-wb.course.answer('rewards-2', **{kind: int(counts[kind]) for kind in ('earned', 'redeemed')})
+wb.course.answer('rewards-2', items=len(wb.to_frame(read)))
 """,
     ),
     (
         "rewards-2",
         "both to the largest offset",
         """
-wb.course.answer('rewards-2', earned=10_000, redeemed=10_000)
+wb.course.answer('rewards-2', 10_000)
 """,
     ),
     (
@@ -714,7 +713,7 @@ wb.course.answer('rewards-2', earned=10_000, redeemed=10_000)
         "one type alone",
         """
 long = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
-wb.course.answer('rewards-2', earned=len(wb.to_frame(wb.rewards.fetch(api, [long], type='earned', progress=False))))
+wb.course.answer('rewards-2', len(wb.to_frame(wb.rewards.fetch(api, [long], type='earned', progress=False))))
 """,
     ),
     (

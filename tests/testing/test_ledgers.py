@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from itertools import cycle
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -29,8 +28,10 @@ QUICK = (
 @pytest.mark.parametrize(
     "application",
     [
-        pytest.param(application, id=application.__name__, marks=() if application.__name__ in QUICK else later)
-        for application, later in zip(WRONG, cycle([pytest.mark.slow, *[pytest.mark.soak] * 4]), strict=False)
+        pytest.param(
+            application, id=application.__name__, marks=[pytest.mark.slow] * (application.__name__ not in QUICK)
+        )
+        for application in WRONG
     ],
 )
 def test_a_planted_bug_is_found(application: type[Ledger]) -> None:

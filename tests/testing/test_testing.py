@@ -1,4 +1,4 @@
-"""What tests of an application use: sessions, assertions, coverage and the pytest plugin."""
+"""What tests of an application use: sessions, coverage and the pytest plugin."""
 
 import subprocess
 import sys
@@ -49,33 +49,7 @@ def test_a_wrong_argument_of_a_session_is_named(wrong: dict[str, object]) -> Non
         testing.session(**wrong)  # type: ignore[arg-type]
 
 
-def test_assertions_hold_for_what_happened() -> None:
-    with testing.session() as api:
-        transaction = buy(api)
-        api.sandbox.settle(transaction)
-        card = api.sandbox.guide()["cards"]["active"][0]
-        before = api.sandbox.balance(card)
-
-        testing.assert_requests(api.sandbox, "simulate_authorization", 1, amount=420)
-        testing.assert_events(api.sandbox, "transaction.completed", 1, spend__amount=420)
-        testing.assert_events(api.sandbox, "user.updated", 0)
-        testing.assert_balance(api.sandbox, card, posted=before.posted, held=before.held)
-
-
-def test_assertions_show_what_there_was_instead() -> None:
-    with testing.session() as api:
-        buy(api)
-        card = api.sandbox.guide()["cards"]["active"][0]
-
-        with pytest.raises(AssertionError, match=r"(?s)expected 2 times, received 1 times.*simulate_authorization 200"):
-            testing.assert_requests(api.sandbox, "simulate_authorization", 2)
-        with pytest.raises(AssertionError, match=r"(?s)spend.amount=1\): expected at least once.*spend.amount=420"):
-            testing.assert_events(api.sandbox, "transaction.created", spend__amount=1)
-        with pytest.raises(AssertionError, match="held: expected 1, is 420"):
-            testing.assert_balance(api.sandbox, card, held=1)
-
-
-def test_coverage_counts_what_was_touched_and_fills_gaps() -> None:
+def test_coverage_counts_what_was_touched() -> None:
     with testing.session() as api:
         buy(api)
         found = testing.Coverage.of(api)
@@ -84,22 +58,12 @@ def test_coverage_counts_what_was_touched_and_fills_gaps() -> None:
     assert ("answer", "simulate_authorization 200") not in gaps
     assert ("event", "transaction.created") not in gaps
     assert len(found.counts) == len(possible())
-    filled = {row["what"]: row["fill with"] for row in found.rows(gaps=True)}
-    assert filled["simulate_refund 200"].startswith("refund")
-    assert filled["declined: cvv mismatch"] == "decline-cvv-mismatch"
+    assert {"group": "answer", "what": "simulate_refund 200", "count": 0} in found.rows()
     assert "answer: 1 of" in str(found)
-
-
-def test_a_sequence_fills_the_gap_it_is_named_for() -> None:
-    with testing.session(behavior="observed") as api:
-        wb.sequences.run(api, wb.sequences.catalogue["decline-cvv-mismatch"])
-
-        assert ("word", "declined: cvv mismatch") not in testing.Coverage.of(api.sandbox).gaps()
 
 
 APPLICATION = """
 import httpx, pytest
-from workbench.testing import assert_requests
 
 def buy(api):
     card = api.sandbox.guide()["cards"]["active"][0]
@@ -107,7 +71,7 @@ def buy(api):
 
 def test_own_sandbox(workbench_session, sandbox, inbox):
     buy(workbench_session)
-    assert_requests(sandbox, "simulate_authorization", 1)
+    assert [call.operation for call in sandbox.requests()] == ["simulate_authorization"]
     assert len(inbox.events()) == 2
 
 @pytest.mark.parametrize("n", range(20))

@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from workbench.base.schema.walk import flat as leaves_of
 from workbench.base.schema.walk import snake
 from workbench.client.calls.client import Client
 from workbench.sandbox import Sandbox
@@ -32,17 +33,11 @@ Facts = dict[str, Any]
 Record = Mapping[str, Any]
 
 
-def flat(value: object, path: str = "") -> Iterator[tuple[str, Any]]:
+def flat(value: object) -> Iterator[tuple[str, Any]]:
     """Yield the members of a value with their dotted paths, in Python names."""
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            below = path if name == "members" else f"{path}.{snake(str(name))}" if path else snake(str(name))
-            yield from flat(inner, below)
-    elif isinstance(value, list | tuple) and value and not isinstance(value[0], str):
-        for number, inner in enumerate(value):
-            yield from flat(inner, f"{path}.{number}")
-    else:
-        yield path, value
+    for path, inner in leaves_of(value, items=True):
+        names = path.replace("]", "").replace("[", ".").split(".")
+        yield ".".join(snake(name) for name in names if name not in ("", "members")), inner
 
 
 def digest(record: Record) -> str:
@@ -57,13 +52,16 @@ def all_records(sandbox: "Sandbox") -> dict[str, Record]:
     return {record["id"]: dict(record) for kind in KINDS for record in sandbox.records(kind, all_tenants=True)}
 
 
+_DELIVERY = ("endpoint", "event_id", "kind", "state")
+
+
 def _deliveries(sandbox: "Sandbox") -> Iterator[Record]:
     """Yield each attempt at a delivery, with the delivery and the body of its event."""
     bodies = {event.payload["id"]: event.payload["body"] for event in sandbox.events()}
     for delivery in sandbox.deliveries():
-        about = {**bodies.get(delivery.event_id, {}), "event_id": delivery.event_id, "state": delivery.state}
+        about = {**bodies.get(delivery.event_id, {}), **{name: getattr(delivery, name) for name in _DELIVERY}}
         for attempt in delivery.attempts:
-            yield {**about, "endpoint": delivery.endpoint, "status": attempt.status, "fault": attempt.fault}
+            yield {**about, "status": attempt.status, "fault": attempt.fault}
 
 
 LISTED: Mapping[str, Callable[[Any], Iterable[Record]]] = {
@@ -155,13 +153,6 @@ class Evidence:
         self._fetched = fetched
 
     @property
-    def first(self) -> Client:
-        """A client of the sandbox in its initial state, whose reads leave no trace in this one."""
-        sandbox, guide = _first(self.sandbox.seed)
-        key = guide["api_keys"]["full"]
-        return Client(base_url=guide["base_url"], api_key=key, transport=sandbox.transport(), journal=False)
-
-    @property
     def guide(self) -> Mapping[str, Any]:
         """The guide of the sandbox in its initial state."""
         return first_guide(self.sandbox.seed)
@@ -223,15 +214,10 @@ def operator(sandbox: Any, ca_file: str | None = None) -> Client:
     return Client(base_url=sandbox.base_url, api_key=key, transport=transport, journal=False, ca_file=ca_file)
 
 
+@lru_cache(maxsize=4)
 def first_guide(seed: int) -> Mapping[str, Any]:
     """Return the guide of a sandbox with a seed in its initial state."""
-    return _first(seed)[1]
-
-
-@lru_cache(maxsize=4)
-def _first(seed: int) -> tuple[Sandbox, Mapping[str, Any]]:
-    sandbox = Sandbox(seed)
-    return sandbox, dict(sandbox.guide())
+    return dict(Sandbox(seed).guide())
 
 
 def _call(entry: Any) -> Call:

@@ -14,12 +14,10 @@ import attrs
 from workbench.base.errors import UsageError, not_allowed, visible
 from workbench.base.system import toml
 from workbench.course.evidence import KINDS, LISTED
-from workbench.course.functions import FUNCTIONS
-from workbench.course.set_ups import SET_UPS
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import OPERATIONS
 
-VERBS = ("equals", "called", "not_called", "event", "answer", "function")
+VERBS = ("equals", "called", "not_called", "event", "answer")
 FOLDER = Path(__file__).with_name("tasks")
 
 
@@ -28,8 +26,8 @@ class Expectation:
     """One criterion of a task.
 
     Attributes:
-        verb: "equals" (records), "called" and "not_called" (requests), "event", "answer" or "function".
-        subject: Kind of record, operation, kind of event, name of the answer, or name of the function.
+        verb: "equals" (records), "called" and "not_called" (requests), "event" or "answer".
+        subject: Kind of record, operation, kind of event, or name of the answer.
         that: What is asked for, as a noun phrase; it is shown when it is missing.
         id: Records that must be so, changed or not; by default those that were created or changed.
         where: Members that select records, requests or events.
@@ -89,7 +87,7 @@ class Task:
         debrief: A good answer in words.
         purchases: Purchases at the start: number of the active card, cents, merchant, whether it is settled.
         world: Calls and controls at the start, each with `do`, arguments, and `as`, the name of its result.
-        set_up: Function of `world` that prepares what calls cannot.
+        values: Further facts by name, to which `world`, `show` and `expect` can refer.
         traffic: A purchase each `every` seconds while a drill is active.
         show: Facts shown to the learner, by name.
         expect: What must be so at the end.
@@ -107,7 +105,7 @@ class Task:
     debrief: str = attrs.field(default="", repr=False)
     purchases: Sequence[Sequence[Any]] = attrs.field(default=(), repr=False)
     world: Sequence[Mapping[str, Any]] = attrs.field(default=(), repr=False)
-    set_up: str = attrs.field(default="", repr=False)
+    values: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
     traffic: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
     show: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
     expect: Sequence[Expectation] = attrs.field(default=(), repr=False)
@@ -147,7 +145,7 @@ def read_task(name: str, content: Mapping[str, Any]) -> Task:
     """
     rows = content.get("expect")
     members = {member: value for member, value in content.items() if member != "expect"}
-    problems = [*_problems(Task, members, ("name", "expect")), *_wrong_subject("set_up", members.get("set_up", ""))]
+    problems = [*_problems(Task, members, ("name", "expect"))]
     problems += ["task is missing"] * ("task" not in members)
     if not re.fullmatch("[a-z][a-z0-9-]{0,40}", name):
         problems.append("the name of a file has lower-case letters, digits and dashes")
@@ -176,8 +174,6 @@ _SUBJECTS: Mapping[str, Collection[str]] = {
     "called": OPERATIONS,
     "not_called": OPERATIONS,
     "event": EVENT_KINDS,
-    "function": FUNCTIONS,
-    "set_up": ("", *SET_UPS),
 }
 _TYPES: Mapping[Any, tuple[type, str]] = {
     str: (str, "text"),

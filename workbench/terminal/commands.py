@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 import textwrap
+from pathlib import Path
 
 from workbench.service.interface.naming import command_of
 from workbench.service.interface.table import OPERATIONS as TABLE
@@ -146,108 +147,6 @@ def _row(name: str, doc: str, width: int) -> str:
 
 # examples of commands
 
-_EXAMPLES = {
-    "profiles arm": 'workbench profiles arm update-user --profile live --minutes 10 --reason "ticket 7"',
-    "docs assumptions": "workbench docs assumptions decline --confidence 'widely seen'",
-    "bulk resume": "workbench bulk resume run.db people.csv --resolved 3=done",
-    "bulk run": "workbench bulk run create-user-application people.csv --path run.db",
-    "report chart": "workbench report chart collateral --out collateral.svg",
-    "test http": "workbench test http --deliveries http://127.0.0.1:8000/webhooks --books http://127.0.0.1:8000/books",
-    "course results": "workbench course results --folder class",
-    "docs completion": "workbench docs completion zsh > ~/.zfunc/_workbench",
-    "profiles config": "workbench profiles config",
-    "report close": "workbench report close --month 2026-06 --out june",
-    "report dashboard": "workbench report dashboard --fresh --out june.html",
-    "docs": "workbench docs user.updated",
-    "contracts list": "workbench contracts list --fields id,tokens.balance",
-    "events list": "workbench events list --kind transaction.created --last 5",
-    "sandbox agent": "workbench sandbox agent --fresh",
-    "profiles check": "workbench profiles check test",
-    "users create": "workbench users create --from body.json",
-    "test explore": "workbench test explore shop:Application --universes 500",
-    "course serve": "workbench course serve --folder class --learners names.csv",
-    "sequences show": "workbench sequences show refund-full",
-    "journal list": "workbench journal list --outcome unknown -n 5",
-    "events resend": "workbench events resend EVENT-ID --forward-to http://127.0.0.1:8000/webhooks",
-    "journal resolve": "workbench journal resolve 4f1d done --note 'seen in the dashboard'",
-    "journal unknown": "workbench journal unknown --path app.db",
-    "course lab": "workbench course lab notebooks",
-    "events listen": "workbench events listen --forward-to http://127.0.0.1:8000/webhooks",
-    "profiles show": "workbench profiles show test",
-    "sequences run": "workbench sequences run refund-full --set amount=2500",
-    "sandbox balance": "workbench sandbox balance CARD-ID",
-    "sandbox records": "workbench sandbox records card",
-    "sandbox create-tenant": "workbench sandbox create-tenant before-refunds",
-    "sandbox create-card": "workbench sandbox create-card USER-ID",
-    "sandbox cancel-card": "workbench sandbox cancel-card CARD-ID",
-    "sandbox wallet-address": "workbench sandbox wallet-address ADMIN-ADDRESS",
-    "sandbox snapshot": "workbench sandbox snapshot before-refunds",
-    "sandbox restore": "workbench sandbox restore before-refunds",
-    "sandbox update-endpoint": "workbench sandbox update-endpoint ENDPOINT-ID",
-    "sandbox remove-endpoint": "workbench sandbox remove-endpoint ENDPOINT-ID",
-    "sandbox advance": "workbench sandbox advance 2h30m",
-    "sandbox add-fault": (
-        "workbench sandbox add-fault latency --of list_contracts --seconds 2 --url http://127.0.0.1:8080"
-    ),
-    "sandbox execute": "workbench sandbox execute @transaction.json",
-    "sandbox register-endpoint": (
-        "workbench sandbox register-endpoint http://127.0.0.1:8000/webhooks --url http://127.0.0.1:8080"
-    ),
-    "corpus": "workbench corpus add traffic.har webhooks.ndjson --to acme",
-    "corpus add": "workbench corpus add traffic.har webhooks.ndjson --to acme",
-    "corpus check": "workbench corpus check acme --behavior acme.toml",
-    "corpus learn": "workbench corpus learn acme --out acme.toml",
-    "sandbox world": "workbench sandbox world events.ndjson --out program.toml",
-    "sandbox review": "workbench sandbox review PENDING-USER-ID approved",
-    "sandbox serve": "workbench sandbox serve --port 8080 --db sandbox.db",
-    "sandbox wallet-sign": "workbench sandbox wallet-sign ADMIN-ADDRESS @message.json --reveal -o json > half.json",
-    "sequences check": "workbench sequences check mine.toml",
-    "sandbox shell": "workbench sandbox shell --profile test",
-    "docs skeleton": "workbench docs skeleton create-user-application > body.json",
-    "events trigger": (
-        "workbench events trigger user.updated --forward-to http://127.0.0.1:8000/webhooks --set "
-        "application_status=denied"
-    ),
-    "transactions authorize": "workbench transactions authorize --card-id CARD-ID --amount 1250 --currency USD "
-    "--merchant-name Shop --merchant-category-code 5411",
-    "transactions reverse": "workbench transactions reverse OPEN-TRANSACTION-ID --new-amount FULL",
-    "transactions refund": "workbench transactions refund SETTLED-TRANSACTION-ID --amount FULL",
-    "payment-accounts delete": "workbench payment-accounts delete PAYMENT-ACCOUNT-ID",
-    "users update": "workbench users update USER-ID --is-active false",
-    "users update-owner": "workbench users update-owner COMPANY-ID OWNER-ID --email owner@example.com",
-    "disputes update": "workbench disputes update DISPUTE-ID --status canceled",
-    "rewards list": "workbench rewards list --user-id USER-ID --limit 5",
-    "rewards read": "workbench rewards read USER-ID --save rewards.csv",
-    "sandbox lock-card": "workbench sandbox lock-card CARD-ID",
-    "sandbox activate-card": "workbench sandbox activate-card INACTIVE-CARD-ID",
-    "sandbox unlock-card": "workbench sandbox unlock-card LOCKED-CARD-ID",
-    "sandbox settle": "workbench sandbox settle OPEN-TRANSACTION-ID",
-    "sandbox open-dispute": "workbench sandbox open-dispute SETTLED-TRANSACTION-ID",
-    "sandbox resolve-dispute": "workbench sandbox resolve-dispute DISPUTE-ID --status accepted",
-    "sandbox accept-terms": "workbench sandbox accept-terms NEW-USER-ID",
-    "payment-accounts create": "workbench payment-accounts create --from account.json --user-id USER-ID",
-    **{f"course {verb}": f"workbench course {verb} unknown-refunds" for verb in ("start", "check", "hint")},
-    "course answer": "workbench course answer cut-rewards --set earned=120",
-    "course join": "workbench course join https://class.example.com:8700/olive-4f7m-qjxa",
-    "course prepare": "workbench course prepare --folder class --system windows --system linux",
-    "course print": "workbench course print sheets --folder class",
-    "sandbox create-key": "workbench sandbox create-key reporting",
-    "sandbox create-payment-route": "workbench sandbox create-payment-route --user-id USER-ID",
-    "sandbox redeem": "workbench sandbox redeem USER-ID 100",
-    "sandbox state": "workbench sandbox state CARD-ID",
-    "withdrawals sign": "workbench withdrawals sign --from plan.json --reveal -o json > signed.json",
-    "withdrawals explain": "workbench withdrawals explain transaction.json --plan plan.json --signed signed.json",
-    "withdrawals plan": (
-        "workbench withdrawals plan --contract CONTRACT-ID --token TOKEN-ADDRESS --admin ADMIN-ADDRESS "
-        "--to ADMIN-ADDRESS --amount 25.00 -o json > plan.json"
-    ),
-    "withdrawals transaction": "workbench withdrawals transaction plan.json signed.json --message message.json "
-    "--signature half.json --no-direct-transfer --reveal > transaction.json",
-    "withdrawals typed-data": "workbench withdrawals typed-data plan.json signed.json > message.json",
-    "withdrawals verify": "workbench withdrawals verify plan.json signed.json",
-}
-
-
 _NAMED_VALUE = re.compile(r"\b[A-Z]+(?:-[A-Z]+)*-(?:ID|ADDRESS)\b")
 
 
@@ -263,8 +162,7 @@ def example_of(arguments: list[str]) -> str:
 
 
 def _example(arguments: list[str]) -> str:
-    command = " ".join(arguments[:2])
-    if example := _EXAMPLES.get(command):
-        return example
-    verbs = [verb for verb in COMMANDS.get(command, ()) if f"{command} {verb}" in _EXAMPLES]
-    return _example([command, verbs[0]]) if verbs else f"workbench {command}"
+    """Return the first example of a noun, or that of a noun and verb."""
+    command = " ".join(["workbench", *arguments[:2]])
+    lines = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines()
+    return next((line for line in lines if f"{line} ".startswith(f"{command} ")), command)

@@ -1,4 +1,4 @@
-"""Test applications that use the service: sandbox sessions, assertions with explanations, and coverage.
+"""Test applications that use the service: sandbox sessions, coverage, simulated universes and corpora.
 
 pytest discovers the fixtures of the installed package automatically; see docs/testing.md.
 """
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from workbench.testing.http_application import HttpApplication as HttpApplication
     from workbench.testing.recording import record as record
     from workbench.testing.sessions import Coverage as Coverage
-    from workbench.testing.sessions import assert_balance as assert_balance
-    from workbench.testing.sessions import assert_events as assert_events
-    from workbench.testing.sessions import assert_requests as assert_requests
     from workbench.testing.sessions import session as session
     from workbench.testing.universe import Universe as Universe
 
@@ -29,9 +26,6 @@ _NAMES = {
     "HttpApplication": "workbench.testing.http_application",
     "MONEY": "workbench.testing.exploring",
     "Universe": "workbench.testing.universe",
-    "assert_balance": "workbench.testing.sessions",
-    "assert_events": "workbench.testing.sessions",
-    "assert_requests": "workbench.testing.sessions",
     "explore": "workbench.testing.exploring",
     "from_journal": "workbench.testing.generated",
     "record": "workbench.testing.recording",

@@ -8,7 +8,7 @@ testing.explore(lambda universe: Application(universe.connect_async(), universe.
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from itertools import combinations
 from pathlib import Path
@@ -32,7 +32,6 @@ from workbench.testing.universe import Universe
 Invariant = Callable[[Universe], object]
 """Function of a finished universe that raises AssertionError if the application is wrong."""
 _RUNNING: list[Universe] = []
-_MAX_SHRINKS = 1_000
 _SHRINK_SECONDS = 60.0  # a universe of an application behind HTTP takes long
 _OUTLIVES = "nothing outlives a universe"
 _MAX_EFFECTS = 8  # of one transaction that are looked at to name what broke
@@ -267,49 +266,28 @@ class _Explorer:
         return Breach(_OUTLIVES, f"module-level state, a file or a cache of the application: {text}")
 
     def shrink(self, taken: Mapping[str, int], breach: Breach) -> tuple[Universe, Breach] | None:
-        """Return the smallest universe that Hypothesis finds in which the same invariant breaks."""
-        import hypothesis
-        from hypothesis import strategies as st
-        from hypothesis.database import InMemoryExampleDatabase
-
-        names = list(taken)
-        smallest: list[tuple[Universe, Breach]] = []
-        phases = (hypothesis.Phase.reuse, hypothesis.Phase.shrink)
-        settings = hypothesis.settings(
-            database=InMemoryExampleDatabase(),
-            phases=phases,
-            deadline=None,
-            max_examples=_MAX_SHRINKS,
-            suppress_health_check=list(hypothesis.HealthCheck),
-            print_blob=False,
-            verbosity=hypothesis.Verbosity.quiet,
-            report_multiple_bugs=False,
-        )
-
-        began = monotonic()
-
-        @settings
-        @hypothesis.given(st.tuples(*(st.integers(0, taken[name]) for name in names)))
-        def same_breach(numbers: tuple[int, ...]) -> None:
-            if monotonic() - began > _SHRINK_SECONDS:
-                return
-            fixed = {name: number for name, number in zip(names, numbers, strict=True) if number}
-            universe, current = self.run(Decisions(fixed=fixed))
-            if current is not None and current.invariant == breach.invariant:
-                smallest[:] = [(universe, current)]
-                raise _Same
-
-        fuzz: Callable[[bytes], object] = same_breach.hypothesis.fuzz_one_input  # type: ignore[attr-defined]
-        try:
-            fuzz(bytes(taken[name] for name in names))  # puts it into the database, from where it is made smaller
-        except _Same:  # threads differ from run to run: it may not break again
-            with suppress(_Same, hypothesis.errors.Flaky):
-                same_breach()
-        return smallest[0] if smallest else None
+        """Return a universe in which the same invariant breaks, and from which no decision can be left out."""
+        smallest, ends, size = None, monotonic() + _SHRINK_SECONDS, len(taken)
+        while size and monotonic() < ends:
+            for fixed in _simpler(taken, size):
+                universe, current = self.run(Decisions(fixed=fixed))
+                if current is not None and current.invariant == breach.invariant:
+                    smallest, taken = (universe, current), universe.decisions.taken
+                    size = min(size, len(taken))
+                    break
+            else:
+                size //= 2
+        return smallest
 
 
-class _Same(Exception):
-    """The universe breaks the same invariant as the original one."""
+def _simpler(taken: Mapping[str, int], size: int) -> Iterator[dict[str, int]]:
+    """Yield decisions without each group of a size; groups of one also with smaller numbers."""
+    names = [*taken]
+    groups = [dict.fromkeys(names[start : start + size], 0) for start in range(0, len(names), size)]
+    if size == 1:
+        groups += [{name: number} for name in names for number in range(1, taken[name])]
+    for group in groups:
+        yield {name: number for name, number in {**taken, **group}.items() if number}
 
 
 def explore(
