@@ -147,6 +147,7 @@ def test_collateral_is_summed_by_chain_and_token() -> None:
     assert sum(widths(axes)[::2]) == pytest.approx(float(values["value_usd"].sum()))
     assert sum(widths(axes)[1::2]) == pytest.approx(float(values["advance_usd"].sum()))
     assert 1 > heights(axes)[0] > heights(axes)[1] > 0
+    assert [text.xy[0] for text in axes.texts if text.get_gid() == "value"] == widths(axes)[::2]  # type: ignore[attr-defined]
     assert axes.get_xlabel() == "USD"
     assert any("Base Sepolia · 0x55a5…8Ed6" in name for name in names(axes))
 
