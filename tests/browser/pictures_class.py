@@ -97,7 +97,7 @@ def paper(page: Page) -> None:
     style = inline_style()
     pages = {
         "sheet": exports.sheets({"Ada": link}, style),
-        "certificate": server.export("certificates", style),
+        "certificate": exports.certificates(server.results, style),
         "handout": exports.handout(style),
         "plan": exports.plan("two-hours", style),
     }

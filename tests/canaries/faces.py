@@ -17,8 +17,7 @@ from tests.client.doubles import client_on
 from workbench import testing
 from workbench.analysis.reports.queries import SESSION
 from workbench.client.calls.client import Client
-from workbench.course.classroom import ClassServer
-from workbench.course.classroom.exports import FORMS
+from workbench.course.classroom import ClassServer, exports
 from workbench.course.task_files import DRILLS, EXERCISES
 from workbench.testing.agent_tools import make_server
 
@@ -159,7 +158,8 @@ def _class(_: Life, folder: Path) -> Iterator[str]:
                 yield str(wb.course.hint("start-1"))
         yield json.dumps(server.board())
         yield repr(server.learners)
-        yield from (server.export(form) for form in FORMS)
+        yield exports.results_table(server.results)
+        yield exports.certificates(server.results)
     server.close()
     yield (folder / "class" / "class.db").read_bytes().decode("latin-1")
 

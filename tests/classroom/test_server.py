@@ -23,11 +23,10 @@ import pytest
 import workbench as wb
 from workbench.base.system.messages import Request
 from workbench.course import membership
-from workbench.course.classroom import ClassServer
+from workbench.course.classroom import ClassServer, exports
 from workbench.course.classroom.actions import ACTIONS, EVENTS, LESSONS
 from workbench.course.classroom.class_results import _LETTERS, _WORDS, MAX_LEARNERS, Results, read_roster
 from workbench.course.classroom.class_state import MAX_WRONG_CODES
-from workbench.course.classroom.exports import FORMS
 from workbench.course.classroom.learner_sandboxes import AT_ONCE, MAX_ENTRIES_A_MINUTE
 from workbench.course.desk import TaskResult
 from workbench.course.task_files import EXERCISES
@@ -238,9 +237,9 @@ def test_a_forged_report_is_a_score_in_no_form(
     result = trainer.row("Ann")["results"].get(exercise)
     assert result is None or not result["done"]
     assert trainer.row("Ann")["done"] == 0
-    table = list(csv.DictReader(io.StringIO(server.export("csv"))))
+    table = list(csv.DictReader(io.StringIO(exports.results_table(server.results))))
     assert "True" not in [row["done"] for row in table]
-    assert f"<li>{EXERCISES[exercise].title}" not in server.export("certificates")
+    assert f"<li>{EXERCISES[exercise].title}" not in exports.certificates(server.results)
 
 
 def test_what_the_server_saw_counts_whatever_a_kernel_reports(ann: Caller, trainer: Trainer) -> None:
@@ -443,7 +442,7 @@ def test_notes_and_locks_reach_the_learner(ann: Caller, bob: Caller, trainer: Tr
 def test_a_cell_of_the_results_never_becomes_a_formula(server: ClassServer, ann: Caller) -> None:
     server.results.record("Ann", TaskResult(task="breaking-1", last_problem="=1+1"))
 
-    assert "'=1+1" in server.export("csv")
+    assert "'=1+1" in exports.results_table(server.results)
 
 
 def test_a_server_that_is_started_again_continues(tmp_path: Path) -> None:
@@ -584,7 +583,7 @@ def test_no_face_of_a_class_shows_private_values(server: ClassServer, url: str, 
         keys = api.sandbox.guide()["api_keys"].values()
     secrets = [*planted.values(), *keys, *(one.code for one in server.learners), server.trainer_key]
     shown = [json.dumps(server.board()), repr(server.learners)]
-    shown += [server.export(form) for form in FORMS]
+    shown += [exports.results_table(server.results), exports.certificates(server.results)]
 
     assert [(value, number) for number, text in enumerate(shown) for value in secrets if value in text] == []
 

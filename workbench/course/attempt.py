@@ -22,7 +22,7 @@ from workbench.course.evidence import (
     operator,
     signature,
 )
-from workbench.course.judge import judge, look_up
+from workbench.course.judge import filled, judge
 from workbench.course.task_files import Task
 from workbench.sandbox.internals import internals
 from workbench.service.interface.table import OPERATIONS
@@ -46,14 +46,22 @@ class Attempt:
         task: The task.
         sandbox: The sandbox, or the controls of a served one.
         state: What `begin` stored, as JSON values; empty before.
+        fetched: Ids of the events that the learner's inbox has read.
         ca_file: Certificates for a served sandbox.
     """
 
-    def __init__(self, task: Task, sandbox: "Sandbox", state: Facts | None = None, ca_file: str | None = None) -> None:
+    def __init__(
+        self,
+        task: Task,
+        sandbox: "Sandbox",
+        state: Facts | None = None,
+        fetched: Collection[str] = (),
+        ca_file: str | None = None,
+    ) -> None:
         self.task = task
         self.sandbox = sandbox
         self.state = state if state is not None else {}
-        self.tried = False
+        self._fetched = fetched
         self._ca_file = ca_file
 
     @property
@@ -75,13 +83,19 @@ class Attempt:
             facts["bought"] = [self._buy(client, cards[card], *purchase) for card, *purchase in task.purchases]
             for step in task.world:
                 run(client, self.sandbox, names, step)
-        facts.update({name: _filled(names, value) for name, value in task.values.items()})
+        facts.update({name: filled(names, value) for name, value in task.values.items()})
         begun = {"begun": now().isoformat(timespec="seconds"), "played": 0, "live": [], "facts": facts, "answers": {}}
         self.state.clear()
         self.state.update(mark(self.sandbox), **begun)
 
-    def require(self) -> None:
-        """Raise UsageError if the task was not begun in this sandbox."""
+    def start(self) -> Facts:
+        """Begin the task, unless it is a drill that goes on or an exercise that is done, and return its facts."""
+        if not self.is_begun or not (self.task.minutes or self.check()["missing"] == []):
+            self.begin()
+        names = {**first_guide(self.sandbox.seed), **self.state["facts"]}
+        return {"facts": filled(names, self.task.show)}
+
+    def _require(self) -> None:
         if not self.is_begun:
             name = self.task.name
             raise UsageError(f'{name} was not begun in this sandbox: wb.course.task("{name}") begins it', of="course")
@@ -117,17 +131,13 @@ class Attempt:
                 Evidence(self.sandbox, state).add_live(bought)
         return True
 
-    def facts(self) -> Facts:
-        """Return the facts shown to the learner, by name."""
-        names = {**first_guide(self.sandbox.seed), **self.state.get("facts", {})}
-        return {name: _filled(names, value) for name, value in self.task.show.items()}
-
-    def answer(self, values: Mapping[str, Any]) -> None:
+    def answer(self, values: Mapping[str, Any]) -> Facts:
         """Store answers.
 
         Raises:
-            UsageError: The task asks for no such answer, or it cannot be one.
+            UsageError: The task was not begun, asks for no such answer, or it cannot be one.
         """
+        self._require()
         questions = self.task.questions
         if len(questions) == 1:
             values = {name or next(iter(questions)): value for name, value in values.items()}
@@ -136,17 +146,24 @@ class Attempt:
             raise UsageError(f"{self.task.name} asks for {asked}", of="course.answer")
         read = {name: read_answer(questions[name], str(value)) for name, value in values.items()}
         self.state["answers"].update(read)
+        return {}
 
-    def check(self, fetched: Collection[str] = ()) -> tuple[str, ...]:
-        """Return what is missing. `tried` says whether the learner did anything since the last check."""
+    def check(self) -> Facts:
+        """Return what is missing, and whether the learner did anything since the last check.
+
+        Raises:
+            UsageError: The task was not begun.
+        """
+        self._require()
         self.catch_up()
-        seen = Evidence(self.sandbox, self.state, fetched)
+        seen = Evidence(self.sandbox, self.state, self._fetched)
         changed = {id_: digest(record) for id_, record in seen.changed.items()}
         done = [changed, [signature(call.entry) for call in seen.calls], self.state["answers"]]
         print_ = hashlib.sha256(json.dumps(done, sort_keys=True).encode()).hexdigest()[:16]
-        self.tried = print_ != self.state.get("seen", _NOTHING)
-        self.state["seen"] = print_
-        return judge(self.task, seen)
+        tried = print_ != self.state.get("seen", _NOTHING)
+        missing = list(judge(self.task, seen))
+        self.state.update(seen=print_, done=not missing)
+        return {"missing": missing, "tried": tried, "good": "" if missing else self.task.debrief}
 
 
 def run(client: Client, sandbox: object, names: MutableMapping[str, Any], step: Mapping[str, Any]) -> None:
@@ -156,16 +173,7 @@ def run(client: Client, sandbox: object, names: MutableMapping[str, Any], step: 
         LookupError: An argument refers to what the sandbox does not hold.
     """
     target: Any = client if step["do"] in OPERATIONS else sandbox
-    arguments = {name: _filled(names, value) for name, value in step.items() if name not in ("do", "as")}
+    arguments = {name: filled(names, value) for name, value in step.items() if name not in ("do", "as")}
     result = attrgetter(step["do"])(target)(**arguments)
     if "as" in step:
         names[step["as"]] = getattr(result, "transaction_id", None) or result.id
-
-
-def _filled(names: Mapping[str, Any], value: object) -> Any:
-    """Return a value in which texts that begin with `$` are what they refer to."""
-    if isinstance(value, Mapping):
-        return {name: _filled(names, inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_filled(names, inner) for inner in value]
-    return _filled(names, look_up(names, value[1:])) if isinstance(value, str) and value.startswith("$") else value

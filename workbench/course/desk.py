@@ -133,7 +133,7 @@ class Desk:
         task = self.tasks[name]
         state = self.load(name)
         stored = state if isinstance(state, dict) else None
-        return Attempt(task, self.sandbox(task.environment), stored, self.ca_file)
+        return Attempt(task, self.sandbox(task.environment), stored, self.fetched, self.ca_file)
 
     def do(self, act: Act) -> dict[str, Any]:
         """Carry out an act, store the result, and return the answer to the learner as JSON values.
@@ -162,7 +162,7 @@ class Desk:
     def _attempted(self, act: Act) -> dict[str, Any]:
         try:
             attempt = self.attempt(act.task)
-            told = _ACTS[act.kind](self, attempt, act)
+            told = attempt.answer(act.values) if act.kind == "answer" else getattr(attempt, act.kind)()
         except WorkbenchError:
             raise
         except _UNREADABLE as error:
@@ -171,31 +171,8 @@ class Desk:
         self.save(act.task, attempt.state)
         return told
 
-    def _start(self, attempt: Attempt, _: Act) -> dict[str, Any]:
-        goes_on = attempt.is_begun and (attempt.task.minutes or not attempt.check(self.fetched))
-        if not goes_on:
-            attempt.begin()
-        return {"facts": attempt.facts()}
 
-    def _check(self, attempt: Attempt, _: Act) -> dict[str, Any]:
-        attempt.require()
-        missing = attempt.check(self.fetched)
-        attempt.state["done"] = not missing
-        good = "" if missing else attempt.task.debrief
-        return {"missing": list(missing), "tried": attempt.tried, "good": good}
-
-    def _answer(self, attempt: Attempt, act: Act) -> dict[str, Any]:
-        attempt.require()
-        attempt.answer(act.values)
-        return {}
-
-
-_ACTS: Mapping[str, Callable[[Desk, Attempt, Act], dict[str, Any]]] = {
-    "start": Desk._start,
-    "check": Desk._check,
-    "answer": Desk._answer,
-}
-KINDS = frozenset({"hint", *_ACTS})
+KINDS = frozenset({"start", "check", "answer", "hint"})
 """Kinds of acts."""
 
 

@@ -81,7 +81,7 @@ class _Judgment:
         return [dict(flat(record)) for record in of_kind if ids is None or record["id"] in ids]
 
     def _ids(self, expected: Expectation) -> set[str] | None:
-        value = self._value(expected.id)
+        value = filled(self._names, expected.id)
         return None if value is None else {str(id_).lower() for id_ in (value if isinstance(value, list) else [value])}
 
     def _bounds(self, expected: Expectation, chosen: int) -> tuple[int, int]:
@@ -110,22 +110,12 @@ class _Judgment:
         given = self._answers.get(expected.subject, "")
         if not given:
             yield f"not answered yet: {expected.subject}, {expected.that}."
-        elif not self._fits({"answer": given}, {"answer": self._value(expected.value)}):
+        elif not self._fits({"answer": given}, {"answer": filled(self._names, expected.value)}):
             advice = comment(expected, given)
             yield f"{expected.subject} is not {visible(given, 60)}{f'; {advice}' if advice else ''}."
 
-    # values
-
     def _resolved(self, members: Mapping[str, Any]) -> dict[str, Any]:
-        return {path: self._value(value) for path, value in _expected(members)}
-
-    def _value(self, value: object) -> Any:
-        """Return a value; text that begins with `$` is a path in the guide, the facts and what was found before."""
-        if isinstance(value, list):
-            return [self._value(each) for each in value]
-        if not (isinstance(value, str) and value.startswith("$")):
-            return value
-        return look_up(self._names, value[1:])
+        return dict(_expected(filled(self._names, members)))
 
     def _fits(self, record: Record, members: Mapping[str, Any]) -> bool:
         return not any(self._differs(record, path, value) for path, value in members.items())
@@ -133,7 +123,7 @@ class _Judgment:
     def _differs(self, record: Record, path: str, expected: object) -> bool:
         if not isinstance(expected, Mapping):
             return not same(record.get(path), expected)
-        return not all(self._holds(record, path, name, self._value(other)) for name, other in expected.items())
+        return not all(self._holds(record, path, name, other) for name, other in expected.items())
 
     def _holds(self, record: Record, path: str, condition: str, other: Any) -> bool:
         value = record.get(path)
@@ -213,6 +203,15 @@ def _part(value: Any, part: str) -> Any:
         return next((each for each in value if str(each[member]) == wanted), None)
     begin, colon, end = part.partition(":")
     return value[int(begin) : int(end)] if colon else value[int(part)]
+
+
+def filled(names: Mapping[str, Any], value: object) -> Any:
+    """Return a value in which texts that begin with `$` are what their path refers to; see `look_up`."""
+    if isinstance(value, Mapping):
+        return {name: filled(names, inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [filled(names, inner) for inner in value]
+    return filled(names, look_up(names, value[1:])) if isinstance(value, str) and value.startswith("$") else value
 
 
 def _expected(members: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

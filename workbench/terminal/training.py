@@ -75,11 +75,12 @@ _Form = Annotated[
 
 def results(*, folder: _Folder, form: _Form = "csv") -> None:
     """Print the results of a class; its server may be running."""
-    from workbench.course.classroom.exports import export
+    from workbench.course.classroom import exports
     from workbench.course.classroom.server import inline_style
 
     with _results(folder) as results:
-        print(export(results, form, inline_style()), end="")
+        is_table = form == "csv"
+        print(exports.results_table(results) if is_table else exports.certificates(results, inline_style()), end="")
 
 
 def board(*, folder: _Folder) -> None:

@@ -13,7 +13,6 @@ from workbench.base.errors import UsageError, WorkbenchError, not_allowed
 from workbench.base.system.seconds import monotonic
 from workbench.course.classroom.actions import ACTIONS, EVENTS, note_of, push
 from workbench.course.classroom.class_results import Learner, Results
-from workbench.course.classroom.exports import export
 from workbench.course.classroom.learner_sandboxes import PRODUCTION, LearnerSandboxes
 from workbench.course.desk import Act, Desk, TaskResult
 from workbench.course.evidence import absorb, all_records, digest
@@ -312,15 +311,6 @@ class ClassState:
             "stuck": [result.task for result in results.values() if _is_stuck(result, sandboxes.active)],
             "results": {task: _result(result, sandboxes.active) for task, result in results.items()},
         }
-
-    def export(self, form: str, style: str = "") -> str:
-        """Return the results as text; see `exports.export`.
-
-        Args:
-            form: csv or certificates.
-            style: HTML with the style of a page.
-        """
-        return export(self.results, form, style)
 
 
 def _toggled(lessons: Sequence[str], action: str, lesson: str) -> list[str]:

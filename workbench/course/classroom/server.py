@@ -33,7 +33,7 @@ from workbench.base.system.seconds import monotonic
 from workbench.course import membership
 from workbench.course.classroom.class_results import FINGERPRINT_DIGITS, MAX_LEARNERS, Learner
 from workbench.course.classroom.class_state import DISK_FULL, ClassState
-from workbench.course.classroom.exports import qr_path
+from workbench.course.classroom.exports import certificates, qr_path, results_table
 from workbench.course.classroom.learner_sandboxes import (
     AT_ONCE,
     MAX_ENTRIES_A_MINUTE,
@@ -277,10 +277,10 @@ class ClassServer(ClassState):
             place = self._by_name.get(unquote(request.query.removeprefix("learner=")))
             return refused(404, "no such learner") if place is None else _answer(self._link(place.learner))
         if rest == "results.csv" and request.method == "GET":
-            table = await self._with_results(self.export, "csv")
+            table = await self._with_results(results_table, self.results)
             return Response(status=200, headers={"content-type": "text/csv; charset=utf-8"}, body=table.encode())
         if rest == "certificates" and request.method == "GET":
-            text = await self._with_results(self.export, rest, _STYLESHEET)
+            text = await self._with_results(certificates, self.results, _STYLESHEET)
             return Response(status=200, headers=PAGE_HEADERS, body=text.encode())
         if rest != "act" or request.method != "POST":
             return refused(404, "Not Found")
