@@ -106,7 +106,7 @@ def test_a_saved_notebook_holds_no_secret_and_is_not_blank(desk: Desk) -> None:
     assert "widget-state+json" not in desk.save()
     desk.reopen()
     expect(page.get_by_text("Run the cell for a live panel.")).to_be_visible(timeout=SLOW)
-    expect(page.locator(".wb-read .wb-status", has_text="manual review")).to_be_visible()
+    expect(page.locator(".wb-read td", has_text="manual review")).to_be_visible()
     expect(page.get_by_text("model not found")).to_be_attached()
     expect(page.get_by_text("model not found")).to_be_hidden()
     assert [] == look_at(page, ".wb-read")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from workbench.base.errors import visible
 from workbench.base.system.files import write_file
 from workbench.screens.forms.widgets import FOCUS, bundle
-from workbench.screens.panel.listing import Listing, packed, text
+from workbench.screens.panel.listing import Listing, packed, static_table
 from workbench.screens.panel.lists import LINKED, rows_of_frame
 from workbench.service.rendering.design import variables
-from workbench.service.rendering.elements import Markup, html_page, isolated, table
+from workbench.service.rendering.elements import Markup, html_page, isolated
 from workbench.service.rendering.text import sentence
 
 if TYPE_CHECKING:
@@ -136,7 +136,6 @@ def document(
     title, given = visible(title, 200), list(lists)
     shown = [listing for listing in given if listing.data.ids] or given[:1]
     moment = (at or datetime.now(UTC)).astimezone(UTC)
-    single = len(shown) == 1
     start = shown[0] if shown and not overview else None
     info = {
         "environment": "",
@@ -170,7 +169,7 @@ def document(
         f"<li>{isolated(tile['label'])}: {isolated(tile['figure'])}</li>" for tile in (overview or {}).get("tiles", ())
     )
     static = f"<ul>{figures}</ul>" * bool(figures) + "".join(
-        _static(listing, _STATIC if single else _STATIC_OF_MANY) for listing in shown
+        static_table(listing, _STATIC if len(shown) == 1 else _STATIC_OF_MANY) for listing in shown
     )
     body = Markup(
         f'<main class="file">{"" if lead else f"<h1>{isolated(title)}</h1>"}<div class="lead">{lead}</div>'
@@ -182,18 +181,6 @@ def document(
     )
     policy = Markup(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">')
     return html_page(title, body, head=policy, style=style)
-
-
-def _static(listing: Listing, most: int) -> str:
-    """Return the first rows of a list as a table for a page without JavaScript."""
-    data = listing.data
-    places = [(place, column) for place, column in enumerate(data.columns) if column.kind != "hidden"]
-    heads = [isolated(column.label) for _, column in places]
-    rows = ([isolated(text(data, number, place)) for place, _ in places] for number in data.order[:most])
-    count = f"{len(listing):,} row{'' if len(listing) == 1 else 's'}"
-    rest = f", the first {most} are shown" if len(listing) > most else ""
-    notes = "".join(f"<p>{isolated(visible(str(note), 400))}</p>" for note in data.notes)
-    return f"<h2>{isolated(sentence(listing.name))}</h2><p>{count}{rest}</p>{notes}{table(rows, heads)}"
 
 
 def script(*more: str) -> str:

@@ -18,6 +18,7 @@ from workbench.screens.panel.lists import Column, Rows, Times
 from workbench.service import rendering
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import look, word
+from workbench.service.rendering.elements import isolated, table
 from workbench.service.rendering.text import sentence, status_cell
 
 MOST = 200_000
@@ -290,6 +291,18 @@ def plain(value: object) -> str:
         text = format(value, "f")
         return text.rstrip("0").rstrip(".") if "." in text else text
     return "" if value is None else str(value)
+
+
+def static_table(listing: Listing, most: int) -> str:
+    """Return the first rows of a list as HTML, for pages without scripts."""
+    data = listing.data
+    places = [(place, column) for place, column in enumerate(data.columns) if column.kind != "hidden"]
+    heads = [isolated(column.label) for _, column in places]
+    rows = ([isolated(text(data, number, place)) for place, _ in places] for number in data.order[:most])
+    count = f"{len(listing):,} row{'' if len(listing) == 1 else 's'}"
+    rest = f", the first {most} are shown" if len(listing) > most else ""
+    notes = "".join(f"<p>{isolated(visible(str(note), 400))}</p>" for note in data.notes)
+    return f"<h2>{isolated(sentence(listing.name))}</h2><p>{count}{rest}</p>{notes}{table(rows, heads)}"
 
 
 def text(data: Rows, number: int, place: int) -> str:

@@ -318,12 +318,6 @@ def _cells_of_frame(frame: Any) -> dict[str, list[Any]]:
     return columns
 
 
-def _of_frame(frame: object) -> list[dict[str, Any]]:
-    """Return the rows of a frame as plain values by column."""
-    columns = _cells_of_frame(frame)
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
 def _is_period(column: Any) -> bool:
     """Whether a column holds days: of periods, which are named after their first day."""
     if column.dtype.kind != "M" or column.dt.tz is not None:
@@ -467,9 +461,8 @@ def transactions(api: object) -> Rows:
     by_id = {getattr(event.event.body, "id", ""): event.event for event in received(api)}
     names_of = {"transaction_id": "id", "authorized_cents": "amount_cents"}
     frame = history(getattr(api, "inbox", None) or []).transactions().rename(columns=names_of)
-    frame = frame.sort_values("authorized_at", kind="stable", na_position="first")
-    rows = ((row["id"], row, by_id.get(row["id"])) for row in _of_frame(frame))
-    return _rows(_TRANSACTION, rows, names=names(api))
+    cells = _cells_of_frame(frame.sort_values("authorized_at", kind="stable", na_position="first").iloc[::-1])
+    return _of_cells(_TRANSACTION, cells, cells["id"], [*map(by_id.get, cells["id"])], names(api))
 
 
 _STORED = {
@@ -550,9 +543,9 @@ def rewards(api: Any, users: Iterable[str], **filters: Any) -> Rows:
     kinds = {str(name): "time" if str(name).endswith("_at") else "text" for name in frame.columns} | _KINDS
     several = frame["user_id"].nunique() > 1
     columns = " ".join(f"{name}:{kinds[name]}" for name in frame.columns if several or name != "user_id")
-    listed = ((row["id"] or "", row, None) for row in _of_frame(frame))
-    result = _rows(columns, listed, *frame.attrs.get("notes", ()), newest=False, names=names(api))
-    return attrs.evolve(result, frame=frame)
+    cells, notes = _cells_of_frame(frame), tuple(frame.attrs.get("notes", ()))
+    ids = [key or "" for key in cells["id"]]
+    return attrs.evolve(_of_cells(columns, cells, ids, (None,) * len(ids), names(api), notes), frame=frame)
 
 
 def events(api: object) -> Rows:

@@ -37,14 +37,13 @@ from workbench.screens.panel import lists as things
 from workbench.screens.panel.choices import choices
 from workbench.screens.panel.explanation import APPROVED, COUNT, Number
 from workbench.screens.panel.file import document, script, to_file
-from workbench.screens.panel.listing import Listing, text
+from workbench.screens.panel.listing import Listing, static_table
 from workbench.screens.panel.lists import LINKED, Rows
 from workbench.screens.panel.overview import TILES, Filters, Scope, attention, charts, check_tiles, controls, tiles
 from workbench.service import rendering
 from workbench.service.chains.values import refuse_private_key
 from workbench.service.interface.vocabulary import RewardType
-from workbench.service.rendering import markup
-from workbench.service.rendering.text import Cell, Grid, cell, sentence, status_cell
+from workbench.service.rendering.text import sentence
 
 _HERE = Path(__file__).parent
 _STATIC_ROWS = 20
@@ -280,7 +279,8 @@ class Panel(Displayed):
     def html(self) -> str:
         """The lists that were read, as static HTML."""
         parts = [headline("Workbench", self._api), "<div>What was read. Run the cell for a live panel.</div>"]
-        parts += [_static_table(listing) for listing in self.lists.values() if listing.is_read and listing.data.ids]
+        read = (listing for listing in self.lists.values() if listing.is_read and listing.data.ids)
+        parts += [static_table(listing, _STATIC_ROWS) for listing in read]
         return f'<div class="wb-read">{"".join(parts)}</div>'
 
     def __repr__(self) -> str:
@@ -601,26 +601,6 @@ class Panel(Displayed):
             self.form.close()
             self.form = None
         return {}
-
-
-def _static_table(listing: Listing) -> str:
-    """Return the first rows of a list as HTML."""
-    data = listing.data
-    columns = [(place, column) for place, column in enumerate(data.columns) if column.kind != "hidden"]
-    rows = tuple(
-        tuple(_static_cell(data, number, place) for place, _ in columns) for number in data.order[:_STATIC_ROWS]
-    )
-    title, heads = f"{sentence(listing.name)} · {len(data.ids):,} rows", tuple(column.label for _, column in columns)
-    return markup.write(Grid(title=title, columns=heads, rows=rows, total=len(data.ids)))
-
-
-def _static_cell(data: Rows, number: int, place: int) -> Cell:
-    value, kind = data.cells[place][number], data.columns[place].kind
-    if value is not None and kind == "status":
-        return status_cell(str(value))
-    if isinstance(value, datetime):
-        return cell(value)
-    return Cell((text(data, number, place),), "number" if kind in ("money", "number") else "text")
 
 
 def views() -> dict[str, dict[str, Any]]:

@@ -137,6 +137,8 @@ function render({ model, el }) {
     view = next;
     if (other) single();
     show(nav, info.lists.map((one) => button("", () => go({ list: one.name, ...PLAIN }), one.label, { "aria-current": one.name === view.list && "page" })));
+    const current = nav.querySelector("[aria-current]");
+    if (current) nav.scrollLeft = current.offsetLeft - (nav.clientWidth - current.offsetWidth) / 2; // a narrow page shows a part of them
     addressed();
     if (view.list === "overview") { drawOverview(); closeDrawer(); return; }
     const ready = same && !stale.has(view.list) ? main.drawRows() : load(false);
@@ -195,7 +197,7 @@ function render({ model, el }) {
   function drawHead() {
     show(headline, button("edge", () => step(past, future), "←", "Back"), button("edge", () => step(future, past), "→", "Forward"), h("strong", {}, "Workbench"), info.environment && span(`where ${info.environment}`, info.environment.toUpperCase()),
       info.tenant && span("tenant", `Tenant ${info.tenant}`), span("quiet host", info.host), info.key && span("quiet key", `key ${info.key}`),
-      span("quiet far clock", info.clock && !info.as_of ? `Sandbox clock ${exact(info.clock, zone())}` : ""), times(),
+      span("quiet ends clock", info.clock && !info.as_of ? `Sandbox clock ${exact(info.clock, zone())}` : ""), times(),
       info.as_of ? button("edge theme", theme, "Light or dark") : button("edge refresh", () => { [...lists.keys()].forEach((name) => stale.add(name)); refresh(true); }, "Refresh"));
   }
 
@@ -271,7 +273,7 @@ function render({ model, el }) {
     const groups = GROUPS.map(([name, kinds]) => [name, facts.filter((one) => kinds.includes(one.kind))]).filter(([, found]) => found.length);
     return h("section", { class: "facts" }, groups.map(([name, found]) => [name && title(name),
       h("dl", {}, found.map((one) => [h("dt", {}, one.label), h("dd", {}, drawCell(host, one.value, one, true),
-        answer.explained && one.kind === "money" ? [" ", button("link explain", () => host.explain({ list: answer.list, id: answer.id, column: one.name }), "Explain", `Explain ${one.label}`)] : null)]))]));
+        answer.explained && one.kind === "money" && /[1-9]/.test(one.value) ? [" ", button("link explain", () => host.explain({ list: answer.list, id: answer.id, column: one.name }), "Explain", `Explain ${one.label}`)] : null)]))]));
   }
 
   /** Offer the private values of what is open, for a minute. */

@@ -3,7 +3,7 @@ import { HERE, ago, aside, button, div, exact, grouped, h, isNumber, isTime, kee
 import { written } from "./engine.js";
 import { compares, terms } from "./filter.js";
 
-const ROW = 32, WAIT = 60;
+const ROW = 32, WAIT = 60, SLIM = 480;
 const WIDTHS = { id: 96, address: 132, time: 104, wall: 104, number: 88, text: 130 }; // of what is written
 const CLOCKS = { time: "by the sandbox's clock", wall: "by this machine's clock" };
 const PLAIN = { id: null, chips: [], text: "", sort: [], group: "", unfolded: [] }; // a list without a filter, an order or groups
@@ -19,7 +19,7 @@ function makeTable(host, second) {
   const heads = h("div", { role: "rowgroup", class: "heads" }), rows = h("div", { role: "rowgroup", class: "rows" });
   const grid = h("div", { class: "grid", role: "grid", tabindex: 0 }, heads, rows), foot = h("div", { class: "foot", role: "status" }), called = div("called");
   const el = div("main-part", called, tools, chips, inputs, notes, grid, foot);
-  let view = { ...PLAIN }, list = null, table = null, opener = null;
+  let slim = false, view = { ...PLAIN }, list = null, table = null, opener = null;
   let chosen = new Set(), anchor = 0, active = 0; // selected lines, where a range begins, and the line of the keyboard
 
   const full = (one = view) => [...one.chips, one.text.trim()].filter(Boolean).join(" ");
@@ -55,10 +55,13 @@ function makeTable(host, second) {
   const pinned = () => setting("pinned");
   const hidden = () => new Set(view.hidden || setting("hidden") || []);
 
+  const isSlim = () => grid.clientWidth < SLIM;
+
   /** The columns shown: the pinned one, the first, status and text, then amounts, which a narrow table must not cut; then the others. */
   function columns() {
     const first = pinned(), not = hidden(), amounts = list.columns.findIndex((one) => one.kind === "money");
-    const rank = (one) => (one.name === first ? 0 : !one.place ? 1 : one.kind === "status" ? 2 : one.place < amounts && one.kind === "text" ? 3 : one.kind === "money" ? 4 : 5);
+    slim = isSlim();
+    const rank = (one) => (one.name === first ? 0 : !one.place && !(slim && isTime(one.kind)) ? 1 : one.kind === "status" ? 2 : one.place < amounts && one.kind === "text" ? 3 : one.kind === "money" ? 4 : 5);
     return list.columns.map((one, place) => ({ ...one, place, look: `cell${isNumber(one.kind) ? " right" : ""}${one.name === first ? " pinned" : ""}` }))
       .filter((one) => one.kind !== "hidden" && !not.has(one.name)).sort((a, b) => rank(a) - rank(b));
   }
@@ -67,7 +70,8 @@ function makeTable(host, second) {
 
   /** The width of texts as the table writes them. */
   function breadth(texts, weight = "") {
-    pen.font = `${weight} ${getComputedStyle(grid).font}`;
+    const { fontSize, fontFamily } = getComputedStyle(grid); // `font` is empty where colors are forced
+    pen.font = `${weight} ${fontSize} ${fontFamily}`;
     return Math.ceil(Math.max(0, ...texts.map((text) => pen.measureText(text).width)));
   }
 
@@ -126,7 +130,7 @@ function makeTable(host, second) {
   /** The sums of the first and the last column of amounts, and of all on hover. */
   function sums(found) {
     const texts = found.map((one) => `Σ ${one.join(" ")}`), ends = new Set([texts[0], texts.at(-1)]);
-    return h("span", { class: "sums quiet far", title: texts.join("\n") }, [...ends].join(" · "));
+    return h("span", { class: "sums quiet ends", title: texts.join("\n") }, [...ends].join(" · "));
   }
 
   function drawSummary() {
@@ -379,7 +383,7 @@ function makeTable(host, second) {
   });
   let frame = 0;
   grid.addEventListener("scroll", () => { cancelAnimationFrame(frame); frame = requestAnimationFrame(() => host.drawLater(drawRows)); });
-  const sized = new ResizeObserver(() => { if (table) { layOut(); host.drawLater(drawRows); } });
+  const sized = new ResizeObserver(() => { if (table) host.drawLater(slim === isSlim() ? () => { layOut(); drawRows(); } : drawTable); });
   sized.observe(grid);
 
   return { el, grid, search, tools, open, change, drawRows, drawTable: () => list && drawTable(), shut, opener: () => opener, full, end: () => sized.disconnect(),
