@@ -21,6 +21,7 @@ from tests.charts import samples
 from tests.forms.test_looks import contrast
 from workbench import charts
 from workbench.analysis.charts.kinds import KINDS
+from workbench.base.errors import UsageError
 from workbench.service.rendering.design import DARK, LIGHT, LOOKS
 
 pytestmark = pytest.mark.slow  # each draws
@@ -442,6 +443,15 @@ def test_a_report_or_what_it_is_made_of_draws_the_same() -> None:
     ):  # fmt: skip
         made = getattr(wb.history(spent), method)()
         assert says(chart(spent if method != "posting_times" else made)) == says(chart(made))
+
+
+def test_the_approval_rate_is_one_line_over_time() -> None:
+    """A report with groups, or without periods, is refused."""
+    history = wb.history(samples.spent())
+
+    for made in (history.approvals("merchant_name", freq="month"), history.approvals(freq=None)):
+        with pytest.raises(UsageError, match="one line over time"):
+            charts.approvals_chart(made)
 
 
 def test_the_funnel_says_dollars_and_counts() -> None:

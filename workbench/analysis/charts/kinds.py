@@ -129,7 +129,7 @@ def _bars(on: Canvas, picture: Picture, form: Form) -> None:
             looks.setdefault(str(part), set()).add(look)
         plain = len(set[Look]().union(*looks.values())) > len(looks)  # colors mean something else
         keys = {part: next(iter(own)) for part, own in looks.items()}
-        on.legend([_key(part, Look(GRAY, "", 0, look.hatch) if plain else look) for part, look in keys.items()])
+        on.legend([_key(part, Look(GRAY, hatch=look.hatch) if plain else look) for part, look in keys.items()])
     elif len(columns) > 1:
         on.legend([Patch(**outlined(on.ink), label=columns[0]), _key(columns[1], on.ink)])
 
@@ -224,10 +224,10 @@ def _columns(on: Canvas, picture: Picture, form: Form) -> None:
     assert steps is not None
     scale = scale_of(value for values in series.values() for value in values)
     few = len(steps.starts) <= _MAX_HATCHED
-    colors = {"earned": Look(GREEN, "", 0, ""), "redeemed": Look(BLUE, "", 0, "//")}
+    colors = {"earned": Look(GREEN), "redeemed": Look(BLUE, hatch="//")}
     last = len(steps.starts) - 1 if is_running(picture.data) else None
     for name, values in series.items():
-        look = colors.get(name, Look(GREEN, "", 0, ""))
+        look = colors.get(name, Look(GREEN))
         lengths = {place: scale(value) for place, value in enumerate(values) if few or value}
         style = filled(look if few else look.color)
         bars = on.axes.bar([*lengths], [*lengths.values()], width=0.76 if few else 1, label=name, **style)
