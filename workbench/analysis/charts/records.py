@@ -281,7 +281,7 @@ def _balances(data: pd.DataFrame) -> Picture:
     values: Any = decimals(rows["value_usd"])
     rows = rows.assign(step=steps.places, value=values)
     rows = rows[rows["value"].notna()]
-    form = Form(kind="lines", x="step", y="value", by="chain", empty="nothing was recorded")
+    form = Form(kind="lines", x="step", y="value", by="chain", empty="nothing was recorded", known=True)
     subject = f"Value of collateral by chain{steps.during(data)}"
     return Picture(data=data, rows=rows, subject=subject, unit="USD", steps=steps, places=2, form=form)
 

@@ -121,7 +121,7 @@ def _named(by: str) -> str:
     return _NAMES.get(by, by)
 
 
-@chart("lines", x="step", y="approved", empty="no authorization", most=105)
+@chart("lines", x="step", y="approved", empty="no authorization", most=105, known=True)
 def approvals_chart(approvals: object, **place: Unpack[Place]) -> Picture:
     """Draw the approval rate over time.
 
