@@ -16,7 +16,7 @@ MANY = """
 import random
 import workbench as wb
 from workbench.screens.panel import listing
-from workbench.screens.panel import lists as things
+from workbench.screens.panel import cells as things
 api = wb.connect(seed=7)
 chance = random.Random(1)
 ids = [f"{n:06d}" for n in range(100_000)]
@@ -310,7 +310,7 @@ from html import escape
 from decimal import Decimal
 from workbench.service import rendering
 from workbench.screens.panel import listing
-from workbench.screens.panel import lists as things
+from workbench.screens.panel import cells as things
 from workbench.screens.forms.widgets import Frame
 import ipywidgets
 texts = [

@@ -34,11 +34,12 @@ from workbench.screens.forms.snippets import Script
 from workbench.screens.forms.widgets import Displayed, close, css, headline, in_order, static_class, what_went_wrong
 from workbench.screens.panel import details
 from workbench.screens.panel import lists as things
+from workbench.screens.panel.cells import Rows
 from workbench.screens.panel.choices import choices
 from workbench.screens.panel.explanation import APPROVED, COUNT, Number
 from workbench.screens.panel.file import document, script, to_file
 from workbench.screens.panel.listing import Listing, static_table
-from workbench.screens.panel.lists import LINKED, Rows
+from workbench.screens.panel.lists import LINKED
 from workbench.screens.panel.overview import TILES, Filters, Scope, attention, charts, check_tiles, controls, tiles
 from workbench.service import rendering
 from workbench.service.chains.values import refuse_private_key
