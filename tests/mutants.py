@@ -3,10 +3,10 @@
     python -m tests.mutants --count 400 --seed 27 --workers 2
 
 The quick tier is run once on a copy of the tree, to learn which test runs which line. Each mutant then meets the tests that
-run its line: first those of the quick tier (what plain `pytest` runs), and what survives them the files of these tests with
-the slow tier (what `make test` runs, without browser and notebooks). Lines that are run at import meet the tests of their
-module. Texts of messages, annotations and docstrings are not changed. A mutant that changes no behavior cannot be killed; the
-survivors are printed, to be judged by a person.
+run its line: first those of the quick tier (what plain `pytest` runs), and what survives them the files of these tests, and
+of the folder of its package, with the slow tier (what `make test` runs, without browser and notebooks). Lines that are run
+at import meet the tests of their module. Texts of messages, annotations and docstrings are not changed. A mutant that
+changes no behavior cannot be killed; the survivors are printed, to be judged by a person.
 """
 
 import argparse
@@ -121,7 +121,17 @@ def mutants(file: Path) -> list[Mutant]:
 FOLDERS = [
     *(
         f"tests/{name}"
-        for name in ("client", "canaries", "interface", "withdrawals", "webhooks", "sandbox", "service", "tables")
+        for name in (
+            "client",
+            "canaries",
+            "interface",
+            "withdrawals",
+            "webhooks",
+            "sandbox",
+            "service",
+            "tables",
+            "charts",
+        )
     ),
     *(f"tests/{name}" for name in ("bulk", "sequences", "reports", "testing", "rendering", "chains")),
     *(f"tests/test_{name}.py" for name in ("session", "async_session", "mcp_server", "damage", "storage")),
@@ -229,7 +239,9 @@ def fate(tree: Path, mutant: Mutant, tests: list[str], slow: bool) -> str:
         if failed is None:
             failed = failure(tree, tests[FIRST_TESTS:], _QUICK)
         if failed is None and slow:
-            files = sorted({test.partition("::")[0] for test in tests})
+            folder = ROOT / "tests" / mutant.file.split("/")[-2]
+            own = {str(path.relative_to(ROOT)) for path in folder.glob("test_*.py")}
+            files = sorted(own | {test.partition("::")[0] for test in tests})
             failed, end = failure(tree, files, _SLOW), "slow"
         path.write_bytes(source)
         if failed is None:

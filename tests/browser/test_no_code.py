@@ -40,8 +40,8 @@ def test_an_exercise_is_done_in_the_panel(desk: Desk) -> None:
 
 
 def test_a_drill_is_started_from_the_list_and_answered(desk: Desk) -> None:
-    """Its facts name the card; the panel shows what is held; the fields take what it shows."""
-    page = desk.show(FIRST, "wb.course.task()", CARD.replace("[1]", "[9]").replace("print(", "api.sandbox.balance("))
+    """Its facts name the card; the fields take dollars; the check says what is wrong, and then a good answer."""
+    page = desk.show(FIRST, "wb.course.task()")
     overview_of(page)
     tasks = page.locator(".wb-tasks")
     tasks.locator("select").select_option(label="read-a-card: What is on my card?")
@@ -51,9 +51,11 @@ def test_a_drill_is_started_from_the_list_and_answered(desk: Desk) -> None:
     for number, value in enumerate(("1.00", "2.00", "3.00")):
         asked.locator("input").nth(number).fill(value)
     asked.get_by_role("button", name="Check").click()
-    expect(asked.locator("[role=status]")).to_contain_text("held is not")
+    expect(asked.locator("[role=status]")).to_contain_text("held is not 1.00 USD")
+    for number, value in enumerate(("110.00", "$15", "20,290.40")):
+        asked.locator("input").nth(number).fill(value)
     page.keyboard.press("Tab")
-    asked.get_by_role("button", name="Debrief").click()
+    asked.get_by_role("button", name="Check").press("Enter")
     expect(asked.locator("[role=status]")).to_contain_text("A good answer")
     page.set_viewport_size({"width": 1280, "height": 1500})
 

@@ -147,6 +147,7 @@ def test_collateral_is_summed_by_chain_and_token() -> None:
     assert sum(widths(axes)[::2]) == pytest.approx(float(values["value_usd"].sum()))
     assert sum(widths(axes)[1::2]) == pytest.approx(float(values["advance_usd"].sum()))
     assert 1 > heights(axes)[0] > heights(axes)[1] > 0
+    assert [text.xy[0] for text in axes.texts if text.get_gid() == "value"] == widths(axes)[::2]  # type: ignore[attr-defined]
     assert axes.get_xlabel() == "USD"
     assert any("Base Sepolia · 0x55a5…8Ed6" in name for name in names(axes))
 
@@ -158,6 +159,14 @@ def test_funnel_counts_people_not_events() -> None:
     assert names(axes) == ["pending ◔", "needs information ?", "approved ✓"]
     assert widths(axes) == [3, 1, 1, 0, 2, 2]
     assert says(axes) == ["1 now (33.3%), 3 ever", "none now, 1 ever", "2 now (66.7%), 2 ever"]
+
+
+def test_times_of_statuses_are_those_of_their_history() -> None:
+    """A frame of changes of status is summed up first."""
+    changes = samples.history().assign(previous=None)
+    times = wb.history(changes).time_in_status()
+
+    assert says(charts.times_chart(changes)) == says(charts.times_chart(times)) != []
 
 
 def test_funnel_of_users_shows_where_they_are() -> None:

@@ -213,3 +213,9 @@ def test_a_hundred_thousand_rows(name: str) -> None:
 
     assert time.process_time() - began < 6  # two seconds alone; a loaded machine takes longer
     assert len(axes.get_children()) < 400
+
+
+def test_a_long_title_is_cut_after_three_lines() -> None:
+    """Its beginning is complete, and an ellipsis shows that more follows."""
+    assert wrapped("one two three four five six seven eight", 12) == "one two\nthree four\nfive six…"
+    assert wrapped("one two three four five six", 12) == "one two\nthree four\nfive six"

@@ -1,11 +1,16 @@
 """Bodies as they came, over real connections: the same rows, the same refusals, and reads alone."""
 
 import asyncio
+import threading
 from collections.abc import Iterator
+from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pytest
 
+from workbench.analysis.rewards import read_job
 from workbench.analysis.rewards.reading import fetch
 from workbench.analysis.tables.frames import to_frame
 from workbench.base.errors import InvalidRequest, NotSent, Unauthorized, UsageError
@@ -71,3 +76,24 @@ def test_rules_are_checked_before_anything_leaves() -> None:
     wrong = build(ListRewardsActivity, {"user_id": "00000000-0000-4000-8000-000000000001", "limit": 101})
     with connect(seed=1) as api, pytest.raises(InvalidRequest, match="limit must be at most 100"):
         asyncio.run(RawReader(api).fetch(wrong))
+
+
+def test_an_interrupt_before_a_read_begins_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread of the read learns of it when it begins."""
+    raised, reasons = threading.Event(), SimpleQueue[str]()
+
+    class Interrupted(SimpleQueue):  # type: ignore[type-arg]
+        def get(self, *_: Any, **__: Any) -> None:
+            raise KeyboardInterrupt
+
+    async def begin_late(*_: Any, running: Any, **__: Any) -> None:
+        raised.wait(5)
+        running(SimpleNamespace(stop=reasons.put))
+
+    monkeypatch.setattr(read_job, "SimpleQueue", Interrupted)
+    monkeypatch.setattr(read_job, "read_users", begin_late)
+    with pytest.raises(KeyboardInterrupt):
+        read_job.read_in_thread(None, (), read_job.ReadFilter())
+    raised.set()
+
+    assert "interrupted" in reasons.get(timeout=5).lower()

@@ -163,11 +163,12 @@ def test_a_new_member_leaves_the_fast_route_fast() -> None:
     assert set(rewards_from_pages(bodies, reveal={"extra"})["extra"]) == {'{"tier":"gold"}'}
 
 
-def test_a_new_member_of_the_page_is_noted() -> None:
-    """What a page says beside its items is left out, with a word."""
-    frame = rewards_from_pages([b'{"items":[],"total":5}', b'{"items":[]}'])
+@pytest.mark.parametrize("reveal", [[], ["extra"]], ids=["fast", "exact"])
+def test_a_new_member_of_the_page_is_noted(reveal: list[str]) -> None:
+    """Members of a page beside its items are left out, and a note names those with a value."""
+    frame = rewards_from_pages([b'{"items":[],"total":5,"next":null}', b'{"items":[]}'], reveal=reveal)
 
-    assert "The page member total is not in the interface document (1 pages); it is left out." in frame.attrs["notes"]
+    assert frame.attrs["notes"] == ["The page member total is not in the interface document (1 pages); it is left out."]
 
 
 def test_users_stand_beside_their_rows() -> None:

@@ -225,11 +225,12 @@ def test_docs_of_an_event(wb, name):
 
 @pytest.mark.slow
 def test_an_operation_on_the_sandbox_loads_no_network():
-    """A call on the sandbox in this process loads no HTTP library, no TLS, no event loop, and nothing that writes help."""
+    """A call on the sandbox in this process loads no HTTP library, no TLS, no event loop, no metadata, and nothing that writes help."""
     script = (
         "import sys; from workbench.terminal import main; main(['contracts', 'list', '--fresh', '-o', 'ndjson']);"
         "main(['events', 'list', '--fresh', '-o', 'ndjson']);"
-        "print('loaded:', *({'httpx','httpcore','ssl','asyncio','IPython','pandas','rich'} & set(sys.modules)), file=sys.stderr)"
+        "rest = {'httpx','httpcore','ssl','asyncio','IPython','pandas','rich','importlib.metadata'};"
+        "print('loaded:', *(rest & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
 

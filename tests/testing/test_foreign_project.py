@@ -73,10 +73,8 @@ def test_own_fixture_of_the_same_name(sandbox): assert sandbox == "mine"
 """,
 }
 WAYS = {
-    "plain": ["-W", "error"],
     "two processes": ["-n", "2"],
-    "doctests": ["--doctest-modules", "-p", "no:cacheprovider", "-W", "error"],
-    "asyncio by itself": ["-o", "asyncio_mode=auto", "-W", "error"],
+    "doctests, and asyncio by itself": ["--doctest-modules", "-o", "asyncio_mode=auto", "-W", "error"],
 }
 
 
@@ -152,6 +150,7 @@ with pytest.raises(wb.errors.FileBusy), file.write():
 holder.close()
 """,
     "an answer": """
+import httpx
 from workbench.client.calls.client import Client
 with socket.create_server(("127.0.0.1", 0)) as server:
     def send_slowly():
@@ -163,14 +162,13 @@ with socket.create_server(("127.0.0.1", 0)) as server:
                 connection.sendall(b"x: y\\r\\n")
                 slept.wait(0.02)
     slept = threading.Event()
-    thread = threading.Thread(target=send_slowly)
+    thread = threading.Thread(target=send_slowly, daemon=True)
     thread.start()
     url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
-    with Client(base_url=url, api_key="k" * 20, timeout=0.3, http={"retries": 0}) as client:
+    with Client(base_url=url, api_key="k" * 20, timeout=1, http={"retries": 0}) as client:
         with pytest.raises(wb.errors.NoAnswer):
             client.list_contracts()
     slept.set()
-    thread.join()
 """,
 }
 

@@ -55,6 +55,8 @@ def test_the_documented_behavior_is_confirmed(documented) -> None:
     settable = {row.id for row in BEHAVIORS.values() if row.settable}
     assert len(confirmed & settable) > 70
     assert {"simulate_authorization.decline_reason", "withdrawal_signature.parameters"} <= confirmed
+    assert {"id", "status", "seen"} <= set(wb.to_frame(learned).columns)
+    assert "confirmed" in str(learned)
 
 
 def test_the_page_counts_the_settings() -> None:
@@ -67,7 +69,7 @@ def test_the_page_counts_the_settings() -> None:
 @pytest.mark.parametrize(
     "name, value",
     [
-        pytest.param(name, value, id=name, marks=pytest.mark.soak if number % 16 else pytest.mark.slow)
+        pytest.param(name, value, id=name, marks=pytest.mark.soak if number % 40 else pytest.mark.slow)
         for number, (name, value) in enumerate(values())
     ],
 )
@@ -88,7 +90,7 @@ def test_the_second_half_of_the_traffic_fits(number, count, tmp_path) -> None:
     assert halves.outcome(number, count, tmp_path).ok
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_an_outcome_tells_differences_apart(tmp_path, monkeypatch) -> None:
     """The comparison itself: a file that says something else makes answers differ."""
     monkeypatch.setattr(Learned, "behavior", {"refund_bounds": "422"})
@@ -113,19 +115,6 @@ def test_a_behavior_file_is_valid_and_reviewable(tmp_path) -> None:
         assert (
             api.update_user(user_id=api.sandbox.guide()["users"]["approved"][0], is_active=True).extra["tier"] == "text"
         )
-
-
-@pytest.mark.slow
-def test_a_check_names_what_differs(documented, tmp_path) -> None:
-    """The drift of a service shows against its behavior file."""
-    learned = learn(recorded({"refund_bounds": "422"}, tmp_path))
-    learned.save(tmp_path / "acme.toml")
-    drift = learn(documented, against=tmp_path / "acme.toml")
-
-    assert not drift.ok
-    assert [(row.id, row.value, row.expected) for row in drift.findings if row.status == "refuted"] == [
-        ("refund_bounds", "400", "422")
-    ]
 
 
 @pytest.mark.slow
@@ -247,7 +236,6 @@ def test_the_command_checks_and_writes(documented, tmp_path, capsys) -> None:
 
     assert main([*command, "--out", str(tmp_path / "acme.toml")]) == 0
     assert tomllib.loads((tmp_path / "acme.toml").read_text())["refund_bounds"] == "422"
-    assert main([*command, "--against", str(tmp_path / "acme.toml")]) == 0
     assert main(["corpus", "learn", *map(str, documented), "--against", str(tmp_path / "acme.toml")]) == 5
     assert "refund_bounds" in capsys.readouterr().out
 
@@ -259,15 +247,6 @@ def test_wrong_arguments(tmp_path) -> None:
         learn(tmp_path / "a.har", names={"nope": "x"})
     with pytest.raises(UnusableFile, match="cannot be read"):
         learn(tmp_path / "missing.har")
-
-
-@pytest.mark.slow
-def test_the_result_is_a_frame_and_a_sheet(documented) -> None:
-    learned = learn(documented)
-
-    assert isinstance(learned, Learned)
-    assert {"id", "status", "seen"} <= set(wb.to_frame(learned).columns)
-    assert "confirmed" in str(learned)
 
 
 @pytest.mark.parametrize(

@@ -89,8 +89,13 @@ def test_served(served_sandbox):
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("more", [["-p", "no:xdist"], ["-n", "2"]])
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param(["-p", "no:xdist"], marks=pytest.mark.soak, id="alone"),
+        pytest.param(["-n", "2"], marks=pytest.mark.slow, id="two processes"),
+    ],
+)
 def test_the_plugin_gives_each_test_a_sandbox(tmp_path: Path, more: list[str]) -> None:
     (tmp_path / "test_application.py").write_text(APPLICATION, encoding="utf-8")
     loaded = [] if _installed() else ["-p", "workbench_pytest"]

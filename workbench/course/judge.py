@@ -112,7 +112,8 @@ class _Judgment:
             yield f"not answered yet: {expected.subject}, {expected.that}."
         elif not self._fits({"answer": given}, {"answer": filled(self._names, expected.value)}):
             advice = comment(expected, given)
-            yield f"{expected.subject} is not {visible(given, 60)}{f'; {advice}' if advice else ''}."
+            shown = money(int(given)) if expected.unit else visible(given, 60)
+            yield f"{expected.subject} is not {shown}{f'; {advice}' if advice else ''}."
 
     def _resolved(self, members: Mapping[str, Any]) -> dict[str, Any]:
         return dict(_expected(filled(self._names, members)))

@@ -40,7 +40,8 @@ from workbench.testing.twin import MALFORMED, Attempt, Change, Step, Twin
 _ORDER = ("refuted", "mixed", "undecided", "confirmed", "not seen")
 _PASSES = 4
 _CHANGES = 4  # settings that may differ at once in one step
-_ALIKE = 10  # steps of one kind that are tried with other values
+_ALIKE = 10  # steps of one kind of difference that are tried with other values
+_ENOUGH = 4  # steps of an operation and status that are tried with another value of one setting
 _HEADER = re.compile(r"[a-z][a-z-]{1,39}")
 _USUAL_HEADERS = re.compile(
     "accept-ranges|access-control-.+|age|alt-svc|cache-control|connection|content-.+|date|etag|expires|keep-alive|"
@@ -237,12 +238,11 @@ class Replay:
 
     def _confirm(self, step: Step, agreeing: list[tuple[Change | None, Attempt]]) -> None:
         """Count the settings of which another value would have made the step differ, in each state that agrees."""
-        touched = frozenset.intersection(*(frozenset(attempt.touched) for _, attempt in agreeing))
-        kind = (step.name, step.status, touched, *(sorted(step.facts)[:40]))
-        self._tried[kind] += 1
-        if self._tried[kind] > _ALIKE:
-            return
-        for name in sorted(touched):
+        for name in sorted(set.intersection(*(set(attempt.touched) for _, attempt in agreeing))):
+            kind = (name, step.name, step.status)
+            self._tried[kind] += 1
+            if self._tried[kind] > _ENOUGH:
+                continue
             current = {**self.base, **self.learned}.get(name)
             others = [self.base[name]] if name in self.learned else []
             for other in others + alternatives(name, current):

@@ -45,7 +45,6 @@ def answer(question: dict[str, Any], tables: dict[str, Any]) -> tuple[Any, list[
         for name, table in tables.items():
             engine.register(name, table)
         engine.execute(f"SET TimeZone='{question['tz']}'")
-        engine.execute("SET enable_progress_bar=false")
         engine.execute("SET lock_configuration=true")
         parsed = _parsed(engine, question["query"])
         for kind, name in _functions(parsed):

@@ -112,7 +112,7 @@ def _writers(frame: pd.DataFrame) -> dict[Hashable, Writer]:
         elif unit is not None and unit[1] == "usd":
             writers[name] = lambda value: f"{value:,.2f}"
         elif kind.startswith("datetime64") and "," not in kind and (freq := freq_of(str(name), frame.attrs)):
-            writers[name] = partial(_period, freq)
+            writers[name] = partial(label_of, freq=freq)
         elif kind == "Int64" or kind.startswith("decimal128"):
             writers[name] = str if re.search(r"(^|[._])(id|version|code)$", str(name)) else _number
     return {name: _or_missing(write) for name, write in writers.items()}
@@ -131,10 +131,6 @@ def _codes(frame: pd.DataFrame, column: str) -> set[str]:
 
 def _money(code: str, cents: object) -> str:
     return money(int(str(cents)), code)
-
-
-def _period(freq: str, first: object) -> str:
-    return label_of(first, freq)
 
 
 def _number(value: object) -> str:

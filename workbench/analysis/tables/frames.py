@@ -1,7 +1,7 @@
 """Convert anything to a DataFrame: an ordered list of (applies, build) selects the conversion."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import pandas as pd
@@ -19,9 +19,6 @@ from workbench.client.calls.journal import Journal, JournalEntry
 from workbench.service.interface.events import Event
 from workbench.service.interface.table import OPERATIONS, Operation
 from workbench.service.interface.transactions import RewardsActivity, RewardsItem
-
-if TYPE_CHECKING:
-    pass
 
 Reveal = Collection[str]
 Applies = Callable[[Any, Any], bool]  # of x and `of`

@@ -5,7 +5,6 @@ Each function raises `WorkbenchError` if a release dropped its part.
 
 import sys
 from importlib import import_module
-from importlib.metadata import version
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +13,8 @@ from workbench.base.errors import WorkbenchError
 
 def _require(found: object, library: str, part: str) -> None:
     if not found:
-        release = ".".join(map(str, sys.version_info[:3])) if library == "Python" else version(library)
+        python = ".".join(map(str, sys.version_info[:3]))
+        release = python if library == "Python" else import_module("importlib.metadata").version(library)
         raise WorkbenchError(f"{library} {release} has no {part}, which the workbench uses; install an earlier release")
 
 
