@@ -100,6 +100,18 @@ def test_a_panel_sorts_and_searches_a_hundred_thousand_rows(desk: Desk) -> None:
     assert milliseconds < 2_000  # tests/benchmarks have the figure of a quiet machine
 
 
+def test_a_list_that_comes_late_does_not_replace_what_is_in_view(desk: Desk) -> None:
+    """The overview is opened while a list is read for a second, and stays."""
+    slow = "import time\ncards = panel.lists['cards']\nread = cards._load\ncards._load = lambda: (time.sleep(1), read())[1]"
+    panel = panel_on(desk, START, LIVED, slow)
+    for name in ("Cards", "Overview"):
+        panel.get_by_role("navigation").get_by_role("button", name=name, exact=True).click()
+    desk.page.wait_for_timeout(2_500)
+
+    expect(panel.locator(".overview")).to_be_visible()
+    expect(panel.locator(".grid")).to_have_count(0)
+
+
 def test_a_thing_opens_beside_its_list_by_the_keyboard_alone(desk: Desk) -> None:
     """Slash searches, arrows and Enter open a row, its links lead on, and back returns; Escape closes the details."""
     page = desk.page
