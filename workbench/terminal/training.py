@@ -65,7 +65,7 @@ def serve(
     serve_until_stopped(make, introduce, at, own_certificate=folder / "class-tls.crt", kept=note)
 
 
-_System = Literal["windows", "macos", "macos-intel", "linux", "linux-arm"]
+_System = Literal["windows", "macos", "linux", "linux-arm"]
 _Python = Literal["3.11", "3.12", "3.13", "3.14"]
 _Form = Annotated[
     Literal["csv", "certificates"],
@@ -102,7 +102,7 @@ def prepare(
     """Fetch what laptops without internet install from `/setup` of the class. Exit code 5 if packages are missing.
 
     pip downloads the workbench with the extra lab, 150 to 210 MB for each system and Python. Without options these are
-    Windows, macOS and Linux, with the Python of this command; systems fetched before stay.
+    Windows, macOS and Linux, with the Python of this command; each run writes the folder anew.
 
     Args:
         notebooks: Folder of the notebooks.

@@ -2,7 +2,7 @@
 
 `workbench course prepare` writes them to the folder `setup` of a class while there is internet:
 
-    setup.json      names, sizes and SHA-256 of the files, and the wheels of each system; nothing else is served
+    setup.json      names and SHA-256 of the files, and the wheels of each system; nothing else is served
     install.py      installs from this folder, or from the class server
     notebooks.zip   notebooks without outputs, and their pictures
     wheels/         wheels of the workbench with the extra lab, of all it requires, and of pip
@@ -57,16 +57,7 @@ class System:
 
 
 def _system(platform: str, machine: str, os_name: str, title: str, tags: Iterable[str]) -> System:
-    markers = {
-        "sys_platform": platform,
-        "platform_machine": machine,
-        "os_name": os_name,
-        "platform_system": title,
-        "implementation_name": "cpython",
-        "platform_python_implementation": "CPython",
-        "platform_release": "",
-        "platform_version": "",
-    }
+    markers = {"sys_platform": platform, "platform_machine": machine, "os_name": os_name, "platform_system": title}
     return System(f"{platform}-{machine.lower()}", markers, tuple(tags))
 
 
@@ -78,7 +69,6 @@ def _manylinux(machine: str) -> list[str]:
 SYSTEMS: Mapping[str, System] = {
     "windows": _system("win32", "AMD64", "nt", "Windows", ["win_amd64"]),
     "macos": _system("darwin", "arm64", "posix", "Darwin", ["macosx_12_0_arm64"]),
-    "macos-intel": _system("darwin", "x86_64", "posix", "Darwin", ["macosx_12_0_x86_64"]),
     "linux": _system("linux", "x86_64", "posix", "Linux", _manylinux("x86_64")),
     "linux-arm": _system("linux", "aarch64", "posix", "Linux", _manylinux("aarch64")),
 }
@@ -92,7 +82,7 @@ def prepare(
 
     The folder appears at once, when it is complete; an interrupted run leaves the former one unchanged. pip takes the
     index from its own settings, for example PIP_INDEX_URL, or PIP_NO_INDEX and PIP_FIND_LINKS. A system that lacks a
-    wheel is left out; systems fetched earlier for the same version of the workbench stay.
+    wheel is left out; if all lack one, the former folder stays.
 
     Args:
         folder: Folder of the class.
@@ -110,9 +100,7 @@ def prepare(
     if not any(notebooks.glob("*.ipynb")):
         raise UsageError(f"notebooks: {visible(str(notebooks), 200)} has no notebooks", of="course prepare")
     make_folder(folder)
-    before = read_manifest(folder) or {}
-    targets: dict[str, list[str]] = before["targets"] if before.get("requirement") == requirement else {}
-    fetched_any = False
+    targets: dict[str, list[str]] = {}
     with new_folder(folder / SETUP, replace=True) as setup:
         scratch = setup / "fetched"
         make_folder(scratch)
@@ -128,7 +116,6 @@ def prepare(
                 except PackageMissing as error:
                     yield target, str(error), ""
                     continue
-                fetched_any = True
                 files = sorted(fetched.iterdir())
                 targets[target] = [file.name for file in files]
                 size = sum(file.stat().st_size for file in files)
@@ -136,13 +123,10 @@ def prepare(
                     file.replace(setup / "wheels" / file.name)
                 special = [_name(file.name) for file in files if not file.stem.endswith("-any")]
                 yield target, f"{len(files)} packages, {size / 1e6:.0f} MB", ", ".join(special)
-        if not fetched_any:
+        if not targets:
             shutil.rmtree(setup)
             return
         shutil.rmtree(scratch)
-        for name in {name for names in targets.values() for name in names}:
-            if not (setup / "wheels" / name).exists():  # fetched before
-                shutil.copy(folder / SETUP / "wheels" / name, setup / "wheels")
         with (setup / NOTEBOOKS).open("wb") as archive:
             _pack(notebooks, archive)
         shutil.copyfile(Path(__file__).with_name("install.py"), setup / "install.py")
@@ -161,9 +145,9 @@ def read_manifest(folder: Path | None) -> dict[str, Any] | None:
     return content or None
 
 
-def _described(file: Path) -> dict[str, Any]:
+def _described(file: Path) -> dict[str, str]:
     with file.open("rb") as content:
-        return {"size": file.stat().st_size, "sha256": hashlib.file_digest(content, "sha256").hexdigest()}
+        return {"sha256": hashlib.file_digest(content, "sha256").hexdigest()}
 
 
 def _name(wheel: str) -> str:
@@ -202,7 +186,6 @@ def _fetch(folder: Path, own: Path, system: System, python: str, requirement: st
     """
     folder.mkdir()
     markers = {**system.markers, "python_version": python, "python_full_version": f"{python}.0"}
-    markers["implementation_version"] = markers["python_full_version"]
     tags = [part for tag in system.tags for part in ("--platform", tag)]
     for wheel in own.iterdir():  # never looked for in an index
         shutil.copy(wheel, folder)
