@@ -24,6 +24,7 @@ BAD = [
     ("unknown-refunds", "the missing one, and 1.00 more", "ANSWER\napi.simulate_refund(transaction_id=facts['transactions'][0], amount=100)"),
     ("rotated-key", "the old key", "ANSWER_WITH facts['signing_key'] = 'drill-key-0001'"),
     ("rotated-key", "unsigned deliveries", "ANSWER_AS wb.Inbox(keys=[facts[\"signing_key\"]]) -> wb.Inbox(accept_unsigned=True)"),
+    ("rotated-key", "a missed purchase refunded", "ANSWER_WITH api.simulate_refund(transaction_id=[row['id'] for row in api.sandbox.records('transaction') if row['settled'] == 1200][-1], amount=100)"),
     ("wrong-decimals", "what there is", "ANSWER_AS usd(\"40.00\") -> usd(\"4000.00\")"),
     ("wrong-decimals", "20.00 twice", "ANSWER_AS usd(\"40.00\") -> usd(\"20.00\")\nANSWER_AS usd(\"40.00\") -> usd(\"20.00\")"),
     ("cut-rewards", "to the offset", "ANSWER\nwb.course.answer('cut-rewards', items=10000)"),

@@ -51,7 +51,8 @@ class _Judgment:
         needed, most = self._bounds(expected, len(chosen))
         differing = {record.get(expected.distinct) for record in right} if expected.distinct else right
         is_missing = len(differing) < needed
-        self._claimed |= {str(record.get("id")) for record in (chosen if is_missing else right)}
+        about = chosen if is_missing else right
+        self._claimed |= {str(record["id"]) for record in about if record.get("kind") == expected.subject}
         if right and expected.name:
             self._names[expected.name] = right[-1]
         if is_missing:
