@@ -16,7 +16,7 @@ MANY = """
 import random
 import workbench as wb
 from workbench.screens.panel import listing
-from workbench.screens.panel import lists as things
+from workbench.screens.panel import cells as things
 api = wb.connect(seed=7)
 chance = random.Random(1)
 ids = [f"{n:06d}" for n in range(100_000)]
@@ -98,6 +98,18 @@ def test_a_panel_sorts_and_searches_a_hundred_thousand_rows(desk: Desk) -> None:
 
     assert panel.locator(".rows .row").count() < 60
     assert milliseconds < 2_000  # tests/benchmarks have the figure of a quiet machine
+
+
+def test_a_list_that_comes_late_does_not_replace_what_is_in_view(desk: Desk) -> None:
+    """The overview is opened while a list is read for a second, and stays."""
+    slow = "import time\ncards = panel.lists['cards']\nread = cards._load\ncards._load = lambda: (time.sleep(1), read())[1]"
+    panel = panel_on(desk, START, LIVED, slow)
+    for name in ("Cards", "Overview"):
+        panel.get_by_role("navigation").get_by_role("button", name=name, exact=True).click()
+    desk.page.wait_for_timeout(2_500)
+
+    expect(panel.locator(".overview")).to_be_visible()
+    expect(panel.locator(".grid")).to_have_count(0)
 
 
 def test_a_thing_opens_beside_its_list_by_the_keyboard_alone(desk: Desk) -> None:
@@ -310,7 +322,7 @@ from html import escape
 from decimal import Decimal
 from workbench.service import rendering
 from workbench.screens.panel import listing
-from workbench.screens.panel import lists as things
+from workbench.screens.panel import cells as things
 from workbench.screens.forms.widgets import Frame
 import ipywidgets
 texts = [

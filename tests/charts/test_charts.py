@@ -19,8 +19,10 @@ from matplotlib.figure import Figure
 import workbench as wb
 from tests.charts import samples
 from tests.forms.test_looks import contrast
+from tests.reports.test_scope import bought, event
 from workbench import charts
 from workbench.analysis.charts.kinds import KINDS
+from workbench.base.errors import UsageError
 from workbench.service.rendering.design import DARK, LIGHT, LOOKS
 
 pytestmark = pytest.mark.slow  # each draws
@@ -442,6 +444,28 @@ def test_a_report_or_what_it_is_made_of_draws_the_same() -> None:
     ):  # fmt: skip
         made = getattr(wb.history(spent), method)()
         assert says(chart(spent if method != "posting_times" else made)) == says(chart(made))
+
+
+def test_the_approval_rate_is_one_line_over_time() -> None:
+    """A report with groups, or without periods, is refused."""
+    history = wb.history(samples.spent())
+
+    for made in (history.approvals("merchant_name", freq="month"), history.approvals(freq=None)):
+        with pytest.raises(UsageError, match="one line over time"):
+            charts.approvals_chart(made)
+
+
+def test_a_line_has_no_value_where_nothing_is_known() -> None:
+    """A month without an authorization has no rate of 0, and a day without a record no value of 0."""
+    rows = [*bought("a", 100, 0), event("created", "b", 100, 0, status="declined"), *bought("c", 100, 70)]
+    rates: Any = charts.approvals_chart(wb.history(rows).approvals(freq="month"))
+    balances = samples.balances()
+    days: Any = charts.collateral_chart(balances.assign(at=balances["at"] + pd.to_timedelta([0, 9], unit="D")))
+
+    points = [(x, y) for line in rates.lines[:2] for x, y in zip(*line.get_data(), strict=True)]
+    assert sorted({(int(x), float(y)) for x, y in points}) == [(0, 50.0), (2, 100.0)]
+    assert [*map(float, days.lines[0].get_ydata())] == [5, 7]
+    assert "Base Sepolia from 5.00 to 7.00, highest 7.00" in days.get_label()
 
 
 def test_the_funnel_says_dollars_and_counts() -> None:

@@ -21,6 +21,7 @@ from workbench.client.calls.keys import state_folder
 from workbench.client.session import Session, connect
 from workbench.screens.panel import details
 from workbench.screens.panel import lists as things
+from workbench.screens.panel.cells import Column
 from workbench.screens.panel.panel import Panel, browse
 from workbench.service.rendering import money
 
@@ -483,7 +484,7 @@ def test_events_arrive_by_the_sandbox_s_clock(lived: Session) -> None:
     rows = things.events(lived)
 
     assert sorted(row[0] for row in rows.rows) == sorted(to_frame(lived)["at"])
-    assert rows.columns[0] == things.Column("arrived", "time")
+    assert rows.columns[0] == Column("arrived", "time")
 
 
 def test_the_completion_page_of_a_person_is_shown_masked(lived: Session) -> None:

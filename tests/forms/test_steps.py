@@ -133,7 +133,7 @@ def test_optional_inputs_are_in_a_collapsed_panel(api: Session) -> None:
     made = form(api.create_user_application)
     made.view.steps.go(1)
     panel = made.view.inputs._optional["address.line2"]
-    assert ("Optional: second line, country",) == panel.titles
+    assert ("Optional: Second line, Country",) == panel.titles
     assert panel.selected_index is None
 
     made.fill(address={"line2": "Apt 4"})

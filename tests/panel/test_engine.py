@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.panel.script import Engine, Naive, at, engine, terms
+from workbench.screens.panel.cells import Column, Rows
 from workbench.screens.panel.listing import MOST, Listing, changes, packed
-from workbench.screens.panel.lists import Column, Rows
 from workbench.service import rendering
 from workbench.service.rendering.text import guarded
 

@@ -311,7 +311,7 @@ def test_an_action_without_a_change_offers_no_undo(tmp_path: Path) -> None:
     with sessions("file", tmp_path) as (api, _):
         view, messages = browse(api), []
         view.widget.send = messages.append  # type: ignore[method-assign]
-        with view._acting():
+        with view.last_action.acting():
             made = purchase_of_another(api)
         view._changed("Nothing changed")
 

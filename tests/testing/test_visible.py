@@ -1,7 +1,6 @@
-"""Values of an application reach a terminal, an assertion and a file of Python as text."""
+"""Values of an application reach a terminal and an assertion as text."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,19 +29,10 @@ def result() -> Any:
     return testing.explore(Hostile, universes=2, progress=False)
 
 
-def test_no_control_character_of_the_books_is_shown(result: Any, tmp_path: Path) -> None:
+def test_no_control_character_of_the_books_is_shown(result: Any) -> None:
     assert result.failure is not None
     with pytest.raises(AssertionError) as caught:
         result.check()
     for text in (str(result), repr(result), str(caught.value)):
         assert "\\x1b" in text
         assert [line for line in text.split("\n") if not line.isprintable()] == []
-
-
-def test_a_failure_written_as_a_test_holds_no_code_of_the_books(result: Any, tmp_path: Path) -> None:
-    assert result.failure is not None
-    result.failure.to_pytest(tmp_path / "test_it.py", "shop:Application")
-    lines = (tmp_path / "test_it.py").read_text(encoding="utf-8").split("\n")
-
-    assert [line for line in lines if "os.abort" in line and not line.startswith("#")] == []
-    assert [line for line in lines if not line.isprintable()] == []

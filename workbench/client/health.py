@@ -202,7 +202,7 @@ def _slow_endpoints(sandbox: Sandbox) -> Iterator[_Sign]:
 
 def _attempted(sandbox: Sandbox) -> Iterator[tuple[str, Delivery]]:
     """Yield the attempted deliveries, each with the URL of its endpoint."""
-    urls = {endpoint.id: visible(endpoint.url, 120) for endpoint in sandbox.endpoints()}
+    urls = {endpoint.id: f"Endpoint {visible(endpoint.url, 120)}" for endpoint in sandbox.endpoints()}
     for delivery in sandbox.deliveries():
         if delivery.attempts:
             yield urls.get(delivery.endpoint, "A removed endpoint"), delivery
@@ -211,7 +211,7 @@ def _attempted(sandbox: Sandbox) -> Iterator[tuple[str, Delivery]]:
 def _disabled_endpoints(sandbox: Sandbox) -> Iterator[_Sign]:
     for endpoint in sandbox.endpoints():
         if not endpoint.enabled:
-            yield _Sign(f"{visible(endpoint.url, 120)} is disabled.", endpoint.id)
+            yield _Sign(f"Endpoint {visible(endpoint.url, 120)} is disabled.", endpoint.id)
 
 
 def _faults(sandbox: Sandbox) -> Iterator[_Sign]:

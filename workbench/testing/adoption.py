@@ -234,32 +234,24 @@ def _contracts(of: Adoption) -> list[Change]:
 
 
 def _rewards(of: Adoption) -> list[Change]:
-    """Adopt the listed rows of a user, with fictitious ones for those that an offset skips."""
+    """Adopt the rows of a page, with fictitious ones for those that its offset skips."""
     key, items = of.id_of("userId"), of.shown.get("items") or []
     if key:
         of.user(key)
     times = [at for item in items if (at := seconds_of(item.get("created_at"))) is not None]
     if not key or not times or len(times) < len(items):
         return []
-    kind = rewards.kept_in(key)
-    known = [row for _, row in of.store.items(kind) if row.get("adopted")]
-    rows = {}
-    newest_first = times[0] >= times[-1]
-    for item in items:
+    offset = str(of.members.get("offset") or "0")
+    skipped = min(int(offset), _MAX_FILLERS) if offset.isdecimal() and len(offset) < 6 else 0
+    filler = {"type": items[0]["type"], "points": 0, "at": int(times[0] * 1000)}
+    rows = [{**filler, "id": f"filler {number}"} for number in range(skipped)]
+    for item, at in zip(items, times, strict=True):
         row = {name: value for name, value in item.items() if name not in ("reason", "created_at")}
         ends = {name: row.pop(f"{name}_at", None) for name in ("posted", "minted")}
         row |= {name: int((seconds_of(at) or 0) * 1000) for name, at in ends.items() if at is not None}
-        rows[row["id"]] = {**row, "adopted": True, "at": int((seconds_of(item["created_at"]) or 0) * 1000)}
-    known = known[:: -1 if newest_first else 1]
-    rows = {row["id"]: row for row in known} | rows
-    ordered = sorted(rows.values(), key=lambda row: row["at"], reverse=newest_first)
-    offset = str(of.members.get("offset") or "0")
-    skipped = int(offset) if offset.isdecimal() and len(offset) < 6 else 0
-    missing = skipped - [row["id"] for row in ordered].index(items[0]["id"])
-    filler = {"type": "earned", "adopted": True, "points": 0, "at": ordered[0]["at"]}
-    fillers = [{"id": f"filler {offset} {number}", **filler} for number in range(min(missing, _MAX_FILLERS))]
-    oldest_first = [*fillers, *ordered][:: -1 if newest_first else 1]
-    of.store.fill(kind, {row["id"]: row for row in oldest_first})
+        rows.append({**row, "at": int(at * 1000)})
+    newest_first = times[0] >= times[-1]
+    of.store.fill(rewards.kept_in(key), {row["id"]: row for row in rows[:: -1 if newest_first else 1]})
     return []
 
 

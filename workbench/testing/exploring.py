@@ -17,7 +17,6 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import visible
-from workbench.base.system.files import write_file
 from workbench.base.system.progress import Progress, ProgressCallback, progress_callback
 from workbench.base.system.seconds import monotonic
 from workbench.sandbox import Sandbox
@@ -138,29 +137,11 @@ class Failure:
     books: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        """Return the story as numbered lines, followed by both books."""
+        """Return the story as numbered lines, followed by both books and the decisions that replay it."""
         story = [f"{number:>3}  {moment}" for number, moment in enumerate(self.story, 1)]
-        lines = [*story, *self.books, f"broken: {self.breach.invariant}: {self.breach.found}"]
-        return [visible(line, _LONGEST_LINE) for line in lines]  # in a file of Python, each is one comment
-
-    def to_pytest(self, path: str | Path, application: str) -> None:
-        """Write a pytest file that replays the small universe.
-
-        Args:
-            path: File to write.
-            application: Import path of the application, such as "module:Application".
-        """
-        module, _, name = application.partition(":")
-        decisions = "".join(f"    {key!r}: {value},\n" for key, value in self.decisions.items())
-        comment = "\n".join(f"# {line}" for line in self.lines())
-        text = (
-            f'"""{self.breach.invariant.capitalize()}: the shortest story that `workbench test` found."""\n\n'
-            f"from {module} import {name}\nfrom workbench import testing\n\n{comment}\n"
-            f"DECISIONS = {{\n{decisions}}}\n\n\n"
-            f"def test_{self.breach.invariant.replace(' ', '_')}() -> None:\n"
-            f"    testing.explore({name}, decisions=DECISIONS).check()\n"
-        )
-        write_file(Path(path), text.encode(), private=False)
+        broken = f"broken: {self.breach.invariant}: {self.breach.found}"
+        lines = [*story, *self.books, broken, f"decisions={dict(self.decisions)}"]
+        return [visible(line, _LONGEST_LINE) for line in lines]
 
 
 @attrs.frozen(kw_only=True)
@@ -174,7 +155,7 @@ class Exploration(Shown):
     sometimes: Mapping[str, int]
     coverage: Coverage = attrs.field(eq=False)
     failure: Failure | None = None
-    following: int | None = None  # the number of the universe where it was stopped
+    is_stopped: bool = False  # before all universes were run
 
     def check(self) -> None:
         """Raise AssertionError with the story if an invariant broke, or if an expected situation never occurred.
@@ -296,7 +277,6 @@ def explore(
     invariants: Sequence[Invariant] = MONEY,
     universes: int = 500,
     seed: int = 1,
-    first: int = 0,
     universe: int | None = None,
     decisions: Mapping[str, int] | None = None,
     scenario: Callable[[Universe], object] | None = None,
@@ -318,7 +298,6 @@ def explore(
         invariants: Functions of a finished universe that raise AssertionError if the application is wrong.
         universes: Number of universes.
         seed: Seed of the exploration.
-        first: Number of the first universe, to resume an exploration.
         universe: Run only this universe, as it was found.
         decisions: Run only the universe of these decisions, from a failure.
         scenario: Called with each universe to plan its traffic; default: purchases and their follow-ups.
@@ -328,8 +307,7 @@ def explore(
         fresh_modules: Modules of the application, such as ["shop"], that are loaded afresh at its start and after each
             crash, as in a new process.
         progress: True for a line with universes per second, or a function that is called with the progress. An
-            interrupt
-            or `stop()` ends the exploration with the results so far; its `following` is where to resume.
+            interrupt or `stop()` ends the exploration with the results so far.
 
     Raises:
         NotSimulated: The application does something that cannot be reproduced, such as starting a thread.
@@ -353,13 +331,10 @@ def explore(
         began, counts, noted = monotonic(), Counter[str](), Counter(dict.fromkeys(expected, 0))
         answers: Counter[tuple[str, str]] = Counter()
         failure, tried = None, 0
-        show, state = (
-            progress_callback(progress),
-            Progress(total=universes, unit="universes", done=first, earlier=first),
-        )
+        show, state = progress_callback(progress), Progress(total=universes, unit="universes")
         stopped: list[str] = []
         state.on_stop = stopped.append
-        numbers = range(first, universes) if universe is None else range(universe, universe + 1)
+        numbers = range(universes) if universe is None else range(universe, universe + 1)
         with suppress(KeyboardInterrupt):
             for number in numbers if decisions is None else (0,):
                 plan = Decisions(seed=f"{seed}/{number}" if number else None, fixed=decisions or {})
@@ -385,10 +360,9 @@ def explore(
                     break
     state.ended = True
     show(state)
-    ended = failure is not None or state.done >= universes or universe is not None or decisions is not None
     return Exploration(
         seed=seed,
-        following=None if ended else state.done,
+        is_stopped=failure is None and tried < universes and universe is None and decisions is None,
         universes=tried,
         seconds=monotonic() - began,
         counts=counts,

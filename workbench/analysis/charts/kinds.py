@@ -53,7 +53,8 @@ class Picture:
 class Form:
     """How a chart is drawn: its kind, the columns of its axes, and the column that makes groups.
 
-    Several columns of `y` (of `x` for bars) are several lines, columns, or bars within each other.
+    Several columns of `y` (of `x` for bars) are several lines, columns, or bars within each other. A step without a row
+    is 0, or has no value in lines of known values.
     """
 
     kind: str
@@ -64,6 +65,7 @@ class Form:
     whole: bool = False  # an axis of whole numbers
     total: bool = False  # the sum of each column is in the legend
     most: float | None = None  # end of the axis of numbers
+    known: bool = False  # lines of known values
 
 
 def filled(look: Look | str, hatch: str = "") -> dict[str, Any]:
@@ -129,7 +131,7 @@ def _bars(on: Canvas, picture: Picture, form: Form) -> None:
             looks.setdefault(str(part), set()).add(look)
         plain = len(set[Look]().union(*looks.values())) > len(looks)  # colors mean something else
         keys = {part: next(iter(own)) for part, own in looks.items()}
-        on.legend([_key(part, Look(GRAY, "", 0, look.hatch) if plain else look) for part, look in keys.items()])
+        on.legend([_key(part, Look(GRAY, hatch=look.hatch) if plain else look) for part, look in keys.items()])
     elif len(columns) > 1:
         on.legend([Patch(**outlined(on.ink), label=columns[0]), _key(columns[1], on.ink)])
 
@@ -151,20 +153,20 @@ def _fit_bars(on: Canvas, ends: Sequence[float], names: Sequence[str], texts: Se
 # -- over time
 
 
-def series_of(picture: Picture, form: Form) -> dict[str, list[Decimal]]:
-    """Return the values of each line or column by step; 0 where a group has none."""
+def series_of(picture: Picture, form: Form) -> dict[str, dict[int, Decimal]]:
+    """Return the values of each line or column by step."""
     rows, steps = picture.rows, picture.steps
     assert steps is not None
     columns = names_of(form.y)
-    count = len(steps.starts)
-    series: dict[str, list[Decimal]] = {}
+    every = () if form.known else range(len(steps.starts))
+    series: dict[str, dict[int, Decimal]] = {}
     groups: Iterable[Hashable] = rows[form.by] if form.by else columns
     for group in dict.fromkeys(groups):
         chosen = rows[rows[form.by] == group] if form.by else rows
-        values = [Decimal(0)] * count
+        values = dict.fromkeys(every, Decimal(0))
         for place, value in zip(chosen[form.x], chosen[columns[0] if form.by else group], strict=True):
-            values[int(place)] += exact(value)
-        series[label(group)] = values
+            values[int(place)] = values.get(int(place), 0) + exact(value)
+        series[label(group)] = dict(sorted(values.items()))
     return series
 
 
@@ -172,19 +174,19 @@ def _lines(on: Canvas, picture: Picture, form: Form) -> list[str]:
     """Draw lines over time, labeled at their ends; the last segment is dashed if its period is running."""
     series, steps = series_of(picture, form), picture.steps
     assert steps is not None
-    ranked = sorted(series, key=lambda name: -series[name][-1]) if form.by else [*series]
+    ranked = sorted(series, key=lambda name: -[*series[name].values()][-1]) if form.by else [*series]
     shown = {name: series[name] for name in ranked[: len(STYLES)]}
-    scale = scale_of(value for values in shown.values() for value in values)
+    scale = scale_of(value for values in shown.values() for value in values.values())
     ends = []
-    for (name, values), (color, dash, marker) in zip(shown.items(), STYLES, strict=False):
+    for (name, of_steps), (color, dash, marker) in zip(shown.items(), STYLES, strict=False):
+        places, values = [*of_steps], [*of_steps.values()]
         heights = [*map(scale, values)]
         look: dict[str, Any] = {"color": color, "linewidth": on.base / 5, "marker": marker, "markersize": on.base / 2.2}
         every = max(1, len(heights) // _MARKERS)
         over = len(heights) - 1 if is_running(picture.data) and len(heights) > 1 else len(heights)
-        on.axes.plot(range(over), heights[:over], linestyle=dash, label=name, markevery=every, **look)
+        on.axes.plot(places[:over], heights[:over], linestyle=dash, label=name, markevery=every, **look)
         if over < len(heights):
-            places = range(over - 1, len(heights))
-            on.axes.plot(places, heights[over - 1 :], linestyle="--", alpha=0.6, markevery=every, **look)
+            on.axes.plot(places[over - 1 :], heights[over - 1 :], linestyle="--", alpha=0.6, markevery=every, **look)
         ends.append((heights[-1], f"{name} {number(values[-1], picture.places)}"))
         on.say(_course(name, values, picture.places))
     on.axes.axhline(0, color=on.ink, linewidth=0.8)
@@ -222,13 +224,13 @@ def _columns(on: Canvas, picture: Picture, form: Form) -> None:
     """Draw standing columns over time; the last one is hatched if its period is running."""
     series, steps = series_of(picture, form), picture.steps
     assert steps is not None
-    scale = scale_of(value for values in series.values() for value in values)
+    scale = scale_of(value for values in series.values() for value in values.values())
     few = len(steps.starts) <= _MAX_HATCHED
-    colors = {"earned": Look(GREEN, "", 0, ""), "redeemed": Look(BLUE, "", 0, "//")}
+    colors = {"earned": Look(GREEN), "redeemed": Look(BLUE, hatch="//")}
     last = len(steps.starts) - 1 if is_running(picture.data) else None
     for name, values in series.items():
-        look = colors.get(name, Look(GREEN, "", 0, ""))
-        lengths = {place: scale(value) for place, value in enumerate(values) if few or value}
+        look = colors.get(name, Look(GREEN))
+        lengths = {place: scale(value) for place, value in values.items() if few or value}
         style = filled(look if few else look.color)
         bars = on.axes.bar([*lengths], [*lengths.values()], width=0.76 if few else 1, label=name, **style)
         if last in lengths:
@@ -238,11 +240,11 @@ def _columns(on: Canvas, picture: Picture, form: Form) -> None:
     on.time_axis(steps)
     on.labels(steps.unit, scale.unit(picture.unit))
     if not form.total:
-        on.say(*(_course(name, values, picture.places) for name, values in series.items()))
+        on.say(*(_course(name, [*values.values()], picture.places) for name, values in series.items()))
     else:
-        sums = {name: number(total(values).copy_abs()) for name, values in series.items()}
+        sums = {name: number(total(values.values()).copy_abs()) for name, values in series.items()}
         on.say(*(f"{name} {amount}" for name, amount in sums.items()))
-        below = {name: " (below)" if min(values) < 0 else "" for name, values in series.items()}
+        below = {name: " (below)" if min(values.values()) < 0 else "" for name, values in series.items()}
         on.legend([_key(f"{name} {sums[name]}{below[name]}", colors[name]) for name in series])
 
 

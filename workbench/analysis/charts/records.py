@@ -125,7 +125,7 @@ def disputes_chart(disputes: object, **place: Unpack[Place]) -> Picture:
     rows = data.assign(key=data["status"].astype(str), age=data["age"].astype(str))
     rows["name"] = [label(word(status)) for status in rows["key"]]
     pairs = zip(rows["key"], rows["age"], strict=True)
-    looks: Any = [Look(look(key).color, "", 0, hatches[age]) for key, age in pairs]
+    looks: Any = [Look(look(key).color, hatch=hatches[age]) for key, age in pairs]
     rows["look"] = looks
     counts = rows.groupby("key")["disputes"].sum()
     oldest = rows.groupby("key")["oldest_days"].max() if "oldest_days" in rows else counts * 0
@@ -215,7 +215,7 @@ def _durations(times: Any) -> tuple[pd.DataFrame, pd.DataFrame, str]:
         lengths = data[["median_hours", "p90_hours"]] / 24
         lengths = lengths.set_axis(["median", "most"], axis="columns").assign(count=data["transactions"])
         names = map(label, data[by]) if by else ["all transactions"] * len(data)
-        looks: Any = [Look(BLUE, "", 0, "")] * len(data)
+        looks: Any = [Look(BLUE)] * len(data)
         return data, lengths.assign(name=[*names], look=looks), "Time from authorization to posting"
     if is_frame and "minted_at" in times:
         data = table(times, "posted_at", "minted_at")
@@ -260,7 +260,7 @@ def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]
         value=[of_all for of_all, _ in pairs],
         advance=[within for _, within in pairs],
         text=[f"{number(of_all, 2)}, advance {number(within, 2)}" for of_all, within in pairs],
-        look=[Look(BLUE, "", 0, "//")] * len(shown),
+        look=[Look(BLUE, hatch="//")] * len(shown),
     )
     both = (number(total(amounts.values()), 2) for amounts in (value, advance))
     count = counted(data["id"].nunique() if "id" in data else 0, "contract")
@@ -281,7 +281,7 @@ def _balances(data: pd.DataFrame) -> Picture:
     values: Any = decimals(rows["value_usd"])
     rows = rows.assign(step=steps.places, value=values)
     rows = rows[rows["value"].notna()]
-    form = Form(kind="lines", x="step", y="value", by="chain", empty="nothing was recorded")
+    form = Form(kind="lines", x="step", y="value", by="chain", empty="nothing was recorded", known=True)
     subject = f"Value of collateral by chain{steps.during(data)}"
     return Picture(data=data, rows=rows, subject=subject, unit="USD", steps=steps, places=2, form=form)
 

@@ -135,7 +135,7 @@ def rewards_chart(
         ["(none given)" if name is None else label(name) for name in shown],
         value=[lengths[name] for name in shown],
         text=[texts_of[name] for name in shown],
-        look=[Look(GRAY if name is None else GREEN, "", 0, "." if name is None else "") for name in shown],
+        look=[Look(GRAY if name is None else GREEN, hatch="." if name is None else "") for name in shown],
     )
     limit = f", the top {len(shown) - (None in shown)} of {len(shown) - (None in shown) + len(rest):,}" if rest else ""
     others = total(ranks[name] for name in rest)

@@ -100,7 +100,7 @@ def _changes(data: pd.DataFrame, top: int) -> Picture:
 def _bars(names: Any, cents: Any, texts_of: Any, unit: str, colors: Any = None) -> pd.DataFrame:
     """Return rows of bars from amounts in cents."""
     lengths = [usd(int(amount), unit) for amount in cents]
-    looks = [Look(color, "", 0, "//" if color == RED else "") for color in colors or [GREEN] * len(lengths)]
+    looks = [Look(color, hatch="//" if color == RED else "") for color in colors or [GREEN] * len(lengths)]
     return bar_rows(map(label, names), amount=lengths, text=texts_of, look=looks)
 
 
@@ -121,7 +121,7 @@ def _named(by: str) -> str:
     return _NAMES.get(by, by)
 
 
-@chart("lines", x="step", y="approved", empty="no authorization", most=105)
+@chart("lines", x="step", y="approved", empty="no authorization", most=105, known=True)
 def approvals_chart(approvals: object, **place: Unpack[Place]) -> Picture:
     """Draw the approval rate over time.
 
@@ -167,7 +167,7 @@ def declines_chart(transactions: object, *, top: int = 14, **place: Unpack[Place
         [label(word(name), 34) if name else "no reason given" for name in shown],
         declines=[counts[name] for name in shown],
         text=[f"{counts[name]:,} ({percent(counts[name], declined)})" for name in shown],
-        look=[Look(style.color, "", 0, style.hatch if name else ".") for name in shown],
+        look=[Look(style.color, hatch=style.hatch if name else ".") for name in shown],
     )
     everything = counted(data[key].nunique() if key else len(data), "authorization")
     again = f"{counted(repeated, 'row')} of a transaction that was already counted." if repeated else ""

@@ -78,9 +78,9 @@ class AnswerCard:
                 ipywidgets.HTML(line("ok", sent)),
                 self._became,
                 ipywidgets.HTML(rendering.html(answer)).add_class("wb-answer-card"),
+                self._actions,
                 self._shown,
                 self.events,
-                self._actions,
                 self._more,
             ]
         )

@@ -376,7 +376,7 @@ class Inputs(Quiet):
         boxes = [self._place([path for path in paths if path not in optional])]
         if optional:
             box = self._place(optional)
-            title = "Optional: " + ", ".join(self.fields[path].label.lower() for path in optional)
+            title = "Optional: " + ", ".join(self.fields[path].label for path in optional)
             panel = ipywidgets.Accordion([box], titles=(title,), selected_index=None).add_class("wb-optional")
             self._optional |= dict.fromkeys(optional, panel)
             boxes.append(panel)

@@ -6,8 +6,8 @@ from typing import Any
 
 from workbench.base.errors import WorkbenchError, visible
 from workbench.screens.panel import lists as things
+from workbench.screens.panel.cells import Rows
 from workbench.screens.panel.listing import text
-from workbench.screens.panel.lists import Rows
 from workbench.service.rendering.design import word
 
 _PICKED: Mapping[str, tuple[str, str, tuple[str, ...]]] = {

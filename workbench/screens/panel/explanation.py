@@ -8,8 +8,8 @@ import attrs
 
 from workbench.client.session import sandbox_of
 from workbench.screens.panel import lists as things
+from workbench.screens.panel.cells import Column, Rows, rows_of_frame
 from workbench.screens.panel.listing import Listing, currency
-from workbench.screens.panel.lists import Column, Rows, rows_of_frame
 from workbench.service import rendering
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.base.errors import UsageError, visible
-from workbench.screens.panel.lists import Column, Rows, Times
+from workbench.screens.panel.cells import Column, Rows, Times
 from workbench.service import rendering
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import look, word

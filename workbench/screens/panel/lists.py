@@ -1,10 +1,8 @@
 """Lists of the data that a session can see: rows of plain values, and the record that each row opens. Read-only."""
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import cached_property
 from itertools import compress
 from operator import sub
 from typing import Any
@@ -17,9 +15,10 @@ from workbench.client.session import AsyncSession, Session, sandbox_of, sandbox_
 from workbench.client.webhooks.inbox import last_event
 from workbench.sandbox.control_records import StoredRecord
 from workbench.sandbox.internals import internals
-from workbench.service import chains, rendering
+from workbench.screens.panel.cells import Found, Rows, StoredRecords, Times, cells_of_frame, rows_of, rows_of_cells
+from workbench.service import chains
 from workbench.service.interface.assumptions import assumptions
-from workbench.service.rendering.text import NO_FUNDS, TEST_CHAINS, sentence
+from workbench.service.rendering.text import NO_FUNDS, TEST_CHAINS
 
 LINKED: Mapping[str, Mapping[str, str]] = {
     "companies": {"users": "company_id"},
@@ -29,147 +28,6 @@ LINKED: Mapping[str, Mapping[str, str]] = {
     "events": {"deliveries": "event_id"},
 }
 """Linked lists of each kind of record, with the column that holds its id."""
-
-
-@attrs.frozen
-class Column:
-    """A column: name, type of its values, and the kind of record that an id links to."""
-
-    name: str
-    kind: str = "text"  # or "id", "address", "money" (cents), "number", "time", "status"
-    to: str | None = None
-
-    @property
-    def label(self) -> str:
-        """Head of the column: `amount_cents` is "Amount", `card_id` is "Card", `id` is "ID"."""
-        return sentence(rendering.label(re.sub(r"_id$" if self.kind == "id" else "_cents$", "", self.name)))
-
-
-class Times(Sequence[datetime | None]):
-    """Times in UTC, stored as milliseconds since 1970 and converted when they are read."""
-
-    def __init__(self, stored: Sequence[int | None]) -> None:
-        self.stored = stored
-
-    def __len__(self) -> int:
-        return len(self.stored)
-
-    def __getitem__(self, number: int) -> datetime | None:  # type: ignore[override]
-        at = self.stored[number]
-        return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
-
-
-class StoredRecords(Sequence[StoredRecord]):
-    """Records of the sandbox by their ids, each read when its row is opened."""
-
-    def __init__(self, sandbox: Any, ids: Sequence[str]) -> None:
-        self._sandbox, self._ids = sandbox, ids
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def __getitem__(self, number: int) -> StoredRecord:  # type: ignore[override]
-        record: StoredRecord = self._sandbox.state(self._ids[number])
-        return record
-
-
-@attrs.frozen(kw_only=True)
-class Rows:
-    """Rows of plain values in columns, with the id and the record of each."""
-
-    columns: tuple[Column, ...]
-    cells: tuple[Sequence[Any], ...] = attrs.field(repr=False)
-    """The values of each column."""
-    things: Sequence[Any] = attrs.field(repr=False)
-    ids: Sequence[str] = attrs.field(repr=False)
-    newest: str = ""
-    """Column of times by which rows are shown, the newest first; default: in their order."""
-    names: Mapping[str, str] = attrs.field(factory=dict, repr=False)
-    """Label shown for the id of a linked record: the digits of a card, a masked name."""
-    frame: Any = attrs.field(default=None, repr=False)  # the typed frame, where the rows came from one
-    notes: tuple[str, ...] = ()
-
-    @cached_property
-    def positions(self) -> dict[str, int]:
-        """The position of each row by its id."""
-        return {key: number for number, key in enumerate(self.ids)}
-
-    @cached_property
-    def order(self) -> Sequence[int]:
-        """Positions of the rows in the order in which they are shown."""
-        cells: Any = self.column(self.newest)
-        rows = range(len(self.ids))
-        return sorted(rows, key=getattr(cells, "stored", cells).__getitem__)[::-1] if self.newest else rows
-
-    @property
-    def rows(self) -> list[tuple[Any, ...]]:
-        """The values of each row, in the order in which they are shown."""
-        return [tuple(column[number] for column in self.cells) for number in self.order]
-
-    def only(self, numbers: Sequence[int]) -> "Rows":
-        """Return the rows at some positions, in their order, without their records."""
-        cells = tuple([column[number] for number in numbers] for column in self.cells)
-        ids = [self.ids[number] for number in numbers]
-        return attrs.evolve(self, cells=cells, ids=ids, things=(), newest="", frame=None)
-
-    def column(self, name: str) -> Sequence[Any]:
-        """Return the values of a column; None for each row if there is no such column."""
-        names = [column.name for column in self.columns]
-        return self.cells[names.index(name)] if name in names else (None,) * len(self.ids)
-
-    def facts(self, number: int) -> dict[str, Any]:
-        """Return the values of a row by column name."""
-        return {column.name: cells[number] for column, cells in zip(self.columns, self.cells, strict=True)}
-
-    def known(self, number: int) -> dict[str, Any]:
-        """Return all known values of a row by attribute name, for the arguments of actions."""
-        thing = self.things[number]
-        held = dict(thing) if isinstance(thing, Mapping) else walk.given(thing) if walk.is_record(thing) else {}
-        return {**held, "id": self.ids[number], **self.facts(number)}
-
-
-Found = tuple[str, Mapping[str, Any], Any]
-"""An id, values by column, and the record that a row opens."""
-
-
-def _rows(
-    columns: str,
-    entries: Iterable[Found],
-    *notes: str,
-    newest: bool = True,
-    names: Mapping[str, str] | None = None,
-) -> Rows:
-    """Return rows, newest first; columns without any value are omitted.
-
-    Args:
-        columns: Each column as `name`, `name:kind`, `name:id>list`, or `name:label` for the label of the record itself.
-    """
-    known, called = list(entries), names or {}
-    if newest:
-        known.reverse()
-    cells = {
-        name: [called.get(key, facts.get(name)) if rest == "label" else facts.get(name) for key, facts, _ in known]
-        for name, _, rest in (part.partition(":") for part in columns.split())
-    }
-    return _of_cells(columns, cells, [key for key, _, _ in known], [thing for _, _, thing in known], called, notes)
-
-
-def _of_cells(
-    columns: str,
-    cells: Mapping[str, Sequence[object]],
-    ids: Sequence[str],
-    things: Sequence[object],
-    names: Mapping[str, str],
-    notes: tuple[str, ...] = (),
-) -> Rows:
-    """Return rows of the cells of each column, as of `_rows`."""
-    kept, values = [], []
-    for name, _, rest in (part.partition(":") for part in columns.split()):
-        kind, _, to = rest.partition(">")
-        if not ids or any(cell is not None for cell in cells[name]):
-            kept.append(Column(name, "text" if kind in ("", "label") else kind, to or None))
-            values.append(cells[name])
-    return Rows(columns=tuple(kept), cells=tuple(values), things=things, ids=ids, names=names, notes=notes)
 
 
 def _facts(x: object, members: str) -> dict[str, Any]:
@@ -306,58 +164,13 @@ def _merged(*sources: Iterable[Found]) -> list[Found]:
     return [(key, facts, facts if thing is None else thing) for key, (facts, thing) in known.items()]
 
 
-def _cells_of_frame(frame: Any) -> dict[str, list[Any]]:
-    """Return the columns of a frame as plain values."""
-    columns = {}
-    for name in frame.columns:
-        column, empty = frame[name], frame[name].isna().tolist()
-        values = column.dt.to_pydatetime().tolist() if str(column.dtype).startswith("datetime") else column.tolist()
-        if _is_period(column):
-            values = column.dt.strftime("%Y-%m-%d").tolist()
-        columns[str(name)] = [None if missing else value for value, missing in zip(values, empty, strict=True)]
-    return columns
-
-
-def _is_period(column: Any) -> bool:
-    """Whether a column holds days: of periods, which are named after their first day."""
-    if column.dtype.kind != "M" or column.dt.tz is not None:
-        return False
-    days = column.dropna()
-    return bool((days == days.dt.normalize()).all())
-
-
-def rows_of_frame(frame: Any) -> Rows:
-    """Return a frame as rows, with cents as money and typed times, numbers and statuses."""
-    columns = []
-    for name in map(str, frame.columns):
-        dtype = str(frame[name].dtype).lower()
-        kind = "id" if name.endswith("_id") or name == "id" else "text"
-        if dtype.startswith("datetime") and not _is_period(frame[name]):
-            kind = "time"
-        if dtype.startswith(("int", "uint", "float", "double", "decimal")):
-            kind = "money" if name.endswith("_cents") and dtype.startswith(("int", "uint")) else "number"
-        if name in ("status", "outcome"):
-            kind = "status"
-        if len(frame) and frame[name].isna().all():
-            kind = "hidden"
-        columns.append(Column(name, kind))
-    return Rows(
-        columns=tuple(columns),
-        cells=tuple(_cells_of_frame(frame).values()),
-        things=(None,) * len(frame),
-        ids=tuple(str(number) for number in range(1, len(frame) + 1)),
-        frame=frame,
-        notes=tuple(map(str, frame.attrs.get("notes", ()))),
-    )
-
-
 # The kinds.
 
 
 def health(api: object) -> Rows:
     """Return the troubles of a session by cause, most urgent first, each with its fix."""
     if not isinstance(api, Session | AsyncSession):
-        return _rows("", (), "The health is that of a session; this is a client.")
+        return rows_of("", (), "The health is that of a session; this is a client.")
     state = api.health()
     listed = (
         (str(number), {**attrs.asdict(trouble), "id": None}, attrs.asdict(trouble))
@@ -371,7 +184,7 @@ def health(api: object) -> Rows:
         f"Versions: {versions}.",
     )
     columns = "kind:status what count:number fix last:time operation:hidden rule:hidden member:hidden"
-    return _rows(columns, listed, *notes, newest=False)
+    return rows_of(columns, listed, *notes, newest=False)
 
 
 def contracts(api: Any) -> Rows:
@@ -392,7 +205,7 @@ def contracts(api: Any) -> Rows:
         "chain contract_id:id token:address balance:number exchange_rate:number advance_rate:number value_cents:money "
         "credit_cents:money deposit_address:address"
     )
-    return _rows(columns, listed_rows, *notes, newest=False)
+    return rows_of(columns, listed_rows, *notes, newest=False)
 
 
 def credit_of(token: Any, percent: object) -> int | None:
@@ -413,7 +226,7 @@ def users(api: object) -> Rows:
     members = "id=event.body.id application_status=event.body.application_status updated=arrived"
     reported = _known(events, members, "event.body", kind="user")
     columns = "name:label id:id kind application_status:status external_id company_id:id>companies updated:time"
-    return _rows(columns, _merged(_seen(api, called, reported), stored), names=names(api))
+    return rows_of(columns, _merged(_seen(api, called, reported), stored), names=names(api))
 
 
 def companies(api: object) -> Rows:
@@ -427,7 +240,7 @@ def companies(api: object) -> Rows:
         for record in records(api, "company")
     )
     note = "The service has no list of companies: only those of the sandbox are shown."
-    return _rows("name id:id application_status:status owners:number external_id", company_rows, note)
+    return rows_of("name id:id application_status:status owners:number external_id", company_rows, note)
 
 
 def cards(api: object) -> Rows:
@@ -440,7 +253,7 @@ def cards(api: object) -> Rows:
         "card:label id:id status:status user_id:id>users limit_cents:money available_cents:money held_cents:money "
         "posted_cents:money"
     )
-    return _rows(columns, _merged(_seen(api, seen), stored), names=names(api))
+    return rows_of(columns, _merged(_seen(api, seen), stored), names=names(api))
 
 
 _TRANSACTION = (
@@ -461,8 +274,8 @@ def transactions(api: object) -> Rows:
     by_id = {getattr(event.event.body, "id", ""): event.event for event in received(api)}
     names_of = {"transaction_id": "id", "authorized_cents": "amount_cents"}
     frame = history(getattr(api, "inbox", None) or []).transactions().rename(columns=names_of)
-    cells = _cells_of_frame(frame.sort_values("authorized_at", kind="stable", na_position="first").iloc[::-1])
-    return _of_cells(_TRANSACTION, cells, cells["id"], [*map(by_id.get, cells["id"])], names(api))
+    cells = cells_of_frame(frame.sort_values("authorized_at", kind="stable", na_position="first").iloc[::-1])
+    return rows_of_cells(_TRANSACTION, cells, cells["id"], [*map(by_id.get, cells["id"])], names(api))
 
 
 _STORED = {
@@ -486,7 +299,7 @@ def _of_books(api: object, cells: dict[str, Any]) -> Rows:
     codes = {code: code.lower() for code in set(cells["currency"])}
     cells["currency"] = [codes[code] for code in cells["currency"]]
     cells |= {name: Times(cells[name]) for name in ("authorized_at", "posted_at")}
-    rows = _of_cells(_TRANSACTION, cells, cells["id"], StoredRecords(sandbox_of(api), cells["id"]), names(api))
+    rows = rows_of_cells(_TRANSACTION, cells, cells["id"], StoredRecords(sandbox_of(api), cells["id"]), names(api))
     return attrs.evolve(rows, newest="authorized_at")
 
 
@@ -504,7 +317,7 @@ def payment_accounts(api: object) -> Rows:
         gone = [fact for fact in gone if fact[0] not in held]
         held |= {key for key, *_ in gone}
         created = [fact for fact in created if fact[0] in held]
-    return _rows(columns, _merged(stored, created, gone), note, names=names(api))
+    return rows_of(columns, _merged(stored, created, gone), note, names=names(api))
 
 
 def disputes(api: object) -> Rows:
@@ -522,7 +335,7 @@ def disputes(api: object) -> Rows:
         "currency:hidden"
     )
     merchants = {key: merchant for key, (merchant, *_) in of.items()}
-    return _rows(shown, _merged(_seen(api, called), stored), names=merchants)
+    return rows_of(shown, _merged(_seen(api, called), stored), names=merchants)
 
 
 _KINDS = {
@@ -543,9 +356,9 @@ def rewards(api: Any, users: Iterable[str], **filters: Any) -> Rows:
     kinds = {str(name): "time" if str(name).endswith("_at") else "text" for name in frame.columns} | _KINDS
     several = frame["user_id"].nunique() > 1
     columns = " ".join(f"{name}:{kinds[name]}" for name in frame.columns if several or name != "user_id")
-    cells, notes = _cells_of_frame(frame), tuple(frame.attrs.get("notes", ()))
+    cells, notes = cells_of_frame(frame), tuple(frame.attrs.get("notes", ()))
     ids = [key or "" for key in cells["id"]]
-    return attrs.evolve(_of_cells(columns, cells, ids, (None,) * len(ids), names(api), notes), frame=frame)
+    return attrs.evolve(rows_of_cells(columns, cells, ids, (None,) * len(ids), names(api), notes), frame=frame)
 
 
 def events(api: object) -> Rows:
@@ -553,7 +366,7 @@ def events(api: object) -> Rows:
     members = "sequence kind=event.kind about=event.body.id arrived verified times id=event.id"
     arrived = "wall" if sandbox_of(api) is None else "time"
     columns = f"arrived:{arrived} kind about:id>any id:id verified times:number sequence:number"
-    return _rows(columns, _known(received(api), members, "event"))
+    return rows_of(columns, _known(received(api), members, "event"))
 
 
 def deliveries(api: object) -> Rows:
@@ -573,7 +386,7 @@ def deliveries(api: object) -> Rows:
     ]
     columns = "at:time state:status kind event_id:id>events tried:number endpoint:id due:time held"
     hint = "Deliveries go to endpoints: register one with api.sandbox.register_endpoint(url)."
-    return _rows(columns, listed, *([hint] if sandbox is not None and not listed else []))
+    return rows_of(columns, listed, *([hint] if sandbox is not None and not listed else []))
 
 
 def requests(api: object) -> Rows:
@@ -595,7 +408,7 @@ def requests(api: object) -> Rows:
         if entry.id in evidence:
             facts["evidence"] = evidence[entry.id].verdict.replace("_", " ")
         listed.append((entry.id, facts, call_facts(entry, evidence)))
-    return _rows("started:time what outcome:status evidence status_code:number operation log id:id", listed)
+    return rows_of("started:time what outcome:status evidence status_code:number operation log id:id", listed)
 
 
 def evidence_of(api: Any) -> dict[str, Any]:
@@ -625,13 +438,13 @@ def sequences(_: object) -> Rows:
         (name, {"name": name, "steps": len(sequence.steps), "doc": sequence.doc}, sequence)
         for name, sequence in catalogue.items()
     )
-    return _rows("name steps:number doc", listed, newest=False)
+    return rows_of("name steps:number doc", listed, newest=False)
 
 
 def assumed(_: object) -> Rows:
     """Return all assumptions about the service."""
     listed = _known(assumptions(), "where value confidence reason id")
-    return _rows("where value confidence:status reason id", listed, newest=False)
+    return rows_of("where value confidence:status reason id", listed, newest=False)
 
 
 KINDS: Mapping[str, Callable[[Any], Rows]] = {

@@ -11,9 +11,9 @@ import attrs
 from workbench.base.errors import UsageError, WorkbenchError, visible
 from workbench.base.schema.rules import iso_day
 from workbench.client.session import sandbox_of
+from workbench.screens.panel.cells import Rows
 from workbench.screens.panel.details import svg
 from workbench.screens.panel.explanation import APPROVED
-from workbench.screens.panel.lists import Rows
 from workbench.service import rendering
 from workbench.service.rendering.text import sentence
 

@@ -1,10 +1,8 @@
 """Panel of all data visible to a session: one widget that fetches rows and details from the kernel on demand."""
 
 import json
-import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, time
 from functools import partial
 from pathlib import Path
@@ -14,16 +12,14 @@ import anywidget
 import attrs
 
 from workbench.base.arguments import hide_arguments
-from workbench.base.errors import BadRequest, InvalidRequest, Problem, UsageError, WorkbenchError, visible
+from workbench.base.errors import InvalidRequest, Problem, UsageError, WorkbenchError, visible
 from workbench.base.schema.rules import iso_day
 from workbench.base.system.files import write_file
-from workbench.base.system.messages import acting
 from workbench.client.calls.base import BaseClient, context_of
 from workbench.client.calls.client import refuse_async
 from workbench.client.calls.keys import state_folder
 from workbench.client.session import sandbox_of
 from workbench.sandbox.controls import perform
-from workbench.sandbox.internals import internals
 from workbench.screens.forms import offers
 from workbench.screens.forms.answers import REVEAL_SECONDS, private
 from workbench.screens.forms.draft import cents_of, no_amount
@@ -34,12 +30,14 @@ from workbench.screens.forms.snippets import Script
 from workbench.screens.forms.widgets import Displayed, close, css, headline, in_order, static_class, what_went_wrong
 from workbench.screens.panel import details
 from workbench.screens.panel import lists as things
+from workbench.screens.panel.cells import Rows
 from workbench.screens.panel.choices import choices
 from workbench.screens.panel.explanation import APPROVED, COUNT, Number
 from workbench.screens.panel.file import document, script, to_file
 from workbench.screens.panel.listing import Listing, static_table
-from workbench.screens.panel.lists import LINKED, Rows
+from workbench.screens.panel.lists import LINKED
 from workbench.screens.panel.overview import TILES, Filters, Scope, attention, charts, check_tiles, controls, tiles
+from workbench.screens.panel.undo import LastAction
 from workbench.service import rendering
 from workbench.service.chains.values import refuse_private_key
 from workbench.service.interface.vocabulary import RewardType
@@ -185,13 +183,10 @@ class Panel(Displayed):
                 self.lists["rewards"] = self.rewards
         self.widget = in_order(PanelWidget())
         self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
+        self.last_action = LastAction(api)
         self._chosen: tuple[Listing, list[str]] | None = None
         self._read_at: dict[str, str] = {}  # what the session contained when a list was read, by list
         self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
-        self._final = ""  # why an action cannot be undone
-        self._saved: tuple[int, str] | None = None  # savepoint and token of an action that has not ended
-        self._undoable: tuple[int, str] | None = None  # of the last action, if it can be undone
-        self._done = ""  # the label of the last action
         self._lock = threading.RLock()  # messages may arrive in several threads of the kernel
 
     @property
@@ -240,7 +235,7 @@ class Panel(Displayed):
         known = {offer.do: arguments for offer, arguments in self._offered()}
         self._close_form()
         self.form = form(getattr(self._api, do), script=self.script, **{**known.get(do, {}), **values})
-        self.form.acting, self.form.when_done = self._acting, self._changed
+        self.form.acting, self.form.when_done = self.last_action.acting, self._changed
         self.form.show_thing = self._show_beside
         return self.form
 
@@ -480,7 +475,7 @@ class Panel(Displayed):
                         arguments[name] = cents_of(text) if wants == "money" else text
                         if arguments[name] is None:
                             raise InvalidRequest([Problem(name, "cents", no_amount(text))], of="browse")
-                with self._acting():
+                with self.last_action.acting():
                     answer = perform(self.sandbox, do, arguments)
                 self._changed(offers.done(do, answer))
                 return {}
@@ -550,28 +545,8 @@ class Panel(Displayed):
     def _stamp(self) -> str:
         return repr(things.stamp(self._api))
 
-    @contextmanager
-    def _acting(self) -> Iterator[None]:
-        """Save the state of the sandbox before an action and mark its change, so that it alone can be undone."""
-        self._undoable, self._saved, self._final = None, None, ""
-        actor = secrets.token_hex(8)
-        if self.sandbox is not None:
-            try:
-                self._saved = internals(self.sandbox).savepoint(), actor
-            except BadRequest as error:  # too large a file
-                self._final = f" Not undoable: {visible(str(error.message), 160)}."
-            except WorkbenchError:
-                pass  # the action says it, if it fails for the same reason
-        with acting(actor):
-            yield
-
     def _undo(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        """Restore the state before the last action, unless something else changed in the sandbox since."""
-        if self._undoable is None:
-            raise UsageError("there is nothing to undo", of="browse")
-        savepoint, actor = self._undoable
-        internals(self.sandbox).undo(savepoint=savepoint, actor=actor)
-        self._changed(self._done, undone=True)
+        self._changed(self.last_action.undo(), undone=True)
         return {}
 
     def _changed(self, done: str, *, undone: bool = False) -> None:
@@ -579,22 +554,18 @@ class Panel(Displayed):
 
         The action was carried out, so whatever fails here is a note and not its error.
         """
-        saved, self._done, self._saved, self._undoable = self._saved, done, None, None
-        text, stamp = (
-            (f"Undone: {done}. Webhooks already delivered are not undone." if undone else f"{done}.{self._final}"),
-            "",
-        )
+        last, stamp = self.last_action, ""
+        text = f"Undone: {done}. Webhooks already delivered are not undone." if undone else f"{done}.{last.refusal}"
         try:
+            last.end(done)
             if undone:
                 self._close_form()
                 context_of(self._api).note("undone", f"{done}: the sandbox has the state before it again")
-            elif saved is not None and internals(self.sandbox).changes(actor=saved[1]) == saved[0] + 1:
-                self._undoable = saved
             self.update_static()
             stamp = self._stamp()
         except Exception as error:  # noqa: BLE001 - shown with what was done
             text += f" Refresh the lists: {what_went_wrong(error)}"
-        self._tell("changed", stamp=stamp, text=text, undo=self._undoable is not None)
+        self._tell("changed", stamp=stamp, text=text, undo=last.undoable is not None)
 
     def _close_form(self, _: Mapping[str, Any] | None = None) -> dict[str, Any]:
         if self.form is not None:

@@ -19,8 +19,8 @@ class Look:
     """
 
     color: str
-    mark: str
-    sgr: int
+    mark: str = ""
+    sgr: int = 0
     hatch: str = ""
     tone: str = "other"
 

@@ -106,8 +106,8 @@ function render({ model, el }) {
   /** Read the list in view, and show it at its beginning or where it was. */
   const load = quietly((stay, how) => (loaded = read(stay, how)));
   async function read(stay, how) {
-    const turn = ++turns, list = await held(view.list, how);
-    if (turn !== turns) return;
+    const turn = ++turns, name = view.list, list = await held(name, how);
+    if (turn !== turns || view.list !== name) return; // something else was opened meanwhile
     if (main.el.parentNode !== work) work.replaceChildren(main.el, ...(second ? [second.el] : []), drawer);
     main.open(list, view, stay);
     if (second) second.open(list, second.view, true);

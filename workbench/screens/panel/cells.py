@@ -1,0 +1,200 @@
+"""Rows of plain values in columns, with the record that each opens: from facts, columns or frames."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+import attrs
+
+from workbench.base.schema import walk
+from workbench.sandbox.control_records import StoredRecord
+from workbench.service import rendering
+from workbench.service.rendering.text import sentence
+
+
+@attrs.frozen
+class Column:
+    """A column: name, type of its values, and the kind of record that an id links to."""
+
+    name: str
+    kind: str = "text"  # or "id", "address", "money" (cents), "number", "time", "status"
+    to: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Head of the column: `amount_cents` is "Amount", `card_id` is "Card", `id` is "ID"."""
+        return sentence(rendering.label(re.sub(r"_id$" if self.kind == "id" else "_cents$", "", self.name)))
+
+
+class Times(Sequence[datetime | None]):
+    """Times in UTC, stored as milliseconds since 1970 and converted when they are read."""
+
+    def __init__(self, stored: Sequence[int | None]) -> None:
+        self.stored = stored
+
+    def __len__(self) -> int:
+        return len(self.stored)
+
+    def __getitem__(self, number: int) -> datetime | None:  # type: ignore[override]
+        at = self.stored[number]
+        return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
+
+
+class StoredRecords(Sequence[StoredRecord]):
+    """Records of the sandbox by their ids, each read when its row is opened."""
+
+    def __init__(self, sandbox: Any, ids: Sequence[str]) -> None:
+        self._sandbox, self._ids = sandbox, ids
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __getitem__(self, number: int) -> StoredRecord:  # type: ignore[override]
+        record: StoredRecord = self._sandbox.state(self._ids[number])
+        return record
+
+
+@attrs.frozen(kw_only=True)
+class Rows:
+    """Rows of plain values in columns, with the id and the record of each."""
+
+    columns: tuple[Column, ...]
+    cells: tuple[Sequence[Any], ...] = attrs.field(repr=False)
+    """The values of each column."""
+    things: Sequence[Any] = attrs.field(repr=False)
+    ids: Sequence[str] = attrs.field(repr=False)
+    newest: str = ""
+    """Column of times by which rows are shown, the newest first; default: in their order."""
+    names: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    """Label shown for the id of a linked record: the digits of a card, a masked name."""
+    frame: Any = attrs.field(default=None, repr=False)  # the typed frame, where the rows came from one
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """The position of each row by its id."""
+        return {key: number for number, key in enumerate(self.ids)}
+
+    @cached_property
+    def order(self) -> Sequence[int]:
+        """Positions of the rows in the order in which they are shown."""
+        cells: Any = self.column(self.newest)
+        rows = range(len(self.ids))
+        return sorted(rows, key=getattr(cells, "stored", cells).__getitem__)[::-1] if self.newest else rows
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The values of each row, in the order in which they are shown."""
+        return [tuple(column[number] for column in self.cells) for number in self.order]
+
+    def only(self, numbers: Sequence[int]) -> "Rows":
+        """Return the rows at some positions, in their order, without their records."""
+        cells = tuple([column[number] for number in numbers] for column in self.cells)
+        ids = [self.ids[number] for number in numbers]
+        return attrs.evolve(self, cells=cells, ids=ids, things=(), newest="", frame=None)
+
+    def column(self, name: str) -> Sequence[Any]:
+        """Return the values of a column; None for each row if there is no such column."""
+        names = [column.name for column in self.columns]
+        return self.cells[names.index(name)] if name in names else (None,) * len(self.ids)
+
+    def facts(self, number: int) -> dict[str, Any]:
+        """Return the values of a row by column name."""
+        return {column.name: cells[number] for column, cells in zip(self.columns, self.cells, strict=True)}
+
+    def known(self, number: int) -> dict[str, Any]:
+        """Return all known values of a row by attribute name, for the arguments of actions."""
+        thing = self.things[number]
+        held = dict(thing) if isinstance(thing, Mapping) else walk.given(thing) if walk.is_record(thing) else {}
+        return {**held, "id": self.ids[number], **self.facts(number)}
+
+
+Found = tuple[str, Mapping[str, Any], Any]
+"""An id, values by column, and the record that a row opens."""
+
+
+def rows_of(
+    columns: str,
+    entries: Iterable[Found],
+    *notes: str,
+    newest: bool = True,
+    names: Mapping[str, str] | None = None,
+) -> Rows:
+    """Return rows, newest first; columns without any value are omitted.
+
+    Args:
+        columns: Each column as `name`, `name:kind`, `name:id>list`, or `name:label` for the label of the record itself.
+    """
+    known, called = list(entries), names or {}
+    if newest:
+        known.reverse()
+    cells = {
+        name: [called.get(key, facts.get(name)) if rest == "label" else facts.get(name) for key, facts, _ in known]
+        for name, _, rest in (part.partition(":") for part in columns.split())
+    }
+    return rows_of_cells(columns, cells, [key for key, _, _ in known], [thing for _, _, thing in known], called, notes)
+
+
+def rows_of_cells(
+    columns: str,
+    cells: Mapping[str, Sequence[object]],
+    ids: Sequence[str],
+    things: Sequence[object],
+    names: Mapping[str, str],
+    notes: tuple[str, ...] = (),
+) -> Rows:
+    """Return rows of the cells of each column, as of `rows_of`."""
+    kept, values = [], []
+    for name, _, rest in (part.partition(":") for part in columns.split()):
+        kind, _, to = rest.partition(">")
+        if not ids or any(cell is not None for cell in cells[name]):
+            kept.append(Column(name, "text" if kind in ("", "label") else kind, to or None))
+            values.append(cells[name])
+    return Rows(columns=tuple(kept), cells=tuple(values), things=things, ids=ids, names=names, notes=notes)
+
+
+def cells_of_frame(frame: Any) -> dict[str, list[Any]]:
+    """Return the columns of a frame as plain values."""
+    columns = {}
+    for name in frame.columns:
+        column, empty = frame[name], frame[name].isna().tolist()
+        values = column.dt.to_pydatetime().tolist() if str(column.dtype).startswith("datetime") else column.tolist()
+        if _is_period(column):
+            values = column.dt.strftime("%Y-%m-%d").tolist()
+        columns[str(name)] = [None if missing else value for value, missing in zip(values, empty, strict=True)]
+    return columns
+
+
+def _is_period(column: Any) -> bool:
+    """Whether a column holds days: of periods, which are named after their first day."""
+    if column.dtype.kind != "M" or column.dt.tz is not None:
+        return False
+    days = column.dropna()
+    return bool((days == days.dt.normalize()).all())
+
+
+def rows_of_frame(frame: Any) -> Rows:
+    """Return a frame as rows, with cents as money and typed times, numbers and statuses."""
+    columns = []
+    for name in map(str, frame.columns):
+        dtype = str(frame[name].dtype).lower()
+        kind = "id" if name.endswith("_id") or name == "id" else "text"
+        if dtype.startswith("datetime") and not _is_period(frame[name]):
+            kind = "time"
+        if dtype.startswith(("int", "uint", "float", "double", "decimal")):
+            kind = "money" if name.endswith("_cents") and dtype.startswith(("int", "uint")) else "number"
+        if name in ("status", "outcome"):
+            kind = "status"
+        if len(frame) and frame[name].isna().all():
+            kind = "hidden"
+        columns.append(Column(name, kind))
+    return Rows(
+        columns=tuple(columns),
+        cells=tuple(cells_of_frame(frame).values()),
+        things=(None,) * len(frame),
+        ids=tuple(str(number) for number in range(1, len(frame) + 1)),
+        frame=frame,
+        notes=tuple(map(str, frame.attrs.get("notes", ()))),
+    )
