@@ -211,6 +211,14 @@ class Replay:
             if _plain(self.learned) == before:
                 return
 
+    def notes(self) -> list[str]:
+        """Return what was not replayed, and why."""
+        left = {
+            "calls are like others of their kind": self.sample.left,
+            "signatures are of contracts that were never listed": self._following.unlisted,
+        }
+        return [f"not replayed: {count:,} {why}" for why, count in left.items() if count]
+
     def _try(self, step: Step, changes: Mapping[str, Any], state: Change | None, *, keep: bool = False) -> Attempt:
         twin: Twin = self._following.twin
         return twin.attempt(step, {**self.base, **self.learned, **changes}, state, keep=keep)
@@ -370,10 +378,7 @@ class _Learner:
             Unlisted(kind=kind, name=name, count=count, place=place)
             for (kind, name), (count, place) in self.unlisted.items()
         ]
-        notes = reading.notes()
-        if self.sample.left:
-            notes.append(f"replayed {len(self.sample.calls):,} calls; {self.sample.left:,} more are like these")
-        return Learned(findings, unlisted, reading.counts, notes)
+        return Learned(findings, unlisted, reading.counts, [*reading.notes(), *replay.notes()])
 
     def _finding(self, key: str, replay: Replay) -> Finding:
         if key not in BEHAVIORS or not BEHAVIORS[key].settable:

@@ -24,6 +24,7 @@ import attrs
 import orjson
 
 from workbench.base.errors import UnusableFile, visible
+from workbench.base.schema.walk import get_path
 from workbench.base.system.database import as_uri
 from workbench.sandbox.extensions import ROWS
 from workbench.service.interface.table import OPERATIONS, PREFIX, Operation
@@ -464,13 +465,8 @@ def _line(raw: dict[str, Any], place: str, reading: Reading, names: Mapping[str,
 
 
 def _member(raw: Mapping[str, Any], path: str) -> Any:
-    """Return a member by its dotted path; None if it is missing."""
-    if path in raw:
-        return raw[path]
-    value: Json = raw
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
+    """Return a member by its name or dotted path; None if it is missing."""
+    return raw[path] if path in raw else get_path(raw, path) if "." in path else None
 
 
 def _member_headers(raw: object) -> dict[str, str]:
