@@ -443,30 +443,23 @@ def _learn_retries(replay: Replay) -> None:
     if len(waits) < 2 or max(waits[1]) <= 0:
         return
     tries, first, factor, longest = replay.base["event_retries"]
-    spread, slack = replay.base["event_retry_spread"], 0.3
-    count = sum(map(len, waits.values()))
-    expected = {number: min(first * factor ** (number - 1), longest) for number in waits}
-    fits = all(
-        expected[number] * (1 - spread) - slack <= wait <= expected[number] + slack
-        for number, each in waits.items()
-        for wait in each
+    spread, slack, count = replay.base["event_retry_spread"], 0.3, sum(map(len, waits.values()))
+    usual = {number: min(first * factor ** (number - 1), longest) for number in waits}
+    pairs = [(usual[number], wait) for number, each in waits.items() for wait in each]
+    fits = len(waits) < tries and all(
+        wait - slack <= most and most * (1 - spread) - slack <= wait for most, wait in pairs
     )
-    if fits and len(waits) < tries:
-        _settle(replay, "event_retries", (tries, first, factor, longest), count)
+    if not fits:
+        top = [max(waits[number]) for number in sorted(waits)]
+        first, factor = _round(top[0]), _round(top[1] / top[0])
+        if len(top) > 2 and top[-1] < 0.75 * first * factor ** (len(top) - 1):
+            longest = _round(top[-1])
+        sizes = sorted(map(len, deliveries))
+        tries = sizes[-1] if sizes[-2:] == [sizes[-1]] * 2 else tries  # the last try of two events
+        spread = round(1 - min(waits[1]) / max(waits[1]), 1)
+    _settle(replay, "event_retries", (tries, first, factor, longest), count)
+    if fits or len(waits[1]) > 4:
         _settle(replay, "event_retry_spread", spread, count)
-        return
-    top = {number: max(each) for number, each in waits.items()}
-    learned_first, learned_factor = _round(top[1]), _round(top[2] / top[1])
-    last = top[max(top)]
-    is_capped = len(top) > 2 and last < 0.75 * learned_first * learned_factor ** (max(top) - 1)
-    counts = Counter(len(rows) for rows in replay.sample.attempts.values())
-    most = max(counts)
-    newest = max(rows[-1][0] for rows in deliveries)
-    ended = counts[most] > 1 and newest > last
-    capped = _round(last) if is_capped else longest
-    _settle(replay, "event_retries", (most if ended else tries, learned_first, learned_factor, capped), count)
-    if len(waits[1]) > 4:
-        _settle(replay, "event_retry_spread", round(1 - min(waits[1]) / max(waits[1]), 1), count)
 
 
 def _settle(replay: Replay, name: str, value: object, count: int) -> None:

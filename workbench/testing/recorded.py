@@ -71,6 +71,11 @@ class Reading:
         return [f"skipped {count:,}: {reason} (first: {place})" for reason, (count, place) in self.skipped.items()]
 
 
+def _object(value: object) -> dict[str, Any]:
+    """Return a JSON object; an empty one for any other value."""
+    return value if isinstance(value, dict) else {}
+
+
 @attrs.define(slots=True)
 class Exchange:
     """One request and its answer. Header names are lower-case."""
@@ -103,12 +108,12 @@ class Exchange:
     @property
     def members(self) -> dict[str, Any]:
         """Members of the request: of its query, body and path."""
-        return {**dict(self.query), **(self.body if isinstance(self.body, dict) else {}), **self.path_members}
+        return {**dict(self.query), **_object(self.body), **self.path_members}
 
     @property
     def answered(self) -> Mapping[str, Any]:
         """The answer, empty if it is not an object."""
-        return self.answer if isinstance(self.answer, dict) else {}
+        return _object(self.answer)
 
 
 @attrs.define(slots=True)
@@ -123,14 +128,12 @@ class Delivery:
     @property
     def body(self) -> Mapping[str, Any]:
         """Body of the event; empty if it is not an object."""
-        body = self.event.get("body")
-        return body if isinstance(body, dict) else {}
+        return _object(self.event.get("body"))
 
     @property
     def spend(self) -> Mapping[str, Any]:
         """Spend of the event; empty if it has none."""
-        spend = self.body.get("spend")
-        return spend if isinstance(spend, dict) else {}
+        return _object(self.body.get("spend"))
 
     @property
     def kind(self) -> str:
