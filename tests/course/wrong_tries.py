@@ -174,6 +174,25 @@ api.update_dispute(dispute_id=guide['disputes']['pending'][1], text_evidence='Re
     ),
     (
         "applications-1",
+        "another phone number beside it",
+        """
+user = api.create_user_application(**{**ada, 'last_name': 'testingNeedsVerification'})
+api.sandbox.review(user.id, 'denied')
+api.update_user(user_id=user.id, phone_country_code='1', phone_number='5550188')
+""",
+    ),
+    (
+        "applications-3",
+        "one denied afterwards",
+        """
+run = wb.bulk.run(api.create_user_application, three, progress=False)
+second = list(run)[1].id
+api.update_user(user_id=second, **PHONE)
+api.sandbox.review(list(run)[0].id, 'denied')
+""",
+    ),
+    (
+        "applications-1",
         "pending was the first answer",
         """
 user = api.create_user_application(**ada)

@@ -107,6 +107,7 @@ def test_three_closes_in_a_row(seed: int, tz: str, tmp_path: Path) -> None:
     assert not rolled["running"].any()
     disputes, rewards = again["2026-03"].frames["Disputes"], again["2026-03"].frames["Points"]
     assert disputes["opening"].tolist()[1:] == disputes["closing"].tolist()[:-1]
+    assert (disputes["opening"] + disputes["opened"] - disputes["resolved"] == disputes["closing"]).all()
     assert disputes["opened"].iloc[-2:].sum() > 0
     assert disputes["resolved"].iloc[-2:].sum() > 0
     assert rewards["opening"].tolist()[1:] == rewards["outstanding"].tolist()[:-1]
@@ -218,7 +219,8 @@ def test_the_workbook_has_all_that_a_reader_needs(made: Any, tmp_path: Path) -> 
     )
     assert total.value == f"=SUBTOTAL(109,{heads['Net (USD)']}2:{heads['Net (USD)']}{len(merchants) + 1})"
     assert (sheet.freeze_panes, sheet.auto_filter.ref is not None) == ("B2", True)
-    assert len(sheet._charts) == 1
+    assert (len(sheet._charts), len(book["Postings"]._charts)) == (1, 0)
+    assert sheet._charts[0].series[0].cat.numRef.f == f"'Spend by merchant'!$A$2:$A${len(merchants) + 1}"
     assert sheet[f"{heads['Net (USD)']}2"].number_format == "#,##0.00"
     for text in (
         "Time zone: UTC",

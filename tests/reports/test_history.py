@@ -261,6 +261,7 @@ def test_lines_that_are_not_events_are_listed_and_the_rest_is_read(tmp_path: Pat
     spend = wb.history(read).spend()
 
     assert [reject.line for reject in read.rejects] == [2, 4]
+    assert read.write_rejects(tmp_path / "r.csv").read_text().splitlines()[0] == "file,line,problem"
     assert spend["net_cents"].tolist() == [1_000]
     assert {"reason": "line that is not an event", "currency": None, "rows": 2} in spend.attrs["left_out"]
     assert read.summary()["events"].sum() == len(read.frame()) == 2

@@ -501,8 +501,10 @@ def test_a_folder_survives_an_interrupt(tmp_path: Path, monkeypatch: pytest.Monk
     service = Service(users, before=Interrupt(at=25))
     first = read(service, concurrency=2, path=tmp_path / "r")
     service.before, service.asked = (lambda query, call: None), []
+    parts = [*(tmp_path / "r").rglob("*.parquet")]
     second = read(service, path=tmp_path / "r")
 
+    assert len(parts) > 1
     assert not first.complete
     assert second.complete
     assert 0 < len({query["userId"] for query in service.asked}) < 200

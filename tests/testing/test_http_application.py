@@ -299,6 +299,15 @@ def test_books_that_accumulate_hold_purchases_and_refunds(loses: str | None) -> 
     assert loses or any(cents < 0 for cents in books.values())
 
 
+def test_books_that_cannot_be_emptied_are_an_error() -> None:
+    """Of one line, as books that cannot be read are."""
+    with (
+        http_server.running(lambda _: Response(status=405)) as url,
+        pytest.raises(wb.InvalidRequest, match="reset: http"),
+    ):
+        testing.explore(HttpApplication(url=url, books=url, reset=url), universes=1)
+
+
 def test_books_that_are_none_are_refused() -> None:
     with (
         http_server.running(lambda _: Response(status=200, body=b"[]")) as url,

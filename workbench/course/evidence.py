@@ -119,23 +119,15 @@ def absorb(state: Facts, sandbox: "Sandbox", before: Mapping[str, str], last_eve
     state["others"] += [event.payload["id"] for event in sandbox.events(since=last_event)]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Call:
-    """A request that the sandbox received: operation, status, injected fault, and flat arguments and answer."""
+    """A request that the sandbox received: operation, status, injected fault, flat members, log entry."""
 
     operation: str
     status: int
     fault: str
-    arguments: Record
-    answer: Record
-    assumptions: Collection[str]
+    flat: Record
     entry: Any = attrs.field(repr=False)
-
-    def flat(self) -> Record:
-        """Return the arguments, with the answer and what else a criterion may ask for."""
-        answer = {f"answer.{path}": value for path, value in self.answer.items()}
-        sent = {path.partition(".")[0] for path in self.arguments}
-        return {**self.arguments, **answer, "carried_out": "yes" if self.status < 300 else "no", CALLED: sent}
 
 
 class Evidence:
@@ -177,14 +169,14 @@ class Evidence:
         begun = next((number for number, entry in enumerate(log, 1) if last and signature(entry) == last), 0)
         calls = (_call(entry) for entry in log[begun:] if entry.operation in OPERATIONS)
         live = set(self.state.get("live", ()))
-        return [call for call in calls if call.answer.get("transaction_id") not in live]
+        return [call for call in calls if call.flat.get("answer.transaction_id") not in live]
 
     def called(self, operation: str, status: int | None) -> list[Record]:
         """Return the requests of an operation with a status, flat; None for those with an injected fault."""
         calls = [call for call in self.calls if call.operation == operation]
         if status is None:
-            return [call.flat() for call in calls if call.fault]
-        return [call.flat() for call in calls if call.status == status and call.fault in ("", "lost")]
+            return [call.flat for call in calls if call.fault]
+        return [call.flat for call in calls if call.status == status and call.fault in ("", "lost")]
 
     def add_live(self, transaction: str) -> None:
         """Take a purchase that the task itself made out of the learner's changes."""
@@ -221,15 +213,11 @@ def first_guide(seed: int) -> Mapping[str, Any]:
 
 
 def _call(entry: Any) -> Call:
+    """Return a request with its arguments, the members of its answer, and what else a criterion may ask for."""
     operation = OPERATIONS[entry.operation]
     sent = {**(entry.body or {}), **(operation.in_path((entry.path or "").removeprefix(PREFIX)) or {})}
     answer = entry.answer if isinstance(entry.answer, Mapping) else {}
-    return Call(
-        operation=operation.name,
-        status=entry.status,
-        fault=entry.fault or "",
-        arguments=dict(flat(sent)),
-        answer=dict(flat(answer)),
-        assumptions=entry.assumptions,
-        entry=entry,
-    )
+    members = dict(flat(sent)) | {f"answer.{path}": value for path, value in flat(answer)}
+    members["carried_out"] = "yes" if entry.status < 300 else "no"
+    members[CALLED] = {snake(name) for name in sent}
+    return Call(operation.name, entry.status, entry.fault or "", members, entry)

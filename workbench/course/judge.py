@@ -51,7 +51,8 @@ class _Judgment:
         needed, most = self._bounds(expected, len(chosen))
         differing = {record.get(expected.distinct) for record in right} if expected.distinct else right
         is_missing = len(differing) < needed
-        self._claimed |= {str(record.get("id")) for record in (chosen if is_missing else right)}
+        about = (chosen if is_missing else right) if where or members else ()
+        self._claimed |= {str(record["id"]) for record in about if record.get("kind") == expected.subject}
         if right and expected.name:
             self._names[expected.name] = right[-1]
         if is_missing:
@@ -86,12 +87,12 @@ class _Judgment:
 
     def _bounds(self, expected: Expectation, chosen: int) -> tuple[int, int]:
         """Return how many are needed, and how many are allowed."""
-        usual: object = 0 if expected.verb == "not_called" else 1
-        if expected.others or expected.verb == "event":
-            usual = "1+"
+        usual: object = "1+" if expected.others or expected.verb == "event" else 1
         if expected.verb == "equals":
             usual = len(self._ids(expected) or (1,))
         count = usual if expected.count is None else expected.count
+        if expected.verb == "not_called":
+            count = 0
         if count == "all":
             return chosen, chosen
         text = str(count)
@@ -227,7 +228,7 @@ def _expected(members: Mapping[str, Any], path: str = "") -> Iterator[tuple[str,
 
 def _further(record: Record, expected: Expectation) -> list[str]:
     """Return the arguments of a request beside those that a criterion names; any are allowed with `others`."""
-    if expected.others or CALLED not in record:
+    if expected.others or expected.verb == "not_called" or CALLED not in record:
         return []
     named = {path.partition(".")[0] for path in (*expected.where, *expected.members, *expected.may)}
     return sorted({*record[CALLED]} - named)

@@ -141,6 +141,19 @@ class HttpApplication:
             message = f"{name}: {visible(url, 200)} does not answer with JSON: {visible(type(error).__name__)}"
             raise InvalidRequest(message, of="explore") from None
 
+    def empty(self) -> None:
+        """Empty the books, if `reset` is given.
+
+        Raises:
+            InvalidRequest: The application does not do so.
+        """
+        try:
+            if self.reset is not None:
+                self.client.post(self.reset).raise_for_status()
+        except httpx.HTTPError as error:
+            message = f"reset: {visible(str(self.reset), 200)}: {type(error).__name__}"
+            raise InvalidRequest(message, of="explore") from None
+
     def tell_time(self, moment: datetime) -> None:
         """Write the time for libfaketime, if `clock` is given."""
         if self.clock is not None:
@@ -232,8 +245,7 @@ class HttpUniverse(Universe):
                 if kind:
                     self.sandbox.add_fault(kind=kind, of="simulate_refund", times=1)
                     self.add_line("call", f"the first refund of the application will be {_CALLS[kind]}")
-            if self._http.reset is not None:
-                self._http.client.post(self._http.reset).raise_for_status()
+            self._http.empty()
             super().run()
         return self
 

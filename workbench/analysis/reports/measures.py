@@ -257,8 +257,8 @@ def report(
     own = [measure for measure in measures if isinstance(measure, Measure)]
     for measure in own:
         frame[measure.name] = rows.measured(measure)
-    if every and len(frame):
-        frame = _filled(frame, period, [key for key in keys if key != period], freq or "month")
+    if every and freq and len(frame):
+        frame = _filled(frame, period, [key for key in keys if key != period], freq)
     frame = frame.sort_values(keys, ignore_index=True) if keys else frame
     for measure in own:
         if measure.span != "in":

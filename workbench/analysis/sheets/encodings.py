@@ -77,7 +77,7 @@ def _of_one_byte(data: bytes) -> str:
     for codec, text in (sensible or texts).items():
         if text is not None and text not in answers:
             answers[text] = codec
-    if len(answers) == 1 and sensible:
+    if len(answers) == 1:
         return next(iter(answers.values()))
     readings = {
         repr(codec): "letters " + "".join(dict.fromkeys(c for c in text if not c.isascii()))[:12]

@@ -133,7 +133,7 @@ def head_of(rows: Sequence[Row], head: int | None) -> int:
     scores = {index: _typed_columns(rows, kinds, index) for index in range(min(len(kinds), _SEARCHED))}
     named = {index: score for index, score in scores.items() if score is not None}
     if not named:
-        return _first_of_names(kinds)
+        return _first_of_names(rows, kinds[0])
     best = max(named, key=lambda index: (named[index], -index))
     rivals = [i for i in named if len(kinds[i]) == len(kinds[best]) and (i < best or named[i] == named[best] > 0)]
     if named[best] and len(rivals) > 1:
@@ -151,9 +151,9 @@ def typed_columns(rows: Sequence[Row], head: int) -> int:
     return _typed_below(kinds[head + 1 :], len(rows[head].cells)) if rows else 0
 
 
-def _first_of_names(kinds: Sequence[Sequence[str]]) -> int:
+def _first_of_names(rows: Sequence[Row], kinds: Sequence[str]) -> int:
     """Return 0 if the first row was meant as names, although some are empty or repeated."""
-    if "text" in kinds[0] and not {"number", "date"} & {*kinds[0]}:
+    if "text" in kinds and not {"number", "date"} & {*kinds} and not _stands_below(rows, 0):
         return 0
     raise BadSheet("no line has the names of the columns; pass header=LINE, or header=0 if there is none")
 

@@ -43,7 +43,7 @@ def _separator(text: str, limits: FileLimits, head: int | None) -> str:
             continue
         try:
             rows = _split(sample, separator, attrs.evolve(limits, columns=max(limits.columns, len(sample))))
-            at = head_of(rows, head)
+            at = _head(rows, head)
         except (LimitExceeded, UnclearTable):
             continue
         body = rows[at + 1 :]
@@ -60,9 +60,17 @@ def _separator(text: str, limits: FileLimits, head: int | None) -> str:
     return good[0] if good else max(fits, key=lambda s: fits[s], default=",")
 
 
+def _head(rows: list[Row], head: int | None) -> int:
+    """Return the row of names; -1 if there is none, which is an error only of the separator that fits."""
+    try:
+        return head_of(rows, head)
+    except BadSheet:
+        return -1
+
+
 def _described(text: str, separator: str, limits: FileLimits, head: int | None) -> str:
     rows = _split(text[:_SAMPLE], separator, limits)
-    return f"{len(rows[head_of(rows, head)].cells)} columns"
+    return f"{len(rows[_head(rows, head)].cells)} columns"
 
 
 def _split(text: str, separator: str, limits: FileLimits) -> list[Row]:
