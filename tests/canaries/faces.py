@@ -119,7 +119,7 @@ def _recordings(_: Life, folder: Path) -> Iterator[str]:
     corpus = testing.Corpus(folder / "corpus")
     corpus.add(path)
     yield from (file.read_text() for file in corpus.folder.glob("*.*") if not file.name.startswith("."))
-    yield from (str(corpus.check("observed")), corpus.learn().to_toml())
+    yield from (str(corpus.check("observed")), wb.learn(corpus.folder).to_toml())
 
 
 def _spans(_: Life, __: Path) -> list[str]:

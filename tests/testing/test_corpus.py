@@ -38,7 +38,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 @pytest.mark.slow
 def test_the_corpus_learns_what_the_traffic_does(corpus: Corpus) -> None:
-    learned = corpus.learn()
+    learned = wb.learn(corpus.folder)
 
     assert learned.behavior == BEHAVIOR
     assert [item for item in learned.unlisted if item.kind != "delay"] == []
@@ -47,7 +47,7 @@ def test_the_corpus_learns_what_the_traffic_does(corpus: Corpus) -> None:
 @pytest.mark.slow
 def test_a_sandbox_with_the_learned_file_has_no_difference(corpus: Corpus, tmp_path: Path) -> None:
     """And one with another behavior has, each with its call."""
-    corpus.learn().save(tmp_path / "acme.toml")
+    wb.learn(corpus.folder).save(tmp_path / "acme.toml")
     right, wrong = corpus.check(tmp_path / "acme.toml"), corpus.check("documented")
 
     assert (right.ok, right.differences) == (True, ())
@@ -174,7 +174,7 @@ def test_each_difference_is_that_of_the_sandbox_or_of_the_service(number: int, t
     traffic.run()
     kept = Corpus(tmp_path / "acme")
     kept.add([har.write(tmp_path / "calls.har"), traffic.webhooks(tmp_path / "webhooks.ndjson")])
-    right = dict(kept.learn().behavior)
+    right = dict(wb.learn(kept.folder).behavior)
     wrong = {name: value for name, value in right.items() if name != min(right)}
 
     def differences(behavior: Any, now: Any) -> list[Any]:

@@ -46,8 +46,12 @@ def found(application: Any) -> Exploration:
 @pytest.mark.parametrize(
     "application",
     [
-        pytest.param(application, id=application.__name__, marks=[pytest.mark.slow] * (application not in QUICK))
-        for application in (*PLANTED, *PLANTED_IN_TILLS)
+        pytest.param(
+            application,
+            id=application.__name__,
+            marks=() if application in QUICK else pytest.mark.soak if number % 3 else pytest.mark.slow,
+        )
+        for number, application in enumerate((*PLANTED, *PLANTED_IN_TILLS))
     ],
 )
 def test_a_planted_bug_is_found(application: Any) -> None:

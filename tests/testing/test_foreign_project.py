@@ -112,7 +112,9 @@ def results(python: Path, folder: Path, *more: str) -> tuple[list[str], list[str
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way", [pytest.param(way, marks=[pytest.mark.soak] * (way == "two processes")) for way in WAYS]
+)
 def test_the_results_are_the_same(way: str, pythons: tuple[Path, Path], tmp_path: Path) -> None:
     """With the built wheel installed, each test has the outcome that it has without it."""
     for name, text in FILES.items():

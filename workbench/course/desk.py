@@ -135,6 +135,15 @@ class Desk:
         stored = state if isinstance(state, dict) else None
         return Attempt(task, self.sandbox(task.environment), stored, self.fetched, self.ca_file)
 
+    def play(self, name: str) -> bool:
+        """Make the purchases of live traffic that are due; return whether the drill is still on."""
+        attempt = self.attempt(name)
+        if not attempt.is_begun or attempt.state.get("done"):
+            return False
+        if attempt.catch_up():
+            self.save(name, attempt.state)
+        return True
+
     def do(self, act: Act) -> dict[str, Any]:
         """Carry out an act, store the result, and return the answer to the learner as JSON values.
 

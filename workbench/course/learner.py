@@ -366,11 +366,8 @@ def _play(name: str, api: object) -> None:
         while not stopped.wait(traffic["every"] / 4):
             try:
                 with _lock:
-                    attempt = _desk(api).attempt(name)
-                    if not attempt.is_begun or attempt.state.get("done"):
+                    if not _desk(api).play(name):
                         return
-                    if attempt.catch_up():
-                        store(name, state=attempt.state)
             except (WorkbenchError, RuntimeError):  # the session was closed, or its service has ended
                 return
 

@@ -33,7 +33,6 @@ class Clues:
 
     limits: dict[str, int] = attrs.field(factory=dict)  # of cards
     holders: dict[str, str] = attrs.field(factory=dict)  # user of a card
-    transactions: dict[str, tuple[str, int]] = attrs.field(factory=dict)  # card and amount
     followed: set[str] = attrs.field(factory=set)  # transactions with a settlement by a call, or with events
 
 
@@ -134,9 +133,8 @@ def _transacted(of: Adoption) -> list[Change]:
     record = of.store.get("transaction", key)
     if record is None:
         sent = of.members.get("amount") or of.members.get("newAmount")
-        guess = sent if isinstance(sent, int) else 1_000
-        card_id, amount = of.clues.transactions.get(key) or (of.made_up(f"card:{key}"), guess)
-        card = of.card(card_id)
+        amount = sent if isinstance(sent, int) else 1_000
+        card = of.card(of.made_up(f"card:{key}"))
         held = {"status": "authorized", "authorized": amount, "held": amount}
         merchant = {"merchant_name": "M", "merchant_category_code": "5411"}
         record = of.add("transaction", cards.new_transaction(key, card, at=of.at, **held, **merchant))

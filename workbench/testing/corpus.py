@@ -35,7 +35,7 @@ from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Cell, Grid
 from workbench.testing.facts import ABSENT, Reader, differing
 from workbench.testing.following import Sample, is_settlement, resource_of
-from workbench.testing.learning import Learned, Replay, check_names, given_paths, learn
+from workbench.testing.learning import Replay, check_names, given_paths
 from workbench.testing.proposals import shown_path
 from workbench.testing.recorded import Exchange, Reading, http_time, read_traffic
 from workbench.testing.shapes import Shapes
@@ -172,10 +172,6 @@ class Corpus:
         ids: dict[str, str] = self._private().get("ids", {})
         return ids
 
-    def learn(self, *, against: Behavior | None = None) -> Learned:
-        """Return the behavior under which this corpus has no difference; see `learn`."""
-        return learn(self.folder, against=against)
-
     def check(self, behavior: Behavior | None = None, *, against: object = None) -> Checked:
         """Replay the corpus on a sandbox, and say in which facts it differs.
 
@@ -192,15 +188,14 @@ class Corpus:
         reading, sample = Reading(), Sample()
         for item in read_traffic([self.folder], {}, reading):
             sample.add(item)
-        differences = list(self._on_sandbox(sample, behavior))
-        notes = reading.notes()
+        replay = _replay(sample, behavior)
+        differences = list(_of_sandbox(replay))
+        notes = [*reading.notes(), *replay.notes()]
         if against is not None:
             again = _Again(against, self._ids(), sample)
             for x in sample.calls:
                 differences += again.make(x)
             notes += [f"could not be made again: {count:,} calls, {why}" for why, count in again.left.items()]
-        if sample.left:
-            notes.append(f"{sample.left:,} calls are like others of their kind, and were not replayed")
         if reading.newest and time.time() - reading.newest > _OLD:
             notes.append(f"the newest call is {int((time.time() - reading.newest) // 86_400):,} days old; record again")
         accepted = self._accepted()
@@ -211,22 +206,6 @@ class Corpus:
             rows.append(attrs.evolve(row, accepted=reason[0]))
         unused = [f"accepted, but it differs no more: {' '.join(at)}" for at, row in accepted.items() if not row[1:]]
         return Checked(rows, len(sample.calls) + len(sample.events), unused, notes)
-
-    def _on_sandbox(self, sample: Sample, behavior: Behavior | None) -> Iterator[Difference]:
-        name, changed = read_behavior(behavior)
-        replay = Replay(sample, {**settings(name or "documented"), **changed}, search=False)
-        replay.run()
-        for step, paths, attempt in replay.differences:
-            for path in ["status"] if "status" in paths else paths:
-                now = attempt.shown.get(path, ABSENT)
-                yield Difference(
-                    operation=step.name or "event",
-                    path=shown_path(step, path),
-                    recorded=attempt.recorded.get(path, ABSENT),
-                    now=now,
-                    whose="sandbox",
-                    place=step.place,
-                )
 
     def _accepted(self) -> dict[tuple[str, str], list[str]]:
         """Return the reasons of accepted differences, by operation and path.
@@ -244,6 +223,28 @@ class Corpus:
         if not all(row[0].strip() for row in reasons.values()):
             raise UsageError(f"{_ABOUT}: an accepted difference needs a reason")
         return reasons
+
+
+def _replay(sample: Sample, behavior: Behavior | None) -> Replay:
+    """Return a replay on a sandbox."""
+    name, changed = read_behavior(behavior)
+    replay = Replay(sample, {**settings(name or "documented"), **changed}, search=False)
+    replay.run()
+    return replay
+
+
+def _of_sandbox(replay: Replay) -> Iterator[Difference]:
+    """Yield the facts in which the sandbox of a replay differs."""
+    for step, paths, attempt in replay.differences:
+        for path in ["status"] if "status" in paths else paths:
+            yield Difference(
+                operation=step.name or "event",
+                path=shown_path(step, path),
+                recorded=attempt.recorded.get(path, ABSENT),
+                now=attempt.shown.get(path, ABSENT),
+                whose="sandbox",
+                place=step.place,
+            )
 
 
 class _Again:

@@ -94,7 +94,7 @@ class Following:
         self.twin = Twin(settings)
         self.clues = Clues()
         self.delays: dict[str, list[float]] = {}  # seconds to a review and to a settlement without a call
-        self.unfollowed = 0  # calls about contracts that were never listed
+        self.unlisted = 0  # signatures of contracts that were never listed
         self._sample = sample
         self._calls = Counter(resource_of(x) for x in sample.calls if x.ok)
         self._queues: dict[str, deque[Delivery]] = {}
@@ -134,7 +134,7 @@ class Following:
                 yield from self._outside(resource, self._now - _TICK)
             step, states, tenant = self._step(x, resource)
             if x.name == "sign_withdrawal" and not self.twin.store.get("contracts_of", tenant):
-                self.unfollowed += 1  # its contract was never listed
+                self.unlisted += 1
                 continue
             yield step, states
             self._note(x, step)
@@ -179,14 +179,11 @@ class Following:
 
     def _access(self, x: Exchange, key: str) -> list[Change]:
         """Return states in which the key has fewer rights."""
-        changes: dict[int, dict[str, Any] | None] = {401: None, 403: {**(self._key(key) or {}), "roles": []}}
+        record = self.twin.store.get("key", key) or {}
+        changes: dict[int, dict[str, Any] | None] = {401: None, 403: {**record, "roles": []}}
         if x.status not in changes or not key:
             return []
         return [lambda twin: twin.store.put("key", key, changes[x.status])]
-
-    def _key(self, key: str) -> dict[str, Any] | None:
-        key_record: dict[str, Any] | None = self.twin.store.get("key", key)
-        return key_record
 
     def _expected(self, x: Exchange, resource: str) -> list[Mapping[str, Any]] | None:
         """Return the events that a call may have caused, oldest first; None if that is not known."""
@@ -299,12 +296,10 @@ class Following:
             authorized, posted = (seconds_of(spend.get(name)) for name in ("authorizedAt", "postedAt"))
             if authorized is not None and posted is not None and posted > authorized:
                 self.delays.setdefault("settle_by_clock", []).append(round(posted - authorized))
-            return _quiet(settlement(transaction["tenant"], key, amount))
+            return settlement(transaction["tenant"], key, amount)
         if handler is None:
             return None
-        return _quiet(
-            lambda twin: twin.control(tenant if transaction is None else transaction["tenant"], handler, request)
-        )
+        return lambda twin: twin.control(tenant if transaction is None else transaction["tenant"], handler, request)
 
     def _reviewed(self, event: Delivery, key: str, adoption: Adoption) -> Run | None:
         members = snaked(event.body)
@@ -329,13 +324,6 @@ class Following:
         names = ("status", "last4", "expiration_month", "expiration_year")
         changes = {name: members[name] for name in names if name in members}
         return _emitted("card", key, "card.updated", changes, lambda record: {"card": record})
-
-
-def _quiet(change: Change) -> Run:
-    def run(twin: Twin) -> None:
-        change(twin)
-
-    return run
 
 
 def _emitted(kind: str, key: str, event: str, changes: Mapping[str, Any], of: Any) -> Run:

@@ -211,6 +211,14 @@ class Replay:
             if _plain(self.learned) == before:
                 return
 
+    def notes(self) -> list[str]:
+        """Return what was not replayed, and why."""
+        left = {
+            "calls are like others of their kind": self.sample.left,
+            "signatures are of contracts that were never listed": self._following.unlisted,
+        }
+        return [f"not replayed: {count:,} {why}" for why, count in left.items() if count]
+
     def _try(self, step: Step, changes: Mapping[str, Any], state: Change | None, *, keep: bool = False) -> Attempt:
         twin: Twin = self._following.twin
         return twin.attempt(step, {**self.base, **self.learned, **changes}, state, keep=keep)
@@ -370,10 +378,7 @@ class _Learner:
             Unlisted(kind=kind, name=name, count=count, place=place)
             for (kind, name), (count, place) in self.unlisted.items()
         ]
-        notes = reading.notes()
-        if self.sample.left:
-            notes.append(f"replayed {len(self.sample.calls):,} calls; {self.sample.left:,} more are like these")
-        return Learned(findings, unlisted, reading.counts, notes)
+        return Learned(findings, unlisted, reading.counts, [*reading.notes(), *replay.notes()])
 
     def _finding(self, key: str, replay: Replay) -> Finding:
         if key not in BEHAVIORS or not BEHAVIORS[key].settable:
@@ -438,30 +443,23 @@ def _learn_retries(replay: Replay) -> None:
     if len(waits) < 2 or max(waits[1]) <= 0:
         return
     tries, first, factor, longest = replay.base["event_retries"]
-    spread, slack = replay.base["event_retry_spread"], 0.3
-    count = sum(map(len, waits.values()))
-    expected = {number: min(first * factor ** (number - 1), longest) for number in waits}
-    fits = all(
-        expected[number] * (1 - spread) - slack <= wait <= expected[number] + slack
-        for number, each in waits.items()
-        for wait in each
+    spread, slack, count = replay.base["event_retry_spread"], 0.3, sum(map(len, waits.values()))
+    usual = {number: min(first * factor ** (number - 1), longest) for number in waits}
+    pairs = [(usual[number], wait) for number, each in waits.items() for wait in each]
+    fits = len(waits) < tries and all(
+        wait - slack <= most and most * (1 - spread) - slack <= wait for most, wait in pairs
     )
-    if fits and len(waits) < tries:
-        _settle(replay, "event_retries", (tries, first, factor, longest), count)
+    if not fits:
+        top = [max(waits[number]) for number in sorted(waits)]
+        first, factor = _round(top[0]), _round(top[1] / top[0])
+        if len(top) > 2 and top[-1] < 0.75 * first * factor ** (len(top) - 1):
+            longest = _round(top[-1])
+        sizes = sorted(map(len, deliveries))
+        tries = sizes[-1] if sizes[-2:] == [sizes[-1]] * 2 else tries  # the last try of two events
+        spread = round(1 - min(waits[1]) / max(waits[1]), 1)
+    _settle(replay, "event_retries", (tries, first, factor, longest), count)
+    if fits or len(waits[1]) > 4:
         _settle(replay, "event_retry_spread", spread, count)
-        return
-    top = {number: max(each) for number, each in waits.items()}
-    learned_first, learned_factor = _round(top[1]), _round(top[2] / top[1])
-    last = top[max(top)]
-    is_capped = len(top) > 2 and last < 0.75 * learned_first * learned_factor ** (max(top) - 1)
-    counts = Counter(len(rows) for rows in replay.sample.attempts.values())
-    most = max(counts)
-    newest = max(rows[-1][0] for rows in deliveries)
-    ended = counts[most] > 1 and newest > last
-    capped = _round(last) if is_capped else longest
-    _settle(replay, "event_retries", (most if ended else tries, learned_first, learned_factor, capped), count)
-    if len(waits[1]) > 4:
-        _settle(replay, "event_retry_spread", round(1 - min(waits[1]) / max(waits[1]), 1), count)
 
 
 def _settle(replay: Replay, name: str, value: object, count: int) -> None:

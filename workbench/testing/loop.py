@@ -23,32 +23,22 @@ class NotSimulated(WorkbenchError):
     """The application uses something that a universe cannot reproduce: a thread, a socket or another event loop."""
 
 
-class _Callback(asyncio.Handle):
-    """A callback ready to run."""
+class _Callback(asyncio.TimerHandle):
+    """A callback that is ready to run, or becomes so at a given time."""
 
     def __init__(
-        self, callback: Callable[..., object], args: Any, loop: "VirtualLoop", context: Context | None
+        self, when: float, callback: Callable[..., object], args: Any, loop: "VirtualLoop", context: Context | None
     ) -> None:
         self.context = context if context is not None else copy_context()
-        super().__init__(callback, args, loop, self.context)
+        super().__init__(when, callback, args, loop, self.context)
         self.call = callback, args
 
     def run(self) -> None:
         self.context.run(self.call[0], *self.call[1])
 
-
-class _Timer(asyncio.TimerHandle):
-    """A callback that becomes ready at a given time."""
-
-    def __init__(
-        self, when: float, callback: Callable[..., object], args: Any, loop: "VirtualLoop", context: Context | None
-    ) -> None:
-        self.ready = _Callback(callback, args, loop, context)
-        super().__init__(when, callback, args, loop, self.ready.context)
-
     def cancel(self) -> None:
         """Cancel the callback."""
-        self.ready.cancel()
+        asyncio.Handle.cancel(self)
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
@@ -65,7 +55,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     ) -> None:
         self._now, self._choose, self._on_error = now, choose, on_error
         self._ready: list[_Callback] = []
-        self._timers: list[tuple[float, int, _Timer]] = []
+        self._timers: list[tuple[float, int, _Callback]] = []
         self._count = itertools.count()
         self._tasks: list[asyncio.Task[Any]] = []
         self._running = self._closed = False
@@ -75,7 +65,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def next_time(self) -> float | None:
         """Return the time of the next callback: now, the next timer, or None if there is none."""
-        while self._timers and self._timers[0][2].ready.cancelled():
+        while self._timers and self._timers[0][2].cancelled():
             heapq.heappop(self._timers)
         if self._ready:
             return self._now()
@@ -88,7 +78,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             before: Called with the label of the callback before it runs; if it raises, the callback is not run.
         """
         while (when := self.next_time()) is not None and self._timers and self._timers[0][0] <= self._now():
-            self._ready.append(heapq.heappop(self._timers)[2].ready)
+            self._ready.append(heapq.heappop(self._timers)[2])
         self._ready = [callback for callback in self._ready if not callback.cancelled()]
         if when is None or not self._ready:
             return False
@@ -140,7 +130,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return self._now()
 
     def call_soon(self, callback: Any, *args: object, context: Context | None = None) -> Any:
-        handle = _Callback(callback, args, self, context)
+        handle = _Callback(self._now(), callback, args, self, context)
         if not self._closed:
             self._ready.append(handle)
         return handle
@@ -149,7 +139,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return self.call_at(self._now() + delay, callback, *args, context=context)
 
     def call_at(self, when: float, callback: Any, *args: object, context: Context | None = None) -> Any:
-        timer = _Timer(when, callback, args, self, context)
+        timer = _Callback(when, callback, args, self, context)
         if not self._closed:
             heapq.heappush(self._timers, (when, next(self._count), timer))
         return timer

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from workbench.base.schema.walk import get_path
 from workbench.sandbox.extensions import LATER
 from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS
 from workbench.service.interface.table import OPERATIONS
@@ -71,17 +72,13 @@ def _lifetime(step: Step, attempt: Attempt, current: object) -> Values:
         yield next(near, seconds)
 
 
-def _currency(step: Step, attempt: Attempt, current: object) -> Values:
-    currency = step.exchange.members.get("currency") if step.exchange is not None else None
-    if isinstance(currency, str) and re.fullmatch("[A-Z]{3}", currency):
-        yield _toggled(current, currency)
+def _currency_of(path: str, pattern: str) -> Proposal:
+    def propose(step: Step, attempt: Attempt, current: object) -> Values:
+        currency = get_path(step.exchange.members, path) if step.exchange is not None else None
+        if isinstance(currency, str) and re.fullmatch(pattern, currency):
+            yield _toggled(current, currency)
 
-
-def _account_currency(step: Step, attempt: Attempt, current: object) -> Values:
-    account = step.exchange.members.get("externalFiatAccount") if step.exchange is not None else None
-    currency = account.get("currency") if isinstance(account, dict) else None
-    if isinstance(currency, str) and re.fullmatch("[a-z]{3}", currency):
-        yield _toggled(current, currency)
+    return propose
 
 
 def _toggled(current: Any, item: str) -> tuple[str, ...]:
@@ -249,8 +246,8 @@ _BY_SETTING: Mapping[str, Proposal] = {
     "partial_reversal": _word_of("status"),
     "over_limit": _word_of("declinedReason"),
     "withdrawal_lifetime": _lifetime,
-    "currency": _currency,
-    "account_currency": _account_currency,
+    "currency": _currency_of("currency", "[A-Z]{3}"),
+    "account_currency": _currency_of("externalFiatAccount.currency", "[a-z]{3}"),
     "status_links": _links,
     "status_reasons": _reasons,
     "success_codes": _success,

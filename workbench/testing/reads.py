@@ -1,8 +1,7 @@
 """Reads that show what a service does where the interface document is silent; none of them has an effect."""
 
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from typing import Any
 
 from workbench.base.errors import ApiError, BadRequest, NoAnswer, UnexpectedAnswer
 from workbench.client.calls.client import Client
@@ -21,12 +20,11 @@ def send_reads(api: Client, user_id: str | None) -> None:
     """
     with suppress(BadRequest):  # an answer too
         api.list_contracts()
-    rewards = api.list_rewards_activity
-    calls: list[Callable[[], object]] = [partial(rewards, user_id=NOBODY, limit=1)]
+    queries: list[dict[str, Any]] = [{"user_id": NOBODY, "limit": 1}]
     if user_id is not None:
-        of_user = partial(rewards, user_id=user_id)
-        calls += [partial(of_user, limit=10), partial(of_user, limit=1), partial(of_user, limit=1, offset=1)]
-        calls += [partial(of_user, type="earned", limit=10), partial(of_user, type="redeemed", limit=10)]
-    for call in calls:
+        pages: tuple[dict[str, Any], ...] = ({"limit": 10}, {"limit": 1}, {"limit": 1, "offset": 1})
+        types = tuple({"type": name, "limit": 10} for name in ("earned", "redeemed"))
+        queries += [{"user_id": user_id, **query} for query in (*pages, *types)]
+    for query in queries:
         with suppress(ApiError, NoAnswer, UnexpectedAnswer):
-            call()
+            api.list_rewards_activity(**query)

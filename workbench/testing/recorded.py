@@ -24,6 +24,7 @@ import attrs
 import orjson
 
 from workbench.base.errors import UnusableFile, visible
+from workbench.base.schema.walk import get_path
 from workbench.base.system.database import as_uri
 from workbench.sandbox.extensions import ROWS
 from workbench.service.interface.table import OPERATIONS, PREFIX, Operation
@@ -70,6 +71,11 @@ class Reading:
         return [f"skipped {count:,}: {reason} (first: {place})" for reason, (count, place) in self.skipped.items()]
 
 
+def _object(value: object) -> dict[str, Any]:
+    """Return a JSON object; an empty one for any other value."""
+    return value if isinstance(value, dict) else {}
+
+
 @attrs.define(slots=True)
 class Exchange:
     """One request and its answer. Header names are lower-case."""
@@ -102,12 +108,12 @@ class Exchange:
     @property
     def members(self) -> dict[str, Any]:
         """Members of the request: of its query, body and path."""
-        return {**dict(self.query), **(self.body if isinstance(self.body, dict) else {}), **self.path_members}
+        return {**dict(self.query), **_object(self.body), **self.path_members}
 
     @property
     def answered(self) -> Mapping[str, Any]:
         """The answer, empty if it is not an object."""
-        return self.answer if isinstance(self.answer, dict) else {}
+        return _object(self.answer)
 
 
 @attrs.define(slots=True)
@@ -122,14 +128,12 @@ class Delivery:
     @property
     def body(self) -> Mapping[str, Any]:
         """Body of the event; empty if it is not an object."""
-        body = self.event.get("body")
-        return body if isinstance(body, dict) else {}
+        return _object(self.event.get("body"))
 
     @property
     def spend(self) -> Mapping[str, Any]:
         """Spend of the event; empty if it has none."""
-        spend = self.body.get("spend")
-        return spend if isinstance(spend, dict) else {}
+        return _object(self.body.get("spend"))
 
     @property
     def kind(self) -> str:
@@ -464,13 +468,8 @@ def _line(raw: dict[str, Any], place: str, reading: Reading, names: Mapping[str,
 
 
 def _member(raw: Mapping[str, Any], path: str) -> Any:
-    """Return a member by its dotted path; None if it is missing."""
-    if path in raw:
-        return raw[path]
-    value: Json = raw
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
+    """Return a member by its name or dotted path; None if it is missing."""
+    return raw[path] if path in raw else get_path(raw, path) if "." in path else None
 
 
 def _member_headers(raw: object) -> dict[str, str]:

@@ -134,7 +134,7 @@ class Shapes:
             return self.text(value, name)
         if isinstance(value, bool) or value is None or name in numbers():
             return value
-        return type(value)(_number(self._drawn(str(value)), str(value)))
+        return type(value)(_alike_text(self._drawn(str(value)) * 8, str(value)))
 
     def text(self, text: str, name: str = "") -> str:
         """Return a text of the same shape."""
@@ -185,7 +185,7 @@ class Shapes:
             return str(1 + drawn[0] % 9) + stream.translate(_DIGITS).decode()[1:]
         if text.isascii() and text.isalpha() and text.islower():
             return stream.translate(_LOWER).decode()
-        return "".join(_alike(character, byte, i) for i, (character, byte) in enumerate(zip(text, stream, strict=True)))
+        return _alike_text(stream, text)
 
 
 def _alike(character: str, byte: int, place: int) -> str:
@@ -199,8 +199,8 @@ def _alike(character: str, byte: int, place: int) -> str:
     return letter.upper() if character.isupper() else letter
 
 
-def _number(drawn: bytes, text: str) -> str:
-    return "".join(_alike(character, byte, i) for i, (character, byte) in enumerate(zip(text, drawn * 8, strict=False)))
+def _alike_text(drawn: bytes, text: str) -> str:
+    return "".join(_alike(character, byte, i) for i, (character, byte) in enumerate(zip(text, drawn, strict=False)))
 
 
 def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

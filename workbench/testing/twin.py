@@ -27,7 +27,8 @@ MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError
 """Errors of Python where a stranger's answer has another form than adoption expects."""
 Change = Callable[["Twin"], object]
 """Another state in which a call may have found the service."""
-Run = Callable[["Twin"], Response | None]
+Run = Callable[["Twin"], Any]
+"""A call, which returns its response, or a change."""
 
 
 class _Seeds(Seeds):

@@ -180,12 +180,8 @@ class ClassState:
         """Make the purchases of live traffic that are due in a place."""
         name, _ = self._traffic[learner, place]
         with self._by_name[learner].busy:
-            desk = self._desk(learner, place)
-            attempt = desk.attempt(name)
-            if not attempt.is_begun or attempt.state.get("done"):
+            if not self._desk(learner, place).play(name):
                 self._traffic.pop((learner, place), None)
-            elif attempt.catch_up():
-                desk.save(name, attempt.state)
 
     # actions of the trainer
 
