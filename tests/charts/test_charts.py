@@ -374,6 +374,8 @@ def test_the_alternative_text_states_the_finding() -> None:
         .startswith("Points earned by spend category. dining: 35.50. gas: 10.00.")
     )  # type: ignore[attr-defined]
     assert "outstanding from" in str(charts.liability_chart(rewards).get_label())
+    assert "month 1: 100% on average" in str(charts.cohorts_chart(samples.spent()).get_label())
+    assert str(charts.spend_chart(samples.spent()).get_label()).count(" transactions)") == 3
     assert str(charts.points_chart(samples.no_rewards()).get_label()).endswith(
         "Nothing to show: no rewards activity with a time."
     )
