@@ -68,6 +68,7 @@ def test_points_by_month_are_the_sums_of_the_frame() -> None:
     axes = charts.points_chart(samples.rewards(), freq="month")
 
     assert heights(axes) == [12.5, 0, 30.25, -5, 0, -20]
+    assert [bool(patch.get_hatch()) for patch in axes.patches] == [False] * 3 + [True] * 3
     assert [label.get_text() for label in axes.get_xticklabels()] == ["2026-01", "2026-02", "2026-03"]
     assert axes.get_ylabel() == "points"
     assert axes.get_xlabel() == "month (UTC)"
