@@ -447,7 +447,7 @@ def _(day: Day) -> str:
             row = table[name, task]
             day._same("The end of the day", f"CSV {name} {task}", [row["done"], row["tries"], row["hints"]],
                       [str(done), str(tries), str(hints)])  # fmt: skip
-    certificates = day.command("results", "--form", "certificates")
+    certificates = day.command("print", "certificates")
     earned = {name for name, known in day.known.items() if any(result[0] for result in known.results.values())}
     holders = {name for name in day.known if f">{name}<" in certificates}
     day._same("The end of the day", "certificates", holders, earned)

@@ -128,7 +128,7 @@ def test_results_are_exported(wb, tmp_path: Path):
     given = ("--folder", str(tmp_path / "class"))
 
     assert "Ann <b>,start-1,True,1" in wb("course", "results", *given).out
-    assert "Ann &lt;b&gt;" in wb("course", "results", *given, "--form", "certificates").out
+    assert "Ann &lt;b&gt;" in wb("course", "print", "certificates", *given).out
 
 
 def test_sheets_and_the_answer_key_are_printed(wb, tmp_path: Path):

@@ -67,20 +67,14 @@ def serve(
 
 _System = Literal["windows", "macos", "linux", "linux-arm"]
 _Python = Literal["3.11", "3.12", "3.13", "3.14"]
-_Form = Annotated[
-    Literal["csv", "certificates"],
-    Parameter(help="csv; certificates as HTML, a page for each learner."),
-]
 
 
-def results(*, folder: _Folder, form: _Form = "csv") -> None:
-    """Print the results of a class; its server may be running."""
-    from workbench.course.classroom import exports
-    from workbench.course.classroom.server import inline_style
+def results(*, folder: _Folder) -> None:
+    """Print the results of a class as CSV; its server may be running."""
+    from workbench.course.classroom.exports import results_table
 
     with _results(folder) as results:
-        is_table = form == "csv"
-        print(exports.results_table(results) if is_table else exports.certificates(results, inline_style()), end="")
+        print(results_table(results), end="")
 
 
 def board(*, folder: _Folder) -> None:
@@ -129,33 +123,34 @@ def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, fold
         print(results.link(late))
 
 
-_Page = Literal["sheets", "answers", "handout", "two-hours", "three-hours", "product", "support", "developer", "day"]
+_Page = Literal[
+    "sheets", "certificates", "answers", "handout", "two-hours", "three-hours", "product", "support", "developer", "day"
+]
 
 
 def print_(what: _Page, /, *, folder: Path | None = None, url: Url | None = None) -> None:
-    """Print a page as HTML: sheets with each learner's link, the answer key, a handout to keep, or a plan.
+    """Print a page as HTML: sheets with each learner's link, certificates, the answer key, a handout, or a plan.
 
     Args:
-        what: sheets (one for each learner), answers (the key), handout (terms and commands), or a plan.
-        folder: Folder of the class, for sheets.
+        what: sheets and certificates (one for each learner), answers (the key), handout (to keep), or a plan.
+        folder: Folder of the class, for sheets and certificates.
         url: URL under which learners reach the class; default: that of its last start.
     """
     from workbench.course.classroom import exports
     from workbench.course.classroom.server import inline_style
 
     style = inline_style()
-    if what == "answers":
-        print(exports.answers(style), end="")
-    elif what == "handout":
-        print(exports.handout(style), end="")
-    elif what != "sheets":
-        print(exports.plan(what, style), end="")
+    if what in ("answers", "handout"):
+        page = exports.answers(style) if what == "answers" else exports.handout(style)
+    elif what not in ("sheets", "certificates"):
+        page = exports.plan(what, style)
     elif folder is None:
-        raise usage_error("--folder is required, since sheets belong to a class.")
+        raise usage_error(f"--folder is required, since {what} belong to a class.")
     else:
         with _results(folder) as results:
             links = {learner.name: results.link(learner, url or "") for learner in results.learners()}
-            print(exports.sheets(links, style), end="")
+            page = exports.sheets(links, style) if what == "sheets" else exports.certificates(results, style)
+    print(page, end="")
 
 
 def join(
