@@ -24,7 +24,7 @@ from workbench.screens.panel.file import script
 BARS = {"first rows": 300, "sort": 100, "search": 100 + 60, "group": 100, "scroll to the end": 100}
 """Milliseconds, at most. A search waits 60 ms for further keys."""
 STORED = 300
-"""Milliseconds of the kernel for the rows and for the overview of a session, at most."""
+"""Milliseconds of the kernel for the rows and for the tiles of a session, at most."""
 CHANGE = 150
 """Milliseconds of the kernel for what an action changed, at most."""
 PAGE = 100
@@ -92,7 +92,7 @@ def session(folder: Path, engine: Engine) -> int:
     pd.DataFrame({})  # pandas is imported before anything is measured
     asked = {"do": "rows", "list": "transactions"}
     first = least(lambda: workbench.browse(api).answer(asked))
-    overview = least(lambda: workbench.browse(api).answer({"do": "overview"}))
+    overview = least(lambda: workbench.browse(api).answer({"do": "overview", "part": "tiles"}))
     panel = workbench.browse(api)
     packed = panel.answer(asked)
     card = api.sandbox.guide()["cards"]["active"][0]
@@ -104,7 +104,7 @@ def session(folder: Path, engine: Engine) -> int:
         assert "gone" in panel.answer(asked | {"mark": panel.lists["transactions"]._version})
 
     rows = [
-        ("kernel: overview, which reads six lists", overview, STORED),
+        ("kernel: tiles of the overview, which read the history", overview, STORED),
         ("kernel: the rows, packed", first, STORED),
         (
             "for comparison: pandas makes a frame of the stored rows",

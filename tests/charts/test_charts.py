@@ -68,6 +68,7 @@ def test_points_by_month_are_the_sums_of_the_frame() -> None:
     axes = charts.points_chart(samples.rewards(), freq="month")
 
     assert heights(axes) == [12.5, 0, 30.25, -5, 0, -20]
+    assert [bool(patch.get_hatch()) for patch in axes.patches] == [False] * 3 + [True] * 3
     assert [label.get_text() for label in axes.get_xticklabels()] == ["2026-01", "2026-02", "2026-03"]
     assert axes.get_ylabel() == "points"
     assert axes.get_xlabel() == "month (UTC)"
@@ -373,6 +374,8 @@ def test_the_alternative_text_states_the_finding() -> None:
         .startswith("Points earned by spend category. dining: 35.50. gas: 10.00.")
     )  # type: ignore[attr-defined]
     assert "outstanding from" in str(charts.liability_chart(rewards).get_label())
+    assert "month 1: 100% on average" in str(charts.cohorts_chart(samples.spent()).get_label())
+    assert str(charts.spend_chart(samples.spent()).get_label()).count(" transactions)") == 3
     assert str(charts.points_chart(samples.no_rewards()).get_label()).endswith(
         "Nothing to show: no rewards activity with a time."
     )

@@ -257,6 +257,10 @@ def test_lines_that_are_not_events_are_listed_and_the_rest_is_read(tmp_path: Pat
     log.write_text("\n".join([lines[0], "not json", lines[1], "[1]", lines[0][:40]]))
     with pytest.raises(UsageError, match=r"line 2: .*; line 4: .*invalid=.reject."):
         wb.history(log)
+    many = tmp_path / "many.ndjson"
+    many.write_text("x\n" * 22)
+    with pytest.raises(UsageError, match=r"line 20: [^;]*; and 2 more\. Read"):
+        wb.history(many)
     read = wb.events.read_log(log, invalid="reject")
     spend = wb.history(read).spend()
 

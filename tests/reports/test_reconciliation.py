@@ -104,6 +104,24 @@ def _ledger(*rows: tuple[str, int, str]) -> pd.DataFrame:
     return frame.assign(at=pd.to_datetime(frame["at"], utc=True), currency="usd")
 
 
+def test_a_ledger_without_currency_is_compared_with_a_remark() -> None:
+    """Which the statement begins with, and only then."""
+    ledger = _ledger(("a", 500, "2026-03-02"))
+    remark = "The ledger states no currency; it is compared as USD."
+    bare, stated = (wb.history(ledger).reconcile(mine) for mine in (ledger.drop(columns="currency"), ledger))
+
+    assert bare.attrs["statement"] == [remark, *stated.attrs["statement"]]
+    assert remark not in stated.attrs["statement"]
+
+
+def test_refunds_without_their_purchase_are_not_doubled() -> None:
+    """Two equal refunds of a purchase before the source are missing here, as others are."""
+    refunds = _ledger(("a", -300, "2026-03-02"), ("a", -300, "2026-03-03"), ("b", 500, "2026-03-02"))
+    breaks = wb.history(refunds).reconcile(refunds.iloc[2:])
+
+    assert breaks["break"].tolist() == ["orphan refund", "orphan refund"]
+
+
 HONEST = {
     "ids in another notation": (
         _ledger(("AB-12 cd", 500, "2026-03-02")), _ledger(("ab12CD", 500, "2026-03-02")), "2026-03",

@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -73,11 +74,14 @@ def test_decoded_bytes_have_a_limit(tmp_path: Path) -> None:
         wb.sql("select count(*) from a", tmp_path)
 
 
-def test_limits_are_settable(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"a": [1, 2, 3]}), path)
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_limits_are_settable(tmp_path: Path, ending: str) -> None:
+    """Of rows, without the line of names."""
+    path = tmp_path / f"a{ending}"
+    wb.to_file(pd.DataFrame({"a": ["x", "y", "z"]}), path)
+
     assert len(wb.read_table(path, max_rows=3)) == 3
-    with pytest.raises(UsageError, match="max_rows=2"):
+    with pytest.raises(UsageError, match=r"max_rows=2|2 rows"):
         wb.read_table(path, max_rows=2)
 
 

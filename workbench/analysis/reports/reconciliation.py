@@ -96,9 +96,9 @@ def _theirs(history: View) -> tuple[pd.DataFrame, pd.DataFrame]:
     inside, left, _ = history._rows(moved, "at")
     unknown = pd.concat([part.rows for part in left if part.reason == "period not known"] or [moved.iloc[:0]])
     table = history._folded
-    above = mask((table["posted_cents"] > table["authorized_cents"]).fillna(True)) | mask(
-        (table["refunded_cents"] > table["posted_cents"]) & (table["posted_cents"] > 0)
-    )
+    settled_above = mask((table["posted_cents"] > table["authorized_cents"]).fillna(True))
+    refunded_above = mask((table["refunded_cents"] > table["posted_cents"]) & (table["posted_cents"] > 0))
+    above = [moved["transaction_id"].isin(table["transaction_id"][rows]) for rows in (settled_above, refunded_above)]
     side = pd.DataFrame(
         {
             "key": moved["transaction_id"],
@@ -106,7 +106,7 @@ def _theirs(history: View) -> tuple[pd.DataFrame, pd.DataFrame]:
             "at": moved["at"],
             "currency": moved["currency"],
             "inside": moved.index.isin(inside.index),
-            "above": moved["transaction_id"].isin(table["transaction_id"][above]),
+            "above": above[0].where(mask(moved["net_cents"] > 0), above[1]),
         }
     )
     return _numbered(side[~moved.index.isin(unknown.index)]), unknown

@@ -249,7 +249,8 @@ def changes(before: Rows, after: Rows) -> dict[str, Any] | None:
     """
     if before.columns != after.columns or not _same_labels(before, after):
         return None
-    former = [before.positions.get(key) for key in after.ids]
+    count = len(before.ids) if after.ids[: len(before.ids)] == before.ids else 0  # new rows are mostly the last
+    former = [*range(count), *map(before.positions.get, after.ids[count:])]
     stay = [(old, new) for new, old in enumerate(former) if old is not None]
     olds, news = [old for old, _ in stay], [new for _, new in stay]
     if any(map(ge, olds, islice(olds, 1, None))):
