@@ -276,7 +276,7 @@ def test_nothing_is_left_behind(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize("size", ["notebook", "slide", "compact"])
+@pytest.mark.parametrize("size", ["notebook", pytest.param("slide", marks=pytest.mark.soak), "compact"])
 def test_everything_stays_on_the_paper(name: str, size: str) -> None:
     """At both sizes no word of a chart leaves the figure, and a title, units and names are there.
 
