@@ -281,7 +281,6 @@ def explore(
     decisions: Mapping[str, int] | None = None,
     scenario: Callable[[Universe], object] | None = None,
     sandbox: Sandbox | None = None,
-    settle: float = 3_600.0,
     expected: Sequence[str] = (),
     fresh_modules: Sequence[str] = (),
     progress: bool | ProgressCallback = False,
@@ -302,7 +301,6 @@ def explore(
         decisions: Run only the universe of these decisions, from a failure.
         scenario: Called with each universe to plan its traffic; default: purchases and their follow-ups.
         sandbox: Sandbox whose forks are used; default: a new one.
-        settle: Seconds without faults at the end, in which the application can catch up.
         expected: Situations that `sometimes` must have recorded.
         fresh_modules: Modules of the application, such as ["shop"], that are loaded afresh at its start and after each
             crash, as in a new process.
@@ -324,7 +322,6 @@ def explore(
             Path(folder),
             guide=sandbox.guide(),
             scenario=scenario,
-            settle=settle,
             machine=machine,
             fresh_modules=fresh_modules,
         )

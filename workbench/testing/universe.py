@@ -23,6 +23,7 @@ from workbench.testing.process import Process, ProcessKilled
 
 MAX_STEPS = 50_000
 _MINUTE = 60.0
+_CALM = 3_600.0  # seconds without faults at the end, in which the application can catch up
 _GAPS = (30.0, 1.0, 600.0, 3_600.0, 40_000.0)
 _PAUSES = (30.0, 1.0, 3_600.0, 30_000.0)
 _MONTH = 16.3 * 86_400.0  # from the start of the sandbox's clock to the last hours of its month
@@ -44,7 +45,6 @@ class Universe(Deliveries):
     Args:
         given: Application, sandbox, decisions and folder, as for `Life`.
         scenario: Called with the universe to plan its traffic; default: one to four purchases and their follow-ups.
-        settle: Seconds without faults at the end, in which the application can catch up.
         guide: Guide of the sandbox.
         options: Arguments of `Deliveries`.
     """
@@ -53,7 +53,6 @@ class Universe(Deliveries):
         self,
         *given: object,
         scenario: Callable[["Universe"], object] | None = None,
-        settle: float = 3_600.0,
         guide: Mapping[str, Any],
         **options: Any,
     ) -> None:
@@ -61,7 +60,7 @@ class Universe(Deliveries):
         self.sometimes: Counter[str] = Counter()
         self.books: Mapping[str, Any] = {}
         self.holds: Mapping[str, Any] | None = None  # cents that are held, if the application has `holds()`
-        self._scenario, self._settle = scenario or _purchases, settle
+        self._scenario = scenario or _purchases
         self._steps = 0
         self._threads_before = threading.active_count()
         self._over = False
@@ -201,7 +200,7 @@ class Universe(Deliveries):
         if not self.calm and len(self._agenda) == self._ticks:
             self.kill_between("after the last delivery")
             self.calm = True
-            self._at(self.now + self._settle, self._end)
+            self._at(self.now + _CALM, self._end)
         due = None if process.dead else process.loop.next_time()
         if due is None or self._agenda[0][0] <= due:
             when, _, action = heapq.heappop(self._agenda)
