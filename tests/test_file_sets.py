@@ -81,7 +81,7 @@ def test_files_are_written_by_the_writers_of_the_storage() -> None:
 @pytest.mark.timeout(1200)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a fork")
 @pytest.mark.parametrize(
-    "random_kills", [pytest.param(10, marks=pytest.mark.slow), pytest.param(500, marks=pytest.mark.soak)]
+    "random_kills", [pytest.param(4, marks=pytest.mark.slow), pytest.param(500, marks=pytest.mark.soak)]
 )
 @pytest.mark.parametrize("name", SETS)
 def test_kills(name: str, random_kills: int, tmp_path: Path) -> None:

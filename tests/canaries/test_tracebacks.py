@@ -105,7 +105,7 @@ def test_no_traceback_holds_one(end: End, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "mode", ["Minimal", "Verbose", *(pytest.param(mode, marks=pytest.mark.soak) for mode in ("Plain", "Context"))]
+    "mode", ["Verbose", *(pytest.param(mode, marks=pytest.mark.soak) for mode in ("Minimal", "Plain", "Context"))]
 )
 def test_no_mode_of_ipython_shows_one(mode: str, shell: Any, tmp_path: Path) -> None:
     """In each mode of `%xmode`, for every kind of error, frames of ours and of libraries show none."""

@@ -276,7 +276,7 @@ def test_nothing_is_left_behind(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize("size", ["notebook", "slide", "compact"])
+@pytest.mark.parametrize("size", ["notebook", pytest.param("slide", marks=pytest.mark.soak), "compact"])
 def test_everything_stays_on_the_paper(name: str, size: str) -> None:
     """At both sizes no word of a chart leaves the figure, and a title, units and names are there.
 
@@ -374,6 +374,8 @@ def test_the_alternative_text_states_the_finding() -> None:
         .startswith("Points earned by spend category. dining: 35.50. gas: 10.00.")
     )  # type: ignore[attr-defined]
     assert "outstanding from" in str(charts.liability_chart(rewards).get_label())
+    assert "month 1: 100% on average" in str(charts.cohorts_chart(samples.spent()).get_label())
+    assert str(charts.spend_chart(samples.spent()).get_label()).count(" transactions)") == 3
     assert str(charts.points_chart(samples.no_rewards()).get_label()).endswith(
         "Nothing to show: no rewards activity with a time."
     )

@@ -330,7 +330,7 @@ def test_evidence_of_a_service_is_what_its_inbox_received_since(tmp_path: Path) 
         assert (api.journal.evidence(second).verdict, api.journal.evidence(second).outcome) == ("not_found", None)
 
 
-def test_refunds_are_told_apart_by_the_requests_of_their_purchases(tmp_path: Path) -> None:
+def test_the_requests_of_purchases_distinguish_refunds(tmp_path: Path) -> None:
     """The events of the purchases never arrived: their cards stand in the journal alone."""
     sandbox = wb.Sandbox(seed=5)
     key = sandbox.full_key

@@ -55,7 +55,7 @@ def test_all_run_again_in_one_class_sandbox_in_any_order(tmp_path: Path, times: 
         assert failures(given, tmp_path / "here", WORKBENCH_CLASS=joined) == ""
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_all_run_twice_in_one_folder_and_leave_nothing_in_it(tmp_path: Path) -> None:
     assert failures([(path.name, cells(path, "code")) for path in (*NOTEBOOKS, *NOTEBOOKS)], tmp_path / "here") == ""

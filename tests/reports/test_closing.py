@@ -262,6 +262,7 @@ def test_a_pack_is_written_for_people(tmp_path: Path) -> None:
     frames = {"By month": history.spend(freq="month"), "By quarter": history.spend(freq="Q-JAN")}
     frames["All"] = history.transactions().iloc[:1]
     frames["Declines"] = history.declines()
+    frames["Long"] = pd.concat([frames["All"]] * 41, ignore_index=True)
     frames["Changes"] = history.filter("2026-02").changes("transaction_id")
     wb.to_file(frames, tmp_path / "pack.xlsx")
     wb.to_file(frames, tmp_path / "pack.html")
@@ -291,6 +292,7 @@ def test_a_pack_is_written_for_people(tmp_path: Path) -> None:
     assert sheets["Changes"][3][0] == "Total"
     assert {row[0] for row in sheets["Definitions"][2:]} <= {"Times"}.union(*(sheets[name][0] for name in frames))
     assert [book[name].page_setup.fitToWidth for name in ("By month", "All")] == [None, 3]
+    assert [book[name].page_setup.fitToHeight for name in ("By month", "Long")] == [None, 0]
     assert book["All"].print_title_cols == "$A:$A"
 
 

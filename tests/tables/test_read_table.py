@@ -183,7 +183,7 @@ def test_answers_are_checked(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("first", ["open;usd", "2026-03-01;usd", "2026-03-02;1,50"])
 def test_a_first_row_of_values_is_not_taken_for_names(tmp_path: Path, first: str) -> None:
-    """A number, a date or a cell that stands again below is no name; `header=0` reads it as a row."""
+    """A number, a date or a cell that occurs again below is not a name; `header=0` reads it as a row."""
     (tmp_path / "a.csv").write_text(f"{first}\n2026-03-03;usd\n2026-03-04;usd\n")
 
     with pytest.raises(UsageError, match="no line has the names of the columns"):

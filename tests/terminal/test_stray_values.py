@@ -72,8 +72,11 @@ def test_nearly_all_commands_have_a_fixed_number_of_positional_arguments() -> No
     assert len(FIXED) >= 60
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", FIXED, ids=" ".join)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=pytest.mark.soak if i % 4 else pytest.mark.slow) for i, path in enumerate(FIXED)],
+    ids=" ".join,
+)
 def test_a_suggestion_can_be_run(path: tuple[str, ...]) -> None:
     """The suggested option takes the value: with it, the command line has no more unused values."""
     tokens = [*path, *FIXED[path]]

@@ -40,13 +40,13 @@ def record(api: object, path: str | Path) -> Iterator[None]:
     if not hasattr(api, "responses"):
         raise UsageError([Problem("api", "type", "must be a session or client")], of="record")
     with api.responses() as responses:
+        completed = False
         try:
             yield
-        except BaseException:
-            if responses:
+            completed = True
+        finally:
+            if completed or responses:
                 write_file(Path(path), har(responses))
-            raise
-    write_file(Path(path), har(responses))
 
 
 def har(responses: Iterable[HttpResponse]) -> bytes:

@@ -33,6 +33,7 @@ _DISTINCT = frozenset({"transactions", "users"})  # counts of what can occur in 
 _CHART_BARS = 12
 _EXACT_FLOATS = 10**13  # a number with two decimals up to this is exact as a float
 _PAGE = 200  # letters on a printed line that are still read easily
+_SHORT = 40  # rows that stand on one page, with their chart
 _BALANCES = re.compile("^(opening|closing|outstanding)")
 """Columns whose sum over rows is meaningless."""
 _DEFINITIONS = {
@@ -253,7 +254,7 @@ def _table(book: "Workbook", sheet: _Sheet, notes: list[str], formats: Mapping[s
     last = 0
     if sheet.rows:
         width = write_table(page, sheet.columns, formats)
-        page.fit_to_pages(-(-width // _PAGE), 0)
+        page.fit_to_pages(-(-width // _PAGE), int(sheet.rows <= _SHORT))
         page.freeze_panes(1, 1)
         page.repeat_rows(0)
         page.repeat_columns(0)
