@@ -106,7 +106,6 @@ EXCEPTIONS = {
     ("forms.css", text): "spaces of a form that are not on the grid of 4 pixels yet"
     for text in (
         "gap: var(--wb-s2) 18px",
-        "gap: 0 10px",
         "margin: 6px",
         "padding: 2px 0 2px 10px",
         "padding: var(--wb-s2) var(--wb-s3) 10px",

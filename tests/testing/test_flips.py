@@ -45,7 +45,7 @@ def test_many_flips_are_tried() -> None:
     assert int(re.findall(r"(\d+) flips tried", shown())[0]) > 50
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_without_the_option_each_test_runs_once() -> None:
     ended = run(str(ASSUMING))
 

@@ -69,7 +69,7 @@ def test_the_page_counts_the_settings() -> None:
 @pytest.mark.parametrize(
     "name, value",
     [
-        pytest.param(name, value, id=name, marks=pytest.mark.soak if number % 40 else pytest.mark.slow)
+        pytest.param(name, value, id=name, marks=pytest.mark.soak if number % 60 else pytest.mark.slow)
         for number, (name, value) in enumerate(values())
     ],
 )

@@ -21,7 +21,7 @@ from workbench.testing.exploring import InvariantBroken, transactions_agree
 @pytest.mark.parametrize(
     "application",
     [
-        pytest.param(application, id=application.__name__, marks=[pytest.mark.soak] * bool(number % 3))
+        pytest.param(application, id=application.__name__, marks=[pytest.mark.soak] * bool(number % 5))
         for number, application in enumerate(WRONG)
     ],
 )
@@ -36,7 +36,7 @@ def test_a_planted_bug_is_found(application: type[Ledger]) -> None:
 @pytest.mark.parametrize("application", RIGHT, ids=lambda application: application.__name__)
 @pytest.mark.parametrize(
     "universes",
-    [pytest.param(40, marks=pytest.mark.slow), pytest.param(10_000, marks=[pytest.mark.soak, pytest.mark.timeout(0)])],
+    [pytest.param(25, marks=pytest.mark.slow), pytest.param(10_000, marks=[pytest.mark.soak, pytest.mark.timeout(0)])],
 )
 def test_a_right_ledger_passes(application: type[Ledger], universes: int) -> None:
     result = testing.explore(application, universes=universes, invariants=(*testing.MONEY, has_books))
