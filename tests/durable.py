@@ -36,7 +36,7 @@ from workbench.runs.bulk.plan import write_rejects
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.internals import internals
 from workbench.sandbox.server import self_signed
-from workbench.testing.exports import record
+from workbench.testing.recording import record
 
 Notes = list[tuple[Any, ...]]
 MISSING = (FileNotFoundError, WorkbenchError)

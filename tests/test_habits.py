@@ -1,6 +1,7 @@
 """Habits of the code that a linter does not hold: tables of data, types, names of variables."""
 
 import ast
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -81,3 +82,12 @@ def test_lines_end_at_120_columns() -> None:
     ]
 
     assert long_lines == []
+
+
+def test_parameters_of_statements_have_no_numbers() -> None:
+    """Python 3.12 warns of numbered ones that come in a sequence."""
+    numbered = [
+        path.name for path in FILES if re.search(r"(?:VALUES|SET|WHERE)\b[^\n]*\?\d", path.read_text(encoding="utf-8"))
+    ]
+
+    assert numbered == []

@@ -118,9 +118,9 @@ class RunRecord:
         with self._file.write() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO row (number, digest, state, said, key) "
-                "VALUES (?1, ?2, 'unknown', ?3, (SELECT key FROM row WHERE number = ?1))",
+                "VALUES (?, ?, 'unknown', ?, (SELECT key FROM row WHERE number = ?))",
                 [
-                    (row.number, row.digest, "the record of this row was damaged")
+                    (row.number, row.digest, "the record of this row was damaged", row.number)
                     for row in plan.rows
                     if row.number in lost
                 ],
@@ -158,8 +158,8 @@ class RunRecord:
             states = {number: _REJECTED if rows[number].problems else PLANNED for number in written}
             connection.executemany(
                 "INSERT OR REPLACE INTO row (number, digest, state, said, key) "
-                "VALUES (?1, ?2, ?3, ?4, (SELECT key FROM row WHERE number = ?1))",
-                [(n, rows[n].digest, state, rows[n].reasons) for n, state in states.items()],
+                "VALUES (?, ?, ?, ?, (SELECT key FROM row WHERE number = ?))",
+                [(n, rows[n].digest, state, rows[n].reasons, n) for n, state in states.items()],
             )
             keys = [(row.key, row.number) for row in plan.rows if row.key is not None]
             connection.executemany("UPDATE row SET key = ? WHERE number = ?", keys)
