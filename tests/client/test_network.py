@@ -228,10 +228,10 @@ def test_an_answer_comes_over_a_socket(call: Caller) -> None:
 def test_a_late_answer_leaves_the_end_unknown(call: Caller) -> None:
     """The service may have acted and answers too late: sent once, end unknown."""
     with silent() as server:
-        result, client = call(server.url, "simulate_authorization", PURCHASE, timeout=0.2)
+        result, client = call(server.url, "simulate_authorization", PURCHASE, timeout=2)
 
     assert isinstance(result, OutcomeUnknown)
-    assert "no answer within 0.2 s" in str(result)
+    assert "no answer within 2 s" in str(result)
     assert len(server.requests) == 1
     assert ends(client) == [Outcome.UNKNOWN]
 

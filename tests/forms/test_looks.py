@@ -44,6 +44,8 @@ TAGS = frozenset(
         "style",
         "details",
         "summary",
+        "h2",
+        "p",
     ]
 )  # all that stands in our HTML
 DRAWN = frozenset({"svg", "path", "rect", "circle", "text", "details"})

@@ -1,7 +1,6 @@
 """Shared parts of widgets: static HTML, closing, and small pieces of markup."""
 
 import asyncio
-import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,11 +15,10 @@ import ipywidgets
 from workbench.base.errors import WorkbenchError, visible
 from workbench.base.system.private import release_from_thread
 from workbench.base.system.progress import ipython_shell
+from workbench.screens.scripts import FOCUS, bundle
 from workbench.service.rendering.design import variables
 from workbench.service.rendering.elements import isolated
 
-FOCUS = Path(__file__).with_name("focus.js")
-"""JavaScript module that keeps the focus, also in the panel."""
 CLOSE_DELAY = 2.0
 """Seconds within which a browser is assumed to have received a widget."""
 _LINES = {
@@ -104,12 +102,6 @@ def static_class(widget: Any) -> str:
 def css(name: str, below: str) -> str:
     """Return a style sheet of this package by name, with the design tokens, scoped to a selector."""
     return variables(below) + (Path(__file__).parents[1] / name).with_suffix(".css").read_text(encoding="utf-8")
-
-
-def bundle(*modules: Path) -> str:
-    """Return JavaScript modules as one that is rendered: one after the other, without their imports and exports."""
-    texts = (module.read_text(encoding="utf-8") for module in modules)
-    return re.sub(r"^(import|export) .*\n", "", "".join(texts), flags=re.MULTILINE) + "export default { render };"
 
 
 class Frame(anywidget.AnyWidget):

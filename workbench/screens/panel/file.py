@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.base.errors import visible
 from workbench.base.system.files import write_file
-from workbench.screens.forms.widgets import FOCUS, bundle
 from workbench.screens.panel.cells import rows_of_frame
 from workbench.screens.panel.listing import Listing, packed, static_table
 from workbench.screens.panel.lists import LINKED
+from workbench.screens.scripts import FOCUS, bundle
 from workbench.service.rendering.design import variables
 from workbench.service.rendering.elements import Markup, html_page, isolated
 from workbench.service.rendering.text import sentence

@@ -1,0 +1,13 @@
+"""JavaScript modules of forms and panels."""
+
+import re
+from pathlib import Path
+
+FOCUS = Path(__file__).parent / "forms" / "focus.js"
+"""Keeps the focus, in forms and in the panel."""
+
+
+def bundle(*modules: Path) -> str:
+    """Return JavaScript modules as one that is rendered: one after the other, without their imports and exports."""
+    texts = (module.read_text(encoding="utf-8") for module in modules)
+    return re.sub(r"^(import|export) .*\n", "", "".join(texts), flags=re.MULTILINE) + "export default { render };"
