@@ -1,4 +1,4 @@
-"""The quick tests on each Python that is found, as a table. Run: python -m tests.pythons [3.14 …] [--debian trixie|sid]
+"""The quick tests and the demo on each Python that is found, as a table. Run: python -m tests.pythons [3.14 …] [--debian trixie|sid]
 
 A Python is found on PATH or among those of pyenv. As root, `--debian` unpacks a release with debootstrap into build/ and
 runs its Python there. One more line runs the tests of the client with httpx2 in the place of httpx. The rows replace those
@@ -57,7 +57,7 @@ def environment(python: Path, version: str) -> Path:
 
 
 def tested(name: str, python: list[str], words: list[str]) -> tuple[str, str]:
-    """Return the exact version of a Python, and the last line of pytest."""
+    """Return the exact version of a Python, the last line of pytest, and how the demo ended."""
     exact = run([*python, "-c", _VERSION]).stdout.strip()
     plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = run([*python, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", *words], env=plain)
@@ -65,7 +65,10 @@ def tested(name: str, python: list[str], words: list[str]) -> tuple[str, str]:
     lines = re.findall(r"^\d+ (?:passed|failed).*$", done.stdout, re.MULTILINE)
     failed = re.findall(r"^(?:FAILED|ERROR) \S+", done.stdout, re.MULTILINE)
     sys.stderr.write("".join(f"{exact}: {line}\n" for line in failed))
-    return exact, lines[-1] if lines else f"pytest ended with {done.returncode}: {done.stderr[-300:]}"
+    result = lines[-1] if lines else f"pytest ended with {done.returncode}: {done.stderr[-300:]}"
+    if AS_HTTPX2 not in words:
+        result += f"; the demo ended with {run([*python, 'examples/demo.py'], env=plain).returncode}"
+    return exact, result
 
 
 def debian(release: str, words: list[str]) -> tuple[str, str]:
