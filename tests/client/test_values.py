@@ -8,6 +8,8 @@ import pytest
 from tests.client.doubles import CARD, PURCHASE, Service, client_on
 from tests.client.test_wire import EFFECTS, EVM
 from workbench.base.errors import AdviceWarning, InvalidRequest
+from workbench.base.schema import walk
+from workbench.service.interface.table import OPERATIONS
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     # exact types
@@ -122,3 +124,17 @@ def test_several_purchases_differ_only_where_given() -> None:
         b'{"cardId":"' + CARD.encode() + b'","amount":1250,"currency":"USD","merchantName":"Corner Grocery",'
         b'"merchantCategoryCode":"5411"}'
     )
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_all_missing_arguments_are_named(name: str) -> None:
+    """In one error, before anything is sent."""
+    required = {field.wire for field in walk.members(OPERATIONS[name].request) if field.required}
+    service = Service()
+    client = client_on(service)
+    if required:
+        with pytest.raises(InvalidRequest) as caught:
+            getattr(client, name)()
+        assert required <= {problem.path.partition(".")[0] for problem in caught.value.problems}
+
+    assert service.requests == []

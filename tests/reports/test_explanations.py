@@ -142,6 +142,23 @@ def test_each_number_of_each_report(spend: Any) -> None:
                 assert "index" not in explained
 
 
+@pytest.mark.parametrize("column", ["opening_cents", "closing_cents"])
+def test_a_balance_is_the_sum_of_all_periods_until_it(column: str) -> None:
+    """Of the days before it for an opening, and of its own day too for a closing."""
+    with wb.connect() as api:
+        card = api.sandbox.guide()["cards"]["active"][0]
+        for amount in (1_000, 500, 250):
+            api.simulate_authorization(
+                card_id=card, amount=amount, currency="USD", merchant_name="Shop", merchant_category_code="5411"
+            )
+            api.sandbox.advance(days=2)
+        frame = wb.history(api).roll_forward("day")
+    row = int(frame.index[frame[column] == 1_500][0])
+    explained = wb.history([]).explain(frame, column, row)
+
+    assert sorted(explained["contribution_cents"][explained["contribution_cents"] != 0]) == [500, 1_000]
+
+
 def test_the_difference_of_two_numbers(spend: Any) -> None:
     """It is the rows that are in one number only, and they add up to it."""
     api, frame = spend

@@ -16,6 +16,7 @@ from workbench.sandbox import Sandbox
 from workbench.terminal import main
 from workbench.testing import Corpus
 from workbench.testing.recorded import Reading, read_traffic
+from workbench.testing.shapes import Shapes
 
 BEHAVIOR = {"refund_bounds": "422", "completion_reason_case": "lower", "withdrawal_lifetime": 300}
 
@@ -57,7 +58,23 @@ def test_a_sandbox_with_the_learned_file_has_no_difference(corpus: Corpus, tmp_p
     }
 
 
-def test_the_same_value_is_always_replaced_by_the_same_one(corpus: Corpus) -> None:
+VALUES = (
+    "ada@example.com", "Zelmira Quixano", "12345678", "2f1c9d1e-6b1b-4c1a-9d0f-0a1b2c3d4e5f", "0x" + "5a" * 20, "203.0.113.7",
+    "1984-05-06",
+)  # fmt: skip
+
+
+def test_the_same_value_is_always_replaced_by_the_same_one() -> None:
+    """In any order, by any reader with the key; other values are replaced by others."""
+    first, second = Shapes(bytes(32)), Shapes(bytes(32))
+    replaced = [first.value(value) for value in VALUES]
+
+    assert [second.value(value) for value in reversed(VALUES)] == replaced[::-1]
+    assert [first.value(value) for value in VALUES] == replaced
+    assert len({*replaced, *VALUES}) == 2 * len(VALUES)
+
+
+def test_ids_are_those_of_the_key(corpus: Corpus) -> None:
     """Over files, and where the case of an address differs; the shape stays."""
     text = "".join(path.read_text() for path in corpus.folder.glob("*.ndjson"))
     private = json.loads((corpus.folder / ".key").read_text())

@@ -248,6 +248,7 @@ def test_full_disk_is_not_acknowledged(tmp_path: Path) -> None:
         sample = sample_event("user.updated", application_reason="x" * 100_000)
         with pytest.raises(UnusableFile, match="Nothing was stored"):
             inbox.receive(sample.headers, sample.body)
+        assert inbox.respond(sample.headers, sample.body) == 503
         connection.execute("PRAGMA max_page_count=100000")
 
         assert inbox.receive(sample.headers, sample.body).duplicate is False
