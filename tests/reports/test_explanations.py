@@ -153,10 +153,10 @@ def test_a_balance_is_the_sum_of_all_periods_until_it(column: str) -> None:
             )
             api.sandbox.advance(days=2)
         frame = wb.history(api).roll_forward("day")
-    row = int(frame.index[frame[column] == 1_500][0])
-    explained = wb.history([]).explain(frame, column, row)
-
-    assert sorted(explained["contribution_cents"][explained["contribution_cents"] != 0]) == [500, 1_000]
+    for row in range(len(frame) - 5, len(frame)):
+        explained = wb.history([]).explain(frame, column, row)
+        assert explained["contribution_cents"].sum() == frame[column][row]
+    assert frame[column].iloc[-1] >= 1_500
 
 
 def test_the_difference_of_two_numbers(spend: Any) -> None:
