@@ -209,6 +209,7 @@ def test_anomalies_are_listed_and_counted() -> None:
     assert (amounts["above"], amounts["refunded"], amounts["old"]) == (300, 50, 70)
     assert "Left out, event of an unknown kind: 1." in wb.history(log).transactions().attrs["notes"]
     assert len(wb.history(plain).anomalies()) == 0
+    assert len(wb.history([*plain, *plain]).anomalies()) == 0  # a delivery that came again
     busy = [*(one for number in range(60) for one in bought(f"q{number}", 1, number / 60)), *bought("z", 1, 4, 0)]
     assert wb.history(busy).anomalies()["anomaly"].tolist() == ["no event for days"]
 
