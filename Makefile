@@ -29,9 +29,9 @@ endef
 
 # `tier,MARKERS,OPTIONS`: one tier of the tests. Exit status 5 says that it has no tests, which is not a failure.
 tier = $(PY) -m pytest -q -m "$(1)" $(2) || test $$? -eq 5
-# Four processes: three share the files of the quick and slow tiers, in their order on disk, and one has the browser. Each
-# waits for much of its time. What the browser's prints follows at its end.
-SHARED := -n 3 --dist loadfile --no-loadscope-reorder
+# Three processes: two share the files of the quick and slow tiers, in their order on disk, and one has the browser, which
+# mostly waits. What that one prints follows at its end.
+SHARED := -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help
 help: ## List the commands
@@ -87,7 +87,7 @@ check_rest:
 	@$(PY) -m deptry --no-ansi .
 
 .PHONY: test test_browser test_rest
-test: check ## Run the checks and every test within ten minutes
+test: check ## Run the checks and every test
 	@$(MAKE) --no-print-directory --jobs 2 test_browser test_rest
 test_browser:
 	@mkdir -p build

@@ -94,6 +94,7 @@ def test_what_needs_a_person_is_said_in_words(panel: Panel, api: wb.Session) -> 
             card_id=card, amount=1234, currency="USD", merchant_name="x", merchant_category_code="5411"
         )
         other.sandbox.advance(days=3)
+        other.sandbox.flush()
         needs = part(wb.browse(other), "attention")
     counted = [need for need in part(panel, "attention") if need["list"] != "health"]
 
