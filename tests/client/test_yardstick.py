@@ -15,12 +15,12 @@ from workbench.client.calls.client import Client
 def test_effects_of_one_call_whose_answer_is_late() -> None:
     """A service that acts and answers too late: ours acts once and says that the outcome is unknown, a generated one acts again."""
     lithic = pytest.importorskip("lithic")
-    with silent() as server, Client(base_url=server.url, api_key=KEY, timeout=0.2) as ours:
+    with silent() as server, Client(base_url=server.url, api_key=KEY, timeout=1) as ours:
         with pytest.raises(OutcomeUnknown):
             ours.simulate_authorization(**PURCHASE)
         effects = len(server.requests)
     with silent() as server:
-        theirs = lithic.Lithic(api_key="any", base_url=server.url, timeout=0.2)
+        theirs = lithic.Lithic(api_key="any", base_url=server.url, timeout=1)
         with contextlib.closing(theirs), pytest.raises(lithic.APITimeoutError):
             theirs.cards.create(type="VIRTUAL")
         effects_of_generated = len(server.requests)
