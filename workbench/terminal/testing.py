@@ -28,22 +28,23 @@ def _load(name: str) -> Callable[..., Any]:
     return loaded  # type: ignore[no-any-return]
 
 
-_OF_ONE_RUN = frozenset({"application", "universe"})
-"""Arguments that are not repeated as options of a command that replays."""
+_OF_ONE_RUN = frozenset({"application", "first", "universe"})
+"""Arguments that are not repeated as options of a command that resumes or replays."""
 
 
 def _show(result: Any, command: Sequence[str], options: Mapping[str, object]) -> int:
-    """Print a result, with the command that replays it: all options, so that it is the same exploration."""
+    """Print a result, with the command that resumes or replays it: all options, so that it is the same exploration."""
     print(result)
     words = list(command)
     for name, value in options.items():
         if name not in _OF_ONE_RUN and value not in (None, "") and value is not False:
             words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
-    if result.is_stopped:
-        say("Stopped. Another --seed tries other universes.")
+    again = f"workbench test {shlex.join(words)}"
+    if result.following is not None:
+        say(f"Stopped. Resume with: {again} --first {result.following}")
         return INTERRUPTED
     if result.failure is not None and result.universes > 1:
-        say(f"Replay with: workbench test {shlex.join(words)} --universe {result.failure.universe}")
+        say(f"Replay with: {again} --universe {result.failure.universe}")
     return DONE if result.failure is None else PARTLY
 
 
@@ -53,6 +54,7 @@ def explore(
     *,
     universes: Whole = 500,
     seed: Whole = 1,
+    first: Whole = 0,
     universe: Whole | None = None,
     behavior: Name | None = None,
 ) -> int:
@@ -63,6 +65,7 @@ def explore(
         application: MODULE:NAME of its class or factory function, as shop:Application.
         universes: Number of universes.
         seed: Random seed of the exploration.
+        first: Number of the universe to begin with, to resume.
         universe: Run only this universe.
         behavior: documented, observed, or a TOML file.
     """
@@ -74,6 +77,7 @@ def explore(
         _load(application),
         universes=universes,
         seed=seed,
+        first=first,
         universe=universe,
         sandbox=None if behavior is None else Sandbox(behavior=behavior),
         progress=True,
@@ -93,6 +97,7 @@ def http(
     clock: Path | None = None,
     universes: Whole = 20,
     seed: Whole = 1,
+    first: Whole = 0,
     universe: Whole | None = None,
 ) -> int:
     """Explore an application behind HTTP, in any language, with parallel deliveries and crashes while it handles them.
@@ -112,6 +117,7 @@ def http(
         clock: File in which libfaketime reads the time, for the machine's clock of the application.
         universes: Number of universes.
         seed: Random seed of the exploration.
+        first: Number of the universe to begin with, to resume.
         universe: Run only this universe.
     """
     options = dict(locals())
@@ -129,5 +135,5 @@ def http(
         clock=clock,
         key=os.environ.get(KEY_VARIABLE) or KEY,
     )
-    result = testing.explore(application, universes=universes, seed=seed, universe=universe, progress=True)
+    result = testing.explore(application, universes=universes, seed=seed, first=first, universe=universe, progress=True)
     return _show(result, ["http"], options)

@@ -155,7 +155,8 @@ class Exploration(Shown):
     sometimes: Mapping[str, int]
     coverage: Coverage = attrs.field(eq=False)
     failure: Failure | None = None
-    is_stopped: bool = False  # before all universes were run
+    following: int | None = None
+    """Number of the next universe of an exploration that was stopped."""
 
     def check(self) -> None:
         """Raise AssertionError with the story if an invariant broke, or if an expected situation never occurred.
@@ -277,6 +278,7 @@ def explore(
     invariants: Sequence[Invariant] = MONEY,
     universes: int = 500,
     seed: int = 1,
+    first: int = 0,
     universe: int | None = None,
     decisions: Mapping[str, int] | None = None,
     scenario: Callable[[Universe], object] | None = None,
@@ -297,6 +299,7 @@ def explore(
         invariants: Functions of a finished universe that raise AssertionError if the application is wrong.
         universes: Number of universes.
         seed: Seed of the exploration.
+        first: Number of the universe to begin with, as after an interrupt: `first=stopped.following`.
         universe: Run only this universe, as it was found.
         decisions: Run only the universe of these decisions, from a failure.
         scenario: Called with each universe to plan its traffic; default: purchases and their follow-ups.
@@ -331,7 +334,7 @@ def explore(
         show, state = progress_callback(progress), Progress(total=universes, unit="universes")
         stopped: list[str] = []
         state.on_stop = stopped.append
-        numbers = range(universes) if universe is None else range(universe, universe + 1)
+        numbers = range(first, universes) if universe is None else range(universe, universe + 1)
         with suppress(KeyboardInterrupt):
             for number in numbers if decisions is None else (0,):
                 plan = Decisions(seed=f"{seed}/{number}" if number else None, fixed=decisions or {})
@@ -359,7 +362,7 @@ def explore(
     show(state)
     return Exploration(
         seed=seed,
-        is_stopped=failure is None and tried < universes and universe is None and decisions is None,
+        following=first + tried if failure is None and universe is None and tried < len(numbers) else None,
         universes=tried,
         seconds=monotonic() - began,
         counts=counts,
