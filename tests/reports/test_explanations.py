@@ -144,7 +144,7 @@ def test_each_number_of_each_report(spend: Any) -> None:
 
 @pytest.mark.parametrize("column", ["opening_cents", "closing_cents"])
 def test_a_balance_is_the_sum_of_all_periods_until_it(column: str) -> None:
-    """Of the days before it for an opening, and of its own day too for a closing."""
+    """An opening balance adds up the days before; a closing balance adds its own day."""
     with wb.connect() as api:
         card = api.sandbox.guide()["cards"]["active"][0]
         for amount in (1_000, 500, 250):

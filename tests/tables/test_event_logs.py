@@ -105,7 +105,7 @@ def test_a_damaged_packed_log_is_refused(tmp_path: Path, damage: str) -> None:
 def test_a_line_that_is_too_long_is_one_rejected_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: int, length: int, ending: str
 ) -> None:
-    """Whichever way the log is read, and wherever the line stands; those after it keep their numbers."""
+    """However the log is read, and wherever the line is; the numbers of later lines stay."""
     monkeypatch.setattr(log_lines, "BLOCK", 500)
     monkeypatch.setattr(log_lines, "MAX_LINE", 3_000)
     lines = [CARD.replace(b'"e4"', b'"e%d"' % number) for number in range(4)]

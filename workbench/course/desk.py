@@ -153,32 +153,32 @@ class Desk:
         task, before = self.tasks[act.task], self.result(act.task)
         result = before or TaskResult(task=act.task, begun_at=_now(), begun_active=self.active)
         if act.kind == "hint":
-            told = _hint(task, result)
+            reply = _hint(task, result)
         elif task.kind == "quiz":
-            told = _quiz(task, act)
+            reply = _quiz(task, act)
         else:
-            told = self._attempted(act)
-        is_tried = told.get("tried", True) or not told["missing"]
+            reply = self._attempted(act)
+        is_tried = reply.get("tried", True) or not reply["missing"]
         if not result.done and is_tried:
-            if "hints" in told:
-                result = result.with_hints(len(told["hints"]), len(task.all_hints))
-            elif "missing" in told:
-                result = result.with_try(told["missing"], self.active)
+            if "hints" in reply:
+                result = result.with_hints(len(reply["hints"]), len(task.all_hints))
+            elif "missing" in reply:
+                result = result.with_try(reply["missing"], self.active)
             if result != before:
                 self.record(result)
-        return {"about": about(task), "result": attrs.asdict(result), **told}
+        return {"about": about(task), "result": attrs.asdict(result), **reply}
 
     def _attempted(self, act: Act) -> dict[str, Any]:
         try:
             attempt = self.attempt(act.task)
-            told = attempt.answer(act.values) if act.kind == "answer" else getattr(attempt, act.kind)()
+            reply = attempt.answer(act.values) if act.kind == "answer" else getattr(attempt, act.kind)()
         except WorkbenchError:
             raise
         except _UNREADABLE as error:
             what = f"the sandbox does not hold what the task needs ({type(error).__name__})"
             raise UsageError(f"{what}: reset it, and begin the task again", of="course") from None
         self.save(act.task, attempt.state)
-        return told
+        return reply
 
 
 KINDS = frozenset({"start", "check", "answer", "hint"})
