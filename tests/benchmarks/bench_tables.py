@@ -252,11 +252,11 @@ def latency(size: int) -> Figures:
     from workbench.service.interface.transactions import ListRewardsActivity
 
     async def fetching(url: str) -> float:
-        reader = RawReader(client(url))
+        made = RawReader(client(url))
 
         async def one(n: int) -> None:
             for offset in (0, 99, 150):
-                await reader.fetch(build(ListRewardsActivity, {"user_id": user(n), "limit": 100, "offset": offset}))
+                await made.fetch(build(ListRewardsActivity, {"user_id": user(n), "limit": 100, "offset": offset}))
 
         try:
             return 3 * size / await _flood(one, 64, size) / 3
