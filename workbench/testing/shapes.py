@@ -71,10 +71,11 @@ class Shapes:
 
     Args:
         key: The secret key.
+        keeps_ids: Whether UUIDs stay.
     """
 
-    def __init__(self, key: bytes) -> None:
-        self._key = key
+    def __init__(self, key: bytes, *, keeps_ids: bool = False) -> None:
+        self._key, self._keeps_ids = key, keeps_ids
         self.ids: dict[str, str] = {}  # the replaced ids, by the original ones
         self._values: set[str] = set()
         self._token = lru_cache(_REMEMBERED)(self._replaced)
@@ -163,7 +164,7 @@ class Shapes:
         return new
 
     def _replaced(self, text: str) -> str:
-        if text.lower() in words() or text.lower() in _spoken():
+        if text.lower() in words() or text.lower() in _spoken() or (self._keeps_ids and UUID.fullmatch(text)):
             return text
         drawn = self._drawn(text.lower())
         if UUID.fullmatch(text):
