@@ -103,7 +103,9 @@ def test_the_wire_is_what_is_shown(operation: Operation[..., Any], data: st.Data
     assert method == operation.method
     assert _read(operation, url, rest[-1] if "-d" in rest else b"") == (path, sent)
     if recorded:
-        in_file = _read(operation, recorded["url"], json.dumps(recorded["request_body"]) if sent and not operation.in_query else "")
+        in_file = _read(
+            operation, recorded["url"], json.dumps(recorded["request_body"]) if sent and not operation.in_query else ""
+        )
         assert _without_texts(in_file[0]) == _without_texts(path)
         assert _without_texts(in_file[1]) == _without_texts(sent)
     if operation.effect is None:

@@ -11,7 +11,7 @@ from workbench.base.system.files import check_name, write_file
 from workbench.client.calls.messages import HttpResponse
 from workbench.runs.sequences.reading import SCRIPTED
 from workbench.service.interface.table import PREFIX
-from workbench.testing.recorded import Reading, exchange
+from workbench.testing.recorded import Exchange, Reading, exchange
 from workbench.testing.shapes import Shapes
 
 
@@ -48,22 +48,28 @@ def lines_of(responses: Iterable[HttpResponse]) -> bytes:
     Raises:
         UsageError: There are none.
     """
-    shapes, reading, lines = Shapes(os.urandom(32), keeps_ids=True), Reading(), []
-    for response in responses:
-        if response.operation in SCRIPTED:
-            item = exchange(
-                reading,
-                place="",
-                method=response.request.operation.method,
-                url=PREFIX + response.request.target,
-                status=response.status,
-                started=datetime.now(UTC).isoformat(),
-                sent_headers={"content-type": "application/json"},
-                sent=response.request.body or b"",
-                headers=response.headers,
-                received=response.body,
-            )
-            lines += [] if item is None else [shapes.line(item)]
+    shapes = Shapes(os.urandom(32), keeps_ids=True)
+    lines = [shapes.line(item) for item in exchanges(responses, Reading())]
     if not lines:
         raise UsageError("no call was answered", of="record")
     return b"".join(lines)
+
+
+def exchanges(responses: Iterable[HttpResponse], reading: Reading) -> Iterator[Exchange]:
+    """Yield responses of a client as exchanges, without those that contain signatures of withdrawals."""
+    for response in responses:
+        item = exchange(
+            reading,
+            place=response.operation,
+            method=response.request.operation.method,
+            url=PREFIX + response.request.target,
+            status=response.status,
+            started=datetime.now(UTC).isoformat(),
+            sent_headers={"content-type": "application/json"},
+            sent=response.request.body or b"",
+            headers=response.headers,
+            received=response.body,
+        )
+        if item is not None and response.operation in SCRIPTED:
+            reading.counts["exchanges"] += 1
+            yield item

@@ -20,8 +20,7 @@ from workbench.service.chains import eip55
 from workbench.service.chains.addresses import Family, family_of_address
 from workbench.service.chains.values import base58_encode, strkey_encode
 from workbench.service.interface.table import OPERATIONS, PREFIX
-from workbench.testing.facts import NAME, declared, numbers, words
-from workbench.testing.proposals import VERSION
+from workbench.testing.facts import NAME, VERSION, declared, numbers, words
 from workbench.testing.recorded import Delivery, Exchange, Item
 
 _TOKEN = re.compile(rf"{UUID.pattern}|[^\W_]+", UUID.flags)
@@ -143,7 +142,7 @@ class Shapes:
             return text
         if _MOMENT.fullmatch(text) and name in declared(walk.DateTime):
             return text
-        if name == "version" and re.fullmatch(VERSION, text):
+        if name == "version" and VERSION.fullmatch(text):
             return text
         if name in _PLAIN and re.fullmatch(r"-?[0-9a-fx]{1,20}(\.[0-9.]{1,20})?|true|false", text):
             return text
