@@ -15,6 +15,7 @@ import json
 import multiprocessing
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -31,7 +32,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("base/schema", "client", "sandbox", "analysis", "runs")
 FIRST_TESTS, MAX_TESTS = 40, 300  # functions a mutant meets: some first, and what survives them meets the others too
 MAX_FILES = 10  # that these are in; those of the folder of its package first
-SECONDS = 150  # an endless loop counts as killed; four times as much for the slow tier
+SECONDS = 150  # of processor time: an endless loop counts as killed; four times as much for the slow tier
 _QUICK = "not slow and not browser and not soak and not notebook"
 IMPORTED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # libraries are imported before pytest is
 _SLOW = "not browser and not soak and not notebook"
@@ -194,9 +195,11 @@ def failure(tree: Path, tests: list[str], marks: str) -> str | None:
     tests = sorted(tests)
     note = tree / "failed.txt"
     note.write_text("")
+    seconds = SECONDS * (4 if marks == _SLOW else 1)
     child = os.fork()
     if child == 0:
         os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))  # a busy machine kills no mutant
         os.chdir(tree)
         with Path(os.devnull).open("w") as nothing:
             os.dup2(nothing.fileno(), 1)
@@ -214,7 +217,7 @@ def failure(tree: Path, tests: list[str], marks: str) -> str | None:
             status = pytest.main(options, plugins=[Noted()])
         finally:
             os._exit(int(status))
-    until = time.monotonic() + SECONDS * (4 if marks == _SLOW else 1)
+    until = time.monotonic() + 8 * seconds  # one that only waits
     while time.monotonic() < until:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
@@ -294,6 +297,7 @@ def main() -> None:
     options.add_argument("--workers", type=int, default=2, help="processes")
     options.add_argument("--minutes", type=float, default=600, help="stop after this time")
     options.add_argument("--quick", action="store_true", help="try the quick tier alone")
+    options.add_argument("--packages", nargs="+", default=PACKAGES, help="packages whose files are changed")
     options.add_argument("--map", type=Path, help="file of the lines that each test runs; written if it is missing")
     chosen = options.parse_args()
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
@@ -312,7 +316,7 @@ def _run(chosen: argparse.Namespace, folder: Path) -> None:
         process.join()
     recorded = json.loads(lines_file.read_text())
     chance = random.Random(chosen.seed)
-    files = [file for name in PACKAGES for file in sorted((ROOT / "workbench" / name).rglob("*.py"))]
+    files = [file for name in chosen.packages for file in sorted((ROOT / "workbench" / name).rglob("*.py"))]
     all_mutants = [mutant for file in files for mutant in mutants(file)]
     sample = chance.sample(all_mutants, min(chosen.count, len(all_mutants)))
     print(f"{len(all_mutants):,} places to change; {len(sample)} of them by seed {chosen.seed}", flush=True)

@@ -544,7 +544,10 @@ def test_rows_of_points_after_concat_are_drawn_once() -> None:
     for draw in (charts.points_chart, charts.rewards_chart):
         chart: Any = draw(doubled)
         assert chart.get_label() == draw(rewards).get_label()
-        assert chart.drawn.attrs["notes"][0] == "5 rows occur more than once, as after concat; each counts once."
+        assert (
+            chart.drawn.attrs["notes"][0]
+            == "5 rows occur more than once, as after concat (points 55.25); each counts once."
+        )
 
 
 # -- time and letters

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from tests.reports.sources import Sources, sums, verdicts
+from tests.reports.sources import REPORTS, Sources, sums, verdicts
 from tests.reports.test_scope import START, bought, event
 from workbench.base.errors import UsageError
 
@@ -154,6 +155,47 @@ def test_what_is_left_out_is_in_the_order_of_its_money() -> None:
         "Left out, in GBP: 1 postings (posted 0.50 GBP, net 0.50 GBP).",
         "Left out, event of an unknown kind: 1.",
     ]
+
+
+AMOUNT = re.compile(r"([\d,.]+) [A-Z]{3}\b")
+COUNTED = re.compile(r"\b\d[\d,]* (postings|transactions|authorizations|changes|refunded|rows)\b")
+
+
+def of_many_flaws(kind: str) -> Any:
+    """Return a source with every caveat that its kind can have, in the reverse order of money."""
+    untimed = event("completed", "t1", -150, 2, authorized=0)
+    untimed["event"]["body"]["spend"]["postedAt"] = "2026-01-06T00:00:00Z"
+    rows = [*bought("t1", 200, 0), untimed, *bought("t2", 50_000, 20)[1:], *bought("t3", 900_000, 30, currency="eur")]
+    rows += [*bought("t4", 500, 60, currency=None), *bought("t5", 5_000, 80)[1:]]
+    if kind == "payloads":
+        return [row["event"] for row in rows]
+    if kind == "records":
+        with wb.connect(seed=1) as api:
+            days = [{"authorized_at": 90, "posted_at": 90}, *[{}] * 99]
+            records = zip(api.sandbox.records("transaction"), days, strict=False)
+        return [
+            record | {name: record[name] + day * 86_400_000 for name, day in more.items()} for record, more in records
+        ]
+    frames = [getattr(wb.history(part), kind)() for part in (rows[:4], rows)]
+    return pd.concat([*frames, frames[1].iloc[:3]] if kind == "postings" else frames, ignore_index=True)
+
+
+@pytest.mark.parametrize("kind", ["payloads", "postings", "transactions", "records"])
+def test_every_note_on_rows_has_its_amount_and_they_are_in_its_order(kind: str) -> None:
+    """After what changes the meaning of all numbers; what has no amount comes last."""
+    history = wb.history(of_many_flaws(kind))
+    for name, report in REPORTS.items():
+        notes = report(history).attrs["notes"]
+        counted = [note for note in notes if COUNTED.search(note)]
+        amounts = [
+            max((float(text.replace(",", "")) for text in AMOUNT.findall(note)), default=0.0) for note in counted
+        ]
+        silent = [note for note, amount in zip(counted, amounts, strict=True) if not amount]
+
+        assert notes[0].startswith("Shown: "), name
+        assert counted == notes[len(notes) - len(counted) :], name
+        assert amounts == sorted(amounts, reverse=True), name
+        assert [note for note in silent if "a hold that began before the source" not in note] == [], name
 
 
 def test_a_refund_without_a_time_counts_where_its_neighbors_lie() -> None:

@@ -273,15 +273,23 @@ def test_the_liability_at_each_end_of_month(points: pd.DataFrame) -> None:
 
 
 def test_rows_without_points_or_a_time_are_counted(points: pd.DataFrame) -> None:
-    """They are left out, with a note."""
-    frame = points.copy()
+    """Rows, and what is left out with its points, add up to all points; repeated rows have their points too."""
+    frame = pd.concat([points, points.iloc[-3:]], ignore_index=True)
     frame.attrs = points.attrs
     frame.loc[0, "points"] = None
-    frame.loc[1, "created_at"] = pd.NaT
-    notes = wb.history(frame).points().attrs["notes"]
+    frame.loc[[1, 4], "created_at"] = pd.NaT
+    signed = frame["points"].where(frame["type"] != "redeemed", -frame["points"].abs())
 
-    assert "1 rows without created_at are left out." in notes
-    assert "1 rows without points are left out." in notes
+    for report, column in ((wb.history(frame).points(), "outstanding"), (wb.history(frame).liability(), "outstanding")):
+        left = {entry["reason"]: entry for entry in report.attrs["left_out"]}
+        without = left["without created_at"]
+        assert (without["rows"], without["points"]) == (2, frame["points"].iloc[[1, 4]].sum())
+        assert report[column].iloc[-1] == signed.iloc[:-3].sum() - signed.iloc[[1, 4]].sum()
+        notes = report.attrs["notes"]
+        assert f"Left out, without created_at: 2 rows (points {without['points'].normalize():,f})." in notes
+        assert "Left out, without points: 1 rows." in notes
+        repeated = f"3 rows occur more than once, as after concat (points {points['points'].iloc[-3:].sum().normalize():,f}); each counts once."
+        assert repeated in notes
 
 
 # -- balances and files
@@ -375,8 +383,8 @@ def test_rows_of_points_and_disputes_after_concat_count_once(points: Any) -> Non
         wb.history(doubled).liability()["outstanding"].tolist()
         == wb.history(points).liability()["outstanding"].tolist()
     )
-    repeated = f"{len(points) - 50:,} rows occur more than once, as after concat; each counts once."
-    assert repeated in wb.history(doubled).points().attrs["notes"]
+    repeated = f"{len(points) - 50:,} rows occur more than once, as after concat (points {points['points'].iloc[50:].sum().normalize():,f})"
+    assert any(note.startswith(repeated) for note in wb.history(doubled).points().attrs["notes"])
     assert twice["disputes"].sum() == len(disputes)
     assert "3 rows occur more than once, as after concat; each counts once." in twice.attrs["notes"]
     resolved = [{**record, "status": "canceled"} for record in disputes[:1]]

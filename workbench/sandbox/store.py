@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from operator import itemgetter
+from secrets import token_hex
 from threading import RLock
 from types import TracebackType
 from typing import Any
@@ -21,6 +22,7 @@ import orjson
 
 from workbench.base.errors import FileBusy, UnusableFile, advise
 from workbench.base.schema import strict_json
+from workbench.base.system.change_log import ChangeLog
 from workbench.base.system.database import Database
 from workbench.base.system.interrupts import uninterrupted
 from workbench.base.system.messages import ACTOR
@@ -74,6 +76,7 @@ class Store:
         self._lock = RLock()
         self._begun: list[int] = []  # for each open transaction, the length of the undo list at its start
         self._changed: list[bool] = []  # for each open transaction, whether it changed the world
+        self._logs: dict[str, tuple[str, ChangeLog[str]]] = {}  # of followed kinds, each with an id of the log
 
     def lease(self, work: str) -> bool:
         """Acquire the lease for a task and return whether this process holds it; only one process on a file can."""
@@ -123,8 +126,24 @@ class Store:
             self._lock.release()
             uninterrupted.__exit__()
 
+    def changed(self, kind: str, mark: str = "") -> tuple[str, list[str] | None]:
+        """Return a mark of the present values of a kind, and the ids that changed since an earlier mark.
+
+        The ids are None if they are not known: at first, and after all values were replaced.
+        """
+        with self._lock:
+            known = kind in self._logs
+            name, log = self._logs.setdefault(kind, (token_hex(8), ChangeLog[str]()))
+            former, _, number = mark.partition(":")
+            return f"{name}:{log.number}", log.since(int(number)) if known and former == name else None
+
     def _note(self, kind: str, key: str | None = None) -> None:
-        """Note a change, if it is one of the world."""
+        """Note a change in the log of its kind, and whether it is one of the world."""
+        if kind in self._logs:
+            if key is None:
+                del self._logs[kind]
+            else:
+                self._logs[kind][1].note(key)
         if self._changed and in_world(kind) and (kind != "counter" or key not in COUNTERS_APART):
             self._changed[-1] = True
 
@@ -276,7 +295,7 @@ class FileStore(Store):
                 stack.enter_context(self._file.write(wait=wait, asked=asked))
                 ((version,),) = self._run("PRAGMA data_version")
                 if version != self.version:  # another process has written
-                    self._recent, self.version = {}, version
+                    self._recent, self._logs, self.version = {}, {}, version
                 self._transaction = stack.pop_all()
         super()._begin(wait, asked)
 

@@ -6,6 +6,7 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -123,7 +124,7 @@ def _run(tokens: list[str]) -> int:
     if bare or asks:
         _style(app, commands.example_of([token for token in tokens if not token.startswith("-")]))
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _logged():
             warnings.simplefilter("always", AdviceWarning)
             warnings.showwarning = _advise
             code: int | None = app(tokens)
@@ -283,6 +284,21 @@ def _continued(command: str, width: int) -> str:
     joined = re.sub(r"""(['"]).*?\1""", lambda quoted: quoted[0].replace(" ", "\xa0"), command)
     lines = textwrap.wrap(joined, max(40, width - 12), break_long_words=False, break_on_hyphens=False)
     return " \\\n    ".join(lines).replace("\xa0", " ")
+
+
+@contextmanager
+def _logged() -> Iterator[None]:
+    """Print the warnings that the package logs as messages, once and not with `-q`."""
+    import logging
+
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: say(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("workbench")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def _advise(message: Warning | str, *_: object, **__: object) -> None:

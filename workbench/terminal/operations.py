@@ -163,8 +163,6 @@ def _send(api: Any, operation: Operation[..., Any], given: dict[str, Any], calli
 
         confirm(api, operation, build(operation.request, arguments))
     answer: Any = api.allowing(**dict.fromkeys(allowing, True)).call(operation, arguments)
-    for notice in api.notices:
-        say(notice)
     if operation.success == _NO_CONTENT:
         say("Deleted.")
         return None

@@ -300,7 +300,18 @@ def __getattr__(name: str) -> Callable[..., int | None]:
     return _command(CONTROLS[name])
 
 
-NOT_COMMANDS = ("reset", "advance", "resend", "columns", "changes", "savepoint", "undo", "last_event", "world_id")
+NOT_COMMANDS = (
+    "reset",
+    "advance",
+    "resend",
+    "columns",
+    "changed",
+    "changes",
+    "savepoint",
+    "undo",
+    "last_event",
+    "world_id",
+)
 """Controls with commands of their own, and those that only the panel, sessions and sequences call."""
 _CONTROLS = Group("Controls (not part of the interface)", sort_key=1)
 

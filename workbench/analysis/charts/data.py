@@ -14,9 +14,11 @@ import numpy as np
 import pandas as pd
 
 from workbench.analysis.reports.history import history
+from workbench.analysis.reports.measures import caveats_of
+from workbench.analysis.reports.sources import Left
 from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.periods import PERIODS, Every, code_of, freq_of, label_of, period_name
-from workbench.analysis.tables.rows import EXACT, check_in_memory, once, with_checked_marks
+from workbench.analysis.tables.rows import EXACT, REPEATED, check_in_memory, once, with_checked_marks
 from workbench.base.errors import UsageError, visible
 from workbench.service.interface.formats import minor_digits
 
@@ -172,7 +174,8 @@ def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
     if missing:
         return frame.reindex(columns=list(columns))
     if "points" in columns:
-        rows, notes = once(frame, "points")
+        rows, repeated = once(frame, "points")
+        notes, _ = caveats_of([Left("", repeated[["points"]], REPEATED)], "rows")
         rows.attrs = {**frame.attrs, "notes": [*notes, *frame.attrs.get("notes", ())]}
         return rows
     return frame

@@ -62,6 +62,11 @@ class Events:
         self._converter = converter(names)
         self._own_names = bool(names)  # then every line is read strictly
 
+    def __repr__(self) -> str:
+        return (
+            f"<event log: {', '.join(visible(path.name, 60) for path in self.paths[:3])}{'…' * (len(self.paths) > 3)}>"
+        )
+
     def __iter__(self) -> Iterator[Event]:
         """Yield each event, parsed strictly.
 

@@ -123,11 +123,11 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
             source.
         """
         rows, left, _ = self._rows(self._folded, "authorized_at")
-        notes = []
-        untimed = int((mask(rows["refunded_cents"] > 0) & mask(rows["refunded_at"].isna())).sum())
-        notes += [f"{untimed:,} refunded transactions have no time of the refund."] * bool(untimed)
+        untimed = mask(rows["refunded_cents"] > 0) & mask(rows["refunded_at"].isna())
+        refunded = rows.loc[untimed, ["currency", "refunded_cents"]]
+        left.append(Left("", refunded, "{count:,} refunded transactions have no time of the refund{amounts}."))
         table = self._own(rows.reset_index(drop=True))
-        return self._marked(table, "transactions", left, notes=notes, currency=self._currency_of(rows))
+        return self._marked(table, "transactions", left, currency=self._currency_of(rows))
 
     def spend(self, by: Columns | None = None, *, freq: Every | None = None) -> pd.DataFrame:
         """Return posted, refunded and net amounts by merchant, category, card, user or period, largest net first.

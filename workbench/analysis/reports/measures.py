@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from workbench.analysis.reports.facts import MONEY
 from workbench.analysis.reports.sources import Left
 from workbench.analysis.tables.periods import Every, every_period, period_name, running
-from workbench.analysis.tables.rows import cumsum, decimal_series, decimals, is_missing, mark_report
+from workbench.analysis.tables.rows import TEXT, cumsum, decimal_series, decimals, is_missing, mark_report
 from workbench.base.errors import UsageError
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.text import money
@@ -311,32 +311,33 @@ def _shares(frame: pd.DataFrame, share: Share, keys: list[str]) -> Any:
     return result.where(np.isfinite(result.to_numpy(dtype="float64", na_value=np.nan))).astype("Float64")
 
 
-def left_out(left: Iterable[Left]) -> list[dict[str, Any]]:
-    """Return what a report leaves out, by reason and currency with its amounts, in descending order of money."""
-    entries: list[dict[str, Any]] = []
+def caveats_of(left: Iterable[Left], noun: str) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return the notes on rows, largest amount first, and of those that are left out reason, currency and amounts."""
+    entries: list[tuple[float, str, dict[str, Any]]] = []
     for part in left:
-        amounts = [name for name in (*MONEY, "requested_cents") if name in part.rows]
-        for code, rows in part.rows.groupby("currency", dropna=False):
-            entry = {"reason": part.reason, "currency": code if isinstance(code, str) else None, "rows": len(rows)}
-            entries.append({**entry, **{name: int(rows[name].sum()) for name in amounts}})
-    return sorted(entries, key=_largest, reverse=True)
+        names = [name for name in (*MONEY, *_OTHER_AMOUNTS) if name in part.rows]
+        codes = part.rows["currency"] if "currency" in part.rows else pd.Series(None, part.rows.index, dtype=TEXT)
+        for code, rows in part.rows.groupby(codes, dropna=False):
+            currency = code if isinstance(code, str) else None
+            amounts = {name: rows[name].sum() if name == "points" else int(rows[name].sum()) for name in names}
+            entry = {"reason": part.reason, "currency": currency, "rows": len(rows), **amounts}
+            largest = max(map(abs, amounts.values()), default=0)
+            stake = float(largest) / 10 ** (minor_digits(currency or "usd") if "points" not in amounts else 0)
+            written = ", ".join(_written(name, amount, currency) for name, amount in amounts.items() if amount)
+            about = {"reason": part.reason, "count": len(rows), "noun": noun}
+            note = part.sentence.format(**about, amounts=f" ({written})" if written else "")
+            entries.append((stake, note, entry))
+    entries.sort(key=lambda entry: entry[0], reverse=True)
+    return [note for _, note, _ in entries], [entry for _, _, entry in entries if entry["reason"]]
 
 
-def _largest(entry: Mapping[str, Any]) -> float:
-    """Return the largest amount of an entry, in the main unit of its currency."""
-    cents = [abs(amount) for name, amount in entry.items() if name.endswith("_cents")]
-    return float(max(cents, default=0) / 10 ** minor_digits(entry["currency"] or "usd"))
+_OTHER_AMOUNTS = ("requested_cents", "moved_cents", "points")
 
 
-def sentence(entry: Mapping[str, Any], noun: str) -> str:
-    """Return an entry of what is left out as a sentence."""
-    amounts = [
-        f"{name.removesuffix('_cents')} {money(cents, entry['currency'])}" if entry["currency"] else f"{name} {cents:,}"
-        for name, cents in entry.items()
-        if name.endswith("_cents") and cents
-    ]
-    amount = f" ({', '.join(amounts)})" if amounts else ""
-    return f"Left out, {entry['reason']}: {entry['rows']:,} {noun}{amount}."
+def _written(name: str, amount: Any, currency: str | None) -> str:
+    if name == "points":
+        return f"points {amount.normalize():,f}"
+    return f"{name.removesuffix('_cents')} {money(amount, currency)}" if currency else f"{name} {amount:,}"
 
 
 def columns_of(by: str | Collection[str] | None) -> list[str]:

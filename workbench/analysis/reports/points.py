@@ -4,15 +4,17 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+import attrs
 import pandas as pd
 
 from workbench.analysis.reports.facts import mask
-from workbench.analysis.reports.measures import Measure, Rows, report, sums
+from workbench.analysis.reports.measures import Measure, Rows, caveats_of, report, sums
+from workbench.analysis.reports.sources import Left
 from workbench.analysis.reports.view import View
 from workbench.analysis.rewards.reading import fetch
 from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.periods import end_of, steps
-from workbench.analysis.tables.rows import EXACT, decimal_series, mark_report, once
+from workbench.analysis.tables.rows import EXACT, REPEATED, decimal_series, mark_report, once
 from workbench.base.errors import UsageError, not_allowed
 from workbench.client.session import sandbox_of
 
@@ -42,7 +44,7 @@ class PointReports(View):
         """
         rewards = rewards_of(self.source)
         at, tz = self.scope.at, self.scope.tz
-        data, notes = _activity(rewards, on, by, tz)
+        data, marks = _activity(rewards, on, by, tz)
         before = _opening(rewards, opening, at)
         if by and before:
             raise UsageError("opening applies to all points; do not combine it with by", of="history.points")
@@ -50,7 +52,7 @@ class PointReports(View):
         data = _with_opening(data, before)
         measures = (*_IN, Measure("outstanding", "change"), Measure("rows", "counted"))
         frame = report(Rows(data, {by: data[by]} if by else {}, data), measures, tz=tz)
-        return mark_report(frame, "points_outstanding", notes, rewards, at=at and at.isoformat(), on=on, tz=tz)
+        return mark_report(frame, "points_outstanding", **marks, at=at and at.isoformat(), on=on, tz=tz)
 
     def liability(
         self, *, on: str = "created_at", usd_per_point: Decimal | None = None, opening: Decimal | None = None
@@ -71,7 +73,7 @@ class PointReports(View):
             UsageError: Only a part of the rows was read, and `opening` is not given.
         """
         rewards = rewards_of(self.source)
-        data, notes = _activity(rewards, on, None, self.scope.tz)
+        data, marks = _activity(rewards, on, None, self.scope.tz)
         before = _opening(rewards, opening, None)
         until = _end_of_read(rewards, data)
         if self.scope.at is not None:
@@ -93,7 +95,7 @@ class PointReports(View):
             frame.insert(len(frame.columns) - 1, "value_usd", decimal_series(values))
         if self.scope.since is not None:
             frame = frame[self.scope.has(frame["month"])].reset_index(drop=True)
-        return mark_report(frame, "points_liability", notes, rewards, on=on, tz=self.scope.tz)
+        return mark_report(frame, "points_liability", **marks, on=on, tz=self.scope.tz)
 
 
 def rewards_of(source: Any) -> Any:
@@ -148,8 +150,8 @@ def _opening(rewards: object, opening: Decimal | None, until: datetime | None) -
     return Decimal(0) if opening is None else opening
 
 
-def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows that count, with their time as `at` and their flows, and the notes."""
+def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the rows that count, with their time as `at` and their flows, and the marks of a report of them."""
     frame = rewards if isinstance(rewards, pd.DataFrame) else to_frame(rewards, of="list_rewards_activity")
     if on not in _TIMES:
         raise UsageError([not_allowed("on", on, _TIMES)])
@@ -157,7 +159,8 @@ def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.Dat
     if missing := needed - set(frame):
         raise UsageError(f"the frame has no column {', '.join(sorted(missing))}")
     about = frame.attrs
-    frame, notes = once(frame, "points")
+    frame, repeated = once(frame, "points")
+    left, notes = [Left("", repeated, REPEATED)], []
     redeemed = (frame["type"] == "redeemed").to_numpy(dtype=bool, na_value=False)
     data = frame.assign(at=frame[on].where(~redeemed, frame["created_at"]), redeemed=redeemed)
     if (read := getattr(about.get("read"), "missing", None)) is not None and (missing_rows := read(frame)) > 0:
@@ -166,12 +169,14 @@ def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.Dat
         first = data["created_at"].groupby(data["user_id"]).transform("min")
         data["cohort"] = steps(first, "month", tz)
     for name, column in ((on, "at"), ("points", "points")):
-        known = data[data[column].notna()]
-        notes += [f"{len(data) - len(known):,} rows without {name} are left out."] * (len(known) < len(data))
-        data = known
-    if negative := int((data["redeemed"] & (data["points"] < 0)).sum()):
-        notes.append(f"{negative:,} redeemed rows have negative points; they are taken as redeemed too.")
-    return _flows(data).reset_index(drop=True), [*notes, *about.get("notes", ())]
+        unknown = mask(data[column].isna())
+        left.append(Left(f"without {name}", data[unknown]))
+        data = data[~unknown]
+    negative = data[mask(data["redeemed"] & (data["points"] < 0))]
+    left.append(Left("", negative, "{count:,} redeemed rows have negative points{amounts}; they are redeemed too."))
+    sentences, entries = caveats_of((attrs.evolve(part, rows=part.rows[["points"]]) for part in left), "rows")
+    marks = {"notes": [*notes, *sentences, *about.get("notes", ())], "source": rewards, "left_out": entries}
+    return _flows(data).reset_index(drop=True), marks
 
 
 def _flows(data: pd.DataFrame) -> pd.DataFrame:

@@ -12,13 +12,14 @@ import pandas as pd
 
 from workbench.analysis.reports.event_logs import Events
 from workbench.analysis.reports.facts import mask
-from workbench.analysis.reports.measures import Measure, Rows, columns_of, report, sums
+from workbench.analysis.reports.measures import Measure, Rows, caveats_of, columns_of, report, sums
+from workbench.analysis.reports.sources import Left
 from workbench.analysis.reports.view import Columns, View
 from workbench.analysis.tables.event_frames import events_frame
 from workbench.analysis.tables.frames import to_frame
 from workbench.analysis.tables.periods import Every, every_period, period_name, steps
 from workbench.analysis.tables.read_table import read_table
-from workbench.analysis.tables.rows import EXACT, TEXT, decimal_series, decimals, mark_report, once
+from workbench.analysis.tables.rows import EXACT, REPEATED, TEXT, decimal_series, decimals, mark_report, once
 from workbench.analysis.tables.to_file import to_file
 from workbench.base.errors import Problem, UsageError, not_allowed
 from workbench.base.schema.walk import build
@@ -101,7 +102,8 @@ def disputes_of(source: Any) -> tuple[pd.DataFrame, list[str]]:
     if not isinstance(source, pd.DataFrame):
         source = to_frame([_dispute(dispute) for dispute in source], of=Dispute)
     _check_columns(source, _DISPUTE, "history.disputes")
-    disputes, notes = once(source, "status")
+    disputes, repeated = once(source, "status")
+    notes, _ = caveats_of([Left("", repeated[["id"]], REPEATED)], "disputes")
     return disputes, [*source.attrs.get("notes", ()), *notes]
 
 

@@ -50,10 +50,11 @@ _OTHER = (
 
 @attrs.frozen
 class Left:
-    """Rows that a report leaves out, and why."""
+    """Rows that a report leaves out, and why; or rows with another caveat, whose note is `sentence`."""
 
     reason: str
     rows: pd.DataFrame
+    sentence: str = "Left out, {reason}: {count:,} {noun}{amounts}."
 
 
 @attrs.frozen(eq=False)
@@ -64,7 +65,8 @@ class Reading:
         kind: What the source is, such as "log of events".
         rows: Events with times, or facts.
         until: The time up to which the source reaches; None if it does not say.
-        notes: Caveats that change the meaning of numbers.
+        notes: Caveats that change the meaning of all numbers.
+        caveats: Caveats on rows.
         unread: Events that were not read, by reason.
     """
 
@@ -72,6 +74,7 @@ class Reading:
     rows: pd.DataFrame
     until: datetime | None = None
     notes: tuple[str, ...] = ()
+    caveats: tuple[Left, ...] = ()
     unread: Mapping[str, int] = {}
     complete: bool | None = None
     odd: pd.DataFrame = attrs.field(factory=pd.DataFrame)
@@ -169,7 +172,7 @@ def _of_sandbox(sandbox: Any, kind: str) -> Reading:
     moved = facts.groupby(purchases.to_numpy())[["posted_cents", "refunded_cents"]].sum()
     old = _of_records(books, sandbox.clock.now(), moved)
     rows = pd.concat([facts_of(old.rows), facts], ignore_index=True)
-    return attrs.evolve(reading, rows=rows, notes=(*reading.notes, *old.notes))
+    return attrs.evolve(reading, rows=rows, caveats=old.caveats)
 
 
 def _refunded(sandbox: Any) -> dict[str, str]:
@@ -192,21 +195,26 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
         table = _typed(frame, DTYPES)
         keys = table[["event_id", "posting", "transaction_id"]]
         repeated = mask(keys.duplicated() & table["event_id"].notna())
-        notes += [f"{int(repeated.sum()):,} postings occur more than once; each counts once."] * bool(repeated.any())
+        caveat = Left("", table[repeated], "{count:,} postings occur more than once{amounts}; each counts once.")
         table = table[~repeated].reset_index(drop=True)
-        return Reading("frame of postings", table, until or _last(table), tuple(notes), **more)
+        return Reading("frame of postings", table, until or _last(table), tuple(notes), (caveat,), **more)
     if "net_cents" in frame and "transaction_id" in frame and not _TRANSACTION <= set(frame):
         return attrs.evolve(_of_frame(_of_ledger(frame)), kind="ledger")
     if _TRANSACTION <= set(frame):
-        table, repeated_rows = _newest(frame)
-        notes += [f"{repeated_rows:,} transactions occur more than once; the newest counts."] * bool(repeated_rows)
+        table, older = _newest(frame)
         rows = _events_of_transactions(table, until)
-        if count := int((rows["at"].isna() & rows["earliest"].notna()).sum()):
-            notes.append(
-                f"{count:,} changes, settlements or refunds of transactions are summed: each lies between the first "
-                "and the last time of its transaction."
-            )
-        return Reading("frame of transactions", rows, until or _last(rows), tuple(notes), **more)
+        summed = rows[mask(rows["at"].isna() & rows["earliest"].notna())]
+        moved = summed["amount"].where(summed["action"] != "updated", summed["change"])
+        caveats = (
+            Left("", older, "{count:,} transactions occur more than once{amounts}; the newest counts."),
+            Left(
+                "",
+                pd.DataFrame({"currency": summed["currency"], "moved_cents": moved.abs()}),
+                "{count:,} changes, settlements or refunds of transactions are summed{amounts}: each lies between the "
+                "first and the last time of its transaction.",
+            ),
+        )
+        return Reading("frame of transactions", rows, until or _last(rows), tuple(notes), caveats, **more)
     if "body.id" in frame or {"kind", "id"} <= set(frame):
         return _of_events(frame, "frame of events", notes=notes, until=until)
     raise UsageError(
@@ -320,6 +328,7 @@ def _of_events(
         events,
         now or until or _last(events),
         (*notes, *clocks),
+        (),
         {name: count for name, count in unread.items() if count},
         complete,
         odd,
@@ -345,8 +354,8 @@ def _odd(frame: pd.DataFrame) -> pd.DataFrame:
 _ENVELOPE = frozenset({"id", "kind", "resource", "action", "version", "event_received_at", "at", "at_source"})
 
 
-def _newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return transactions once each, in the newest read, and how many rows were older.
+def _newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return transactions once each, in the newest read, and the older rows.
 
     Raises:
         UsageError: Two rows of a transaction differ, and nothing says which is newer.
@@ -367,7 +376,7 @@ def _newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
                 "keep one of them",
                 of="history",
             )
-    return newest[~repeated].sort_index().reset_index(drop=True), int(repeated.sum())
+    return newest[~repeated].sort_index().reset_index(drop=True), newest[repeated]
 
 
 _AMOUNTS = ("authorized_cents", "held_cents", "posted_cents", "refunded_cents")
@@ -502,6 +511,6 @@ def _of_records(books: pd.DataFrame, now: datetime | None, moved: pd.DataFrame |
     moment = now or datetime.now(UTC)
     table["updated_at"] = pd.Timestamp(moment)
     rows = _events_of_transactions(_newest(table)[0], moment)
-    count = int((books["refunded"] > 0).sum())
-    notes = [f"{count:,} transactions are records without events: their refunds have no time."] if count else []
-    return Reading("records of a sandbox", rows, now or _last(rows), tuple(notes))
+    refunded = table.loc[table["refunded_cents"] > 0, ["currency", "refunded_cents"]]
+    note = "{count:,} transactions are records without events{amounts}: their refunds have no time."
+    return Reading("records of a sandbox", rows, now or _last(rows), caveats=(Left("", refunded, note),))

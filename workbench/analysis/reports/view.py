@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import pandas as pd
 
-from workbench.analysis.reports.facts import mask, transactions_of
+from workbench.analysis.reports.facts import MONEY, mask, transactions_of
 from workbench.analysis.reports.filters import Filter
-from workbench.analysis.reports.measures import Measures, Rows, columns_of, left_out, sentence
+from workbench.analysis.reports.measures import Measures, Rows, caveats_of, columns_of
 from workbench.analysis.reports.measures import report as grouped
 from workbench.analysis.reports.sources import OWN, Left, Reading, is_other, read
 from workbench.analysis.tables.periods import Every, is_period, steps
@@ -50,9 +50,10 @@ class View:
         return transactions_of(self.facts)
 
     @cached_property
-    def _begun_earlier(self) -> int:
-        """Number of transactions whose request is not in the source."""
-        return int(self._folded["authorized_cents"].isna().sum())
+    def _begun_earlier(self) -> Left:
+        """The transactions whose request is not in the source."""
+        rows = self._folded.loc[mask(self._folded["authorized_cents"].isna()), ["currency", *MONEY[2:]]]
+        return Left("", rows, "{count:,} transactions began before the source{amounts}: their requests are not known.")
 
     @property
     def until(self) -> datetime | None:
@@ -168,17 +169,15 @@ class View:
         notes: Collection[str] = (),
         **more: object,
     ) -> pd.DataFrame:
-        """Return a frame with the filter, the notes, and what it leaves out."""
-        entries = left_out([*left, self._known[1]])
-        sentences = [sentence(entry, noun) for entry in entries]
+        """Return a frame with the filter, what changes the meaning of its numbers, and caveats on rows by amount."""
+        sentences, entries = caveats_of([*left, self._known[1], self._begun_earlier, *self.reading.caveats], noun)
         for reason, count in self.reading.unread.items():
             entries.append({"reason": reason, "currency": None, "rows": count})
             sentences.append(f"Left out, {reason}: {count:,}.")
-        begun = self._begun_earlier
-        known = [f"{begun:,} transactions began before the source: what they requested is not known."] * bool(begun)
+        meaning = [*notes, *self.reading.notes]
         if self.until is not None and self.scope.since is not None and self.scope.since > self.until:
-            sentences.append(f"Nothing is known of {self.scope.period}: the data end {self.until:%Y-%m-%d}.")
-        notes = [f"Shown: {self.scope}.", *sentences, *notes, *known, *self.reading.notes]
+            meaning.insert(0, f"Nothing is known of {self.scope.period}: the data end {self.until:%Y-%m-%d}.")
+        notes = [f"Shown: {self.scope}.", *meaning, *sentences]
         more |= {} if self.reading.complete is None else {"complete": self.reading.complete}
         until = self.until and self.until.isoformat()
         return mark_report(frame, kind, notes, until=until, filter=str(self.scope), left_out=entries, **more)

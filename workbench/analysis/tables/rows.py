@@ -212,22 +212,24 @@ def displayed(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def once(frame: pd.DataFrame, value: str) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows once for each id, in a new frame, and a note on those that were repeated.
+REPEATED = "{count:,} rows occur more than once, as after concat{amounts}; each counts once."
+
+
+def once(frame: pd.DataFrame, value: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows once for each id, in a new frame, and the repeated rows.
 
     Raises:
         UsageError: Rows with one id have different values.
     """
     if "id" not in frame:
-        return frame.copy(deep=False), []
+        return frame.copy(deep=False), frame.iloc[:0]
     repeated = (frame["id"].duplicated() & frame["id"].notna()).to_numpy(dtype=bool)
     if not repeated.any():
-        return frame.copy(deep=False), []
+        return frame.copy(deep=False), frame.iloc[:0]
     differing = frame.loc[frame["id"].notna(), ["id", value]].drop_duplicates()["id"].duplicated().sum()
     if differing:
         raise UsageError(f"{differing:,} rows have one id and different {value}; keep one of them", of="history")
-    note = f"{int(repeated.sum()):,} rows occur more than once, as after concat; each counts once."
-    return frame[~repeated], [note]
+    return frame[~repeated], frame[repeated]
 
 
 def _is_time(value: object) -> bool:

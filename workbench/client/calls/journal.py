@@ -32,7 +32,7 @@ from workbench.base.system.interrupts import uninterrupted
 from workbench.client.calls.effects import JournalEntry as JournalEntry  # of the journal, for whoever reads one
 from workbench.client.calls.effects import Note as Note
 from workbench.client.calls.effects import Outcome, Resolution
-from workbench.client.calls.evidence import EventSource, Evidence, Evidences
+from workbench.client.calls.evidence import EventSource, Evidence, Evidences, Verdict
 from workbench.client.calls.keys import installation_secret
 from workbench.client.calls.pace import Clock
 from workbench.service.chains.values import refuse_private_key
@@ -473,12 +473,14 @@ class Journal:
         self, attempt: str, outcome: Literal["done", "not_sent", "not sent"], *, note: str = ""
     ) -> JournalEntry:
         """Record the actual outcome of a call whose outcome was unknown, with person and time. It can be corrected
-        later.
+        later. The outcome `done` of a call that is done changes nothing.
         """
         entry, said = self[attempt], _outcome(outcome)
         if said is None or said not in {Outcome.DONE, Outcome.NOT_SENT}:
             raise UsageError('an unknown outcome is resolved as "done" or "not_sent"', of="journal.resolve")
         refuse_private_key(note, "note")
+        if entry.outcome is Outcome.DONE is said:
+            return entry
         if entry.outcome is not Outcome.UNKNOWN:
             raise UsageError(f"entry {attempt} is not unknown but {entry.outcome.shown}", of="journal.resolve")
         if entry.resolution is not None:
@@ -517,9 +519,12 @@ class Journal:
         """Return what the received events say about a call: done, not found, open, or that no event shows it.
 
         Events that only such calls cause are counted, less those of the calls of this journal. The counts assume that
-        no program with another journal makes equal calls.
+        no program with another journal makes equal calls. A call that the service accepted is done without them, also
+        if its answer was unreadable.
         """
         entry = self[attempt]
+        if entry.outcome is Outcome.DONE:
+            return Evidence(attempt=entry.id, verdict=Verdict.DONE, reason="the service accepted this call")
         if entry.outcome is not Outcome.UNKNOWN:
             raise UsageError(f"entry {attempt} is not unknown but {entry.outcome.shown}", of="journal.evidence")
         return next(self.evidence_of([entry]))

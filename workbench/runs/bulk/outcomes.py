@@ -139,13 +139,14 @@ class RunRecord:
             moved = {name: _moved(name, was[name], run[name]) for name in run if was[name] != run[name]}
             problems = [Problem(name, "changed", message) for name, message in moved.items()]
             for numbers, message, allowed in (
-                (sent, "were sent already, and have changed since", False),
-                (changed - corrected - sent, "have changed", accept_changes),
-                (removed - sent, "are gone", accept_changes),
-                (added, "are new", accept_changes),
+                (sent, "changed after sending", False),
+                (changed - corrected - sent, "changed", accept_changes),
+                (removed - sent, "removed", accept_changes),
+                (added, "added", accept_changes),
             ):
                 if numbers and not allowed:
-                    problems.append(Problem(f"rows {listed(sorted(numbers), 10)}", "changed", message))
+                    which = "row" if len(numbers) == 1 else "rows"
+                    problems.append(Problem(f"{which} {listed(sorted(numbers), 10)}", "changed", message))
             if problems:
                 raise RunChanged(tuple(problems))
         written = added | changed

@@ -1,5 +1,6 @@
 """Controls that read the state: events, requests, balances and stored records."""
 
+from collections.abc import Iterable
 from itertools import chain, compress
 from operator import itemgetter
 from typing import Annotated, Any
@@ -143,9 +144,33 @@ class ReadingControls(ControlGroup):
             names: Names of members, separated by spaces.
             api_key: A key of the tenant; default: the session's.
         """
+        return self._members(kind, names, self._engine.store.all(kind), api_key)
+
+    @control(changes=False)
+    def _changed(
+        self, kind: Annotated[str, RECORD_KINDS], names: str = "", mark: str = "", api_key: str | None = None
+    ) -> list[Any]:
+        """Return a mark, whether all records of a kind follow or only those that changed since another mark, and their
+        members, a list each.
+
+        Args:
+            kind: Kind of the records, as for `records`.
+            names: Names of members, separated by spaces; default: none, only the mark.
+            mark: Mark that an earlier call returned; default: none, so all records follow.
+            api_key: A key of the tenant; default: the session's.
+        """
+        store = self._engine.store
+        new, ids = store.changed(kind, mark)
+        records = None if ids is None else [store.readable(kind, key) for key in ids]
+        is_all = records is None or None in records  # deleted ones
+        if not names:
+            return [new, is_all]
+        return [new, is_all, *self._members(kind, names, store.all(kind) if is_all else records or (), api_key)]
+
+    def _members(self, kind: str, names: str, records: Iterable[Record], api_key: str | None) -> list[Any]:
         members = ["tenant", *names.split()]
         try:
-            values = list(chain.from_iterable(map(itemgetter(*members), self._engine.store.all(kind))))
+            values = list(chain.from_iterable(map(itemgetter(*members), records)))
         except KeyError as error:
             raise wrong_argument(Problem("names", "unknown", f"{error} is not a member of each {kind}")) from None
         owners, *columns = (values[place :: len(members)] for place in range(len(members)))

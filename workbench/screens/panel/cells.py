@@ -9,9 +9,13 @@ from typing import Any
 import attrs
 
 from workbench.base.schema import walk
+from workbench.base.system.change_log import ChangeLog
 from workbench.sandbox.control_records import StoredRecord
 from workbench.service import rendering
 from workbench.service.rendering.text import sentence
+
+MOST = 200_000
+"""Rows that a page holds; a longer list is shown in parts of this size, by time."""
 
 
 @attrs.frozen
@@ -42,6 +46,11 @@ class Times(Sequence[datetime | None]):
         return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
 
 
+def stored_cells(cells: Sequence[Any]) -> Any:
+    """Return the cells of a column as they are stored: times in milliseconds."""
+    return cells.stored if isinstance(cells, Times) else cells
+
+
 class StoredRecords(Sequence[StoredRecord]):
     """Records of the sandbox by their ids, each read when its row is opened."""
 
@@ -56,7 +65,7 @@ class StoredRecords(Sequence[StoredRecord]):
         return record
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True, slots=False, eq=False)
 class Rows:
     """Rows of plain values in columns, with the id and the record of each."""
 
@@ -71,6 +80,22 @@ class Rows:
     """Label shown for the id of a linked record: the digits of a card, a masked name."""
     frame: Any = attrs.field(default=None, repr=False)  # the typed frame, where the rows came from one
     notes: tuple[str, ...] = ()
+    log: ChangeLog[int] = attrs.field(factory=ChangeLog, init=False, repr=False)
+    """Positions of rows that were changed or added in place."""
+
+    def put(self, ids: Sequence[str], cells: Iterable[Sequence[Any]]) -> None:
+        """Change the rows of known ids in place, and add the others at the end.
+
+        Args:
+            cells: The values of these rows in each column.
+        """
+        positions, columns = self.positions, [*map(stored_cells, self.cells), self.ids]
+        for key, *values in zip(ids, *cells, ids, strict=True):
+            position = positions.setdefault(key, len(self.ids))
+            self.log.note(position)
+            for column, value in zip(columns, values, strict=True):
+                column[position : position + 1] = [value]
+        self.__dict__.pop("order", None)
 
     @cached_property
     def positions(self) -> dict[str, int]:
@@ -80,9 +105,8 @@ class Rows:
     @cached_property
     def order(self) -> Sequence[int]:
         """Positions of the rows in the order in which they are shown."""
-        cells: Any = self.column(self.newest)
         rows = range(len(self.ids))
-        return sorted(rows, key=getattr(cells, "stored", cells).__getitem__)[::-1] if self.newest else rows
+        return sorted(rows, key=stored_cells(self.column(self.newest)).__getitem__)[::-1] if self.newest else rows
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:

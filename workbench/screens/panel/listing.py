@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from workbench.base.errors import UsageError, visible
-from workbench.screens.panel.cells import Column, Rows, Times
+from workbench.screens.panel.cells import MOST, Column, Rows, stored_cells
 from workbench.service import rendering
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import look, word
 from workbench.service.rendering.elements import isolated, table
 from workbench.service.rendering.text import sentence, status_cell
 
-MOST = 200_000
-"""Rows that a page holds; a longer list is shown in parts of this size, by time."""
+FIRST = 200
+"""Rows that a page receives before all others are packed."""
 _LONGEST = 500  # characters of a cell
 _LARGEST = 2**53  # integers that JavaScript keeps
 _NUMBERS = ("money", "number", "time", "wall")  # kinds of columns
@@ -44,7 +44,7 @@ class Listing:
         self._load = load
         self._data: Rows | None = None
         self._version = 0
-        self._sent: tuple[int, Rows] | None = None  # what a page received last
+        self._sent: tuple[list[int], Rows] | None = None  # the mark of what a page received last, and these rows
 
     @property
     def data(self) -> Rows:
@@ -65,11 +65,18 @@ class Listing:
         return len(self.data.ids)
 
     def read(self) -> Rows:
-        """Read the rows again and return them."""
+        """Read the rows again and return them; those that were read may be changed in place."""
         with _uncollected():
-            self._data = self._load()
-        self._version += 1
-        return self._data
+            data = self._load()
+        if data is not self._data:
+            self._data, self._version = data, self._version + 1
+        return data
+
+    @property
+    def mark(self) -> list[int]:
+        """What a page has that received all rows: the number of the reading, of changes in place, and of rows."""
+        data = self.data
+        return [self._version, data.log.number, len(data.ids)]
 
     def frame(self, numbers: Sequence[int] | None = None) -> Any:
         """Return all rows as a DataFrame, or those at some positions."""
@@ -94,29 +101,41 @@ class Listing:
 
     def columns(self, part: int = 0) -> dict[str, Any]:
         """Return the rows for a page, in packed columns; of a long list one part, the newest first."""
-        data = self.data
-        self._sent = (self._version, data)
-        return packed(self.name, data, part) | {"mark": self._version}
+        data, mark = self.data, self.mark
+        self._sent = mark, data
+        return packed(self.name, data, part) | {"mark": mark}
 
-    def rows_since(self, mark: object) -> dict[str, Any]:
+    def first(self) -> dict[str, Any]:
+        """Return the first rows for a page that waits for the others."""
+        return packed(self.name, self.data, limit=FIRST) | {"mark": None, "partial": True}
+
+    def rows_since(self, mark: Any) -> dict[str, Any]:
         """Return what changed since a page received these rows; all rows if little is the same."""
-        data = self.data
-        if self._sent is not None and mark == self._sent[0] and len(data.ids) <= MOST:
-            changed = changes(self._sent[1], data)
-            if changed is not None:
-                self._sent = (self._version, data)
-                return {**changed, "list": self.name, "mark": self._version}
-        return self.columns()
+        data, now, former, changed = self.data, self.mark, self._rows_of(mark), None
+        if former is not None and len(data.ids) <= MOST:
+            changed = changes(former, data) if former is not data else changes_in_place(data, *mark[1:])
+        if changed is None:
+            return self.columns()
+        self._sent = now, data
+        return {**changed, "list": self.name, "mark": now}
 
-    def select(self, mark: object, numbers: Sequence[int]) -> list[int]:
+    def _rows_of(self, mark: Any) -> Rows | None:
+        """Return the rows that a page with a mark has; None if they are not known."""
+        if isinstance(mark, list) and mark[:1] == [self._version]:
+            return self.data
+        if self._sent is None or self._sent[0] != mark or self._sent[1].log.number != mark[1]:
+            return None  # or they changed in place meanwhile
+        return self._sent[1]
+
+    def select(self, mark: Any, numbers: Sequence[int]) -> list[int]:
         """Return the positions of rows that a page names by theirs; those of removed rows are omitted.
 
         Raises:
             UsageError: The page has rows of another reading.
         """
-        if mark != self._version and (self._sent is None or mark != self._sent[0]):
+        data = self._rows_of(mark)
+        if data is None:
             raise UsageError(f"{self.name} changed meanwhile", of="browse")
-        data = self.data if mark == self._version or self._sent is None else self._sent[1]
         places = data.order if len(data.ids) > MOST else range(len(data.ids))
         ids = [data.ids[places[number]] for number in numbers if 0 <= number < len(places)]
         return [self.data.positions[key] for key in ids if key in self.data.positions]
@@ -169,17 +188,13 @@ def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> di
     }
 
 
-def _plain(cells: Sequence[Any]) -> Sequence[Any]:
-    return cells.stored if isinstance(cells, Times) else cells
-
-
 def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, quick: bool = False) -> dict[str, Any]:
     """Return a column for a page: its values, what is shown of statuses and ids, and the value of each row.
 
     Args:
         quick: Leave it to the page to count integers, times and ids of records, which are mostly different.
     """
-    cells, kind = _plain(cells), column.kind
+    cells, kind = stored_cells(cells), column.kind
     counted = not quick or not (
         (kind in _NUMBERS and {*map(type, cells)} <= _INTEGERS) or (kind == "id" and not column.to)
     )
@@ -240,6 +255,18 @@ def stored(value: Any, kind: str) -> Any:
     return visible(plain(value if not isinstance(value, float) else Decimal(repr(value))), _LONGEST)
 
 
+def changes_in_place(data: Rows, number: int, count: int) -> dict[str, Any]:
+    """Return what makes rows into what they are after changes in place, as `changes` does.
+
+    Args:
+        number: Number of changes that were made before.
+        count: Number of rows before.
+    """
+    at = sorted(data.log.since(number))
+    gone, new = [place for place in at if place < count], [place >= count for place in at]
+    return {"gone": gone, "at": at, "rows": packed("", data.only(at)), "new": new}
+
+
 def changes(before: Rows, after: Rows) -> dict[str, Any] | None:
     """Return what makes rows into later ones; None if their columns, their order or the labels of ids differ.
 
@@ -256,7 +283,7 @@ def changes(before: Rows, after: Rows) -> dict[str, Any] | None:
     if any(map(ge, olds, islice(olds, 1, None))):
         return None
     changed = set[int]()
-    for was, now in zip(map(_plain, before.cells), map(_plain, after.cells), strict=True):
+    for was, now in zip(map(stored_cells, before.cells), map(stored_cells, after.cells), strict=True):
         if was[: len(stay)] != now[: len(stay)] or olds != news:
             pairs = zip(map(was.__getitem__, olds), map(now.__getitem__, news), strict=True)
             changed.update(place for place, (old, new) in enumerate(pairs) if old != new)

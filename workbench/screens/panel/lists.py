@@ -15,7 +15,17 @@ from workbench.client.session import AsyncSession, Session, sandbox_of, sandbox_
 from workbench.client.webhooks.inbox import last_event
 from workbench.sandbox.control_records import StoredRecord
 from workbench.sandbox.internals import internals
-from workbench.screens.panel.cells import Found, Rows, StoredRecords, Times, cells_of_frame, rows_of, rows_of_cells
+from workbench.screens.panel.cells import (
+    MOST,
+    Found,
+    Rows,
+    StoredRecords,
+    Times,
+    cells_of_frame,
+    rows_of,
+    rows_of_cells,
+    stored_cells,
+)
 from workbench.service import chains
 from workbench.service.interface.assumptions import assumptions
 from workbench.service.rendering.text import NO_FUNDS, TEST_CHAINS
@@ -78,22 +88,57 @@ def entries(api: Any, *operations: str) -> list[Any]:
     )
 
 
+_LABELED = {
+    "card": "id last4",
+    "owner": "id first_name last_name",
+    "user": "id first_name last_name",
+    "company": "id name",
+}
+"""Members of records that make their labels."""
+
+
+class Labels:
+    """Masked labels of the sandbox's cards, people and companies, by id; those that changed are read again."""
+
+    def __init__(self, api: object) -> None:
+        self.of: dict[str, str] = {}
+        self._sandbox = sandbox_of(api)
+        self._known: dict[str, tuple[str, dict[str, str]]] = dict.fromkeys(_LABELED, ("", {}))  # mark and labels
+
+    def read(self) -> bool:
+        """Read the labels, and return whether one that was known is another one now."""
+        if self._sandbox is None:
+            return False
+        differs, fresh = False, dict[str, str]()
+        for kind, members in _LABELED.items():
+            mark, known = self._known[kind]
+            mark, is_all, ids, *parts = internals(self._sandbox).changed(kind, members, mark)
+            read = dict(zip(ids, _labels(members, parts), strict=True))
+            labels = {key: label for key, label in read.items() if label}
+            differs |= labels != known if is_all else any(known.get(key, label) != label for key, label in read.items())
+            self._known[kind] = mark, labels if is_all else {**known, **labels}
+            fresh |= labels
+        if differs:  # rows that were read before keep the labels that they had
+            self.of = {key: label for _, labels in self._known.values() for key, label in labels.items()}
+        else:
+            self.of |= fresh
+        return differs
+
+
+def _labels(members: str, parts: list[list[Any]]) -> Iterator[str]:
+    """Yield the label of each record, masked where its members are private."""
+    texts = {name: list(set(column)) for name, column in zip(members.split()[1:], parts, strict=True)}
+    masked = {name: dict(zip(texts[name], shown, strict=True)) for name, shown in StoredRecord(texts).shown().items()}
+    for values in zip(*parts, strict=True):
+        label = " ".join(str(masked[name][value] or "") for name, value in zip(texts, values, strict=True)).strip()
+        yield f"•••• {label}" if "last4" in texts else label
+
+
 def names(api: object) -> dict[str, str]:
     """Return masked labels of the sandbox's cards, people and companies, by id."""
-    sandbox = sandbox_of(api)
-    if sandbox is None:
-        return {}
-    labels = {
-        key: f"•••• {digits}" for key, digits in zip(*internals(sandbox).columns("card", "id last4"), strict=True)
-    }
-    for kind in ("owner", "user"):
-        ids, *parts = internals(sandbox).columns(kind, "id first_name last_name")
-        texts = {name: list(set(column)) for name, column in zip(("first_name", "last_name"), parts, strict=True)}
-        masked = [dict(zip(texts[name], shown, strict=True)) for name, shown in StoredRecord(texts).shown().items()]
-        for key, first, last in zip(ids, *parts, strict=True):
-            if name := f"{masked[0][first] or ''} {masked[1][last] or ''}".strip():
-                labels[key] = name
-    return labels | {record["id"]: name for record in records(api, "company") if (name := record.shown().get("name"))}
+    labels = Labels(api)
+    labels.read()
+    return labels.of
 
 
 def tokens(api: object, member: str) -> Iterator[tuple[str, str, int]]:
@@ -129,9 +174,23 @@ def now(api: object) -> datetime:
     return moment
 
 
-def stamp(api: object) -> tuple[Any, ...]:
-    """Return a value that changes whenever the sandbox, the inbox or the journal changes, but not on reads."""
+_PEOPLE = ("user", "owner", "company")
+_MADE_OF = {
+    "users": _PEOPLE, "companies": _PEOPLE, "cards": ("card", *_PEOPLE), "disputes": ("dispute",),
+    "transactions": ("transaction", "card", *_PEOPLE),
+}  # fmt: skip
+"""Kinds of stored records of which a list is made, if nothing else is in it."""
+
+
+def stamp(api: object, name: str = "") -> tuple[Any, ...]:
+    """Return a value that changes whenever the sandbox, the inbox or the journal changes, but not on reads.
+
+    Args:
+        name: A list; the value then need not change unless its rows do.
+    """
     sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
+    if sandbox is not None and name in _MADE_OF:
+        return tuple(internals(sandbox).changed(kind)[0] for kind in _MADE_OF[name])
     changes = None if sandbox is None else internals(sandbox).changes()
     calls = hash(tuple(entry.final_outcome for entry in entries(api)))  # which a resolution changes, too
     return calls, None if inbox is None else last_event(inbox), changes
@@ -263,12 +322,43 @@ _TRANSACTION = (
 )
 
 
+class Transactions:
+    """Reader of the sandbox's stored transactions; for a real service of those known from events.
+
+    Of a sandbox only those that changed are read again, into the rows that were returned before.
+    """
+
+    def __init__(self, api: object) -> None:
+        self._api, self._labels, self._mark = api, Labels(api), ""
+        self._rows: Rows | None = None
+
+    def __call__(self) -> Rows:
+        sandbox, rows, is_labeled = sandbox_of(self._api), self._rows, not self._labels.read()
+        if sandbox is None:
+            return _of_events(self._api)
+        self._mark, is_all, *columns = internals(sandbox).changed("transaction", " ".join(_STORED), self._mark)
+        cells = _of_books(columns)
+        if rows is not None and not is_all and is_labeled and 0 < len(rows.ids) < MOST:
+            names = [column.name for column in rows.columns]
+            if not any(any(cells[name]) for name in cells.keys() - names):  # a column that was without values
+                rows.put(cells["id"], [stored_cells(cells[name]) for name in names])
+                return rows
+        if not is_all:
+            self._mark, _, *columns = internals(sandbox).changed("transaction", " ".join(_STORED))
+            cells = _of_books(columns)
+        things, labels = StoredRecords(sandbox, cells["id"]), self._labels.of
+        self._rows = rows_of_cells(_TRANSACTION, cells, cells["id"], things, labels)
+        self._rows.newest = "authorized_at"
+        return self._rows
+
+
 def transactions(api: object) -> Rows:
     """Return the sandbox's stored transactions; for a real service those known from events."""
-    sandbox = sandbox_of(api)
-    columns: list[list[Any]] = [] if sandbox is None else internals(sandbox).columns("transaction", " ".join(_STORED))
-    if columns:
-        return _of_books(api, dict(zip(_STORED.values(), columns, strict=True)))
+    return Transactions(api)()
+
+
+def _of_events(api: object) -> Rows:
+    """Return the transactions known from events."""
     from workbench.analysis.reports.history import history
 
     by_id = {getattr(event.event.body, "id", ""): event.event for event in received(api)}
@@ -287,8 +377,9 @@ _STORED = {
 """Members of a stored transaction, each with its column."""
 
 
-def _of_books(api: object, cells: dict[str, Any]) -> Rows:
-    """Return stored transactions, newest first, with the values of `history.transactions` but without a frame."""
+def _of_books(columns: Iterable[list[Any]]) -> dict[str, Any]:
+    """Return the cells of stored transactions, with the values of `history.transactions` but without a frame."""
+    cells: dict[str, Any] = dict(zip(_STORED.values(), columns, strict=True))
     posted, refunded, statuses = cells["posted_cents"], cells["refunded_cents"], cells["status"]
     cells["net_cents"] = list(map(sub, posted, refunded))
     for number in compress(range(len(refunded)), refunded):
@@ -298,9 +389,7 @@ def _of_books(api: object, cells: dict[str, Any]) -> Rows:
     cells["declined_reason"] = [reasons[reason] for reason in cells["declined_reason"]]
     codes = {code: code.lower() for code in set(cells["currency"])}
     cells["currency"] = [codes[code] for code in cells["currency"]]
-    cells |= {name: Times(cells[name]) for name in ("authorized_at", "posted_at")}
-    rows = rows_of_cells(_TRANSACTION, cells, cells["id"], StoredRecords(sandbox_of(api), cells["id"]), names(api))
-    return attrs.evolve(rows, newest="authorized_at")
+    return cells | {name: Times(cells[name]) for name in ("authorized_at", "posted_at")}
 
 
 def payment_accounts(api: object) -> Rows:

@@ -34,7 +34,7 @@ from workbench.screens.panel.cells import Rows
 from workbench.screens.panel.choices import choices
 from workbench.screens.panel.explanation import APPROVED, COUNT, Number
 from workbench.screens.panel.file import document, script, to_file
-from workbench.screens.panel.listing import Listing, static_table
+from workbench.screens.panel.listing import FIRST, Listing, static_table
 from workbench.screens.panel.lists import LINKED
 from workbench.screens.panel.overview import TILES, Filters, Scope, attention, charts, check_tiles, controls, tiles
 from workbench.screens.panel.undo import LastAction
@@ -178,14 +178,15 @@ class Panel(Displayed):
         self.rewards = Rewards(api)
         self.lists: dict[str, Listing] = {}
         for name, load in things.KINDS.items():
-            self.lists[name] = Listing(name, lambda load=load: load(api))  # type: ignore[misc]
+            self.lists[name] = Listing(name, partial(load, api))
             if name == "disputes":
                 self.lists["rewards"] = self.rewards
+        self.lists["transactions"] = Listing("transactions", things.Transactions(api))
         self.widget = in_order(PanelWidget())
         self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
         self.last_action = LastAction(api)
         self._chosen: tuple[Listing, list[str]] | None = None
-        self._read_at: dict[str, str] = {}  # what the session contained when a list was read, by list
+        self._read_at: dict[str, object] = {}  # what the session contained when a list was read, by list
         self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
         self._lock = threading.RLock()  # messages may arrive in several threads of the kernel
 
@@ -343,8 +344,12 @@ class Panel(Displayed):
         if listing is self.rewards and isinstance(inputs := asked.get("inputs"), Mapping):
             self.rewards.show(**{field: str(inputs.get(field, "")) for field in self.rewards.inputs})
         listing = self._current(name, again=bool(asked.get("again")))
-        whole = asked.get("mark") is None or "part" in asked
-        rows = listing.columns(int(asked.get("part", 0))) if whole else listing.rows_since(asked["mark"])
+        if asked.get("first") and len(listing) > FIRST:
+            rows = listing.first()
+        elif asked.get("mark") is None or "part" in asked:
+            rows = listing.columns(int(asked.get("part", 0)))
+        else:
+            rows = listing.rows_since(asked["mark"])
         if name not in self._seen:
             self._seen.add(name)
             self.update_static()
@@ -357,7 +362,7 @@ class Panel(Displayed):
 
     def _current(self, name: str, *, again: bool = False) -> Listing:
         """Return a list, which is read again if the session changed since; rewards only on request."""
-        listing, stamp = self.lists[name], self._stamp()
+        listing, stamp = self.lists[name], things.stamp(self._api, name)
         if not listing.is_read or again or (self._read_at.get(name) != stamp and name not in _STILL):
             if name == EXPLANATION:
                 for other in self.lists:

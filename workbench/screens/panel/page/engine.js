@@ -32,6 +32,9 @@ function coded(column) {
   return column;
 }
 
+/** The place of each distinct value among them. */
+const indexed = (column) => (column.known ??= new Map(column.of.map((value, which) => [value, which])));
+
 /** The number of decimal places that numbers need, at most six. */
 const decimals = (values) => Math.min(DIGITS, values.reduce((most, value) => Math.max(most, (String(value).split(".")[1] || "").length), 0));
 
@@ -42,38 +45,55 @@ class List {
     this.columns = packed.columns.map(unpack);
     this.keys = packed.ids ? unpack(packed.ids) : this.columns.find((column) => column.kind === "id" && !column.to) || this.columns[0];
     this.forget();
+    this.rows = Int32Array.from({ length: this.count }, (_, row) => row);
+    if (this.newest) this.rows = this.sorted(this.rows, this.newest).reverse();
   }
 
   forget() {
     this.tables.clear();
     this.byId = null;
-    for (const column of this.columns) column.texts = column.ranks = null;
     this.currency = this.columns.find((column) => column.name === "currency");
     this.status = this.columns.find((column) => column.name === "status");
     for (const column of [this.currency, this.status]) if (column) coded(column);
-    this.rows = Int32Array.from({ length: this.count }, (_, row) => row);
-    if (this.newest) this.rows = this.sorted(this.rows, this.newest).reverse();
   }
 
   /** Take over what changed in the kernel: rows that are gone, and rows at their new places. */
   update({ gone, at, rows, mark, "new": fresh }) {
-    const added = new List(rows), removed = new Set(gone), put = new Map(at.map((place, row) => [place, row]));
-    const stay = Int32Array.from({ length: this.count }, (_, row) => row).filter((row) => !removed.has(row)), count = stay.length + at.length;
+    const added = new List(rows), removed = new Set(gone), count = this.count - gone.length + at.length;
+    const from = new Int32Array(count), to = new Int32Array(this.count).fill(-1); // the row before, or ~ a changed one; and the row now
+    at.forEach((place, row) => { from[place] = ~row; });
+    for (let row = 0, old = 0; row < count; row++) {
+      if (from[row] < 0) continue;
+      while (removed.has(old)) old++;
+      to[old] = row;
+      from[row] = old++;
+    }
     const merge = (column, other) => {
-      coded(column);
+      const known = indexed(coded(column)), before = column.at, { size } = known;
       if (other.shown) column.shown ??= column.of.map(() => null);
-      const place = new Map(column.of.map((value, which) => [value, which])), next = new Int32Array(count);
-      const known = other.of.map((value, which) => {
-        if (!place.has(value)) { place.set(value, column.of.push(value) - 1); column.shown?.push(other.shown?.[which] ?? null); }
-        return place.get(value);
+      const whiches = other.of.map((value, which) => {
+        if (!known.has(value)) { known.set(value, column.of.push(value) - 1); column.shown?.push(other.shown?.[which] ?? null); }
+        return known.get(value);
       });
-      for (let row = 0, old = 0; row < count; row++) next[row] = put.has(row) ? known[other.at[put.get(row)]] : column.at[stay[old++]];
-      column.at = next;
+      column.at = new Int32Array(count);
+      for (let row = 0; row < count; row++) column.at[row] = from[row] < 0 ? whiches[other.at[~from[row]]] : before[from[row]];
+      if (known.size > size) column.ranks = null;
+      if (column.pairs) column.texts = column.pairs = null;
     };
     this.columns.forEach((column, which) => merge(column, added.columns[which]));
     if (!this.columns.includes(this.keys)) merge(this.keys, added.keys);
+    this.rows = this.newest ? this.inserted(this.rows.map((row) => to[row]).filter((row) => row >= 0), at) : Int32Array.from(from, (_, row) => row);
     Object.assign(this, { count, all: count, mark, notes: rows.notes, digits: { ...this.digits, ...rows.digits }, fresh: new Set(fresh.map((is, row) => is && added.id(row)).filter(Boolean)) });
     this.forget();
+  }
+
+  /** Rows with others among them, the newest first; of rows at the same time the last one is first. */
+  inserted(rows, others) {
+    const { of, at } = this.column(this.newest), time = (row) => of[at[row]] ?? -Infinity, isBefore = (a, b) => time(a) > time(b) || (time(a) === time(b) && a > b);
+    const left = [...others].sort((a, b) => (isBefore(a, b) ? -1 : 1)), found = new Int32Array(rows.length + left.length);
+    let next = 0, old = 0;
+    for (let place = 0; place < found.length; place++) found[place] = next < left.length && (old === rows.length || isBefore(left[next], rows[old])) ? left[next++] : rows[old++];
+    return found;
   }
 
   id(row) { return String(this.keys?.of[this.keys.at[row]] ?? row); }
@@ -110,12 +130,16 @@ class List {
 
   /** The text of each distinct value as it is searched, and its place in each row; an amount has the currency of its row. */
   texts(column) {
-    if (column.texts) return column.texts;
     const { kind, of, at, shown } = coded(column), { currency } = this;
     const text = (value, which, code) => (value === null ? "" : kind === "status" ? `${value} ${shown[which][2]}`
       : kind === "money" && typeof value === "number" ? this.money(value, code) : shown?.[which] ? `${shown[which]} ${value}` : this.plain(column, value)).toLowerCase();
-    if (kind !== "money" || !currency) return column.texts = { of: of.map((value, which) => text(value, which, "USD")), at };
-    const pairs = new Map(), found = at.map((place, row) => {
+    if (kind !== "money" || !currency) {
+      const texts = column.texts ??= { of: [] };
+      for (let which = texts.of.length; which < of.length; which++) texts.of.push(text(of[which], which, "USD"));
+      return { ...texts, at };
+    }
+    if (column.texts) return column.texts;
+    const pairs = column.pairs = new Map(), found = at.map((place, row) => {
       const key = place * currency.of.length + currency.at[row];
       if (!pairs.has(key)) pairs.set(key, pairs.size);
       return pairs.get(key);

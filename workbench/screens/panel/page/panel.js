@@ -91,11 +91,15 @@ function render({ model, el }) {
 
   // lists
 
-  /** The list of a name as it is now: read when first asked for, then only what changed. */
-  async function held(name, how) {
+  /** The list of a name as it is now: read when first asked for, then only what changed; `early` shows the first rows of a long one. */
+  async function held(name, how, early) {
     let list = lists.get(name);
     if (list && !how && !stale.has(name)) return list;
-    const found = await ask("rows", { list: name, mark: list?.mark, ...how });
+    let found = await ask("rows", { list: name, mark: list?.mark, first: Boolean(early && !list && !how), ...how });
+    if (found.partial) {
+      early(new List(found));
+      found = await ask("rows", { list: name });
+    }
     if (found.gone) list.update(found); else lists.set(name, list = found.held || new List(found));
     stale.delete(name);
     return list;
@@ -106,10 +110,16 @@ function render({ model, el }) {
   /** Read the list in view, and show it at its beginning or where it was. */
   const load = quietly((stay, how) => (loaded = read(stay, how)));
   async function read(stay, how) {
-    const turn = ++turns, name = view.list, list = await held(name, how);
-    if (turn !== turns || view.list !== name) return; // something else was opened meanwhile
-    if (main.el.parentNode !== work) work.replaceChildren(main.el, ...(second ? [second.el] : []), drawer);
-    main.open(list, view, stay);
+    const turn = ++turns, name = view.list, now = () => turn === turns && view.list === name; // nothing else was opened meanwhile
+    const put = (list, same) => {
+      if (main.el.parentNode !== work) work.replaceChildren(main.el, ...(second ? [second.el] : []), drawer);
+      main.open(list, view, same);
+    };
+    let partial = false;
+    const early = (list) => { if (now()) { partial = true; put(list, stay); } };
+    const list = await held(name, how, main.full(view) || view.sort.length || view.group ? null : early);
+    if (!now()) return;
+    put(list, stay || partial);
     if (second) second.open(list, second.view, true);
     list.prepare();
   }
@@ -251,7 +261,7 @@ function render({ model, el }) {
     if (!keepForm) dropForm();
     const [answer] = await Promise.all([ask("details", { list: name, id }), ready]);
     if (name !== view.list || id !== view.id) return;
-    const list = lists.get(name), row = list.row(id);
+    const list = lists.get(name) || main.list, row = list.row(id);
     opened = answer;
     const kept_ = keepForm ? formed() : null, facts = row === undefined ? [] : list.columns.map((one) => ({ ...one, value: list.cell(one, row) })).filter((one) => one.kind !== "hidden" && one.value !== "");
     drawer.hidden = false;

@@ -110,9 +110,9 @@ function makeTable(host, second) {
     rows.style.height = `${table.lines.length * ROW}px`;
     show(called, second || host.besides() ? [title(view.name || list.label), second && button("edge", second, "×", "Close the second view")] : []);
     show(notes, [...list.notes, ...list.unknown(full()).map((name) => `No column is called ${name}: it is searched as text.`)].map((one) => h("div", {}, one)), parts());
-    const all = rowsOf(list.count), none = !count && full();
+    const all = rowsOf(list.partial ? list.all : list.count), none = !count && full();
     show(foot, span("count", none ? "0 matches" : count === list.count ? all : `${grouped(count)} of ${all}`),
-      none && button("edge clear", () => filter([], ""), "Clear filter"), sums(list.sums(table.all)));
+      none && button("edge clear", () => filter([], ""), "Clear filter"), list.partial ? aside("Reading the others …") : sums(list.sums(table.all)));
     drawSummary();
     drawRows();
     drawChosen();
@@ -120,7 +120,7 @@ function makeTable(host, second) {
 
   /** Say which part of a long list is shown, and lead to the others. */
   function parts() {
-    if (list.all <= list.most) return null;
+    if (list.all <= list.most || list.partial) return null;
     const part = list.first / list.most, last = Math.ceil(list.all / list.most) - 1, column = list.columns.find((one) => isTime(one.kind));
     const ends = column ? [list.count - 1, 0].map((row) => list.cell(column, row).slice(0, 10)).join(" to ") : `rows ${grouped(list.first + 1)} to ${grouped(list.first + list.count)}`;
     return div("parts", `${rowsOf(list.all)} in ${last + 1} parts of ${grouped(list.most)} by time; this is part ${part + 1}: ${ends}. Search, order and sums are of this part. `,
@@ -135,7 +135,7 @@ function makeTable(host, second) {
 
   function drawSummary() {
     heads.querySelector(".summary")?.remove();
-    if (!kept().summary || !table.rows.length) return;
+    if (!kept().summary || !table.rows.length || list.partial) return;
     const summary = list.summary(table.rows);
     heads.append(h("div", { class: "row summary", role: "row" }, columns().map((one) => {
       const { missing, bars } = summary[one.name], most = Math.max(1, ...bars.map((bar) => bar.count));

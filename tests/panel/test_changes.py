@@ -1,0 +1,96 @@
+"""After any sequence of actions, a page that took over the changes holds what a page holds that opens now."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import workbench as wb
+from tests.panel.script import Engine, engine
+from workbench.base.errors import WorkbenchError
+from workbench.screens.panel.panel import Panel
+
+assert engine  # a fixture
+ACTIONS = (
+    "buy",
+    "decline",
+    "settle",
+    "refund",
+    "reverse",
+    "dispute",
+    "advance",
+    "user",
+    "rename",
+    "reset",
+    "snapshot",
+    "restore",
+)
+STEPS = st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 99), st.booleans()), max_size=8)
+LISTS = ("transactions", "cards", "users", "disputes")
+
+
+def act(api: wb.Session, action: str, number: int) -> None:
+    """Do something with one of the records; what the service refuses is done to none."""
+    sandbox, cents = api.sandbox, 100 * (number + 1)
+    cards = sandbox.guide()["cards"]["active"]
+    ids = [record["id"] for record in sandbox.records("transaction")]
+    key = ids[-1 - number % len(ids)] if ids else ""
+    purchase = {
+        "amount": cents,
+        "currency": "USD",
+        "merchant_name": f"Shop {number % 3}",
+        "merchant_category_code": "5411",
+    }
+    try:
+        if action == "buy":
+            api.simulate_authorization(card_id=cards[number % len(cards)], **purchase)
+        elif action == "decline":
+            api.simulate_authorization(card_id=cards[0], **{**purchase, "amount": 10**9})
+        elif action == "settle":
+            sandbox.settle(key)
+        elif action == "refund":
+            api.simulate_refund(transaction_id=key, amount=wb.FULL if number % 2 else 1)
+        elif action == "reverse":
+            api.simulate_reversal(transaction_id=key, amount=wb.FULL)
+        elif action == "dispute":
+            sandbox.open_dispute(key)
+        elif action == "advance":
+            sandbox.advance(hours=number)
+        elif action == "user":
+            sandbox.create.user(first_name="Ada", last_name=f"N{number}")
+        elif action == "rename":
+            user = sandbox.records("user")[0]["id"]
+            api.update_user(user_id=user, first_name=f"N{number}")
+        elif action == "reset":
+            sandbox.reset()
+        elif action in ("snapshot", "restore"):
+            getattr(sandbox, action)("one")
+    except WorkbenchError:
+        pass
+
+
+def rows(panel: Panel, name: str, mark: object = None) -> dict[str, Any]:
+    answer = panel.answer({"do": "rows", "list": name, "mark": mark})
+    assert "error" not in answer, answer["error"]
+    return answer
+
+
+@settings(deadline=None)
+@given(steps=STEPS)
+def test_a_page_that_stayed_open_holds_what_a_new_one_holds(engine: Engine, steps: Any) -> None:
+    """Rows are asked for after some of the actions, as a page does that is in view; others come together."""
+    with wb.connect(seed=7) as api:
+        panel = wb.browse(api)
+        sent = {name: [rows(panel, name)] for name in LISTS}
+        for action, number, asks in [*steps, ("advance", 1, True)]:
+            act(api, action, number)
+            for name, answers in sent.items() if asks else ():
+                answer = rows(panel, name, answers[-1]["mark"])
+                sent[name] = [*answers, answer] if "gone" in answer else [answer]
+        for name, answers in sent.items():
+            opened = engine("table", rows(wb.browse(api), name), {})
+            shown = engine("updated", answers[0], answers[1:], {})
+            assert [(line["id"], line["cells"]) for line in shown["lines"]] == [
+                (line["id"], line["cells"]) for line in opened["lines"]
+            ], name
+            assert shown["sums"] == opened["sums"]

@@ -1,0 +1,27 @@
+"""A log of changes, by which a reader asks only for what changed since its last read."""
+
+from collections.abc import Hashable
+from itertools import takewhile
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class ChangeLog(Generic[Key]):
+    """Keys in the order of their last change, each with its number."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        """Number of changes so far."""
+        self._last: dict[Key, int] = {}
+
+    def note(self, key: Key) -> None:
+        """Note a change."""
+        self.number += 1
+        self._last.pop(key, None)  # so that the newest change is the last
+        self._last[key] = self.number
+
+    def since(self, number: int) -> list[Key]:
+        """Return the keys that changed after a number of changes, in the order of their last change."""
+        newest = takewhile(lambda change: change[1] > number, reversed(self._last.items()))
+        return [key for key, _ in newest][::-1]
