@@ -122,7 +122,8 @@ class Sums:
         """Return the currencies of the transactions, the most frequent first."""
         codes, counts = np.unique(self._column("currency"), return_counts=True)
         names = {code: name for name, code in self._codes.items()}
-        return [str(names[codes[place]]) for place in np.argsort(-counts, kind="stable")]
+        found = [names[codes[place]] for place in np.argsort(-counts, kind="stable")]
+        return [name for name in found if name is not None]
 
     def _column(self, name: str) -> NDArray[np.int64]:
         return np.array(self._numbers[name], "int64")
