@@ -94,7 +94,7 @@ def become_owner(context: RequestContext, user: Record, request: object) -> None
         wallet = getattr(request, name)
         if wallet is not None:
             if family is Family.EVM:
-                wallet = eip55(wallet)  # normalized, since the case of its letters does not matter
+                wallet = eip55(wallet)  # normalized: case does not matter
             key = context.new_id("contract")
             of = {"user": user["id"], "admin": wallet}
             add_contract(context.store, context.seeds, user["tenant"], key, NEW_CONTRACTS[family], 2, ("0", "0"), **of)

@@ -51,7 +51,7 @@ class Failure:
     """A documented refusal of an operation, with the service's message."""
 
     status: int
-    message: str  # may hold {names} that the sandbox fills
+    message: str  # may contain {names} that the sandbox fills in
     when: str
     assumed: Reason | None = None
 
@@ -122,8 +122,8 @@ class Operation(Generic[P, R]):
     takes: Callable[P, Any]
     returns: type[R]
     source: str
-    effect: Effect | None  # what calling it may change or authorize; None: a read
-    # Of the client's method and the operationId: that of the request.
+    effect: Effect | None  # what a call may change or authorize; None for a read
+    # The client's method and the operationId have the name of the request.
     name: str = attrs.field(default=attrs.Factory(lambda row: walk.snake(row.request.__name__), takes_self=True))
     roles: frozenset[Role] = frozenset()
     sandbox_only: bool = False
