@@ -40,9 +40,10 @@ def setting(row: Behavior) -> str:
     """Return the values of a behavior that can be chosen: of both presets, and others."""
     presets = value(row.documented)
     if row.documented != row.observed:
-        presets += f" or, observed, {value(row.observed)}"
-    others = [{ANY: "another", STATUS: "a status"}.get(str(other)) or value(other) for other in row.others]
-    return f" Value {presets}{'; also ' if others else ''}{', '.join(others)}."
+                presets += f" (observed: {value(row.observed)})"
+    named = {ANY: "any other value", STATUS: "an error status"}
+    others = [named.get(str(other)) or value(other) for other in row.others if not isinstance(other, bool)]
+    return f" Value {presets}{'; or ' if others else ''}{', '.join(others)}."
 
 
 def listed(rows: list[Behavior]) -> Iterator[str]:
