@@ -55,7 +55,7 @@ def limits_of(hint: object) -> tuple[Any, Any]:
 
 
 def kinds_of(declared: object) -> tuple[Any, ...]:
-    """Return the types of which an annotation allows any."""
+    """Return the types that an annotation allows."""
     is_union = typing.get_origin(declared) in (typing.Union, UnionType)
     return typing.get_args(declared) if is_union else (declared,)
 

@@ -195,7 +195,7 @@ class UsageError(WorkbenchError, ValueError):
     """An argument of a local function is missing, unknown or not allowed. `problems` lists all of them."""
 
     def __init__(self, problems: Iterable[Problem] | str, *, of: str = "", as_given: bool = False) -> None:
-        """`as_given`: the paths are those of a value from outside, such as JSON, and not of arguments of Python."""
+        """`as_given`: the paths belong to an external value, such as JSON, and not to Python arguments."""
         self.problems = _as_problems(problems)
         self.function = of
         named = self.problems if as_given else tuple(in_python(problem) for problem in self.problems)

@@ -2,7 +2,7 @@
 
 _MARK = b"\xef\xbb\xbf"
 _MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
-"""Byte order marks by which other encodings begin; those of UTF-32 first, since one begins as one of UTF-16."""
+"""Byte order marks of other encodings; UTF-32 first, since one of its marks begins like one of UTF-16."""
 
 
 class NotText(ValueError):

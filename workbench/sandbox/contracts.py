@@ -124,7 +124,7 @@ def add_contract(
 ) -> Record:
     """Create a contract of a tenant, and add it to the collateral of a user.
 
-    Its admins are teaching wallets, the first of which becomes the user's. If the user has a wallet, that wallet is an
+    Its admins are teaching wallets; the first becomes the user's. If the user has a wallet, that wallet is an
     admin; a wallet of the provider is the second one where the version allows several.
     """
     family = family_of(chain_id)

@@ -154,7 +154,7 @@ class App:
         return scheme + space + self._own_keys.get(key, key)
 
     def _prefix(self, request: Request) -> str:
-        """Return the path before those of this sandbox: of the server, and of a trusted proxy."""
+        """Return the path prefix of this sandbox, from the server and a trusted proxy."""
         given = request.headers.get("x-forwarded-prefix") or "" if self._forwarded else ""
         return (given if _PREFIX.fullmatch(given) else "") + self._path
 

@@ -223,7 +223,7 @@ class Store:
         self._kinds[kind] = dict(values)
 
     def copy_kind(self, kind: str, to: str) -> None:
-        """Replace all values of a kind with those of another kind."""
+        """Replace all values of a kind with the values of another kind."""
         self.fill(to, self._kinds.get(kind, {}))
 
     def next(self, counter: str) -> int:
@@ -378,7 +378,7 @@ class FileStore(Store):
         self._file.run_many(_PUT, rows)
 
     def copy_kind(self, kind: str, to: str) -> None:
-        """Replace all values of a kind with those of another kind."""
+        """Replace all values of a kind with the values of another kind."""
         self._clear(to)
         copied = "INSERT INTO value(kind, id, data) SELECT ?, id, data FROM value WHERE kind = ? ORDER BY o"
         self._run(copied, (to, kind))

@@ -409,7 +409,7 @@ def advice(name: str, value: str | date, record: object) -> str | None:
         case "country_of_issue" if len(text) == 2 and text != text.upper():
             return f"is usually written in capitals, {text.upper()}"
         case "routing_number" if str(getattr(record, "currency", "")).lower() == "usd" and not _is_routing_number(text):
-            return "is not a routing number for usd: nine digits, of which the last one checks the others"
+            return "is not a routing number for usd (nine digits; the last one checks the others)"
         case "postal_code" if getattr(record, "country_code", None) == "US" and not _US_POSTAL_CODE.fullmatch(text):
             return "is not a US postal code: five digits, such as 02134"
         case "ip_address" if _is_ip(text) and not text.startswith(_EXAMPLE_ADDRESSES):

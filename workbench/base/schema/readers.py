@@ -148,7 +148,7 @@ class Unusual:
 
 
 REPAIRED = "text", "was cut inside a character; what is left of it reads as U+FFFD"
-"""Rule and message of a text of which half of a surrogate pair was sent."""
+"""Rule and message of a text with half a surrogate pair."""
 
 
 def plain_text(value: object) -> Any:

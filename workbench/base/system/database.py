@@ -202,7 +202,7 @@ class Database:
     def undamaged(self, table: str) -> str:
         """Return the SQL condition that a row of a checked table is undamaged.
 
-        Apply it before reading columns, because those of a damaged row may not be text.
+        Apply it before reading columns, because the columns of a damaged row may not be text.
         """
         if table not in self._checked:
             return "1"
@@ -291,7 +291,7 @@ class Database:
                     raise
 
     def _named(self, error: Exception) -> Exception:
-        """Raise errors of this package for those of SQLite; the messages never contain values."""
+        """Raise this package's errors in place of SQLite's; the messages never contain values."""
         if isinstance(error, sqlite3.OperationalError):
             busy = any(word in str(error) for word in ("locked", "busy"))
             kind = FileBusy if busy else UnusableFile

@@ -95,7 +95,7 @@ def write_files(
     """Write files that belong together. They are on disk when this returns, and complete before any gets its name.
 
     A process that is killed meanwhile leaves all of the new files, or no new last one; beside a replaced last one the
-    others are complete or missing, never those of its predecessor.
+    others are complete or missing, and never from its predecessor.
 
     Args:
         files: The content of each file, as for `write_file`; None removes the file. The last one is the main file.
@@ -216,7 +216,7 @@ def remove_temporary(folder: Path, *paths: Path) -> bool:
     """Remove temporary files of killed writers from a folder; return whether other files remain.
 
     Args:
-        paths: Remove only those of these files and folders; default: all.
+        paths: Files and folders to remove drafts of; default: all.
     """
     others, names = False, {path.name[:40] for path in paths}
     for name in os.listdir(folder):  # noqa: PTH208 - a folder may have many files

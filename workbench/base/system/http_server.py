@@ -382,7 +382,7 @@ def host_name(header: str) -> str:
 
 
 def served_names(host: str, hosts: Collection[str]) -> frozenset[str]:
-    """Return the host names that a server at an address accepts: the given ones and those of the address.
+    """Return the host names that a server at an address accepts: the given names and the address.
 
     Raises:
         UsageError: The address is a wildcard, and no name is given.

@@ -53,7 +53,7 @@ def read_bytes(path: Path, limits: FileLimits = FileLimits()) -> bytes:
 
 
 def limits(default: FileLimits, **given: int | None) -> FileLimits:
-    """Return the default limits, with those given replaced: `rows`, `columns`, `cell`, `size`."""
+    """Return the default limits with replacements for `rows`, `columns`, `cell` or `size`."""
     return attrs.evolve(default, **{name: limit for name, limit in given.items() if limit is not None})
 
 

@@ -23,7 +23,7 @@ ACTOR_HEADER = "workbench-actor"
 
 @contextmanager
 def acting(actor: str) -> Iterator[None]:
-    """Mark the changes that requests make in a sandbox as those of an action."""
+    """Attribute the changes of requests in a sandbox to an action."""
     token = ACTOR.set(actor)
     try:
         yield

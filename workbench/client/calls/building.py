@@ -14,7 +14,7 @@ from workbench.service.interface.table import OPERATIONS, Operation
 
 
 def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """Return all problems of a call with unknown arguments, including broken rules of the known ones."""
+    """Return all problems of a call with unknown arguments, including broken rules of the other arguments."""
     strange: list[UnknownMember] = []
     problems = checks.problems(build(operation.request, arguments, strange))
     unknown = []

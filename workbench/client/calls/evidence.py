@@ -1,4 +1,4 @@
-"""Evidence of calls with an unknown outcome: events that only such calls cause, less those of the calls that are known.
+"""Evidence of calls with an unknown outcome: events that only such calls cause, minus the events of other calls.
 
 An event shows that one of the equal calls was carried out, and not which one. So events are counted: more of them than
 the other calls can have caused are proof. A missing event is proof only if all events are known.

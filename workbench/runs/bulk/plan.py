@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MAX_PROBLEMS_SHOWN = 50
 PRIVATE_KEY = "private-key"  # the rule of a pasted private key
 ROW, REASONS = "row", "reasons"
-"""Columns that a rejects file adds to those of the input."""
+"""Columns that a rejects file adds to the input."""
 
 
 @attrs.frozen(kw_only=True)

@@ -232,7 +232,7 @@ class Target:
 
 
 def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never suspends, as those of a synchronous client, and return its result."""
+    """Run a coroutine that never suspends, as with a synchronous client, and return its result."""
     try:
         coroutine.send(None)
     except StopIteration as ended:

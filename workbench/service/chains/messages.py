@@ -301,7 +301,7 @@ def solana_message(
     expires_at: int | datetime,
     salt: BytesLike,
 ) -> bytes:
-    """Return the 32 bytes that the service signs for a Solana contract; the arguments are those of EVM contracts.
+    """Return the 32 bytes that the service signs for a Solana contract; arguments as for EVM contracts.
 
     EIP-712 over packed values: addresses are 32 bytes, integers big-endian in the width of Solana's programs.
     assumed: withdrawal_solana_message

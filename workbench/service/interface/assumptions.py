@@ -702,7 +702,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "routing_number_format",
             "create_payment_account",
-            "a routing number has nine digits, as those of banks in the United States",
+            "a routing number has nine digits, as in the United States",
             "the document calls it text, and usd is the only observed currency",
         ),
         Behavior(

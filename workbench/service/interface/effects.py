@@ -20,7 +20,7 @@ Stored = Mapping[str, Any]
 Key = tuple[object, ...]
 """What an event shows of the call that caused it; equal calls have equal keys."""
 UNCLEAR: Key = ()
-"""Key of a call whose events cannot be distinguished from those of other calls."""
+"""Key of a call whose events cannot be distinguished from the events of other calls."""
 
 
 @attrs.frozen(kw_only=True)
@@ -50,7 +50,7 @@ class Trace:
         of_call: Returns the key of the events of a call, `UNCLEAR`, or None if the call causes no event.
         of_event: Returns the key of an event's body; None if another cause produced the event.
         record: Member of the answer with the id of the record whose events the call causes, if it names one.
-        identity: Returns private values of a request, of which the journal stores a keyed hash in place of a key.
+        identity: Returns private values of a request, whose keyed hash the journal stores in place of a key.
         also: Member of other requests with the id of a record that may show the same key for another reason.
         every: Whether every call that is done causes an event.
     """

@@ -250,7 +250,7 @@ class EventKind:
     never: frozenset[str] = frozenset()
     """Wire paths of members that no event of this kind has."""
     usual: Mapping[str, Any] = attrs.field(factory=dict)
-    """Values of members in an example, by wire path, where they differ from those of other kinds."""
+    """Values of members in an example, by wire path, if they differ from other kinds."""
 
     @property
     def name(self) -> str:
@@ -293,7 +293,7 @@ ORDER: Mapping[str, tuple[str, ...]] = {
         "transaction.completed (completed)",
     ),
     "A settlement": ("transaction.completed (completed)",),
-    "A refund, under an id of its own": (
+    "A refund, under its own id": (
         "transaction.created (pending, amount below 0)",
         "transaction.completed (completed, amount below 0)",
     ),

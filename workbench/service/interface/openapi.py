@@ -160,7 +160,7 @@ class _Document:
             currency["enum"] = list(self.settings[setting])
 
     def _conventions(self, operation: Operation[..., Any]) -> Iterator[Failure]:
-        """Yield failures that a behavior adds to those of the interface."""
+        """Yield the failures that a behavior adds to the interface."""
         if self.settings.get("rate_limit") is not None:
             yield LIMITED
         if self.settings.get("idempotency_keys") and operation.method != "GET":

@@ -68,7 +68,7 @@ ERRORS: Mapping[int, str] = {
     429: "TooManyRequestsError", 431: "RequestHeaderFieldsTooLargeError", 500: "InternalServerError",
     503: "ServiceUnavailableError",
 }  # fmt: skip
-"""Value of `error` in the response body by status; those of undocumented statuses are the sandbox's. Source: Errors."""
+"""Value of `error` in the response body by status; for undocumented statuses, the sandbox's choice. Source: Errors."""
 
 
 class Sync:
