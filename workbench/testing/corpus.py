@@ -32,7 +32,7 @@ from workbench.sandbox.behavior import Behavior, read_behavior
 from workbench.service.interface.assumptions import settings
 from workbench.service.interface.table import OPERATIONS
 from workbench.service.rendering.markup import Shown
-from workbench.service.rendering.text import Cell, Grid
+from workbench.service.rendering.text import Grid
 from workbench.testing.facts import ABSENT, Reader, differing
 from workbench.testing.following import Sample, is_settlement, resource_of
 from workbench.testing.learning import Replay, check_names, given_paths
@@ -91,14 +91,11 @@ class Checked(Shown):
     def sheet(self) -> Grid:
         """Return the differences as a sheet."""
         columns = ("operation", "path", "recorded", "now", "whose", "place", "accepted")
-        rows = tuple(
-            tuple(Cell((visible(str(getattr(row, name)), 44),)) for name in columns)
-            for row in self.differences[:_SHOWN]
-        )
+        rows = [[visible(str(getattr(row, name)), 44) for name in columns] for row in self.differences[:_SHOWN]]
         open_ = sum(not row.accepted for row in self.differences)
         title = f"compared {self.compared:,}: {open_:,} differences, {len(self.differences) - open_:,} accepted"
-        total = len(self.differences)
-        return Grid(title=title, columns=columns, rows=rows, total=total, notes=(*self.problems, *self.notes))
+        shown = Grid.of_texts(title, columns, rows, (*self.problems, *self.notes))
+        return attrs.evolve(shown, total=len(self.differences))
 
 
 @hide_arguments_of_methods

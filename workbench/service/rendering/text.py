@@ -101,6 +101,14 @@ class Grid:
     total: int
     notes: tuple[str, ...] = attrs.field(default=(), converter=_with_breaks)
 
+    @classmethod
+    def of_texts(
+        cls, title: str, columns: tuple[str, ...], rows: Iterable[Iterable[str]], notes: Iterable[str] = ()
+    ) -> "Grid":
+        """Return a table of texts."""
+        cells = tuple(tuple(Cell((text,)) for text in row) for row in rows)
+        return cls(title=title, columns=columns, rows=cells, total=len(cells), notes=tuple(notes))
+
 
 Block = Cell | Sheet | Grid
 
