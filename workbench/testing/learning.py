@@ -39,9 +39,9 @@ from workbench.testing.twin import MALFORMED, Attempt, Change, Step, Twin
 
 _ORDER = ("refuted", "mixed", "undecided", "confirmed", "not seen")
 _PASSES = 4
-_CHANGES = 4  # settings that may differ at once in one step
-_ALIKE = 10  # steps of one kind of difference that are tried with other values
-_ENOUGH = 4  # steps of an operation and status that are tried with another value of one setting
+_CHANGES = 4  # maximum settings that differ in one step
+_ALIKE = 10  # steps to try per kind of difference
+_ENOUGH = 4  # steps to try per operation, status and setting
 _HEADER = re.compile(r"[a-z][a-z-]{1,39}")
 _USUAL_HEADERS = re.compile(
     "accept-ranges|access-control-.+|age|alt-svc|cache-control|connection|content-.+|date|etag|expires|keep-alive|"
@@ -57,9 +57,9 @@ class Finding:
     id: str
     status: str  # "refuted", "mixed", "undecided", "confirmed" or "not seen"
     seen: str = ""  # "3 of 3": how many steps show the value
-    value: Any = None  # of the setting that agrees; None where there is no setting
-    expected: Any = None  # the value that was assumed
-    place: str = ""  # of the first step that shows it
+    value: Any = None  # agreeing value of the setting; None without a setting
+    expected: Any = None  # the assumed value
+    place: str = ""  # place of the first step that shows it
 
 
 @attrs.frozen(kw_only=True)
@@ -83,7 +83,7 @@ class Learned(Shown):
         self.findings = tuple(sorted(findings, key=lambda finding: (_ORDER.index(finding.status), finding.id)))
         self.unlisted = tuple(sorted(unlisted, key=lambda item: (item.kind, item.name)))
         self.counts = dict(counts)  # {"exchanges": 120, "events": 40}
-        self.notes = tuple(notes)  # what was skipped, and why
+        self.notes = tuple(notes)  # skipped entries with the reason
 
     @property
     def ok(self) -> bool:
@@ -96,7 +96,7 @@ class Learned(Shown):
     def behavior(self) -> dict[str, Any]:
         """Settings in which the service differs, for `connect(behavior=…)`."""
         refuted = [row for row in self.findings if row.status == "refuted" and row.value is not None]
-        return {row.id: row.value for row in refuted}  # a name has no value: the profile has another one
+        return {row.id: row.value for row in refuted}  # names have no value here; they belong in a profile
 
     def rows(self) -> list[Finding]:
         """Return the findings, refuted ones first."""
@@ -192,7 +192,7 @@ class Replay:
     undecided: dict[str, tuple[str, frozenset[str]]] = attrs.field(factory=dict)  # by place
     differences: list[tuple[Step, list[str], Attempt]] = attrs.field(factory=list)
     delays: dict[str, list[float]] = attrs.field(factory=dict)
-    learned_from: dict[str, Tally] = attrs.field(factory=dict)  # where a setting was learned, in an earlier pass
+    learned_from: dict[str, Tally] = attrs.field(factory=dict)  # tally of each setting learned in an earlier pass
     _following: Any = None
     _tried: Counter[object] = attrs.field(factory=Counter)
 
@@ -207,7 +207,7 @@ class Replay:
             self.delays = following.delays
             for name, tally in self.tallies.items():
                 if len(tally.rows) > 1 and name not in PARTS:
-                    self.learned.pop(name, None)  # mixed
+                    self.learned.pop(name, None)  # contradictory: mixed
             if _plain(self.learned) == before:
                 return
 
@@ -391,7 +391,7 @@ class _Learner:
             return Finding(id=key, status=status, seen=seen if total else "", place=where or place)
         expected, tally = self.base[key], replay.tallies.get(key)
         if tally is None and key in replay.learned:
-            tally = replay.learned_from[key]  # with the setting, nothing shows it any more
+            tally = replay.learned_from[key]  # the learned setting hides the difference
         if tally is None:
             for place, (_, names) in replay.undecided.items():
                 if key in names:
@@ -421,7 +421,7 @@ def _assumed(cls: type[Any]) -> tuple[tuple[str, str], ...]:
 
 def _learn_delays(replay: Replay) -> None:
     """Learn after what time the service settles and decides by itself: where all delays are the same."""
-    for name, least in (("settle_by_clock", 2), ("review_seconds", 1)):  # people settle by hand, too
+    for name, least in (("settle_by_clock", 2), ("review_seconds", 1)):  # people also settle by hand
         waits = replay.delays.get(name, [])
         if len(waits) >= least and len(set(waits)) == 1:
             replay.tallies[name] = Tally({b"": [int(waits[0]), len(waits), "events"]})
