@@ -26,8 +26,7 @@ rests on in the header `workbench-assumed`.
 """
 SETTINGS = """
 The sandbox has two presets. `documented` follows the letter of the document wherever it says anything; `observed` follows what
-live services were seen to do: `wb.connect(behavior="observed")`. `wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile changes one value. Each assumption has its
-value, how well it is known, and why it is assumed.
+live services were seen to do: `wb.connect(behavior="observed")`. `wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile changes one value. Each assumption has its default, how well it is known, and why it is assumed.
 """
 
 
@@ -41,9 +40,9 @@ def setting(row: Behavior) -> str:
     presets = value(row.documented)
     if row.documented != row.observed:
         presets += f" (observed: {value(row.observed)})"
-    named = {ANY: "any other value", STATUS: "an error status"}
+    named = {ANY: "any other value", STATUS: "another error status"}
     others = [named.get(str(other)) or value(other) for other in row.others if not isinstance(other, bool)]
-    return f" Value {presets}{'; or ' if others else ''}{', '.join(others)}."
+    return f" Default {presets}{'; also ' if others else ''}{' or '.join(others)}."
 
 
 def listed(rows: list[Behavior]) -> Iterator[str]:
