@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -270,22 +271,17 @@ def _converted(values: "pd.Series[Any]", dtype: Any) -> "pd.Series[Any]":
     if dtype == "Int64" and pd.api.types.is_integer_dtype(values.dtype):
         return values.astype("Int64")
     if dtype == "Int64":
-        numbers = pd.to_numeric(values.astype(object), errors="coerce").astype("Float64")
-        exact = values.map(_whole_number, na_action="ignore")
-        return exact.astype("Int64") if numbers.notna().any() else pd.Series(pd.NA, values.index, dtype="Int64")
+        return values.map(_whole_number, na_action="ignore").astype("Int64")
     return values.astype(object).where(values.notna(), None).map(str, na_action="ignore").astype(dtype)
 
 
 def _whole_number(value: Any) -> Any:
-    """Return a whole number written in any way; missing if it is none."""
+    """Return a whole number of 64 bits written in any way; missing if it is none."""
     try:
-        number = int(value)
-    except (TypeError, ValueError):
-        try:
-            number = int(float(value))
-        except (TypeError, ValueError, OverflowError):
-            return pd.NA
-    return number if not isinstance(value, float) or value == number else pd.NA
+        exact = Decimal(str(value))
+        return int(exact) if exact == exact.to_integral_value() and abs(exact) < 2**63 else pd.NA
+    except (InvalidOperation, OverflowError, ValueError):
+        return pd.NA
 
 
 def _of_events(
