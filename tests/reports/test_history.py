@@ -343,7 +343,7 @@ def test_an_event_with_an_unexpected_member_counts(odd: str, kind: str, tmp_path
     "value, cents",
     [
         (5, 5), ("5", 5), ("-5.0", -5), ("1e3", 1_000), (5.0, 5), (Decimal(7), 7), ("123456789012345679.0", 123456789012345679),
-        ("5.5", None), (5.5, None), (Decimal("7.5"), None), (float("inf"), None), ("abc", None), ("", None), (10**20, None),
+        ("5.5", None), (5.5, None), (Decimal("7.5"), None), (float("inf"), None), ("abc", None), ("", None), (10**20, None), (1e17, None),
     ],
     ids=repr,
 )  # fmt: skip

@@ -226,13 +226,22 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
 
 def _of_ledger(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a ledger as settlements and refunds."""
-    net = pd.to_numeric(frame["net_cents"], errors="coerce")
-    if net.isna().any() or (net % 1 != 0).any() or (net.abs() > 2**53).any():
-        raise UsageError("net_cents must be a whole number of minor units in each row", of="history")
-    net = net.astype("Int64")
+    net = cents_of(frame, "net_cents", "history")
     kinds = np.where(mask(net < 0), "refund", "settlement")
     amounts = {"posted_cents": net.clip(lower=0), "refunded_cents": -net.clip(upper=0), "net_cents": net}
     return frame.assign(posting=kinds, requested_cents=0, held_cents=0, **amounts)
+
+
+def cents_of(ledger: pd.DataFrame, name: str, of: str) -> "pd.Series[Any]":
+    """Return the amounts of a ledger as whole numbers.
+
+    Raises:
+        UsageError: An amount is missing, or is not a whole number.
+    """
+    cents = _converted(ledger[name], "Int64")
+    if cents.isna().any():
+        raise UsageError(f"{name} must be a whole number of minor units in each row", of=of)
+    return cents
 
 
 def _last(rows: pd.DataFrame) -> datetime | None:
@@ -276,10 +285,11 @@ def _converted(values: "pd.Series[Any]", dtype: Any) -> "pd.Series[Any]":
 
 
 def _whole_number(value: Any) -> Any:
-    """Return a whole number of 64 bits written in any way; missing if it is none."""
+    """Return a whole number of 64 bits in any notation; missing for others, and for floats that may lack digits."""
     try:
         exact = Decimal(str(value))
-        return int(exact) if exact == exact.to_integral_value() and abs(exact) < 2**63 else pd.NA
+        is_exact = exact == exact.to_integral_value() and abs(exact) < (2**53 if isinstance(value, float) else 2**63)
+        return int(exact) if is_exact else pd.NA
     except (InvalidOperation, OverflowError, ValueError):
         return pd.NA
 
