@@ -6,7 +6,7 @@ events in memory. The resulting frame is the same either way.
 
 import glob
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -188,29 +188,19 @@ class Events:
         Raises:
             UsageError: A line is not an event; the message names file and line.
         """
-        layout, parts = events_layout(EVENT_KINDS), []
+        layout = events_layout(EVENT_KINDS)
+        counts: Counter[tuple[Any, ...]] = Counter()
         for table in self._tables(layout, None, (), progress):
             status = pc.coalesce(*(pc.cast(table.columns[name], pa.large_string()) for name in _STATUSES))
             day = pc.cast(pc.floor_temporal(table.columns["at"], unit="day"), pa.timestamp("s"))
-            counted = pa.table({"day": day, "kind": table.columns["kind"], "status": status})
-            parts.append(counted.group_by(["day", "kind", "status"]).aggregate([([], "count_all")]))
-        keys = ["day", "kind", "status"]
-        empty = pa.schema(
-            [
-                ("day", pa.timestamp("s")),
-                ("kind", pa.large_string()),
-                ("status", pa.large_string()),
-                ("count_all", pa.int64()),
-            ]
-        )
-        counts = pa.concat_tables(
-            [part.select([*keys, "count_all"]).cast(empty) for part in parts] or [empty.empty_table()]
-        )
-        frame = counts.group_by(keys).aggregate([("count_all", "sum")]).to_pandas()[[*keys, "count_all_sum"]]
-        frame = frame.rename(columns={"count_all_sum": "events"}).sort_values(
-            keys, na_position="first", ignore_index=True
-        )
+            rows = pa.table([day, table.columns["kind"], status], ["day", "kind", "status"])
+            grouped = rows.group_by(rows.column_names).aggregate([([], "count_all")]).to_pydict()
+            of_group = grouped.pop("count_all")
+            counts.update(dict(zip(zip(*grouped.values(), strict=True), of_group, strict=True)))
+        listed = [(*group, count) for group, count in counts.items()]
+        frame = pd.DataFrame(listed, columns=["day", "kind", "status", "events"])
         frame = frame.astype({"day": "datetime64[s]", "kind": TEXT, "status": TEXT, "events": "Int64"})
+        frame = frame.sort_values(["day", "kind", "status"], na_position="first", ignore_index=True)
         return mark_report(frame, "event_summary", [_REPEATS, *self._notes()])
 
     def _notes(self) -> list[str]:
