@@ -100,7 +100,7 @@ READERS: dict[str, tuple[str, Use]] = {
 
 WRITERS: dict[str, tuple[str, Use]] = {
     "to_file path": (".csv .xlsx .parquet", lambda path: wb.to_file(pd.DataFrame({"a": [1]}), path)),
-    "testing.record path": (".har", recorded),
+    "testing.record path": (".ndjson", recorded),
 }
 """What writes a file alone."""
 

@@ -288,11 +288,11 @@ def test_changed_rows_are_noticed(sandbox: Sandbox, tmp_path: Path) -> None:
     run(api.create_user_application, rows, path=path, on_unknown="stop", progress=False)
     later = [dict(row) for row in rows]
     later[4]["email"] = "other@example.com"
-    with pytest.raises(RunChanged, match="rows 5 have changed"):
+    with pytest.raises(RunChanged, match=r"row 5 changed\b"):
         resume(api, path, later, progress=False)
     earlier = [dict(row) for row in rows]
     earlier[0]["email"] = "other@example.com"
-    with pytest.raises(RunChanged, match="rows 1 were sent already"):
+    with pytest.raises(RunChanged, match="row 1 changed after sending"):
         resume(api, path, earlier, accept_changes=True, progress=False)
 
     final = resume(api, path, later, accept_changes=True, resolved={3: "done"}, progress=False)

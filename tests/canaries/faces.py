@@ -110,7 +110,7 @@ def _agent(_: Life, __: Path) -> list[str]:
 
 
 def _recordings(_: Life, folder: Path) -> Iterator[str]:
-    path = folder / "calls.har"
+    path = folder / "calls.ndjson"
     with wb.connect(seed=9) as api:
         with testing.record(api, path):
             _people(api)

@@ -208,13 +208,13 @@ def test_nothing_that_an_error_repeats_is_written(
 
     if status == 200:
         errors: list[str] = []
-        with testing.record(api, tmp_path / "a.har"):
+        with testing.record(api, tmp_path / "a.ndjson"):
             try:
                 call()
             except wb.errors.WorkbenchError as error:
                 errors.append(f"{error} {error!r} {error.__dict__!r}")
-        texts = [("errors", " ".join(errors)), ("recording", (tmp_path / "a.har").read_text())]
+        texts = [("errors", " ".join(errors)), ("recording", (tmp_path / "a.ndjson").read_text())]
     else:
-        texts = list(texts_of(api, call, tmp_path / "a.har", caplog))
+        texts = list(texts_of(api, call, tmp_path / "a.ndjson", caplog))
 
     assert {name: found for name, text in texts if (found := leaks(text, values))} == {}

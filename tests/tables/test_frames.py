@@ -371,6 +371,28 @@ def test_everything_a_session_lists_makes_a_frame() -> None:
     assert users == tuple(guide["users"]["approved"][:2])
 
 
+@pytest.mark.parametrize(
+    "kind", ["user", "card", "transaction", "dispute", "payment_account", "payment_route", "contract"]
+)
+def test_stored_records_have_times_and_columns_to_reveal(kind: str) -> None:
+    """Each time is one, each masked column can be revealed, alone and marked, and another name is refused."""
+    import workbench as wb
+
+    with wb.connect() as api:
+        records = api.sandbox.records(kind)
+    frame = to_frame(records)
+    times = [name for name in frame if name.endswith("_at")]
+    assert all(frame[name].dtype == "datetime64[us, UTC]" for name in times)
+    assert not times or frame[times[0]][0].timestamp() * 1000 == records[0][times[0]]
+    with pytest.raises(UsageError, match="is not a masked column here; columns that can be revealed") as error:
+        to_frame(records, reveal={"nothing"})
+    private = str(error.value).rpartition(": ")[2].split(", ")
+    for name in private if private != ["none"] else ():
+        shown = to_frame(records, reveal={name})
+        assert shown.attrs["revealed"] == [name]
+        assert [other for other in frame if not shown[other].equals(frame[other])] == [name]
+
+
 @pytest.mark.parametrize("x", [5, "x", None, int, [1, 2]], ids=str)
 def test_other_objects_are_refused_in_words(x: Any) -> None:
     """The message says what it is, and what is taken."""

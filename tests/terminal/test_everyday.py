@@ -150,6 +150,15 @@ def test_quiet(wb):
     assert wb("sandbox", "reset").err != ""
 
 
+@pytest.mark.parametrize("options, times", [((), 1), (("-q",), 0)])
+def test_a_warning_of_the_client_is_one_message(wb, options, times):
+    """The notice of a fault is one line, and none with `-q`."""
+    wb("sandbox", "add-fault", "latency", "--of", "list_contracts")
+    assert wb("contracts", "list", *options).err.count("the sandbox injects faults") == times
+    wb("sandbox", "reset")
+    wb("sandbox", "clear-faults")
+
+
 def test_a_fault_holds_for_the_next_commands(wb):
     """A fault rule is there until it is removed, and the request that met it is listed."""
     wb("sandbox", "reset")

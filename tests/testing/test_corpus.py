@@ -135,14 +135,14 @@ def test_differences_are_accepted_with_a_reason(corpus: Corpus, tmp_path: Path) 
 
 def test_a_change_of_the_service_is_distinguished(tmp_path: Path) -> None:
     """The same calls, made again: what the service answers otherwise is its change, what the sandbox does is wrong."""
-    with wb.connect(seed=7) as api, wb.testing.record(api, tmp_path / "calls.har"):
+    with wb.connect(seed=7) as api, wb.testing.record(api, tmp_path / "calls.ndjson"):
         card = api.sandbox.guide()["cards"]["active"][0]
         made = api.simulate_authorization(
             card_id=card, amount=500, currency="USD", merchant_name="A", merchant_category_code="5411"
         )
         api.simulate_reversal(transaction_id=made.transaction_id, new_amount=wb.FULL)
     kept = Corpus(tmp_path / "acme")
-    kept.add(tmp_path / "calls.har")
+    kept.add(tmp_path / "calls.ndjson")
     same = kept.check(against=wb.connect(seed=7))
     other = kept.check(against=wb.connect(seed=7, behavior={"full_reversal_status": "settled"}))
 

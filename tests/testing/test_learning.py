@@ -50,7 +50,7 @@ def test_the_documented_behavior_is_confirmed(documented) -> None:
 
     assert learned.ok
     assert learned.behavior == {}
-    assert [item for item in learned.unlisted if item.kind != "delay"] == []
+    assert learned.unlisted == ()
     confirmed = {finding.id for finding in learned.findings if finding.status == "confirmed"}
     settable = {row.id for row in BEHAVIORS.values() if row.settable}
     assert len(confirmed & settable) > 70
@@ -154,7 +154,7 @@ def test_logs_with_other_names(documented, tmp_path) -> None:
 def test_inboxes_journals_and_recordings(tmp_path) -> None:
     with wb.connect(path=tmp_path / "s.db", journal=tmp_path / "j.db", behavior="observed") as api:
         inbox = wb.Inbox(tmp_path / "i.db", keys=["key"], accept_unsigned=False)
-        with testing.record(api, tmp_path / "calls.har"):
+        with testing.record(api, tmp_path / "calls.ndjson"):
             card = api.sandbox.guide()["cards"]["active"][0]
             made = api.simulate_authorization(
                 card_id=card, amount=500, currency="USD", merchant_name="A", merchant_category_code="5411"
@@ -164,7 +164,7 @@ def test_inboxes_journals_and_recordings(tmp_path) -> None:
             body = orjson.dumps(row.payload, default=str)
             inbox.receive({"Signature": hmac.new(b"key", body, hashlib.sha256).hexdigest()}, body)
         inbox.close()
-    calls, journal, events = (learn(tmp_path / name) for name in ("calls.har", "j.db", "i.db"))
+    calls, journal, events = (learn(tmp_path / name) for name in ("calls.ndjson", "j.db", "i.db"))
 
     assert calls.behavior["full_reversal_status"] == journal.behavior["full_reversal_status"] == "settled"
     assert calls.behavior["rate_limit"] == 1_000_000

@@ -14,6 +14,11 @@ APPLICANT = {snake(name): value for name, value in PERSON.items()}
 APPLICANT["address"] = {snake(name): value for name, value in PERSON["address"].items()}
 
 
+def lines(path):
+    """Return the recorded calls."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 def purchase(api, card):
     """Authorize, be refused a refund, reverse, and read."""
     made = api.simulate_authorization(
@@ -30,28 +35,28 @@ def recorded(tmp_path):
     api = wb.connect()
     guide = api.sandbox.guide()
     APPLICANT["user"] = guide["rewards_users"][0]["id"]
-    with testing.record(api, tmp_path / "calls.har"):
+    with testing.record(api, tmp_path / "calls.ndjson"):
         answers = purchase(api, guide["cards"]["active"][0])
-    return tmp_path / "calls.har", guide["cards"]["active"][0], answers
+    return tmp_path / "calls.ndjson", guide["cards"]["active"][0], answers
 
 
 def test_a_recording_holds_the_calls_in_order(recorded):
-    entries = json.loads(recorded[0].read_text())["log"]["entries"]
+    calls = lines(recorded[0])
 
-    assert [entry["response"]["status"] for entry in entries] == [200, 200, 404, 200]
-    assert recorded[2][0].transaction_id in entries[0]["response"]["content"]["text"]
+    assert [call["status"] for call in calls] == [200, 200, 404, 200]
+    assert calls[0]["response_body"]["transactionId"] == recorded[2][0].transaction_id
 
 
 def test_nothing_private_is_recorded(tmp_path):
     """Neither of a request, nor of a response, nor of an error's words."""
     api = wb.connect(check=False)
     private = {"first_name": "Adalind", "national_id": "000654321", "birth_date": "1988-07-06"}
-    with testing.record(api, tmp_path / "calls.har"):
+    with testing.record(api, tmp_path / "calls.ndjson"):
         api.create_user_application(**{**_applicant(), **private})
         api.list_contracts()
         with pytest.raises(wb.errors.BadRequest):
             api.create_user_application(**{**_applicant(), **private, "email": "canary"})
-    text = (tmp_path / "calls.har").read_text()
+    text = (tmp_path / "calls.ndjson").read_text()
 
     assert not any(one in text for one in ("Adalind", "654321", "1988-07-06", "canary", api.sandbox.full_key))
 
@@ -63,11 +68,9 @@ def _applicant():
 def test_a_recording_of_a_failing_service(tmp_path):
     """A fault is recorded as it came."""
     api = testing.session(faults=[{"kind": "status", "of": "list_contracts", "status": 503, "times": 1}])
-    with testing.record(api, tmp_path / "calls.har"):
+    with testing.record(api, tmp_path / "calls.ndjson"):
         assert api.list_contracts()
-    entries = json.loads((tmp_path / "calls.har").read_text())["log"]["entries"]
-
-    assert [one["response"]["status"] for one in entries] == [503, 200]
+    assert [call["status"] for call in lines(tmp_path / "calls.ndjson")] == [503, 200]
 
 
 def test_a_block_that_raises_is_recorded(recorded, tmp_path):
@@ -81,9 +84,9 @@ def test_a_block_that_raises_is_recorded(recorded, tmp_path):
     _, card, _ = recorded
     api = wb.connect()
     with pytest.raises(ZeroDivisionError):
-        raise_after(lambda: purchase(api, card), "partly.har")
+        raise_after(lambda: purchase(api, card), "partly.ndjson")
     with pytest.raises(ZeroDivisionError):
-        raise_after(lambda: None, "none.har")
+        raise_after(lambda: None, "none.ndjson")
 
-    assert len(json.loads((tmp_path / "partly.har").read_text())["log"]["entries"]) == 4
-    assert not (tmp_path / "none.har").exists()
+    assert len(lines(tmp_path / "partly.ndjson")) == 4
+    assert not (tmp_path / "none.ndjson").exists()

@@ -24,10 +24,12 @@ ABSENT = "(not there)"
 """Fact of a path that one side does not have."""
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 """Names of members that may be shown."""
+VERSION = re.compile(r"[0-9]{1,2}(\.[0-9]{1,2}){0,2}")
+"""Versions that may be shown."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}\b")
 _DAY = 86_400
-_BYTES = 16  # numbers in a list from which on it is taken for bytes
+_BYTES = 16  # minimum length of a list of numbers that counts as bytes
 _MEASURED = frozenset({"textEvidence"})
 """Texts whose length counts."""
 _PADDED = frozenset({"merchantCity"})
@@ -133,6 +135,8 @@ class Reader:
             return sorted({address.lower() for address in _ADDRESS.findall(text)})
         if UUID.fullmatch(text):
             return text.lower() if text.lower() in self._ids else "id"
+        if name == "version" and VERSION.fullmatch(text):
+            return text
         if name in _MEASURED:
             return len(text)
         if name in _PADDED:

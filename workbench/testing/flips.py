@@ -21,7 +21,7 @@ from workbench.service.interface.assumptions import BEHAVIORS
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import OPERATIONS
 from workbench.service.rendering.markup import Shown
-from workbench.service.rendering.text import Cell, Grid
+from workbench.service.rendering.text import Grid
 from workbench.testing.proposals import alternatives
 from workbench.testing.twin import Settings
 
@@ -93,10 +93,7 @@ class Flips(Shown):
     def sheet(self) -> Grid:
         """Return the assumptions the suite relies on as a sheet."""
         flips = sorted(self.rests_on.items())
-        cells = tuple(
-            (Cell((name,)), Cell((BEHAVIORS[name].says,)), Cell((row.test,)), Cell((row.failure,)))
-            for name, row in flips
-        )
+        rows = [(name, BEHAVIORS[name].says, row.test, row.failure) for name, row in flips]
         notes = [f"{len(self.rows)} flips tried"]
         if self.unnoticed:
             notes.append(f"no test would notice if these were otherwise: {', '.join(self.unnoticed)}")
@@ -106,7 +103,7 @@ class Flips(Shown):
             else "No test rests on an assumption that was flipped"
         )
         columns = ("assumption", "what is assumed", "test", "failure when it is otherwise")
-        return Grid(title=title, columns=columns, rows=cells, total=len(cells), notes=tuple(notes))
+        return Grid.of_texts(title, columns, rows, notes)
 
 
 class FlipPlugin:

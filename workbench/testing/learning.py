@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import attrs
@@ -27,14 +26,14 @@ from workbench.sandbox.behavior import Behavior, read_behavior
 from workbench.service.interface.assumptions import BEHAVIORS, assumptions, settings
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.rendering.markup import Shown
-from workbench.service.rendering.text import Cell, Grid
+from workbench.service.rendering.text import Grid
 from workbench.testing.facts import is_word
 from workbench.testing.following import Following, Sample
 from workbench.testing.proposals import PARTS, alternatives, proposed, shown_path
 from workbench.testing.query_evidence import Pages, decided_by_answers
 from workbench.testing.reads import send_reads
-from workbench.testing.recorded import NAMES, Exchange, Reading, read_traffic
-from workbench.testing.recording import record
+from workbench.testing.recorded import NAMES, Exchange, Item, Reading, read_traffic
+from workbench.testing.recording import exchanges
 from workbench.testing.twin import MALFORMED, Attempt, Change, Step, Twin
 
 _ORDER = ("refuted", "mixed", "undecided", "confirmed", "not seen")
@@ -42,6 +41,7 @@ _PASSES = 4
 _CHANGES = 4  # settings that may differ at once in one step
 _ALIKE = 10  # steps of one kind of difference that are tried with other values
 _ENOUGH = 4  # steps of an operation and status that are tried with another value of one setting
+_DELIVERIES = "repeated deliveries"
 _HEADER = re.compile(r"[a-z][a-z-]{1,39}")
 _USUAL_HEADERS = re.compile(
     "accept-ranges|access-control-.+|age|alt-svc|cache-control|connection|content-.+|date|etag|expires|keep-alive|"
@@ -66,7 +66,7 @@ class Finding:
 class Unlisted:
     """Something that neither the interface document nor a setting of the sandbox explains."""
 
-    kind: str  # "difference", "header", "event", "member" or "delay"
+    kind: str  # "difference", "header", "event" or "member"
     name: str
     count: int
     place: str
@@ -105,15 +105,14 @@ class Learned(Shown):
     def sheet(self) -> Grid:
         """Return a sheet of the findings, then of what no setting explains."""
         seen = [row for row in self.findings if row.status != "not seen"]
-        cells = [(row.status, row.id, row.seen, _text(row.value), _text(row.expected), row.place) for row in seen]
-        cells += [
+        rows = [(row.status, row.id, row.seen, _text(row.value), _text(row.expected), row.place) for row in seen]
+        rows += [
             ("unlisted", f"{item.kind} {item.name}", str(item.count), "", "", item.place) for item in self.unlisted
         ]
         tally = Counter(finding.status for finding in self.findings)
         title = ", ".join(f"{tally[status]} {status}" for status in _ORDER) + f", {len(self.unlisted)} on no list"
-        rows = tuple(tuple(Cell((visible(text, 60),)) for text in row) for row in cells)
         columns = ("status", "what", "seen", "observed", "assumed", "place")
-        return Grid(title=title, columns=columns, rows=rows, total=len(rows), notes=self.notes)
+        return Grid.of_texts(title, columns, ([visible(text, 60) for text in row] for row in rows), self.notes)
 
     def to_toml(self, base: Behavior | None = None) -> str:
         """Return the text of a behavior file: each setting with its evidence as a comment.
@@ -163,15 +162,12 @@ def _plain(value: object) -> bytes:
     return orjson.dumps(value, default=list, option=orjson.OPT_SORT_KEYS)
 
 
-@attrs.define
-class Tally:
-    """Steps that show values of one setting: count and first place of each."""
+class Tally(dict[bytes, list[Any]]):
+    """What shows values of one assumption: each value, with its count and first place."""
 
-    rows: dict[bytes, list[Any]] = attrs.field(factory=dict)
-
-    def add(self, value: object, place: str) -> None:
-        """Count a step."""
-        self.rows.setdefault(_plain(value), [value, 0, place])[1] += 1
+    def add(self, value: object, place: str, count: int = 1) -> None:
+        """Count what shows a value."""
+        self.setdefault(_plain(value), [value, 0, place])[1] += count
 
 
 @attrs.define
@@ -189,7 +185,7 @@ class Replay:
     search: bool = True
     learned: dict[str, Any] = attrs.field(factory=dict)
     tallies: dict[str, Tally] = attrs.field(factory=dict)
-    undecided: dict[str, tuple[str, frozenset[str]]] = attrs.field(factory=dict)  # by place
+    undecided: dict[str, frozenset[str]] = attrs.field(factory=dict)  # settings, by place of a step
     differences: list[tuple[Step, list[str], Attempt]] = attrs.field(factory=list)
     delays: dict[str, list[float]] = attrs.field(factory=dict)
     learned_from: dict[str, Tally] = attrs.field(factory=dict)  # where a setting was learned, in an earlier pass
@@ -206,7 +202,7 @@ class Replay:
                 following.done(step, self._step(step, states))
             self.delays = following.delays
             for name, tally in self.tallies.items():
-                if len(tally.rows) > 1 and name not in PARTS:
+                if len(tally) > 1 and name not in PARTS:
                     self.learned.pop(name, None)  # mixed
             if _plain(self.learned) == before:
                 return
@@ -245,7 +241,7 @@ class Replay:
         return len(kept.events)
 
     def _confirm(self, step: Step, agreeing: list[tuple[Change | None, Attempt]]) -> None:
-        """Count the settings of which another value would have made the step differ, in each state that agrees."""
+        """Count the settings whose other values would make the step differ, in each agreeing state."""
         for name in sorted(set.intersection(*(set(attempt.touched) for _, attempt in agreeing))):
             kind = (name, step.name, step.status)
             self._tried[kind] += 1
@@ -281,11 +277,11 @@ class Replay:
         _, state, changes, explained = likely[0]
         names = {_plain(sorted(solution[2].items())) for solution in likely}
         if len(names) > 1:
-            self.undecided[step.place] = step.name, frozenset(name for row in likely for name in row[2])
+            self.undecided[step.place] = frozenset(name for row in likely for name in row[2])
         else:
             for name, value in changes.items():
                 self._note(name, value, step)
-                if len(self.tallies[name].rows) == 1 or name in PARTS:
+                if len(self.tallies[name]) == 1 or name in PARTS:
                     self.learned[name] = value
                     self.learned_from[name] = self.tallies[name]
         return state, changes, explained
@@ -293,7 +289,7 @@ class Replay:
     def _known(self, name: str, value: object) -> bool:
         """Return whether other steps show another value."""
         tally = self.tallies.get(name)
-        return tally is not None and name not in PARTS and _plain(value) not in tally.rows
+        return tally is not None and name not in PARTS and _plain(value) not in tally
 
     def _searched(self, step: Step, state: Change | None, attempt: Attempt) -> list[tuple[Mapping[str, Any], Attempt]]:
         """Return the changes of settings that leave the fewest differences: all single ones that leave as few."""
@@ -329,9 +325,12 @@ class _Learner:
     def __init__(self, base: Mapping[str, Any]) -> None:
         self.base, self.sample = base, Sample()
         self.unlisted: dict[tuple[str, str], list[Any]] = {}
-        self.members: dict[str, list[Any]] = {}  # assumed members: how often they were there, and the first place
-        self.ignored: dict[str, list[Any]] = {}  # names of a query that an answer shows to be ignored, in the same way
+        self.names: dict[str, Tally] = {}  # whether the service knows an assumed name
         self.pages = Pages()
+
+    def note_name(self, name: str, is_known: bool, place: str) -> None:
+        """Count an assumed name."""
+        self.names.setdefault(name, Tally()).add(is_known, place)
 
     def note_unlisted(self, kind: str, name: str, place: str) -> None:
         """Count something unlisted."""
@@ -355,11 +354,10 @@ class _Learner:
                     item_members = raw[0] if isinstance(raw, list) and raw else raw
                     is_there = isinstance(item_members, dict) and item_members.get(wire) is not None
                     if is_there and not decided_by_answers(assumption):
-                        self.members.setdefault(assumption, [0, place])[0] += 1
+                        self.note_name(assumption, True, place)
             if item.name == "list_rewards_activity":
                 for name, is_honored in self.pages.read(item.members, item.answer):
-                    counted = self.members if is_honored else self.ignored
-                    counted.setdefault(f"{item.name}.{name}", [0, place])[0] += 1
+                    self.note_name(f"{item.name}.{name}", is_honored, place)
 
     def finish(self, reading: Reading) -> Learned:
         """Replay, and return the result."""
@@ -381,35 +379,28 @@ class _Learner:
         return Learned(findings, unlisted, reading.counts, [*reading.notes(), *replay.notes()])
 
     def _finding(self, key: str, replay: Replay) -> Finding:
-        if key not in BEHAVIORS or not BEHAVIORS[key].settable:
-            count, place = self.members.get(key, (0, ""))
-            ignored, where = self.ignored.get(key, (0, ""))
-            statuses = {(True, False): "confirmed", (False, True): "refuted", (True, True): "mixed"}
-            status = statuses.get((count > 0, ignored > 0), "not seen")
-            total = count + ignored
-            seen = f"{count} of {total}" if count or not ignored else f"{ignored} of {total}"
-            return Finding(id=key, status=status, seen=seen if total else "", place=where or place)
-        expected, tally = self.base[key], replay.tallies.get(key)
+        is_setting = key in BEHAVIORS and BEHAVIORS[key].settable
+        expected = self.base[key] if is_setting else True
+        tally = (replay.tallies if is_setting else self.names).get(key)
         if tally is None and key in replay.learned:
             tally = replay.learned_from[key]  # with the setting, nothing shows it any more
         if tally is None:
-            for place, (_, names) in replay.undecided.items():
+            for place, names in replay.undecided.items():
                 if key in names:
                     others = ", ".join(sorted(names - {key})) or "another value"
                     return Finding(id=key, status="undecided", seen=f"or {others}", expected=expected, place=place)
-            return Finding(id=key, status="not seen", expected=expected)
-        rows = list(tally.rows.values())
-        total = sum(row[1] for row in rows)
-        value = replay.learned.get(key, expected)
+            return Finding(id=key, status="not seen", expected=expected if is_setting else None)
+        rows = list(tally.values())
+        total = sum(count for _, count, _ in rows)
         if len(rows) > 1 and key not in PARTS:
-            value, count, place = max(rows, key=lambda row: row[1])
-            differing = next(row for row in rows if _plain(row[0]) != _plain(expected))
-            return Finding(
-                id=key, status="mixed", seen=f"{count} of {total}", value=value, expected=expected, place=differing[2]
-            )
-        status = "confirmed" if _plain(value) == _plain(expected) else "refuted"
-        seen = f"{total} of {total}"
-        return Finding(id=key, status=status, seen=seen, value=value, expected=expected, place=rows[0][2])
+            value, count, _ = max(rows, key=lambda row: row[1])
+            place = next(place for seen, _, place in rows if _plain(seen) != _plain(expected))
+            status = "mixed"
+        else:
+            value, count, place = replay.learned.get(key, rows[0][0]), total, rows[0][2]
+            status = "confirmed" if _plain(value) == _plain(expected) else "refuted"
+        shown = {"value": value, "expected": expected} if is_setting else {}
+        return Finding(id=key, status=status, seen=f"{count} of {total}", place=place, **shown)
 
 
 @cache
@@ -424,8 +415,7 @@ def _learn_delays(replay: Replay) -> None:
     for name, least in (("settle_by_clock", 2), ("review_seconds", 1)):  # people settle by hand, too
         waits = replay.delays.get(name, [])
         if len(waits) >= least and len(set(waits)) == 1:
-            replay.tallies[name] = Tally({b"": [int(waits[0]), len(waits), "events"]})
-            replay.learned[name] = int(waits[0])
+            _settle(replay, name, int(waits[0]), len(waits), "events")
 
 
 def _learn_retries(replay: Replay) -> None:
@@ -435,7 +425,7 @@ def _learn_retries(replay: Replay) -> None:
         return
     ids = {len({key for _, key in rows}) > 1 for rows in deliveries}
     if len(ids) == 1:
-        _settle(replay, "event_ids", "new" if ids.pop() else "same", len(deliveries))
+        _settle(replay, "event_ids", "new" if ids.pop() else "same", len(deliveries), _DELIVERIES)
     waits: dict[int, list[float]] = {}
     for rows in deliveries:
         for number, ((earlier, _), (later, _)) in enumerate(pairwise(rows), 1):
@@ -457,13 +447,14 @@ def _learn_retries(replay: Replay) -> None:
         sizes = sorted(map(len, deliveries))
         tries = sizes[-1] if sizes[-2:] == [sizes[-1]] * 2 else tries  # the last try of two events
         spread = round(1 - min(waits[1]) / max(waits[1]), 1)
-    _settle(replay, "event_retries", (tries, first, factor, longest), count)
+    _settle(replay, "event_retries", (tries, first, factor, longest), count, _DELIVERIES)
     if fits or len(waits[1]) > 4:
-        _settle(replay, "event_retry_spread", spread, count)
+        _settle(replay, "event_retry_spread", spread, count, _DELIVERIES)
 
 
-def _settle(replay: Replay, name: str, value: object, count: int) -> None:
-    replay.tallies[name] = Tally({b"": [value, count, f"{count} deliveries"]})
+def _settle(replay: Replay, name: str, value: object, count: int, place: str) -> None:
+    replay.tallies[name] = Tally()
+    replay.tallies[name].add(value, place, count)
     replay.learned[name] = value
 
 
@@ -498,17 +489,18 @@ def learn(
         UnusableFile: A file cannot be read, or contains no such traffic.
         UsageError: No file is given, or a name is unknown.
     """
+    reading = Reading()
     if isinstance(paths, Client):
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / "reads.har"
-            with record(paths, path):
-                send_reads(paths, user_id)
-            return learn(path, against=against, names=names)
-    files = [Path(path) for path in given_paths(paths, "learn")]
-    check_names(names or {}, "learn")
+        with paths.responses() as responses:
+            send_reads(paths, user_id)
+        items: Iterable[Item] = exchanges(responses, reading)
+    else:
+        files = [Path(path) for path in given_paths(paths, "learn")]
+        check_names(names or {}, "learn")
+        items = read_traffic(files, names or {}, reading)
     name, changed = read_behavior(against)
-    learner, reading = _Learner({**settings(name or "documented"), **changed}), Reading()
-    for item in read_traffic(files, names or {}, reading):
+    learner = _Learner({**settings(name or "documented"), **changed})
+    for item in items:
         try:
             learner.read(item)
         except MALFORMED as error:

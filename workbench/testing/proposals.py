@@ -8,18 +8,16 @@ import orjson
 
 from workbench.base.schema.walk import get_path
 from workbench.sandbox.extensions import LATER
-from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS
+from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS, Behavior
 from workbench.service.interface.table import OPERATIONS
 from workbench.service.interface.vocabulary import EventApplicationStatus
-from workbench.testing.facts import NAME, declared, is_word
+from workbench.testing.facts import NAME, VERSION, declared, is_word
 from workbench.testing.twin import Attempt, Step
 
 Values = Iterator[Any]
 Proposal = Callable[[Step, Attempt, Any], Values]
 _CARD_REASONS = frozenset({"card_locked", "card_canceled", "card_not_activated"})
-VERSION = r"[0-9]{1,2}(\.[0-9]{1,2}){0,2}"
 _LABELS = re.compile(r"[A-Z_]{2,40}(, ?[A-Z_]{2,40})*")
-_LIFETIMES = (600, 300)
 PARTS = frozenset(
     {
         "account_currency", "account_defaults", "currency", "error_bodies", "extra_members", "null_values",
@@ -34,14 +32,9 @@ def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[A
     row = BEHAVIORS.get(name)
     if row is None or not row.settable:
         return []
-    propose = _BY_SETTING.get(name)
-    values = list(propose(step, attempt, current)) if propose is not None else []
-    for value in (row.documented, row.observed, *row.others):
-        if value == STATUS and 400 <= step.status < 500:
-            values.append(str(step.status))
-        elif value not in (STATUS, ANY) and name not in PARTS:
-            values.append(value)
-    return [value for i, value in enumerate(values) if value not in (current, *values[:i]) and row.accepts(value)]
+    values = [*_BY_SETTING.get(name, _recorded)(step, attempt, current)]
+    values += [] if name in PARTS else _listed(row, str(step.status))
+    return _different([value for value in values if row.accepts(value)], current)
 
 
 def alternatives(name: str, current: object) -> list[Any]:
@@ -49,27 +42,24 @@ def alternatives(name: str, current: object) -> list[Any]:
     row = BEHAVIORS.get(name)
     if row is None or not row.settable:
         return []
-    listed = [row.documented, row.observed, *row.others]
-    plain = ["422" if value == STATUS else value for value in listed if value != ANY]
-    if STATUS in row.others and current == "422":
-        plain.append("400")
-    return [value for i, value in enumerate(plain) if value not in (current, *plain[:i])]
+    return _different([*_listed(row, "422"), *(["400"] if STATUS in row.others else [])], current)
 
 
-def _word_of(member: str) -> Proposal:
-    def propose(step: Step, attempt: Attempt, current: object) -> Values:
-        value = step.exchange.answered.get(member) if step.exchange is not None else None
-        if (value is None or is_word(value)) and value not in _CARD_REASONS:
-            yield value
-
-    return propose
+def _different(values: list[Any], current: object) -> list[Any]:
+    return [value for i, value in enumerate(values) if value not in (current, *values[:i])]
 
 
-def _lifetime(step: Step, attempt: Attempt, current: object) -> Values:
-    seconds = step.facts.get("answer/expiresAt")
-    if isinstance(seconds, int) and seconds > 0:
-        near = (usual for usual in _LIFETIMES if abs(usual - seconds) <= 2)
-        yield next(near, seconds)
+def _listed(row: Behavior, status: str) -> list[Any]:
+    values = (row.documented, row.observed, *row.others)
+    return [status if value == STATUS else value for value in values if value != ANY]
+
+
+def _recorded(step: Step, attempt: Attempt, current: object) -> Values:
+    """Propose the words and numbers in which the step differs."""
+    for path in sorted(attempt.differences):
+        fact = attempt.recorded.get(path)
+        if (is_word(fact) or type(fact) is int or VERSION.fullmatch(str(fact))) and fact not in _CARD_REASONS:
+            yield fact
 
 
 def _currency_of(path: str, pattern: str) -> Proposal:
@@ -97,7 +87,7 @@ def _bodies(step: Step) -> Iterator[Mapping[str, Any]]:
 
 def _links(step: Step, attempt: Attempt, current: object) -> Values:
     for body in _bodies(step):
-        if body.get("applicationStatus") in tuple(EventApplicationStatus):  # of strangers: it may not be hashable
+        if body.get("applicationStatus") in tuple(EventApplicationStatus):  # external data: may be unhashable
             yield _toggled(current, body["applicationStatus"])
 
 
@@ -116,10 +106,6 @@ def _success(step: Step, attempt: Attempt, current: Any) -> Values:
     if step.name in OPERATIONS and step.status < 300:
         rest = {name: value for name, value in current.items() if name != step.name}
         yield rest if step.status == OPERATIONS[step.name].success else {**rest, step.name: step.status}
-
-
-def _limit(step: Step, attempt: Attempt, current: object) -> Values:
-    yield step.facts.get("limit")
 
 
 def _example(value: object) -> Any:
@@ -155,7 +141,7 @@ def _extra(step: Step, attempt: Attempt, current: Any) -> Values:
         if path in attempt.shown or not place or name in known or name == LATER or not NAME.fullmatch(name):
             continue
         if attempt.recorded[path] is None:
-            continue  # a behavior file has no null
+            continue  # TOML has no null
         if above in attempt.shown and not _is_value(step, name):
             places.setdefault(place, {})[name] = _kind_of(attempt.recorded[path])
             changed = True
@@ -227,37 +213,16 @@ def _roles(step: Step, attempt: Attempt, current: Any) -> Values:
         yield {**rest, step.name: "newRole"} if step.status == 403 else rest
 
 
-def _version(step: Step, attempt: Attempt, current: object) -> Values:
-    for event in (step.events or ())[:1]:
-        if re.fullmatch(VERSION, str(event.get("version"))):
-            yield event["version"]
-
-
-def _update_status(step: Step, attempt: Attempt, current: object) -> Values:
-    for event in (step.events or ())[:2]:
-        status = ((event.get("body") or {}).get("spend") or {}).get("status")
-        if is_word(status):
-            yield status
-
-
 _BY_SETTING: Mapping[str, Proposal] = {
-    "full_reversal_status": _word_of("status"),
-    "full_reversal_reason": _word_of("completionReason"),
-    "partial_reversal": _word_of("status"),
-    "over_limit": _word_of("declinedReason"),
-    "withdrawal_lifetime": _lifetime,
     "currency": _currency_of("currency", "[A-Z]{3}"),
     "account_currency": _currency_of("externalFiatAccount.currency", "[a-z]{3}"),
     "status_links": _links,
     "status_reasons": _reasons,
     "success_codes": _success,
-    "rate_limit": _limit,
     "error_bodies": _error,
     "extra_members": _extra,
     "unknown_values": _later,
     "null_values": _nulls,
     "account_defaults": _defaults,
     "tightened_roles": _roles,
-    "event_version": _version,
-    "reversal_events": _update_status,
 }

@@ -14,7 +14,7 @@ from workbench.sandbox.programs import World
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import OPERATIONS
 from workbench.service.rendering.markup import Shown
-from workbench.service.rendering.text import Cell, Grid
+from workbench.service.rendering.text import Grid
 
 
 def session(
@@ -105,10 +105,9 @@ class Coverage(Shown):
 
     def sheet(self) -> Grid:
         """Return the gaps as a sheet."""
-        cells = tuple(tuple(Cell((text,)) for text in gap) for gap in self.gaps())
+        gaps = self.gaps()
         groups = Counter(group for group, _ in self.counts)
         touched = Counter(group for (group, _), count in self.counts.items() if count)
-        title = f"Coverage: {touched.total()} of {groups.total()}{'; gaps:' if cells else ''}"
+        title = f"Coverage: {touched.total()} of {groups.total()}{'; gaps:' if gaps else ''}"
         notes = tuple(f"{group}: {touched[group]} of {of}" for group, of in groups.items())
-        columns = ("group", "not touched")
-        return Grid(title=title, columns=columns, rows=cells, total=len(cells), notes=notes)
+        return Grid.of_texts(title, ("group", "not touched"), gaps, notes)

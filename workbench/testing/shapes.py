@@ -20,8 +20,7 @@ from workbench.service.chains import eip55
 from workbench.service.chains.addresses import Family, family_of_address
 from workbench.service.chains.values import base58_encode, strkey_encode
 from workbench.service.interface.table import OPERATIONS, PREFIX
-from workbench.testing.facts import NAME, declared, numbers, words
-from workbench.testing.proposals import VERSION
+from workbench.testing.facts import NAME, VERSION, declared, numbers, words
 from workbench.testing.recorded import Delivery, Exchange, Item
 
 _TOKEN = re.compile(rf"{UUID.pattern}|[^\W_]+", UUID.flags)
@@ -55,7 +54,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _LOWER = bytes(ord(_LETTERS[byte % 26]) for byte in range(256))
 _DIGITS = bytes(ord(str(byte % 10)) for byte in range(256))
 _REMEMBERED = 50_000  # tokens
-_MAX_IDS = 200_000  # that can be asked of a service again
+_MAX_IDS = 200_000  # maximum ids that can be requested from a service again
 
 
 @cache
@@ -71,10 +70,11 @@ class Shapes:
 
     Args:
         key: The secret key.
+        keeps_ids: Whether UUIDs stay.
     """
 
-    def __init__(self, key: bytes) -> None:
-        self._key = key
+    def __init__(self, key: bytes, *, keeps_ids: bool = False) -> None:
+        self._key, self._keeps_ids = key, keeps_ids
         self.ids: dict[str, str] = {}  # the replaced ids, by the original ones
         self._values: set[str] = set()
         self._token = lru_cache(_REMEMBERED)(self._replaced)
@@ -142,7 +142,7 @@ class Shapes:
             return text
         if _MOMENT.fullmatch(text) and name in declared(walk.DateTime):
             return text
-        if name == "version" and re.fullmatch(VERSION, text):
+        if name == "version" and VERSION.fullmatch(text):
             return text
         if name in _PLAIN and re.fullmatch(r"-?[0-9a-fx]{1,20}(\.[0-9.]{1,20})?|true|false", text):
             return text
@@ -163,7 +163,7 @@ class Shapes:
         return new
 
     def _replaced(self, text: str) -> str:
-        if text.lower() in words() or text.lower() in _spoken():
+        if text.lower() in words() or text.lower() in _spoken() or (self._keeps_ids and UUID.fullmatch(text)):
             return text
         drawn = self._drawn(text.lower())
         if UUID.fullmatch(text):

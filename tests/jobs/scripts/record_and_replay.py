@@ -6,7 +6,7 @@ Needs: base.
 import workbench as wb
 from workbench import testing
 
-with wb.connect(seed=7) as api, testing.record(api, "refunds.har"):
+with wb.connect(seed=7) as api, testing.record(api, "refunds.ndjson"):
     bought = api.simulate_authorization(
         card_id=api.sandbox.guide()["cards"]["active"][0],
         amount=4590,
@@ -17,7 +17,7 @@ with wb.connect(seed=7) as api, testing.record(api, "refunds.har"):
     api.simulate_reversal(transaction_id=bought.transaction_id, new_amount=wb.FULL)
 
 corpus = testing.Corpus("acme")
-corpus.add("refunds.har")
+corpus.add("refunds.ndjson")
 assert corpus.check().ok
 assert corpus.check(against=wb.connect(seed=7)).ok
 

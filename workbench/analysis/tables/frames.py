@@ -16,12 +16,13 @@ from workbench.analysis.tables.rows import (
 from workbench.base.errors import Problem, UsageError
 from workbench.base.schema.walk import flat, is_record
 from workbench.client.calls.journal import Journal, JournalEntry
+from workbench.sandbox.control_records import StoredRecord
 from workbench.service.interface.events import Event
 from workbench.service.interface.table import OPERATIONS, Operation
 from workbench.service.interface.transactions import RewardsActivity, RewardsItem
 
 Reveal = Collection[str]
-Applies = Callable[[Any, Any], bool]  # of x and `of`
+Applies = Callable[[Any, Any], bool]  # arguments: x and `of`
 Build = Callable[[Any, Any, Reveal], pd.DataFrame]
 
 
@@ -84,7 +85,7 @@ def _of_records(x: Any, of: object, reveal: Reveal) -> pd.DataFrame:
         empty.attrs.update(kind="nothing", notes=["No rows; `of=` sets the columns of an empty table."])
         return empty
     if cls is None:
-        return _of_mappings(items)
+        return _of_mappings(items, reveal)
     if not isinstance(cls, type) or not (is_record(cls) or attrs.has(cls)):
         raise _no_frame(x if of is None else cls)
     others = [c.__name__ for c in classes if c is not cls]
@@ -93,17 +94,31 @@ def _of_records(x: Any, of: object, reveal: Reveal) -> pd.DataFrame:
     return records_frame(layout_of(cls), items, reveal)
 
 
-def _of_mappings(items: list[Any]) -> pd.DataFrame:
-    """Return mappings, from a guide or a sandbox, as rows with dotted columns and masked private members."""
-    mappings = [item.shown() if hasattr(item, "shown") else item for item in items]
-    rows = [
-        {path: json_text(value) if isinstance(value, list | tuple) else value for path, value in flat(mapping)}
-        for mapping in mappings
-    ]
+def _of_mappings(items: list[Any], reveal: Reveal) -> pd.DataFrame:
+    """Return mappings, from a guide or a sandbox, as rows with dotted columns and masked private members.
+
+    A sandbox stores times as milliseconds.
+    """
+    stored = any(isinstance(item, StoredRecord) for item in items)
+    rows = [dict(flat(item.shown() if hasattr(item, "shown") else item)) for item in items]
+    raw = [dict(flat(item)) for item in items] if stored else rows
+    private = {path for row, values in zip(rows, raw, strict=True) for path in row if row[path] != values[path]}
+    revealed = {path for path in private if {path, path.rpartition(".")[2]} & {*reveal}}
+    for name in reveal:
+        if not any(name in (path, path.rpartition(".")[2]) for path in revealed):
+            may = ", ".join(sorted(private)) or "none"
+            raise UsageError(f"{name} is not a masked column here; columns that can be revealed: {may}")
+    for row, values in zip(rows, raw, strict=True):
+        row |= {path: values[path] for path in revealed & row.keys()}
+        row |= {path: json_text(value) for path, value in row.items() if isinstance(value, list | tuple)}
     names = dict.fromkeys(name for row in rows for name in row)
     frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for name in names})
     frame = frame.convert_dtypes() if len(frame) else frame
-    return mark_report(frame, "mapping", [])
+    for time in [name for name in names if stored and name.endswith("_at") and frame[name].dtype == "Int64"]:
+        frame[time] = pd.to_datetime(frame[time], unit="ms", utc=True).astype("datetime64[us, UTC]")
+    frame = mark_report(frame, "mapping", [])
+    frame.attrs["revealed"] = sorted(revealed)
+    return frame
 
 
 def guide_rows(guide: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -133,7 +148,7 @@ _ROUTES: tuple[tuple[Applies, Build], ...] = (
         lambda x, _: hasattr(x, "rows") and hasattr(x, "row_type"),
         lambda x, _, reveal: records_frame(layout_of(x.row_type), x.rows(), reveal),
     ),
-    (lambda x, _: isinstance(x, Mapping) and "base_url" in x, lambda x, *_: _of_mappings(guide_rows(x))),
+    (lambda x, _: isinstance(x, Mapping) and "base_url" in x, lambda x, _, reveal: _of_mappings(guide_rows(x), reveal)),
     (lambda x, _: isinstance(x, pd.Series), lambda x, *_: x.to_frame()),
     (
         lambda x, _: isinstance(x, list | tuple) and bool(x) and all(hasattr(item, "row_type") for item in x),

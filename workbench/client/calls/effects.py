@@ -123,7 +123,7 @@ class JournalEntry:
         return next_step(self.operation) if self.is_unknown else None
 
     def __str__(self) -> str:
-        resolved = f" (said by {self.resolution.by})" if self.resolution else ""
+        resolved = f" (resolved by {self.resolution.by})" if self.resolution else ""
         return f"{self.started:%Y-%m-%d %H:%M:%S} {self.id} {self.final_outcome.shown}{resolved}: {self.what}"
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from workbench.base.schema.walk import described, members, record_of
 from workbench.service.interface.convert import Converter
 from workbench.service.interface.events import ORDER, EventKind
 from workbench.service.interface.table import Operation
-from workbench.service.rendering.text import Block, Cell, Grid, Sheet
+from workbench.service.rendering.text import Block, Grid, Sheet
 
 
 def operation_blocks(row: Operation[..., Any], converter: Converter) -> Iterator[Block]:
@@ -29,7 +29,7 @@ def operation_blocks(row: Operation[..., Any], converter: Converter) -> Iterator
         (str(failure.status), failure.error, f"{failure.message}, when {failure.when}.{_assumed(failure.assumed)}")
         for failure in row.failures
     ]
-    yield _grid("Errors", ("status", "error", "meaning"), errors)
+    yield Grid.of_texts("Errors", ("status", "error", "meaning"), errors)
 
 
 def event_blocks(kind: EventKind, converter: Converter) -> Iterator[Block]:
@@ -37,10 +37,10 @@ def event_blocks(kind: EventKind, converter: Converter) -> Iterator[Block]:
     assumed = f"Assumed ({kind.assumed.confidence}): {kind.assumed}." if kind.assumed else ""
     yield Sheet(title="", words=_present(f"{kind.doc}.", assumed, f"Source: {kind.source}."))
     orders = ((what, ", then ".join(events)) for what, events in ORDER.items() if _is_in(kind, events))
-    yield _grid("Sent in this order", ("record", "events"), orders)
+    yield Grid.of_texts("Sent in this order", ("record", "events"), orders)
     yield _members(f"Body: {kind.body.__name__}", kind.body, converter)
     for path, meanings in kind.words.items():
-        yield _grid(path, ("value", "meaning"), meanings.items())
+        yield Grid.of_texts(path, ("value", "meaning"), meanings.items())
 
 
 def _is_in(kind: EventKind, events: Iterable[str]) -> bool:
@@ -57,7 +57,7 @@ def _present(*texts: str) -> tuple[str, ...]:
 
 def _members(title: str, cls: type[Any], converter: Converter, rules: Iterable[str] = ()) -> Grid:
     rows = list(_fields(cls, converter)) or [("", "no members")]
-    return _grid(title, ("member", "meaning"), rows, rules)
+    return Grid.of_texts(title, ("member", "meaning"), rows, rules)
 
 
 def _fields(cls: type[Any], converter: Converter, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -67,8 +67,3 @@ def _fields(cls: type[Any], converter: Converter, prefix: str = "") -> Iterator[
         yield name, f"{described(field)}{private}"
         if (nested := record_of(field.kind)) is not None:
             yield from _fields(nested, converter, f"{name}.")
-
-
-def _grid(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], notes: Iterable[str] = ()) -> Grid:
-    cells = tuple(tuple(Cell((text,)) for text in row) for row in rows)
-    return Grid(title=title, columns=columns, rows=cells, total=len(cells), notes=tuple(notes))

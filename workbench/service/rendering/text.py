@@ -101,6 +101,14 @@ class Grid:
     total: int
     notes: tuple[str, ...] = attrs.field(default=(), converter=_with_breaks)
 
+    @classmethod
+    def of_texts(
+        cls, title: str, columns: tuple[str, ...], rows: Iterable[Iterable[str]], notes: Iterable[str] = ()
+    ) -> "Grid":
+        """Return a table of texts."""
+        cells = tuple(tuple(Cell((text,)) for text in row) for row in rows)
+        return cls(title=title, columns=columns, rows=cells, total=len(cells), notes=tuple(notes))
+
 
 Block = Cell | Sheet | Grid
 
@@ -419,7 +427,7 @@ def screen_of(stream: TextIO) -> Screen:
     """Return the settings of a stream: its width, and colors only on a terminal that supports them."""
     terminal, columns = stream.isatty(), IN_PIPES
     if terminal:
-        import shutil  # imported late: it loads five compression libraries
+        import shutil  # imported late: loads five compression libraries
 
         columns = shutil.get_terminal_size((IN_PIPES, 24)).columns
     return Screen(
