@@ -54,7 +54,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _LOWER = bytes(ord(_LETTERS[byte % 26]) for byte in range(256))
 _DIGITS = bytes(ord(str(byte % 10)) for byte in range(256))
 _REMEMBERED = 50_000  # tokens
-_MAX_IDS = 200_000  # that can be asked of a service again
+_MAX_IDS = 200_000  # maximum ids that can be requested from a service again
 
 
 @cache
