@@ -1,6 +1,7 @@
 """Private parts of Python and of libraries, used only here: no public name does the same.
 
-Each function raises `WorkbenchError` if a release dropped its part.
+Each function raises `WorkbenchError` if a release dropped its part. `release_from_thread` does not: ipykernel before
+7.4 has no such part and needs none.
 """
 
 import sys
