@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import attrs
-import orjson
 
 from workbench.base.schema.rules import FULL
 from workbench.base.system.messages import Request
@@ -155,9 +154,8 @@ class Following:
         if not key and x.status != 401:
             key = headers["api-key"] = "recorded"  # recorders leave keys out
         tenant = self.twin.learn_key(key) if key else ""
-        body = x.sent or (b"" if x.body is None else orjson.dumps(x.body))
-        request = Request(x.method, PREFIX + x.path.partition("?")[0], urlencode(x.query), headers, body)
-        if body and not headers.keys() - {"api-key"}:
+        request = Request(x.method, PREFIX + x.path.partition("?")[0], urlencode(x.query), headers, x.sent)
+        if x.sent and not headers.keys() - {"api-key"}:
             headers["content-type"] = "application/json"  # the recorder left all headers out
         step = Step(x.place, self._now, self.twin.call(request), x.name, x.status, exchange=x)
         step.has_key = bool(headers.get("idempotency-key")) and x.method != "GET"
