@@ -33,7 +33,7 @@ from workbench.service.interface.assumptions import settings
 from workbench.service.interface.table import OPERATIONS
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Grid
-from workbench.testing.facts import ABSENT, Reader, differing
+from workbench.testing.facts import ABSENT, Facts, Reader, differing
 from workbench.testing.following import Sample, is_settlement, resource_of
 from workbench.testing.learning import Replay, check_names, given_paths
 from workbench.testing.proposals import shown_path
@@ -232,16 +232,25 @@ def _replay(sample: Sample, behavior: Behavior | None) -> Replay:
 
 def _of_sandbox(replay: Replay) -> Iterator[Difference]:
     """Yield the facts in which the sandbox of a replay differs."""
-    for step, paths, attempt in replay.differences:
-        for path in ["status"] if "status" in paths else paths:
-            yield Difference(
-                operation=step.name or "event",
-                path=shown_path(step, path),
-                recorded=attempt.recorded.get(path, ABSENT),
-                now=attempt.shown.get(path, ABSENT),
-                whose="sandbox",
-                place=step.place,
-            )
+    for step, _, attempt in replay.differences:
+        for row in _compared(step.name or "event", attempt.recorded, attempt.shown, "sandbox", step.place):
+            yield attrs.evolve(row, path=shown_path(step, row.path))
+
+
+def _compared(operation: str, recorded: Facts, now: Facts, whose: str, place: str) -> list[Difference]:
+    """Return the facts that differ; the status alone, if it does."""
+    paths = sorted(differing(recorded, now))
+    return [
+        Difference(
+            operation=operation,
+            path=path,
+            recorded=recorded.get(path, ABSENT),
+            now=now.get(path, ABSENT),
+            whose=whose,
+            place=place,
+        )
+        for path in (["status"] if "status" in paths else paths)
+    ]
 
 
 class _Again:
@@ -295,17 +304,7 @@ class _Again:
             {"status": status, **Reader(at or 0.0, ids).read("answer" if status < 400 else "error", _json(text))}
             for status, at, text in sides
         )
-        return [
-            Difference(
-                operation=x.name,
-                path=path,
-                recorded=recorded.get(path, ABSENT),
-                now=now.get(path, ABSENT),
-                whose="service",
-                place=x.place,
-            )
-            for path in (["status"] if recorded["status"] != now["status"] else sorted(differing(recorded, now)))
-        ]
+        return _compared(x.name, recorded, now, "service", x.place)
 
     def _is_of_others(self, x: Exchange, old: list[str], new: list[str]) -> bool:
         """Return whether a read lists records, and none of those that the corpus knows."""

@@ -139,9 +139,6 @@ class Following:
             self._note(x, step)
         for resource in [*self._queues]:
             yield from self._outside(resource, float("inf"))
-        for (card, _), left in self._refunds.items():
-            for event in left:
-                yield from self._from_event(event, card, left)
 
     def _move(self, at: float | None) -> None:
         self._now = self._now if at is None else at
@@ -226,13 +223,11 @@ class Following:
             at = _time_of(queue[0])
             if (at is None and before != float("inf")) or (at or 0.0) >= before:
                 return
-            event = queue.popleft()
-            queue.appendleft(event)
             if at is not None:
                 self._move(at)
             left = len(queue)
             with suppress(*MALFORMED):
-                yield from self._from_event(event, resource, queue)
+                yield from self._from_event(queue[0], resource, queue)
             if len(queue) == left:
                 queue.popleft()
 

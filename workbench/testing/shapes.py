@@ -51,8 +51,6 @@ _KNOWN = frozenset(
     {"statusCode", "error", "message", "bearer", "is", "not", "a", "the", "of", "by", "must", "be", "for"}
 )
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_LOWER = bytes(ord(_LETTERS[byte % 26]) for byte in range(256))
-_DIGITS = bytes(ord(str(byte % 10)) for byte in range(256))
 _REMEMBERED = 50_000  # tokens
 _MAX_IDS = 200_000  # that can be asked of a service again
 
@@ -181,10 +179,6 @@ class Shapes:
         if re.fullmatch(r"0x[0-9a-fA-F]+", text):
             return "0x" + (drawn.hex() * (len(text) // 64 + 1))[: len(text) - 2]
         stream = (drawn * (len(text) // len(drawn) + 1))[: len(text)]
-        if text.isascii() and text.isdigit():
-            return str(1 + drawn[0] % 9) + stream.translate(_DIGITS).decode()[1:]
-        if text.isascii() and text.isalpha() and text.islower():
-            return stream.translate(_LOWER).decode()
         return _alike_text(stream, text)
 
 
