@@ -35,7 +35,7 @@ from workbench.testing.decisions import Decisions
 from workbench.testing.deliveries import KEY, Delivery
 from workbench.testing.life import what
 from workbench.testing.process import Process
-from workbench.testing.universe import Universe
+from workbench.testing.universe import Universe, unequal
 
 _START_SECONDS = 30.0
 _POLL_INTERVAL = 0.01
@@ -332,7 +332,7 @@ class HttpUniverse(Universe):
             books, self._unknown = self._http.read_books(), self._http.read_unknown()
             ours = books if self._http.reset is not None else {name: books[name] for name in self._of_here(books)}
             self.books = {name: cents for name, cents in ours.items() if cents}
-            agree = self.books == {name: cents for name, cents in self.service.items() if cents}
+            agree = not [*unequal(self.books, self.service)]
             waiting = self._failed_calls and self._http.unknown is None  # it may send a call again
             if (agree and not self._unknown and not waiting) or monotonic() > deadline:
                 return

@@ -5,7 +5,7 @@ import inspect
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace
@@ -263,6 +263,14 @@ class Universe(Deliveries):
         process.loop.dispose()
         for database in process.databases:
             sqlite3.Connection.close(database)
+
+
+def unequal(ours: Mapping[str, Any], service: Mapping[str, int]) -> Iterator[tuple[str, Any, int]]:
+    """Yield the transactions whose cents differ, with the cents of the application and of the service."""
+    for name in sorted({*ours, *service}):
+        booked, posted = ours.get(name, 0), service.get(name, 0)
+        if booked != posted:
+            yield name, booked, posted
 
 
 class _Purchase:
