@@ -300,10 +300,7 @@ class _Again:
             (x.status, x.at, x.received),
             (answer.status, http_time(answer.headers.get("date", "")) or time.time(), body.encode()),
         )
-        recorded, now = (
-            {"status": status, **Reader(at or 0.0, ids).read("answer" if status < 400 else "error", _json(text))}
-            for status, at, text in sides
-        )
+        recorded, now = (Reader(at or 0.0, ids).read_answer(status, text) for status, at, text in sides)
         return _compared(x.name, recorded, now, "service", x.place)
 
     def _is_of_others(self, x: Exchange, old: list[str], new: list[str]) -> bool:
@@ -332,12 +329,12 @@ class _Again:
         with self._api.responses() as answers, suppress(ApiError):
             self._api.send(self._api.from_wire(x.name, raw))
         asked = answers[-1].request
-        sent: Any = _json(asked.body or b"")
+        sent: Any = orjson.loads(asked.body or b"null")
         recorded: Any = x.body
         if x.operation.in_query:
             sent, recorded = sorted(parse_qsl(asked.target.partition("?")[2])), sorted(x.query)
         if orjson.dumps(sent, option=_SORTED) != orjson.dumps(
-            _json(self._renamed(orjson.dumps(recorded)).encode()), option=_SORTED
+            orjson.loads(self._renamed(orjson.dumps(recorded))), option=_SORTED
         ):
             raise InvalidRequest("the client does not send such a request", of="check")
         return answers[-1]
@@ -351,10 +348,3 @@ class _Again:
 
 def _key(x: Exchange) -> str:
     return x.sent_headers.get("api-key") or x.sent_headers.get("authorization", "").partition(" ")[2]
-
-
-def _json(text: bytes) -> Any:
-    try:
-        return orjson.loads(text) if text else None
-    except orjson.JSONDecodeError:
-        return "text"

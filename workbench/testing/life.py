@@ -9,7 +9,6 @@ import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from operator import attrgetter
@@ -357,12 +356,7 @@ class Life:
         """Close the resources of a dead process, and schedule its restart."""
         if process.dead and process.application is not _BURIED:
             process.application = _BURIED
-            process.loop.dispose()
-            for database in process.databases:
-                with suppress(sqlite3.ProgrammingError):  # it is closed
-                    sqlite3.Connection.rollback(database)
-                database.close()
-            process.databases.clear()
+            process.end()
             self._at(self.now + _RESTART, self._boot)
 
     def _choose_ready(self, count: int) -> int:

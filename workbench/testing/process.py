@@ -106,3 +106,13 @@ class Process:
         """Raise ProcessKilled if the process was killed."""
         if self.dead:
             raise ProcessKilled
+
+    def end(self) -> None:
+        """Drop what is pending, and roll back and close the databases."""
+        self.loop.kill()
+        self.loop.dispose()
+        for database in self.databases:
+            with suppress(sqlite3.ProgrammingError):  # it is closed
+                sqlite3.Connection.rollback(database)
+            database.close()
+        self.databases.clear()

@@ -256,13 +256,9 @@ class Universe(Deliveries):
     def close(self) -> None:
         """End the application's process."""
         process = self._process
-        if process is None or process.dead:
-            return
-        process.dead = True
-        process.loop.kill()
-        process.loop.dispose()
-        for database in process.databases:
-            sqlite3.Connection.close(database)
+        if process is not None and not process.dead:
+            process.dead = True
+            process.end()
 
 
 def unequal(ours: Mapping[str, Any], service: Mapping[str, int]) -> Iterator[tuple[str, Any, int]]:
