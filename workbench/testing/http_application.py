@@ -180,21 +180,13 @@ class HttpApplication:
         return False
 
     def boot(self) -> None:
-        """Start the process and wait until it responds.
+        """Start the process and wait until the books can be read.
 
         Raises:
             InvalidRequest: The command fails, or the application does not respond.
         """
         if self.start:
             _run("start", self.start)
-        self.wait()
-
-    def wait(self) -> None:
-        """Wait until the books can be read.
-
-        Raises:
-            InvalidRequest: The application does not respond.
-        """
         deadline = monotonic() + _START_SECONDS
         while True:
             try:

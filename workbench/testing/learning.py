@@ -263,7 +263,10 @@ class Replay:
         for state, attempt in tries:
             rank = 0 if state is None or step.name in _OPEN else 1
             for changes, explained in self._searched(step, state, attempt):
-                contradicts = any(self._known(name, value) for name, value in changes.items())
+                contradicts = any(
+                    name in self.tallies and name not in PARTS and _plain(value) not in self.tallies[name]
+                    for name, value in changes.items()
+                )
                 solutions.append(
                     ((len(explained.differences), contradicts, len(changes), rank), state, changes, explained)
                 )
@@ -280,11 +283,6 @@ class Replay:
                     self.learned[name] = value
                     self.learned_from[name] = self.tallies[name]
         return state, changes, explained
-
-    def _known(self, name: str, value: object) -> bool:
-        """Return whether other steps show another value."""
-        tally = self.tallies.get(name)
-        return tally is not None and name not in PARTS and _plain(value) not in tally
 
     def _searched(self, step: Step, state: Change | None, attempt: Attempt) -> list[tuple[Mapping[str, Any], Attempt]]:
         """Return the changes of settings that leave the fewest differences: all single ones that leave as few."""
