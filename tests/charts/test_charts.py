@@ -298,6 +298,25 @@ def test_everything_stays_on_the_paper(name: str, size: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
+def test_the_paper_is_used(name: str) -> None:
+    """A legend has room below the title, and only a legend; lying bars begin where the axis does, and end before it."""
+    draw, full, _ = EVERY[name]
+    axes = draw(full())
+    figure = _rendered(axes)
+    box = axes.get_window_extent()
+    gap = (axes.title.get_window_extent().y0 - box.y1) * 72 / figure.dpi
+    legend = axes.get_legend()
+    above = 0.0 if legend is None else (legend.get_window_extent().y1 - box.y1) * 72 / figure.dpi
+
+    assert above <= gap < max(above, 0) + 1.2 * axes.title.get_fontsize()
+    if axes.yaxis_inverted() and axes.patches and name != "cohorts":  # has cells
+        ends = [bar.get_x() + bar.get_width() for bar in axes.patches]  # type: ignore[attr-defined]
+        low, high = axes.get_xlim()
+        assert (low == 0) == (min(ends) >= 0)
+        assert max(ends) < high or max(ends) <= 0 == high
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_nothing_to_show_is_said(name: str) -> None:
     """An empty frame gives a chart with its title and a sentence, not an error and not an empty plot."""
     draw, _, none = EVERY[name]

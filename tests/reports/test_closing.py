@@ -359,18 +359,29 @@ def test_what_arrives_late_has_a_line(tmp_path: Path) -> None:
     )
 
 
+PROFILE = """<oor:items xmlns:oor="http://openoffice.org/2001/registry"><item oor:path="/org.openoffice.Setup/L10N">
+<prop oor:name="ooSetupSystemLocale" oor:op="fuse"><value>{}</value></prop></item></oor:items>"""
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice (soffice) is not installed")
-def test_libreoffice_opens_the_workbook(made: Any, tmp_path: Path) -> None:
-    """It computes the totals that the file states, and shows no value as too wide."""
+@pytest.mark.parametrize("locale, separators", [("en-US", ",."), ("de-DE", ".,")])
+def test_libreoffice_opens_the_workbook(made: Any, locale: str, separators: str, tmp_path: Path) -> None:
+    """It computes the totals that the file states, shows no value as too wide, and months as written, in two languages."""
     workbook, *_ = made.write(tmp_path / "close")
+    profile = tmp_path / "profile" / "user" / "registrymodifications.xcu"
+    profile.parent.mkdir(parents=True)
+    profile.write_text(PROFILE.format(locale))
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-    shown = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true,false,false,false,-1"  # every sheet
-    command = ["soffice", "--headless", "--convert-to", shown, "--outdir", str(tmp_path), str(workbook)]
+    shown = "csv:Text - txt - csv (StarCalc):59,34,76,1,,0,false,true,false,false,false,-1"  # every sheet
+    command = ["soffice", "--headless", f"-env:UserInstallation=file://{tmp_path}/profile", "--convert-to", shown]
+    command += ["--outdir", str(tmp_path), str(workbook)]
     subprocess.run(command, check=True, capture_output=True, env=environment, timeout=120)
     sheets = {path.stem.removeprefix(f"{workbook.stem}-"): path.read_text() for path in tmp_path.glob("*.csv")}
 
     assert {*made.frames} <= {*sheets}
     for name in ("Spend by category", "Spend by merchant"):
-        assert f"{made.frames[name]['net_cents'].sum() / 100:,.2f}" in sheets[name]
+        total = f"{made.frames[name]['net_cents'].sum() / 100:,.2f}"
+        assert total.translate(str.maketrans(",.", separators)) in sheets[name]
+    assert re.findall(r"^\d{4}-\d\d;", sheets["Roll-forward"], re.MULTILINE)
     assert [name for name, text in sheets.items() if "###" in text] == []

@@ -5,6 +5,7 @@ import random
 import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -336,6 +337,24 @@ def test_an_event_with_an_unexpected_member_counts(odd: str, kind: str, tmp_path
 
     assert table[["net_cents", column]].values.tolist() == [[1_000, expected]]
     assert all(event.marks for event in events)
+
+
+@pytest.mark.parametrize(
+    "value, cents",
+    [
+        (5, 5), ("5", 5), ("-5.0", -5), ("1e3", 1_000), (5.0, 5), (Decimal(7), 7), ("123456789012345679.0", 123456789012345679),
+        ("5.5", None), (5.5, None), (Decimal("7.5"), None), (float("inf"), None), ("abc", None), ("", None), (10**20, None), (1e17, None),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_number_of_cents_is_read_exactly_or_is_missing(value: Any, cents: int | None) -> None:
+    """Whatever a file or a library made of it: a fraction is not cut off, and the amount is left out as not known."""
+    table = wb.history(bought("a", 1_000, 0)).postings()
+    amounts = pd.Series([0, value], dtype=object)
+    history = wb.history(table.assign(posted_cents=amounts, net_cents=amounts))
+
+    assert history.spend()["posted_cents"].tolist() == ([] if cents is None else [cents])
+    assert [entry["reason"] for entry in history.spend().attrs["left_out"]] == ["amount not known"] * (cents is None)
 
 
 def test_records_without_events_have_reports() -> None:

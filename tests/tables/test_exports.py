@@ -230,6 +230,20 @@ def test_a_sheet_reads_like_a_report(tmp_path: Path) -> None:
     assert openpyxl.load_workbook(tmp_path / "b.xlsx")["data"]["A2"].is_date
 
 
+def test_a_head_begins_or_ends_where_its_cells_do(tmp_path: Path) -> None:
+    """Texts with an indent; a head without it stands against the amounts of the column before."""
+    frame = pd.DataFrame({"net_cents": pd.array([1], dtype="Int64"), "running": ["no"], "rate": [0.5]})
+    for frames in (frame, {"spend": frame}):
+        to_file(frames, tmp_path / "a.xlsx", overwrite=True)
+        book = openpyxl.load_workbook(tmp_path / "a.xlsx")
+        heads, cells = book["data" if frames is frame else "spend"].iter_rows(max_row=2)
+        for head, cell in zip(heads, cells, strict=True):
+            expected = ("left", 1) if isinstance(cell.value, str) else ("right", 0)
+
+            assert (head.alignment.horizontal, head.alignment.indent) == expected
+            assert cell.alignment.indent == head.alignment.indent
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice (soffice) is not installed")
 def test_libreoffice_opens_a_sheet(tmp_path: Path) -> None:

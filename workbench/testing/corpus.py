@@ -43,7 +43,7 @@ from workbench.testing.twin import MALFORMED
 
 _KEY, _ABOUT = ".key", "corpus.toml"
 _SORTED = orjson.OPT_SORT_KEYS
-_OLD = 90 * 86_400  # seconds after which a corpus is said to be old
+_OLD = 90 * 86_400  # seconds after which a corpus is reported as old
 _SHOWN = 50
 _HEAD = """# A corpus of recorded traffic. Its values are replaced by others of the same shape; the key is in .key,
 # which git ignores. A difference that is accepted needs a reason, as:
@@ -63,9 +63,9 @@ class Difference:
     path: str  # such as "status", "answer/status" or "event 0/body/spend/status"
     recorded: Any
     now: Any
-    whose: str  # "sandbox": it is wrong, or "service": it has changed
+    whose: str  # "sandbox" if it is wrong, "service" if it changed
     place: str  # file of the corpus and line
-    accepted: str = ""  # the reason
+    accepted: str = ""  # reason of the exception
 
 
 class Checked(Shown):
@@ -75,8 +75,8 @@ class Checked(Shown):
 
     def __init__(self, differences: Iterable[Difference], compared: int, problems: Iterable[str], notes: Iterable[str]):
         self.differences = tuple(differences)
-        self.compared = compared  # calls and events
-        self.problems = tuple(problems)  # such as a reason that excuses nothing
+        self.compared = compared  # number of compared calls and events
+        self.problems = tuple(problems)  # such as an exception that applies to nothing
         self.notes = tuple(notes)  # what was not compared, and why
 
     @property
@@ -263,10 +263,10 @@ class _Again:
     """
 
     def __init__(self, api: Any, ids: Mapping[str, str], sample: Sample) -> None:
-        self._api, self._new = api, dict(ids)  # ids of the service by those of the corpus
+        self._api, self._new = api, dict(ids)  # ids of the service by ids of the corpus
         self._has_effects = getattr(api, "environment", "") == "sandbox"
         ((self._key, _),) = Counter(map(_key, sample.calls)).most_common(1) or [("", 0)]
-        self._behind: set[str] = set()  # records that a call which was not made again has changed
+        self._behind: set[str] = set()  # records changed by calls that were not repeated
         settled = {str(event.body.get("id")).lower() for event in sample.events if is_settlement(event)}
         self._behind |= settled - {resource_of(x) for x in sample.calls if x.name == "settle"}
         self.left: dict[str, int] = {}

@@ -33,7 +33,7 @@ Invariant = Callable[[Universe], object]
 _RUNNING: list[Universe] = []
 _SHRINK_SECONDS = 60.0  # a universe of an application behind HTTP takes long
 _OUTLIVES = "nothing outlives a universe"
-_MAX_EFFECTS = 8  # of one transaction that are looked at to name what broke
+_MAX_EFFECTS = 8  # effects of one transaction that are tried to explain the failure
 
 
 def sometimes(what: str, condition: object = True) -> None:
@@ -108,7 +108,7 @@ class InvariantBroken(AssertionError):
         self.breach = Breach(invariant, broken, transaction)
 
 
-_LONGEST_LINE = 2_000  # characters of the story
+_LONGEST_LINE = 2_000  # characters per line of the story
 
 
 @attrs.frozen(kw_only=True)

@@ -31,7 +31,7 @@ VERSION = re.compile(r"[0-9]{1,2}(\.[0-9]{1,2}){0,2}")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}\b")
 _DAY = 86_400
-_BYTES = 16  # numbers in a list from which on it is taken for bytes
+_BYTES = 16  # minimum length of a list of numbers that counts as bytes
 _MEASURED = frozenset({"textEvidence"})
 """Texts whose length counts."""
 _PADDED = frozenset({"merchantCity"})

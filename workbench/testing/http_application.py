@@ -43,8 +43,8 @@ _GONE_SECONDS = 5.0
 _READ_SECONDS = 10.0
 MAX_BOOKS = 50_000_000  # bytes
 Command = str | Sequence[str] | Callable[[], object]
-_TOGETHER = 0.5  # seconds of the universe within which deliveries are sent in parallel
-_KILLED_AFTER = (0.0, 0.0, 0.002, 0.005, 0.015, 0.05)  # seconds after the first of them was sent; the first is never
+_TOGETHER = 0.5  # deliveries within these seconds of the universe are sent in parallel
+_KILLED_AFTER = (0.0, 0.0, 0.002, 0.005, 0.015, 0.05)  # seconds after the first delivery; the first value means never
 _CALLS = {
     "": "",
     "lost": "lost after it was carried out",
@@ -325,12 +325,12 @@ class HttpUniverse(Universe):
             ours = books if self._http.reset is not None else {name: books[name] for name in self._of_here(books)}
             self.books = {name: cents for name, cents in ours.items() if cents}
             agree = not [*unequal(self.books, self.service)]
-            waiting = self._failed_calls and self._http.unknown is None  # it may send a call again
+            waiting = self._failed_calls and self._http.unknown is None  # it may repeat a call
             if (agree and not self._unknown and not waiting) or monotonic() > deadline:
                 return
             time.sleep(_POLL_INTERVAL)
             self.collect()
-            while self._agenda:  # the deliveries of what it has done meanwhile
+            while self._agenda:  # deliveries caused by its latest calls
                 when, _, action = heapq.heappop(self._agenda)
                 self.move(when)
                 self.sync()

@@ -236,7 +236,7 @@ class Replay:
         return len(kept.events)
 
     def _confirm(self, step: Step, agreeing: list[tuple[Change | None, Attempt]]) -> None:
-        """Count the settings of which another value would have made the step differ, in each state that agrees."""
+        """Count the settings whose other values would make the step differ, in each agreeing state."""
         for name in sorted(set.intersection(*(set(attempt.touched) for _, attempt in agreeing))):
             kind = (name, step.name, step.status)
             self._tried[kind] += 1

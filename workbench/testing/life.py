@@ -31,7 +31,7 @@ MAX_FAULTS = {"call": 4, "crash": 3, "event": 6, "acknowledgment": 3}
 _RESTART = 2.0
 _ROUND_TRIP = 0.05
 _MINUTE = 60.0
-_TICK = 300.0  # between the runs of the jobs of an application that is not asynchronous
+_TICK = 300.0  # seconds between job runs of a synchronous application
 FAULTS = (
     "", "lost before it was carried out", "lost after it was carried out", "cut", "answered too late",
     "carried out too late", "not connected", "answered 503", "answered 429",
@@ -101,8 +101,8 @@ class Life:
         self.counts: Counter[str] = Counter()
         self.answers: Counter[tuple[str, str]] = Counter()
         self.breaches: list[Breach] = []
-        self.refunds: Counter[tuple[str, str]] = Counter()  # that the application had carried out
-        self.calm = False  # whether nothing goes wrong any more
+        self.refunds: Counter[tuple[str, str]] = Counter()  # refunds that the application carried out
+        self.calm = False  # whether faults have ended
         self._factory = application
         self._agenda: list[tuple[float, int, Callable[[], object]]] = []
         self._count = itertools.count()
@@ -133,7 +133,7 @@ class Life:
         process = self._alive()
         database = sqlite3.connect(self.folder / name, factory=Database, check_same_thread=False)
         database.process, database.at_commit = process, partial(self.commit, process)
-        for setting in ("synchronous=OFF", "journal_mode=MEMORY"):  # a process dies here, not a machine
+        for setting in ("synchronous=OFF", "journal_mode=MEMORY"):  # only the process dies, not the machine
             sqlite3.Connection.execute(database, f"PRAGMA {setting}")
         process.databases.append(database)
         return database

@@ -52,7 +52,7 @@ class Database(sqlite3.Connection):
     at_commit: Callable[[Callable[[], Any]], None]
 
     def __del__(self) -> None:
-        with suppress(sqlite3.Error):  # an application that dies has closed nothing
+        with suppress(sqlite3.Error):  # a killed application has open connections
             self.close()
 
     def cursor(self, *_: object) -> Any:

@@ -60,7 +60,7 @@ class Reading:
 
     counts: Counter[str] = attrs.field(factory=lambda: Counter(exchanges=0, events=0))
     skipped: dict[str, list[Any]] = attrs.field(factory=dict)
-    hosts: set[str] = attrs.field(factory=set)  # that have answered an operation of the interface
+    hosts: set[str] = attrs.field(factory=set)  # hosts that answered an operation of the interface
     newest: float = 0.0  # seconds since 1970
 
     def skip(self, reason: str, place: str) -> None:
@@ -81,7 +81,7 @@ def _object(value: object) -> dict[str, Any]:
 class Exchange:
     """One request and its answer. Header names are lower-case."""
 
-    place: str  # the file, and the number of the entry in it
+    place: str  # file and number of the entry
     method: str
     path: str  # after the prefix, such as "/payment-routes"
     query: list[tuple[str, str]]
@@ -90,11 +90,11 @@ class Exchange:
     status: int
     headers: Mapping[str, str]
     received: bytes
-    at: float | None  # seconds since 1970, by the service's clock where it tells it
-    operation: Json = None  # an Operation; with that type it would act as a descriptor here
+    at: float | None  # seconds since 1970, by the service's clock if known
+    operation: Json = None  # typed as Any, since an Operation is a descriptor
     path_members: Mapping[str, str] = {}
-    body: Json = None  # of the request, as JSON; None without one
-    answer: Json = None  # body of the answer as JSON
+    body: Json = None  # JSON body of the request; None without one
+    answer: Json = None  # JSON body of the answer
 
     @property
     def name(self) -> str:
@@ -233,7 +233,7 @@ def _kept(read: Callable[..., Item | None], raw: Json, place: str, reading: Read
 def _har_entries(file: BinaryIO, path: Path, reading: Reading) -> Iterator[tuple[Any, str]]:
     """Yield the entries of a HAR file, parsed one by one."""
     data, start = b"", None
-    while start is None:  # the head of the log, which may hold many pages
+    while start is None:  # the head of the HAR log, which may list many pages
         more = file.read(CHUNK)
         match = _ENTRIES.search(data + more)
         data += more
@@ -457,7 +457,7 @@ def _rows(file: BinaryIO, path: Path, names: Mapping[str, str], reading: Reading
     except csv.Error as error:
         reading.skip(f"not CSV ({error})", visible(path.name, 120))
     finally:
-        text.detach()  # the file stays with its owner
+        text.detach()  # leaves the file open for its owner
 
 
 def _line(raw: dict[str, Any], place: str, reading: Reading, names: Mapping[str, str]) -> Item | None:

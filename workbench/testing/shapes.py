@@ -51,7 +51,7 @@ _KNOWN = frozenset(
 )
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _REMEMBERED = 50_000  # tokens
-_MAX_IDS = 200_000  # that can be asked of a service again
+_MAX_IDS = 200_000  # maximum ids that can be requested from a service again
 
 
 @cache

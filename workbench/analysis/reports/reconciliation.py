@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.analysis.reports.facts import TIME, mask, whole
+from workbench.analysis.reports.sources import cents_of
 from workbench.analysis.reports.view import View
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import TEXT
@@ -125,9 +126,7 @@ def _mine(history: View, ledger: object, key: str, amount: str, theirs: pd.DataF
     for name in (key, amount):
         if name not in ledger:
             raise UsageError([not_allowed("key" if name == key else "amount", name, ledger.columns)], of=_OF)
-    cents = pd.to_numeric(ledger[amount], errors="coerce")
-    if cents.isna().any() or (cents % 1 != 0).any() or (cents.abs() > 2**53).any():
-        raise UsageError(f"{amount} must be a whole number of minor units in each row", of=_OF)
+    cents = cents_of(ledger, amount, _OF)
     side = pd.DataFrame({"key": ledger[key].astype(TEXT).str.strip().array, "cents": cents.astype("int64").array})
     side["at"] = _times(ledger, history.scope.tz).array
     side["above"] = False

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -225,13 +226,22 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
 
 def _of_ledger(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a ledger as settlements and refunds."""
-    net = pd.to_numeric(frame["net_cents"], errors="coerce")
-    if net.isna().any() or (net % 1 != 0).any() or (net.abs() > 2**53).any():
-        raise UsageError("net_cents must be a whole number of minor units in each row", of="history")
-    net = net.astype("Int64")
+    net = cents_of(frame, "net_cents", "history")
     kinds = np.where(mask(net < 0), "refund", "settlement")
     amounts = {"posted_cents": net.clip(lower=0), "refunded_cents": -net.clip(upper=0), "net_cents": net}
     return frame.assign(posting=kinds, requested_cents=0, held_cents=0, **amounts)
+
+
+def cents_of(ledger: pd.DataFrame, name: str, of: str) -> "pd.Series[Any]":
+    """Return the amounts of a ledger as whole numbers.
+
+    Raises:
+        UsageError: An amount is missing, or is not a whole number.
+    """
+    cents = _converted(ledger[name], "Int64")
+    if cents.isna().any():
+        raise UsageError(f"{name} must be a whole number of minor units in each row", of=of)
+    return cents
 
 
 def _last(rows: pd.DataFrame) -> datetime | None:
@@ -270,22 +280,18 @@ def _converted(values: "pd.Series[Any]", dtype: Any) -> "pd.Series[Any]":
     if dtype == "Int64" and pd.api.types.is_integer_dtype(values.dtype):
         return values.astype("Int64")
     if dtype == "Int64":
-        numbers = pd.to_numeric(values.astype(object), errors="coerce").astype("Float64")
-        exact = values.map(_whole_number, na_action="ignore")
-        return exact.astype("Int64") if numbers.notna().any() else pd.Series(pd.NA, values.index, dtype="Int64")
+        return values.map(_whole_number, na_action="ignore").astype("Int64")
     return values.astype(object).where(values.notna(), None).map(str, na_action="ignore").astype(dtype)
 
 
 def _whole_number(value: Any) -> Any:
-    """Return a whole number written in any way; missing if it is none."""
+    """Return a whole number of 64 bits in any notation; missing for others, and for floats that may lack digits."""
     try:
-        number = int(value)
-    except (TypeError, ValueError):
-        try:
-            number = int(float(value))
-        except (TypeError, ValueError, OverflowError):
-            return pd.NA
-    return number if not isinstance(value, float) or value == number else pd.NA
+        exact = Decimal(str(value))
+        is_exact = exact == exact.to_integral_value() and abs(exact) < (2**53 if isinstance(value, float) else 2**63)
+        return int(exact) if is_exact else pd.NA
+    except (InvalidOperation, OverflowError, ValueError):
+        return pd.NA
 
 
 def _of_events(

@@ -28,7 +28,7 @@ _FORMATS: Mapping[str, dict[str, Any]] = {
     "number": {},
     "rate": {"num_format": "0.0%"},
     "day": {"num_format": "yyyy-mm-dd", "align": "left"},
-    "head": {**_HEAD, "indent": 1},
+    "head": {**_HEAD, "align": "left", "indent": 1},
     "number head": {**_HEAD, "align": "right"},
     "wrapped": {"text_wrap": True, "valign": "top"},
     "title": {"bold": True, "font_size": 16},
