@@ -22,12 +22,11 @@ The interface document leaves things open: names, required members, error bodies
 the workbench assumes there is listed on this page, in `wb.assumptions()` and by `workbench docs assumptions`. An assumption is marked
 where it applies, too: `~` in forms and tables, `x-assumed` in `/openapi.json`, and each answer of the sandbox names those it
 rests on in the header `workbench-assumed`.
-Assumptions about members of records and about errors stand on [the interface page](interface.md), where they apply.
+[The interface page](interface.md) has the assumptions about members of records and about errors.
 """
 SETTINGS = """
 The sandbox has two presets. `documented` follows the letter of the document wherever it says anything; `observed` follows what
-live services were seen to do: `wb.connect(behavior="observed")`. `wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile changes one value. Each assumption has its
-value, how well it is known, and why it is assumed.
+live services were seen to do: `wb.connect(behavior="observed")`. `wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile changes one value. Each assumption has its default, how well it is known, and why it is assumed.
 """
 
 
@@ -40,9 +39,10 @@ def setting(row: Behavior) -> str:
     """Return the values of a behavior that can be chosen: of both presets, and others."""
     presets = value(row.documented)
     if row.documented != row.observed:
-        presets += f" or, observed, {value(row.observed)}"
-    others = [{ANY: "another", STATUS: "a status"}.get(str(other)) or value(other) for other in row.others]
-    return f" Value {presets}{'; also ' if others else ''}{', '.join(others)}."
+        presets += f" (observed: {value(row.observed)})"
+    named = {ANY: "any other value", STATUS: "another error status"}
+    others = [named.get(str(other)) or value(other) for other in row.others if not isinstance(other, bool)]
+    return f" Default {presets}{'; also ' if others else ''}{' or '.join(others)}."
 
 
 def listed(rows: list[Behavior]) -> Iterator[str]:

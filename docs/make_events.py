@@ -20,7 +20,7 @@ What is **assumed** is not in the interface document.
 ## Signatures, and a change of the key
 
 | Header | Content |
-| --- | --- |
+|---|---|
 | `Signature` | hex HMAC-SHA256 of the raw body with the signing key (**assumed**; by default the API key) |
 | `Secondary-Signature` | while the key is changed, the same with the other key (**assumed**) |
 

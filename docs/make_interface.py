@@ -27,9 +27,7 @@ The card issuing service as the workbench knows it: every resource, state, endpo
 Docstrings, help and notebooks cite the sections of this page ("Source: Endpoints 3"). Paths are relative to a base URL that ends in
 `{PREFIX}`; bodies are JSON. Domain terms are explained in the [glossary](glossary.md).
 
-The interface document leaves some things open. What the workbench assumes there is marked **assumed**, with the reason and with how
-well it is known: *widely seen* in independent public clients, *reported from live calls*, *seen in one place*, or chosen for the
-workbench alone. `workbench docs assumptions` lists all of them, and a profile can change them.
+What the document leaves open is marked **assumed**, with the reason and [how well it is known](assumptions.md#how-well-an-assumption-is-known).
 """
 AUTHENTICATION = f"""
 Every request carries an API key in the header `{KEY_HEADER}`. The key belongs to one [tenant](glossary.md#tenant) and only that tenant's
@@ -135,8 +133,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> list[str]:
     """Return a Markdown table, without the columns that are empty in every row."""
     names, lines = list(head), [[cell(value) for value in row] for row in rows]
     kept = [at for at in range(len(names)) if any(line[at] for line in lines)]
-    cells = [[line[at] for at in kept] for line in [names, ["---"] * len(names), *lines]]
-    return ["", *(f"| {' | '.join(line)} |" for line in cells), ""]
+    first, *rest = (f"| {' | '.join(line[at] for at in kept)} |" for line in [names, *lines])
+    return ["", first, "|" + "---|" * len(kept), *rest, ""]
 
 
 def codes(names: Iterable[object]) -> str:

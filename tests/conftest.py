@@ -67,6 +67,9 @@ settings.register_profile(
 
 KEPT: list[object] = []
 
+UNUSED = "anyio", "playwright", "playwright-base-url"
+"""Plugins that the plain tier does without: each looks at each test, for half a millisecond."""
+
 
 def _plain(config: pytest.Config) -> bool:
     return str(config.option.markexpr).startswith("not slow")
@@ -96,6 +99,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the size of the campaigns: `HYPOTHESIS_PROFILE`, else soak for `-m soak`, else the default."""
     tier = config.getoption("markexpr")
     wanted = "soak" if tier == "soak" else "fast" if tier.startswith("not slow") else "default"
+    for plugin in UNUSED if _plain(config) else ():
+        config.pluginmanager.unregister(name=plugin)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", wanted))
     # Journals, pins and profiles of the person who runs the tests are left alone.
     folder = tempfile.TemporaryDirectory(prefix="workbench-tests-")

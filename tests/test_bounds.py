@@ -93,6 +93,7 @@ def test_threads_beside_a_held_file_wait_together(tmp_path: Path, monkeypatch: p
     assert max(looks[1:]) < 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, arguments", [("events", {}), ("records", {"kind": "card"}), ("deliveries", {})])
 def test_a_long_list_holds_nobody_up(name: str, arguments: dict[str, str]) -> None:
     """Other requests are answered while a control lists thousands of rows."""
@@ -172,7 +173,7 @@ def test_answers_of_many_values_are_refused_unread(body: bytes, monkeypatch: pyt
     assert refused(body, monkeypatch) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "body",
     [

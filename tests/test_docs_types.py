@@ -93,6 +93,7 @@ def test_mypy(written: Path) -> None:
     check(written, [(module, int(line), message) for module, line, message in found])
 
 
+@pytest.mark.soak
 def test_pyright(written: Path) -> None:
     """With its own rules."""
     ended = subprocess.run(

@@ -301,7 +301,7 @@ def interrupted(scenario: str, rounds: int, seed: int, folder: Path) -> dict[str
 @pytest.mark.parametrize("scenario", sorted(interrupts.SCENARIOS))
 def test_interrupts_at_random_moments(scenario: str, tmp_path: Path) -> None:
     """After each of many SIGINTs the next call works, and at the end records and service agree."""
-    rounds = ROUNDS[scenario] // 3
+    rounds = ROUNDS[scenario] // 6
     counts = interrupted(scenario, rounds, 1, tmp_path)
 
     assert counts["caught"] >= rounds // 3

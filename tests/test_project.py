@@ -316,7 +316,7 @@ def installed(wheel: Path) -> Path:
     return fresh / "bin/python"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_project_that_installs_the_wheel_is_checked_strictly(installed: Path) -> None:
     """mypy and pyright, both strict, find what a program needs: arguments, enums, records, events by kind."""
     project, cache = ROOT / "tests" / "typing_project", ROOT / "build" / "mypy_cache"

@@ -191,6 +191,7 @@ def test_no_file_raises_an_error_of_python(name: str, tmp_path: Path) -> None:
         assert allowed(use, path), kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", USES)
 def test_no_name_of_a_file_raises_an_error_of_python(name: str, tmp_path: Path) -> None:
     """However it is called, and where it is a folder or in one that is missing."""

@@ -118,5 +118,5 @@ def _own_address(production: bool) -> _process.ServedAddress | None:
 _install_finder()
 _process.GUARDS.append(_refusal)
 _process.RESOLVERS.append(_own_address)
-if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
     __getattr__, __dir__ = _public_names(__name__, _NAMES)

@@ -8,18 +8,18 @@ from typing import NoReturn
 
 def run() -> NoReturn:
     """Run the command line and exit with its status."""
-    gc.set_threshold(100_000, 20, 50)  # what a command imports stays, and is not looked through again and again
+    gc.set_threshold(100_000, 20, 50)  # imported objects stay, so frequent collections would be wasted
     from workbench.terminal import main
 
     code = main()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except BrokenPipeError:  # the reader has gone, as `head` does
+    except BrokenPipeError:  # the reader has ended, such as `head`
         os._exit(code)
-    except (OSError, ValueError, AttributeError):  # closed or full: as Python ends otherwise
+    except (OSError, ValueError, AttributeError):  # closed or full: exit as Python does
         sys.exit(code)
-    gc.freeze()  # taking thousands of classes apart would cost a fifth of the command
+    gc.freeze()  # destroying thousands of classes would take a fifth of the time
     sys.exit(code)
 
 

@@ -17,5 +17,5 @@ _NAMES = {
     "sample": "workbench.client.webhooks.verify",
 }
 
-if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
     __getattr__, __dir__ = public_names(__name__, _NAMES)

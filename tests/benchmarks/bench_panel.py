@@ -109,7 +109,7 @@ def session(folder: Path, engine: Engine) -> int:
 
     purchase = least(changed)
     rows = [
-        ("kernel: tiles of the overview, which read the history", overview, STORED),
+        ("kernel: tiles of the overview, with the lists that they read", overview, STORED),
         ("kernel: the first rows", first, STORED),
         ("kernel: all rows, packed", whole, STORED),
         (

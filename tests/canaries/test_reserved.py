@@ -55,6 +55,7 @@ def _files() -> Iterator[Path]:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", RESERVED)
 def test_only_what_is_reserved(what: str) -> None:
     """Mailboxes, national ids, phone, routing and machine numbers are those that nobody has."""

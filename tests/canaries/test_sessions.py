@@ -66,6 +66,7 @@ def _history(shell: Any) -> tuple[list[str], bytes]:
     return inputs, b"".join(one.read_bytes() for one in path.parent.glob("history.sqlite*"))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_the_history_holds_what_was_typed_and_no_more(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """Calls, forms and failures put nothing planted into the history, `In`, `Out` or what the shell printed."""

@@ -144,7 +144,7 @@ def test_one_mistyped_character_is_caught(raw, position, character):
     assert found or mistyped == address or without_checksum or eip55(mistyped) == mistyped
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_how_often_a_mistyped_character_passes():
     """Of all single wrong digits in 100 addresses far fewer than one in a hundred pass."""
     from tests.chains.cases import chance
@@ -197,6 +197,7 @@ def test_the_note_on_the_checksum_claims_no_more_than_was_checked(address, claim
     assert claim in checksum_note(address)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=80))
 def test_any_text_gets_an_answer(text):
     """No text makes the check fail, and what passes belongs to a family."""

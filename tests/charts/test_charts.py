@@ -356,7 +356,7 @@ def test_an_axes_of_yours_is_drawn_on(name: str) -> None:
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("name", EVERY)
 def test_a_notebook_shows_text_in_the_color_of_the_page(name: str) -> None:
     """The Axes is SVG whose text has the color of the page and 10 points or more; it brings no style, id or resource of its own."""

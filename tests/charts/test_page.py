@@ -36,6 +36,7 @@ def test_every_chart_has_its_place_and_its_call() -> None:
         assert "](images/charts/" in TEXT[start:end]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_a_call_runs_as_written(
     call: str, given: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

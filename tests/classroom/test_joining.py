@@ -142,6 +142,7 @@ def test_a_class_in_the_environment_comes_before_the_link(server: ClassServer, m
         assert membership.class_url() == f"{url}/other"
 
 
+@pytest.mark.soak
 def test_the_notebook_of_webhooks_is_done_in_a_class_with_tls(server: ClassServer, tmp_path: Path) -> None:
     """Receivers are on the learner's machine; what its process posted to them is what the class server counts."""
     certificate, key = tmp_path / "class-tls.crt", tmp_path / "class-tls.key"

@@ -146,12 +146,12 @@ class Life(RuleBasedStateMachine):
         self.model.check()
 
 
-@pytest.mark.slow
-def test_two_thousand_steps() -> None:
-    """Forty lives of fifty steps: the journal, the caller and the sandbox never disagree."""
+@pytest.mark.parametrize("lives", [pytest.param(10, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.soak)])
+def test_lives(lives: int) -> None:
+    """In lives of fifty steps the journal, the caller and the sandbox never disagree."""
     case = Life.TestCase
     case.settings = settings(
-        max_examples=40, stateful_step_count=STEPS, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=lives, stateful_step_count=STEPS, deadline=None, suppress_health_check=list(HealthCheck)
     )
     case("runTest").runTest()
 

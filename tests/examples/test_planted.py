@@ -5,7 +5,7 @@ import pytest
 from tests.examples import planted
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_both_type_checkers_find_each_planted_mistake() -> None:
     """The page is as the checkers say now: each mistake is found, and the programs as they are have no error."""

@@ -128,6 +128,7 @@ def test_a_change_is_seen_at_once(panel: Panel) -> None:
     assert panel.opened[1] in panel.answer({"do": "rows", "list": "users", "mark": mark})["rows"]["columns"][1]["of"]
 
 
+@pytest.mark.slow
 def test_alternatives_are_reached_from_the_panel(panel: Panel) -> None:
     """User or company, individual or business, personal data or share token: each is a choice in a form opened here."""
     groups = {}

@@ -48,6 +48,7 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Shell:
     return made
 
 
+@pytest.mark.slow
 def test_a_cell_that_runs_again_leaves_no_widget(api: Session, shell: Shell) -> None:
     """Two forms of one run stay open together; after twenty runs there are as many widgets as after one."""
     kept: list[Any] = []

@@ -41,6 +41,7 @@ def elsewhere(notebook: Any) -> str:
     return shown
 
 
+@pytest.mark.slow
 @pytest.mark.notebook
 def test_an_executed_notebook_holds_nothing_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted values stand in no output and in no widget's state of a notebook that nbclient ran and stored."""

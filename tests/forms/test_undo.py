@@ -102,6 +102,7 @@ def test_what_changed_since_is_not_lost(panel: Panel, messages: list[dict[str, A
     assert ["locked", "locked"] == [panel.sandbox.state(key)["status"] for key in (card, other)]
 
 
+@pytest.mark.slow
 def test_two_panels_undo_only_the_last_action(panel: Panel, messages: list[dict[str, Any]]) -> None:
     """The savepoint of the first panel is gone after an action in the second."""
     second = browse(panel._api)
@@ -115,6 +116,7 @@ def test_two_panels_undo_only_the_last_action(panel: Panel, messages: list[dict[
     assert ["locked", "active"] == [panel.sandbox.state(key)["status"] for key in (card, other)]
 
 
+@pytest.mark.slow
 def test_an_action_that_changed_nothing_is_not_offered(panel: Panel, messages: list[dict[str, Any]]) -> None:
     """A refused action, after a change by code: the one before can no longer be undone either."""
     act(panel, "cards", "lock_card", state="active")
@@ -130,6 +132,7 @@ def test_an_action_that_changed_nothing_is_not_offered(panel: Panel, messages: l
     assert "canceled" == panel.sandbox.state(card)["status"]
 
 
+@pytest.mark.slow
 def test_deliveries_do_not_count_as_changes(panel: Panel, messages: list[dict[str, Any]]) -> None:
     """An endpoint keeps the delivery of the action; undo works, and drops what was not delivered yet."""
     panel.sandbox.register_endpoint("http://127.0.0.1:9/hooks")
@@ -201,6 +204,7 @@ def rows(panel: Panel) -> dict[str, list[tuple[Any, ...]]]:
     return {name: [*zip(*lists[name].data.cells, strict=True)] for name in names}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", ["application", "purchase", "deleted account"])
 def test_lists_show_the_former_state(panel: Panel, messages: list[dict[str, Any]], job: str) -> None:
     """What the journal and the events still say of an undone action is not in the lists."""

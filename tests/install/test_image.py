@@ -111,6 +111,7 @@ def test_only_what_is_copied_is_sent() -> None:
     assert {line[1:] for line in lines if line.startswith("!")} == copied
 
 
+@pytest.mark.soak
 def test_compose_story(image: Path, tmp_path: Path) -> None:
     """An application and the sandbox share a key by a variable: its calls and webhooks arrive, before and after a restart."""
     app_port = free_port()

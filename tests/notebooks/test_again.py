@@ -43,11 +43,9 @@ def failures(notebooks: Sequence[tuple[str, list[str]]], folder: Path, **variabl
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "times", [pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.soak)], ids=str
-)
-def test_all_run_again_in_one_class_sandbox_in_any_order(tmp_path: Path, times: int) -> None:
-    order = [path for number in range(times) for path in Random(number).sample(COURSE, len(COURSE))]
+@pytest.mark.soak
+def test_all_run_again_in_one_class_sandbox_in_any_order(tmp_path: Path) -> None:
+    order = [path for number in range(3) for path in Random(number).sample(COURSE, len(COURSE))]
     with closing(ClassServer(["Ann"], tmp_path / "class")) as server, server.serve() as url:
         joined = f"{url}/{server.learners[0].code}"
         given = [(path.name, cells(path, "code")) for path in order]

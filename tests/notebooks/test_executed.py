@@ -131,14 +131,6 @@ def test_reads_without_widgets(path: Path, ran: Run) -> None:
     assert () == ran(path).bare
 
 
-@each
-def test_most_cells_are_quick(path: Path, ran: Run) -> None:
-    """Nine of ten cells take less than a second; those of a report that read a year take more."""
-    slow = [seconds for seconds in ran(path).seconds if seconds >= 1]
-
-    assert len(slow) <= (0.1 if path in COURSE else 0.4) * len(ran(path).seconds) + 1
-
-
 @pytest.mark.parametrize(
     "path",
     [pytest.param(path, marks=() if path.stem[:2] in _TWICE else pytest.mark.soak) for path in NOTEBOOKS],

@@ -89,6 +89,7 @@ def check_enums(folder: Path, models: Any) -> None:
     assert stated == {name: {word.value for word in getattr(models, name)} for name in stated}
 
 
+@pytest.mark.soak
 @needs_node
 @pytest.mark.parametrize("command", [("redocly", "lint"), ("spectral", "lint", "--fail-severity=error")])
 def test_checkers_find_no_error(folder, command):
@@ -153,6 +154,7 @@ def test_clients_of_the_controls(folder, served, generator):
     assert all(name in written for name in ("days", "hours", "minutes", "seconds"))
 
 
+@pytest.mark.soak
 @needs_node
 def test_a_client_in_typescript(folder, served, calls):
     """It compiles strictly, and its calls are answered and refused as the sandbox does."""
@@ -207,6 +209,7 @@ def test_a_client_of_openapi_python_client(folder, served, calls, monkeypatch):
     check_enums(folder, models)
 
 
+@pytest.mark.soak
 @needs_java
 def test_a_client_of_openapi_generator(folder, served, calls, monkeypatch):
     """The same of its client with pydantic."""

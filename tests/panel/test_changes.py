@@ -1,7 +1,9 @@
 """After any sequence of actions, a page that took over the changes holds what a page holds that opens now."""
 
+from datetime import timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +11,7 @@ import workbench as wb
 from tests.panel.script import Engine, engine
 from workbench.base.errors import WorkbenchError
 from workbench.screens.panel.panel import Panel
+from workbench.service.rendering import money
 
 assert engine  # a fixture
 ACTIONS = (
@@ -94,3 +97,50 @@ def test_a_page_that_stayed_open_holds_what_a_new_one_holds(engine: Engine, step
                 (line["id"], line["cells"]) for line in opened["lines"]
             ], name
             assert shown["sums"] == opened["sums"]
+
+
+def figures(panel: Panel, period: str) -> dict[str, dict[str, Any]]:
+    answer = panel.answer({"do": "overview", "part": "tiles", "filters": {"range": period, "zone": "America/New_York"}})
+    assert "error" not in answer, answer["error"]
+    return {tile["label"]: tile for tile in answer["tiles"]}
+
+
+def reported(api: wb.Session, panel: Panel) -> dict[str, str]:
+    """Return the figures of the tiles from the reports of the history."""
+    filters, now = panel.filters, api.sandbox.clock.now()
+    everything = wb.history(api)
+    history = everything.filter(tuple(map(str, filters.days(now))), tz=filters.zone)
+    transactions, asked = everything.transactions(), history.approvals(freq=None)
+    first, last = filters.days(now)
+    settled = transactions["posted_at"].dt.tz_convert(filters.zone).dt.date
+    posted = transactions["posted_cents"][(settled >= first) & (settled <= last)]
+    count = int(asked["authorizations"].sum())
+    return {
+        "Net spend": money(int(history.spend()["net_cents"].sum())),
+        "Approval rate": f"{1 - asked['declined'].sum() / count:.1%}" if count else "–",
+        "Open holds": money(int(transactions["held_cents"].sum())),
+        "Posted": money(int(posted.sum())),
+    }
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(steps=STEPS)
+def test_tiles_are_the_reports(steps: Any) -> None:
+    """Tiles that follow the changes show what the reports of a history show that is read now, and its days."""
+    with wb.connect(seed=7) as api:
+        panel = wb.browse(api)
+        for action, number, asks in [*steps, ("advance", 1, True)]:
+            act(api, action, number)
+            if asks:
+                figures(panel, "month")
+        for period in ("month", "last", "year"):
+            shown = figures(panel, period)
+            expected = reported(api, panel)
+            assert {label: shown[label]["figure"] for label in expected} == expected, period
+            assert shown == figures(wb.browse(api), period)
+            last = panel.filters.days(api.sandbox.clock.now())[1]
+            part = wb.history(api).filter((str(last - timedelta(days=29)), str(last)), tz=panel.filters.zone)
+            days = part.spend((), freq="day")
+            assert sum(shown["Net spend"]["line"]) == days["net_cents"].sum()
+            assert {cents for cents in shown["Net spend"]["line"] if cents} == {*days["net_cents"]} - {0}

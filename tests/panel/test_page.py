@@ -134,6 +134,7 @@ def test_tables_and_charts_are_written(program: wb.Session, tmp_path: Path, make
     assert "<title></title>" not in page
 
 
+@pytest.mark.slow
 def test_ten_thousand_rows_take_two_megabytes(program: wb.Session, tmp_path: Path) -> None:
     frame = wb.history(program.sandbox.records("transaction")).transactions()
     many = pd.concat([frame, frame], ignore_index=True).head(10_000)

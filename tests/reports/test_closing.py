@@ -363,7 +363,7 @@ PROFILE = """<oor:items xmlns:oor="http://openoffice.org/2001/registry"><item oo
 <prop oor:name="ooSetupSystemLocale" oor:op="fuse"><value>{}</value></prop></item></oor:items>"""
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice (soffice) is not installed")
 @pytest.mark.parametrize("locale, separators", [("en-US", ",."), ("de-DE", ".,")])
 def test_libreoffice_opens_the_workbook(made: Any, locale: str, separators: str, tmp_path: Path) -> None:

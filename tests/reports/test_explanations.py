@@ -142,6 +142,7 @@ def test_each_number_of_each_report(spend: Any) -> None:
                 assert "index" not in explained
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["opening_cents", "closing_cents"])
 def test_a_balance_is_the_sum_of_all_periods_until_it(column: str) -> None:
     """An opening balance adds up the days before; a closing balance adds its own day."""

@@ -293,6 +293,7 @@ def test_what_is_not_a_period_is_refused(period: Any) -> None:
         wb.history([]).filter(period)
 
 
+@pytest.mark.slow
 def test_lines_that_are_not_events_are_listed_and_the_rest_is_read(tmp_path: Path) -> None:
     """All of them at once, or as rejects; an unfinished last line of a log that is being written raises no error."""
     lines = [json.dumps(row) for row in bought("a", 1_000, 0)]

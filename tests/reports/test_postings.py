@@ -44,6 +44,7 @@ def test_the_roll_forward_ties_to_the_books(behavior: Any, actions: list[tuple[s
     assert (table["opening_cents"].iloc[1:].to_numpy() == table["closing_cents"].iloc[:-1].to_numpy()).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behavior", ["documented", "observed"])
 def test_a_closed_month_stays_closed(behavior: Any) -> None:
     """A settlement, a release and a refund in later months change no figure of an earlier one."""

@@ -44,6 +44,7 @@ def bought(transaction: str, cents: int, day: float, settled: float = 1, **spend
     return [event("created", transaction, cents, day, **spend), completed]
 
 
+@pytest.mark.slow
 def test_a_partial_log_leaves_unknown_beginnings_out_of_rates() -> None:
     """A settlement and a refund of January in a log of February are counted; no rate includes them."""
     log = [
@@ -160,6 +161,7 @@ def test_groups_are_any_columns_and_periods() -> None:
     assert wb.history(table).posting_times(["team"])["transactions"].tolist() == [1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [
     lambda table: wb.history(table).spend("shop"),
     lambda table: wb.history(table).spend("month"),
@@ -177,6 +179,7 @@ def test_what_cannot_be_done_is_said(call: Any) -> None:
         call(wb.history(bought("a", 1_000, 0)).transactions())
 
 
+@pytest.mark.slow
 def test_anomalies_are_listed_and_counted() -> None:
     """Eight kinds are found where they were planted, and nowhere else; the notes of transactions count them."""
     plain = [one for number in range(30) for one in bought(f"p{number}", 100, number / 100)]

@@ -97,7 +97,7 @@ def test_two_on_one_file_see_each_other(tmp_path: Path) -> None:
     other.close()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_many_purchases_and_a_reset(tmp_path: Path) -> None:
     """After many purchases others that lag behind agree; the file gives back what was deleted."""
     one, other = Sandbox(path=tmp_path / "s.db"), Sandbox(path=tmp_path / "s.db")

@@ -218,6 +218,7 @@ def test_openapi_document(door: Plain) -> None:
     assert {op["operationId"] for path in described["paths"].values() for op in path.values() if "operationId" in op}
 
 
+@pytest.mark.slow
 def test_openapi_document_of_the_controls(door: Plain) -> None:
     """It has each control with its name and arguments in Python, and what it does not allow is refused."""
     embedded = Sandbox()

@@ -100,6 +100,7 @@ def test_every_worker_has_a_task(machines: Any, url: str, tmp_path: Path) -> Non
     assert there.frame().npartitions == 2
 
 
+@pytest.mark.soak
 def test_tasks_have_a_thousand_pages(machines: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Users are dealt out so that each task asks for at least a thousand pages, and the rate is shared."""
     seen: list[tuple[Any, ...]] = []

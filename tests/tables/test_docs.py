@@ -18,6 +18,7 @@ from tests.tables.listing import HEAD, PAGE, listing
 DOC = Path(__file__).parents[2] / "docs" / "tables.md"
 
 
+@pytest.mark.slow
 def test_the_list_of_frames_is_that_of_the_code() -> None:
     """`python -m tests.tables.listing` writes it anew."""
     assert [*HEAD, *listing()] == PAGE.read_text(encoding="utf-8").splitlines()

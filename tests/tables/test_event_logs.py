@@ -100,6 +100,7 @@ def test_a_damaged_packed_log_is_refused(tmp_path: Path, damage: str) -> None:
             way()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".ndjson", ".ndjson.gz"])
 @pytest.mark.parametrize("length", [3_001, 3_500, 9_000])
 @pytest.mark.parametrize("line", [1, 2, 5])
@@ -259,6 +260,7 @@ def lines(draw: st.DrawFn) -> bytes:
     return text.encode()
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(lines(), min_size=1, max_size=4), st.sampled_from([None, "user.updated", "transaction.completed"]))
 def test_a_log_gives_the_frame_of_its_events(tmp_path: Path, log_lines: list[bytes], of: str | None) -> None:

@@ -28,6 +28,7 @@ def url() -> Iterator[str]:
         yield served
 
 
+@pytest.mark.slow
 def test_a_served_sandbox_gives_the_same_rows(url: str) -> None:
     """Over HTTP and in process, the frames are equal to the last digit."""
     with connect(url) as there, connect(seed=3) as here:

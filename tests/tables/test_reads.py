@@ -440,6 +440,7 @@ def newest_first(user: int, days: int) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_folder_is_refreshed(tmp_path: Path) -> None:
     """Only what is new, or may have changed, is read again; `changes` lists what is new, changed and gone; parts hold it once."""
     service = Service({user_id(u): newest_first(u, 900) for u in range(3)})

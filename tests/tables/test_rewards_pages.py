@@ -113,7 +113,7 @@ def test_two_hundred_mutated_pages() -> None:
     agree_on_mutations(200, seed=1)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_two_thousand_mutated_pages() -> None:
     """The same for two thousand."""
     agree_on_mutations(2_000, seed=2)

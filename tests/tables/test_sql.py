@@ -41,6 +41,7 @@ def test_a_query_over_a_session(api: Any) -> None:
     assert made.dtypes.astype(str).tolist() == ["Int64", "Int64", "datetime64[us, UTC]"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["events", "journal", "contracts", "deliveries"])
 def test_each_table_of_a_session(api: Any, table: str) -> None:
     """What a session holds can be counted."""
@@ -66,6 +67,7 @@ def test_a_folder_is_a_set_of_tables(api: Any, tmp_path: Path) -> None:
     assert wb.sql("select count(*) as n from points", tmp_path)["n"][0] == read.rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query", ["select * from nothing", "selec", "select * from '/etc/passwd'", "copy (select 1) to 'x'"]
 )
@@ -201,8 +203,8 @@ def test_show_tables_lists_the_tables(api: Any) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "select len(range(400000000))",
-        "select len(list_concat(range(200000000), range(200000000)))",
+        pytest.param("select len(range(400000000))", marks=pytest.mark.soak),
+        pytest.param("select len(list_concat(range(200000000), range(200000000)))", marks=pytest.mark.soak),
         "with recursive t(x) as (select [1] union all select list_concat(x, x) from t where len(x) < 5000000000) select max(len(x)) from t",
     ],
     ids=["range", "concat", "doubling"],

@@ -105,6 +105,7 @@ def test_events_alone_say_what_they_cannot_know(api: Any) -> None:
     assert "2 refunded transactions have no time of the refund (refunded 23.00 USD)." in frame.attrs["notes"]
 
 
+@pytest.mark.slow
 def test_inbox_frame_run_and_log_give_the_same(api: Any, tmp_path: Any) -> None:
     """Whatever holds the events, the money is the same."""
     log = tmp_path / "events.ndjson"

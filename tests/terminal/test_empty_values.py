@@ -48,6 +48,7 @@ def check(path: tuple[str, ...], every: int) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [("users", "update"), ("sandbox", "add-fault"), ("bulk", "run")], ids=" ".join)
 def test_no_option_takes_another_for_its_value(path: tuple[str, ...]) -> None:
     """Each option with an empty variable before each other one is an error that names it."""

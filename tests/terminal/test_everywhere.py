@@ -108,7 +108,7 @@ def run_all(tmp_path_factory, *arguments: str):
     environ = {**os.environ, "WORKBENCH_STATE": str(folder), "WORKBENCH_CONFIG": str(folder / "profiles.toml")}
     ran = subprocess.run(
         [sys.executable, "-c", FORKS, *arguments], input=json.dumps(ENDING), capture_output=True, text=True, cwd=ROOT, env=environ,
-        timeout=110,
+        timeout=580,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     return dict(zip(ENDING, json.loads(ran.stdout), strict=True))
@@ -120,7 +120,7 @@ def ends(tmp_path_factory):
     return run_all(tmp_path_factory)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_reader_that_has_gone_changes_no_code(ends, tmp_path_factory):
     """Into a pipe that nobody reads, each command ends with the code that it has else, without a trace."""
     broken = run_all(tmp_path_factory, "broken")

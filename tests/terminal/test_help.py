@@ -21,24 +21,6 @@ from workbench.terminal.sandbox import NOT_COMMANDS
 ROOT = Path(__file__).parents[2]
 
 
-def cpu_seconds(*words: str) -> float:
-    """Return the least processor time of a few runs: what else runs on the machine does not count."""
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    spent = []
-    for _ in range(5):
-        before = os.times()
-        subprocess.run([sys.executable, *words], check=True, capture_output=True, env=environ)
-        after = os.times()
-        spent.append(after.children_user + after.children_system - before.children_user - before.children_system)
-    return min(spent)
-
-
-@pytest.mark.slow
-def test_help_is_quick():
-    """`workbench --help` costs at most 0.15 s of processor time over bare Python, on a busy machine too."""
-    assert cpu_seconds("-m", "workbench", "--help") - cpu_seconds("-c", "pass") <= 0.15
-
-
 def test_help_imports_no_command():
     """The first page of help loads neither a command nor the client, the sandbox, IPython or pandas."""
     script = (

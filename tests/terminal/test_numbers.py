@@ -68,6 +68,7 @@ SAME: dict[str, tuple[Callable[[Any], list[str]], Callable[[Any], Any]]] = {
 """Command, its arguments, and the value of the function that it calls."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", SAME)
 def test_a_command_says_what_its_function_returns(wb, api, command):
     """Records, events, balances, deliveries and assumptions, each member of them."""

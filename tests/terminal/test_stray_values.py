@@ -115,6 +115,7 @@ def dig(body: dict[str, Any], way: list[str], wire: str) -> object:
 SAMPLED = list(samples())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, option, text", SAMPLED, ids=[f"{name} {option}" for name, option, _ in SAMPLED])
 def test_an_operation_suggests_an_option_that_takes_the_value(name: str, option: str, text: str) -> None:
     """The value of a stored request is accepted by the first option that its command suggests."""

@@ -78,7 +78,8 @@ def with_odd_members(entries: list[Any], value: Any) -> Iterator[Any]:
             yield changed
 
 
-@pytest.mark.parametrize("rounds", [1, pytest.param((len(ODD) + 1) // 2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rounds", [1, pytest.param((len(ODD) + 1) // 2, marks=pytest.mark.soak)])
 def test_mutated_traffic_raises_no_error_of_python(recorded: Any, rounds: int, tmp_path: Path) -> None:
     """Values of other types at any place, missing members, half and control characters; unusual answers."""
     entries, events = recorded

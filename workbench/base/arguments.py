@@ -55,7 +55,7 @@ def limits_of(hint: object) -> tuple[Any, Any]:
 
 
 def kinds_of(declared: object) -> tuple[Any, ...]:
-    """Return the types of which an annotation allows any."""
+    """Return the types that an annotation allows."""
     is_union = typing.get_origin(declared) in (typing.Union, UnionType)
     return typing.get_args(declared) if is_union else (declared,)
 
@@ -201,7 +201,7 @@ def _stripped(
 ) -> BaseException:
     """Return an error without frames and context; a Python error caused by a wrong argument becomes a UsageError."""
     frames, error.__traceback__ = error.__traceback__, None
-    error.__context__ = None  # what it was raised from on purpose is its cause
+    error.__context__ = None  # an explicit cause is in __cause__
     if not isinstance(error, Exception) or isinstance(error, WorkbenchError):
         return error
     if unusable := unusable_name(error) or _no_file(error):
@@ -281,7 +281,7 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
         ]
         known = f"; {_public_name(function, args)} takes {', '.join(names)}" if "positional" in str(error) else ""
         return lacking or [Problem("", "arguments", f"{visible(str(error), 200)}{known}")]
-    with suppress(NameError, TypeError):  # what it is annotated with is loaded for type checkers alone
+    with suppress(NameError, TypeError):  # the annotated type is imported for type checkers only
         annotated = [(name, parameters[name].annotation) for name in names]
         hints = {name: annotation for name, annotation in annotated if annotation is not inspect.Parameter.empty}
         hints |= typing.get_type_hints(inspect.unwrap(function), include_extras=True)
@@ -305,7 +305,7 @@ def _unusable(
         column = error.args[0] if error.args else None
         frames = [name for name, value in bound.items() if hasattr(value, "columns") and column not in value.columns]
         return [Problem(name, "column", f"has no column {visible(str(column), 60)}") for name in frames]
-    if re.search(r"\.(str|dt) accessor|dtype=", str(error)):  # of pandas
+    if re.search(r"\.(str|dt) accessor|dtype=", str(error)):  # messages of pandas
         frames = [name for name, value in bound.items() if hasattr(value, "columns")]
         return [
             Problem(name, "column", f"has a column of the wrong type ({visible(str(error), 100)})") for name in frames

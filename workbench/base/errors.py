@@ -88,8 +88,8 @@ def _escape(character: str) -> str:
 class Problem:
     """One problem of a value: path, broken rule, allowed values and remedy. The value itself is never stored."""
 
-    path: str  # wire path, `externalFiatAccount.accountNumber`; empty for all of it
-    rule: str  # the keyword of the rule: "required", "type", "pattern", "maximum"…
+    path: str  # wire path, such as `externalFiatAccount.accountNumber`; empty for the entire value
+    rule: str  # keyword of the broken rule: "required", "type", "pattern", "maximum"…
     message: str
     remedy: Remedy | None = None  # worded for the interface in use
 
@@ -195,7 +195,7 @@ class UsageError(WorkbenchError, ValueError):
     """An argument of a local function is missing, unknown or not allowed. `problems` lists all of them."""
 
     def __init__(self, problems: Iterable[Problem] | str, *, of: str = "", as_given: bool = False) -> None:
-        """`as_given`: the paths are those of a value from outside, such as JSON, and not of arguments of Python."""
+        """`as_given`: the paths belong to an external value, such as JSON, and not to Python arguments."""
         self.problems = _as_problems(problems)
         self.function = of
         named = self.problems if as_given else tuple(in_python(problem) for problem in self.problems)
@@ -213,7 +213,7 @@ def allowed_names(names: Iterable[object]) -> str:
 
 
 def nearest(name: object, names: Iterable[object]) -> str:
-    from difflib import get_close_matches  # for an error alone
+    from difflib import get_close_matches  # needed only for an error
 
     near = get_close_matches(str(name).lower(), texts := [str(name) for name in names], 1, 0.6)
     near = near or [text for text in texts if text.lower() == str(name).lower()]
@@ -453,8 +453,8 @@ _AT_THE_TOP = {
     "NotSent",
     "OutcomeUnknown",
     "WorkbenchError",
-}  # of the package
-_NARROWER = {"InvalidArguments", "RedirectedEffect", "ResponseTooLarge", "FileBusy"}  # caught by their bases
+}  # public names of the package
+_NARROWER = {"InvalidArguments", "RedirectedEffect", "ResponseTooLarge", "FileBusy"}  # callers catch their base classes
 
 
 def __dir__() -> list[str]:

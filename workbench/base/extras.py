@@ -55,7 +55,7 @@ def _requirements() -> Iterator[tuple[str, str]]:
 
     try:
         stated = requires(DISTRIBUTION) or ()
-    except PackageNotFoundError:  # the folder lies on the path
+    except PackageNotFoundError:  # imported from a folder, not installed
         return
     for text in stated:
         requirement, marked, marker = text.partition(";")

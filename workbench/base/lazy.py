@@ -39,7 +39,7 @@ def public_names(package: str, names: Mapping[str, str]) -> tuple[Callable[[str]
         if name == "__all__":
             return public
         if name not in names or sys._getframe(1).f_globals.get("__name__") == "freezegun.api":
-            # That one reads every name of each module, which would load all of it while time is frozen.
+            # time-machine reads every name of each module, which would import all of them while time is frozen.
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, colon, attribute = names[name].partition(":")
         loaded: object = import_module(module)

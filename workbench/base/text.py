@@ -2,7 +2,7 @@
 
 _MARK = b"\xef\xbb\xbf"
 _MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
-"""Byte order marks by which other encodings begin; those of UTF-32 first, since one begins as one of UTF-16."""
+"""Byte order marks of other encodings; UTF-32 first, since one of its marks begins like one of UTF-16."""
 
 
 class NotText(ValueError):
@@ -23,7 +23,7 @@ def decode(data: bytes) -> str:
         for mark, name in _MARKS.items():
             if data.startswith(mark):
                 raise NotText(f"{name}; save it as UTF-8")
-    if b"\0" in data[:2]:  # of the first characters in ASCII, without a mark
+    if b"\0" in data[:2]:  # an ASCII start without a byte order mark
         raise NotText("UTF-16, or not text; save it as UTF-8")
     failure: NotText
     try:
@@ -32,4 +32,4 @@ def decode(data: bytes) -> str:
         offset = error.start + len(_MARK) * data.startswith(_MARK)
         failure = NotText("not UTF-8", offset)
     data = b""
-    raise failure from None  # the chain would hold the bytes, and so would the locals of this frame
+    raise failure from None  # the exception chain and its frames would contain the bytes

@@ -94,7 +94,7 @@ class _Sign:
     id: str | None = None
     at: datetime | None = None
     fix: str = ""
-    cause: object = None  # by default `what`
+    cause: object = None  # default: `what`
     facts: Mapping[str, Any] = attrs.field(factory=dict)
 
 

@@ -27,7 +27,7 @@ from workbench.client.calls.pace import Clock
 from workbench.client.calls.profiles import client_settings, open_profile
 from workbench.sandbox.internals import internals
 
-if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
+if TYPE_CHECKING:  # for completion and type checkers; imported on first use
     from workbench.client.health import Health
     from workbench.client.webhooks.async_inbox import AsyncInbox
     from workbench.client.webhooks.inbox import Inbox
@@ -87,10 +87,10 @@ class _Session(BaseClient):
         if getattr(sandbox, "_hosted", False):
             HOSTED.add(internals(sandbox).url)
         self._context.is_sandbox = sandbox is not None
-        self._keys = tuple(Key.of(key, "keys") for key in keys)  # held so that no dump of a session shows one
+        self._keys = tuple(Key.of(key, "keys") for key in keys)  # Key objects, so that no dump shows them
         self._inbox_path = inbox
         self._name = name
-        self._inboxes: list[Inbox] = []  # one at most; views share the list
+        self._inboxes: list[Inbox] = []  # at most one; views share the list
         if (journal := journal_of(self)) is not None:
             recorder = recorder_of(journal)
             recorder.events = InboxEvents(self._received) if sandbox is None else _SandboxEvents(self)
@@ -156,7 +156,7 @@ class _Session(BaseClient):
         super()._close_rest()
         while self._inboxes:
             self._inboxes.pop().close()
-        if hasattr(self._sandbox, "close"):  # a served one is not ours to close
+        if hasattr(self._sandbox, "close"):  # a served sandbox is not closed here
             self._sandbox.close()
 
     if not TYPE_CHECKING:  # a type checker would accept any name
@@ -420,7 +420,7 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     if where is None:
         return _embedded(client, embedded)
     if where.startswith(("http://", "https://")):
-        _refuse(embedded, "a served sandbox")  # its URL may have a learner's code
+        _refuse(embedded, "a served sandbox")  # the URL may contain a learner's code
         return _served(where, client)
     profile = open_profile(where)
     if profile.base_url is None:

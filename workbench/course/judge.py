@@ -13,7 +13,7 @@ from workbench.service.rendering import money
 
 _MONEY = frozenset({"authorized", "settled", "refunded", "held", "amount", "new_amount", "cleared"})
 _MAX_SENTENCES = 8
-_SHOWN = 3  # records that changed although nothing was to change there
+_SHOWN = 3  # maximum unexpected changes to show
 _MANY = 10**6
 
 
@@ -35,7 +35,7 @@ class _Judgment:
         for expected in self._task.expect:
             try:
                 sentences += self._judged(expected)
-            except LookupError:  # it is about what an earlier criterion did not find
+            except LookupError:  # refers to a record that an earlier criterion did not find
                 sentences += [] if sentences else [f"not there yet: {expected.that}."]
         return sentences + list(self._nothing_else())
 
@@ -71,7 +71,7 @@ class _Judgment:
         if expected.verb != "equals":
             return seen.called(subject, None if expected.fault else expected.status)
         ids = self._ids(expected)
-        if ids and expected.count == 0:  # deleted records have no kind any more
+        if ids and expected.count == 0:  # deleted records have no kind
             self._claimed |= ids
         stored = seen.records if ids is not None or expected.everything else seen.changed
         of_kind = (
@@ -147,7 +147,7 @@ class _Judgment:
         return None if before is None or now is None else now - before
 
     def _near(self, expected: Expectation, records: Sequence[Record], asked: Mapping[str, Any]) -> str:
-        """Return how the nearest record or request differs, without what would be right."""
+        """Return how the nearest record or request differs, without the right values."""
         if not records:
             return ""
         differing = [

@@ -188,7 +188,7 @@ def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
     refuse_empty(context, request.status, request.text_evidence)
     if request.text_evidence is not None:
         step = _step(context, "dispute", dispute, "add_evidence")
-        # that it is appended is assumed: evidence_appended
+        # the appending is assumed: evidence_appended
         context.assumed.append("evidence_appended")
         before = dispute["text_evidence"] if context.settings["evidence_appended"] == "appended" else None
         text = "\n".join(filter(None, (before, request.text_evidence)))
@@ -279,6 +279,6 @@ def _emit(context: RequestContext, transaction: Record, *kinds: str | None, **mo
 
 
 def _completed(context: RequestContext, transaction: Record, reason: str) -> SimulatedTransaction:
-    # The casing is assumed: completion_reason_case
+    # the casing is assumed: completion_reason_case
     shown = reason if context.settings["completion_reason_case"] == "upper" else reason.lower()
     return SimulatedTransaction(transaction_id=transaction["id"], status="settled", completion_reason=shown)

@@ -49,7 +49,7 @@ class TeachingWallet:
         return signed.signature
 
     def __repr__(self) -> str:
-        # a traceback with locals may print a wallet that was refused before it had an address
+        # a traceback with locals may print a wallet without an address
         return f"<TeachingWallet {getattr(self, 'address', 'without address')}, sandbox only>"
 
 
@@ -104,7 +104,7 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
     changed = {**token, "balance": _whole_tokens(left)}
     tokens = [changed if listed is token else listed for listed in contract["tokens"]]
     contract = environment.store.save("contract", contract, tokens=tokens, nonce=contract["nonce"] + 1)
-    environment.store.fill(f"signature/{contract['id']}", {})  # the nonce has increased: all are invalid
+    environment.store.fill(f"signature/{contract['id']}", {})  # the nonce has increased, so all signatures are invalid
     for scope in (contract["tenant"], contract["id"]):
         if environment.store.get("active_signature", scope) is not None:
             environment.store.delete("active_signature", scope)
@@ -163,7 +163,7 @@ def _check_half(contract: Record, what: str, signed: Callable[[int], bool]) -> N
     now = contract["nonce"]
     if signed(now):
         return
-    for nonce in range(now - 1, max(-1, now - 21), -1):  # the last that were used up
+    for nonce in range(now - 1, max(-1, now - 21), -1):  # the latest used nonces
         if signed(nonce):
             raise usage_error(
                 f"{what} signature is for nonce {nonce}, which is used up: the contract's nonce is now {now}. Sign "
@@ -251,7 +251,7 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
         context.assumed.append("withdrawal_pending")
         context.store.put("pending", context.tenant["id"], {**pending, "times": pending["times"] - 1})
         return WithdrawalSignature(status="pending", retry_after=pending["retry_after"])
-    # seconds without a fraction, as on the chain
+    # whole seconds, as on the chain
     expires_at = context.clock.ms // 1000 + context.settings["withdrawal_lifetime"]
     asked = {
         "user": admin,

@@ -94,7 +94,7 @@ def become_owner(context: RequestContext, user: Record, request: object) -> None
         wallet = getattr(request, name)
         if wallet is not None:
             if family is Family.EVM:
-                wallet = eip55(wallet)  # normalized, since the case of its letters does not matter
+                wallet = eip55(wallet)  # normalized: case does not matter
             key = context.new_id("contract")
             of = {"user": user["id"], "admin": wallet}
             add_contract(context.store, context.seeds, user["tenant"], key, NEW_CONTRACTS[family], 2, ("0", "0"), **of)
@@ -124,7 +124,7 @@ def add_contract(
 ) -> Record:
     """Create a contract of a tenant, and add it to the collateral of a user.
 
-    Its admins are teaching wallets, the first of which becomes the user's. If the user has a wallet, that wallet is an
+    Its admins are teaching wallets; the first becomes the user's. If the user has a wallet, that wallet is an
     admin; a wallet of the provider is the second one where the version allows several.
     """
     family = family_of(chain_id)

@@ -316,7 +316,7 @@ def _masked(raw: object, name: str = "") -> Any:
         # with the name of its sender, an amount proves who owns an account; other amounts are public
         if "originator_name" in raw:
             return {**shown, "amount": DOTS}
-        return {**shown, "url": DOTS} if name.endswith("_link") else shown  # it opens a person's application
+        return {**shown, "url": DOTS} if name.endswith("_link") else shown  # the link opens a person's application
     if isinstance(raw, list | tuple):
         return [_masked(item, name) for item in raw]
     about = private_members().get(name)

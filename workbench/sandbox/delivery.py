@@ -55,7 +55,7 @@ class WebhookDispatcher:
         hosts: Collection[str],
         keep_time: Callable[[], None],
     ) -> None:
-        self._keep_time = keep_time  # called if endpoints exist
+        self._keep_time = keep_time  # called only if endpoints exist
         self.reach = frozenset(reach)
         self.hosts = frozenset(hosts)
         self._relay: Post | None = None
@@ -65,8 +65,8 @@ class WebhookDispatcher:
         self._news = threading.Condition()
         self._notices = 0  # number of notifications so far
         self._threads: dict[str, threading.Thread] = {}
-        self._idle: dict[str, int] = {}  # by endpoint, the notification after which nothing was due
-        self._seen: dict[str, int] = {}  # by endpoint, the number of the last event that was looked at
+        self._idle: dict[str, int] = {}  # by endpoint: notification after which nothing was due
+        self._seen: dict[str, int] = {}  # by endpoint: number of the last inspected event
         self._closed = threading.Event()
 
     @property
@@ -185,7 +185,7 @@ class WebhookDispatcher:
         fresh = self._fresh(row)
         if fresh is not None:
             candidates.append(fresh)
-        if not candidates:  # what is held for the next one, where none followed before the clock moved
+        if not candidates:  # deliveries held for a next one that did not come before the clock moved
             held = next(self._store.all(f"held/{row['id']}"), None)
             candidates = [
                 delivery

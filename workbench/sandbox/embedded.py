@@ -52,7 +52,7 @@ class DirectTransport:
         handler: Answers a request.
     """
 
-    is_embedded = True  # a client sends nothing out of this process by it
+    is_embedded = True  # its calls do not leave this process
 
     def __init__(self, handler: Callable[[Request], Response]) -> None:
         self._handler = handler

@@ -54,7 +54,7 @@ class _InternalMembers:
         self._sandbox = sandbox
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # as when a copy has no sandbox yet
+        if name.startswith("_"):  # such as a copy without a sandbox
             raise AttributeError(name)
         return getattr(self._sandbox, f"_{name}")
 

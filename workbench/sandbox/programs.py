@@ -26,7 +26,7 @@ World = WorldSize | str | os.PathLike[str]
 MAX_PURCHASES = 500_000
 STAYED = 0.85
 """Active share of the time since a user joined, from which they are still active."""
-_MAX_PROBLEMS = 50  # that are reported
+_MAX_PROBLEMS = 50  # maximum number of reported problems
 _MAX_KNOTS = 1_000
 _COUNT = Rule(minimum=0, maximum=10_000)
 _SHARE = Rule(minimum=0, maximum=1)

@@ -19,10 +19,10 @@ from workbench.base.system.http_post import TIMEOUT, ForbiddenUrl, PostResult, T
 from workbench.base.system.seconds import monotonic
 
 RELAY_PATH = "/_relay"
-_POLL_SECONDS = 0.5  # that a request for deliveries waits for one; less than a server that ends waits
-_POLL_INTERVAL = 0.05  # seconds between two looks
+_POLL_SECONDS = 0.5  # seconds that a request waits for a delivery; shorter than a server's shutdown
+_POLL_INTERVAL = 0.05  # seconds between two checks
 _PRESENT = 10.0  # seconds after its last request that a process counts as connected
-_PAUSE = 1.0  # seconds before a server that does not answer is asked again
+_PAUSE = 1.0  # seconds before the next request to a server that does not answer
 _MAX_FAILURES = 60
 MAX_URLS = 100
 _ABSENT = PostResult(status=None, error="no process that registered this URL is connected")
@@ -47,7 +47,7 @@ class DeliveryRelay:
     def __init__(self) -> None:
         self._numbers = count(1)
         self._waiting: dict[int, _Waiting] = {}
-        self._connected: dict[str, float] = {}  # when each URL was asked for
+        self._connected: dict[str, float] = {}  # time of the last request for each URL
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes) -> PostResult:
         """Queue a delivery and return the receiver's response."""
@@ -105,7 +105,7 @@ class RelayClient:
 
     def __init__(self, ask: Callable[[str, str, Mapping[str, Any]], Any]) -> None:
         self._ask = ask
-        self._urls: dict[str, None] = {}  # the last ones, in the order of their registration
+        self._urls: dict[str, None] = {}  # latest URLs, in the order of their registration
         self._thread: threading.Thread | None = None
 
     def add(self, url: str) -> None:
@@ -113,7 +113,7 @@ class RelayClient:
         self._urls = {**dict.fromkeys(list(self._urls)[-MAX_URLS + 1 :]), url: None}
         try:
             self._fetch([], wait=False)
-        except WrongEnvironment:  # it reaches receivers itself
+        except WrongEnvironment:  # the server reaches receivers itself
             return
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._work, name="workbench-relay", daemon=True)

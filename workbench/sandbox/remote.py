@@ -68,7 +68,7 @@ class RemoteSandbox(Controls):
             )
         path = parts.path.rstrip("/").removesuffix(table.PREFIX)
         self._hosted = bool(path)  # one of several sandboxes on a server
-        self._origin = f"{parts.scheme}://{parts.netloc}"  # for messages: the path is a learner's code
+        self._origin = f"{parts.scheme}://{parts.netloc}"  # for messages, without the path, which is a learner's code
         self._url = f"{self._origin}{path}"
         self._http = httpx.Client(
             base_url=self._url, timeout=seconds, trust_env=False, limits=_NONE_KEPT, verify=trusted(ca_file)

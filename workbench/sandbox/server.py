@@ -61,7 +61,7 @@ NOT_JSON = "the content type must be application/json"
 _DOCS = "/docs/"
 _READING = ("GET", "HEAD")
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
-_PART = 200  # rows that are read and written at once
+_PART = 200  # rows per read and write
 
 _CERTIFICATE_VALID = timedelta(days=398)
 _JSON = {"content-type": "application/json"}
@@ -117,8 +117,8 @@ class App:
         self._engine = engine
         self.sandbox = sandbox
         self._scheme, _, rest = url.partition("://")
-        self._path = "".join(rest.partition("/")[1:])  # of one of several sandboxes on a server
-        self._local = local and not forwarded  # behind a proxy every client looks local
+        self._path = "".join(rest.partition("/")[1:])  # path of this sandbox on a server with several
+        self._local = local and not forwarded  # behind a proxy every client seems local
         self._forwarded = forwarded
         engine.keep_time()
         self._identity = {IDENTITY: engine.seeds.uuid("served")}
@@ -154,7 +154,7 @@ class App:
         return scheme + space + self._own_keys.get(key, key)
 
     def _prefix(self, request: Request) -> str:
-        """Return the path before those of this sandbox: of the server, and of a trusted proxy."""
+        """Return the path prefix of this sandbox, from the server and a trusted proxy."""
         given = request.headers.get("x-forwarded-prefix") or "" if self._forwarded else ""
         return (given if _PREFIX.fullmatch(given) else "") + self._path
 
@@ -180,10 +180,10 @@ class App:
     def _openapi(self, request: Request) -> bytes:
         """Return the document of the interface. Its server is relative, so it holds behind a proxy."""
         server = self._prefix(request) + table.PREFIX
-        controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some checkers want all of it
+        controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some checkers require a complete URL
         linked = {"description": "Controls of this sandbox", "url": controls}
         described = {**self._document, "servers": [{"url": server}], "externalDocs": linked}
-        return json.dumps(described).encode()  # in ASCII: some tools read it as YAML, which has no control characters
+        return json.dumps(described).encode()  # ASCII: YAML parsers refuse control characters
 
     def _page(self, request: Request) -> bytes:
         rows = (*table.OPERATIONS.values(), *ROWS.values())
@@ -295,7 +295,7 @@ def own_fingerprint(certfile: Path) -> str:
     try:
         certificate = x509.load_pem_x509_certificate(certfile.read_bytes())
     except (OSError, ValueError):
-        return ""  # serving says what is wrong with it
+        return ""  # `serve` reports the problem
     return certificate.fingerprint(hashes.SHA256()).hex() if certificate.issuer == certificate.subject else ""
 
 

@@ -24,7 +24,7 @@ from workbench.service.interface import table
 from workbench.service.interface.convert import placeholders
 from workbench.service.interface.table import Failure, Operation
 
-MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB where each character is escaped
+MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB with each character escaped
 MAX_WHOLE = 2**53 - 1
 
 NO_ROUTE = Failure(
@@ -254,7 +254,7 @@ class Service:
         problems_found = [*mistyped, *problems(asked, partial=True)] if asked is not None else mistyped
         problems_found = [problem for problem in problems_found if not self._accepts(context, problem)]
         if problems_found:
-            said = {problem.path: problem for problem in reversed(problems_found)}  # one problem per member is enough
+            said = {problem.path: problem for problem in reversed(problems_found)}  # one problem per member
             rests_on = [assumed_rule(problem) for problem in problems_found]
             context.assumed += rests_on
             problem = "; ".join(str(problem) for problem in reversed(said.values()))

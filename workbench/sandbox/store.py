@@ -72,7 +72,7 @@ class Store:
         self._kinds: dict[str, dict[str, Any]] = {}
         self._undo: list[
             tuple[str, str | None, Any]
-        ] = []  # kind, id and previous value; without an id, all values of the kind
+        ] = []  # kind, id and previous value; all values of the kind if it has no id
         self._lock = RLock()
         self._begun: list[int] = []  # for each open transaction, the length of the undo list at its start
         self._changed: list[bool] = []  # for each open transaction, whether it changed the world
@@ -174,7 +174,7 @@ class Store:
         Raises:
             UnusableFile: The value is damaged.
         """
-        with self._lock:  # a value of a transaction that has not ended is not read
+        with self._lock:  # no read of uncommitted values
             values = self._kinds.get(kind)
             return None if values is None else values.get(key)
 
@@ -242,7 +242,7 @@ class Store:
         self._kinds[kind] = dict(values)
 
     def copy_kind(self, kind: str, to: str) -> None:
-        """Replace all values of a kind with those of another kind."""
+        """Replace all values of a kind with the values of another kind."""
         self.fill(to, self._kinds.get(kind, {}))
 
     def next(self, counter: str) -> int:
@@ -285,7 +285,7 @@ class FileStore(Store):
         """Close the file."""
         self._file.close()
 
-    # transactions: those within another are savepoints of SQLite
+    # transactions; nested ones are savepoints
 
     def _begin(self, wait: bool, asked: float) -> None:
         if self._begun:
@@ -338,7 +338,7 @@ class FileStore(Store):
             UnusableFile: The value is damaged.
         """
         at = kind, key
-        with self._lock:  # so that the cache gets no newer value meanwhile
+        with self._lock:  # so that no newer value enters the cache meanwhile
             if at not in self._recent:
                 rows = self._run("SELECT data FROM value WHERE kind = ? AND id = ?", at)
                 value = self._read(rows[0][0]) if rows else None
@@ -397,7 +397,7 @@ class FileStore(Store):
         self._file.run_many(_PUT, rows)
 
     def copy_kind(self, kind: str, to: str) -> None:
-        """Replace all values of a kind with those of another kind."""
+        """Replace all values of a kind with the values of another kind."""
         self._clear(to)
         copied = "INSERT INTO value(kind, id, data) SELECT ?, id, data FROM value WHERE kind = ? ORDER BY o"
         self._run(copied, (to, kind))

@@ -69,7 +69,7 @@ def _response(request: httpx.Request, answer: Response) -> httpx.Response:
     if answer.manner in _ERRORS:
         error, message = _ERRORS[answer.manner]
         raise error(message, request=request)
-    # Headers as bytes and the body as a stream, as from a connection: text and content would cost more than the
+    # Headers as bytes and the body as a stream, as from a connection: converting them would cost more than the
     # sandbox.
     headers = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
     headers.append((b"content-length", b"%d" % len(answer.body)))

@@ -283,7 +283,7 @@ class _Tenant:
     def contracts(self, people: list[Record]) -> None:
         """Create a contract on each family of chains; the first people have theirs as collateral."""
         for i, (chain, version, balances) in enumerate(_CONTRACTS):
-            # the second person on has collateral, so that the first may change any wallet
+            # all but the first person have collateral, so that the first can change any wallet
             holder = people[i + 1]["id"] if i < len(people) - 1 else None
             add_contract(
                 self.store,
@@ -364,7 +364,7 @@ class _Members:
                 [quantile(cohort[name], (i + dice.random()) / count) for i in range(count)]
                 for name in ("joined", "active", "purchases")
             ]
-            dice.shuffle(columns[0])  # who stays longer buys more, whenever they joined
+            dice.shuffle(columns[0])  # longer membership means more purchases, whatever the date of joining
             for days, active, purchases in zip(*columns, strict=True):
                 _Member(self, number, days, active, int(purchases + dice.random())).live()
                 number += 1

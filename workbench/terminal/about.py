@@ -159,7 +159,7 @@ def _findings() -> Iterator[tuple[bool | None, str]]:
         yield find_spec(name) is not None, f"{name} {_version(name)}"
     for name, extra in _EXTRAS.items():
         yield find_spec(name) is not None or None, f"{name} {_version(name, extra)}"
-    with connect(seed=1, public_webhooks=False) as api:  # never the sandbox of a joined class
+    with connect(seed=1, public_webhooks=False) as api:  # not the sandbox of a joined class
         yield bool(api.list_contracts()), "an embedded sandbox answers a call"
     try:
         yield _private("state in", state_folder(), 700)

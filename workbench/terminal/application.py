@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         tokens = [*tokens[1:], "--help"]
     arguments = [token for token in tokens if token not in ("-q", "--quiet")]
     if arguments in ([], ["--help"], ["-h"]) and sys.stdout is not None:
-        return run_to_exit(_first_page)  # without the library of commands
+        return run_to_exit(_first_page)  # without importing cyclopts
     return run_to_exit(partial(_run, tokens))
 
 
@@ -96,7 +96,7 @@ def completion(shell: Literal["bash", "fish", "zsh"], /) -> None:
 def completion_script(shell: Literal["bash", "fish", "zsh"]) -> str:
     """Return the completion script of a shell."""
     script = make_app().generate_completion(shell=shell)
-    # the file of a completion is its body: it has to call what it defines
+    # zsh sources the file as the function's body, so it calls the function
     return f'{script}\n_cyclopts_workbench "$@"\n' if shell == "zsh" else script
 
 
@@ -182,7 +182,7 @@ def _options_for(error: "CycloptsError", tokens: list[str]) -> str:
         return f"Did you mean `{near[0]} {rest[0]}`?"
     fitting = [name for name in free if _fits(error.target, name, options[name], first)]
     missing = error.argument.name if isinstance(error, MissingArgumentError) and error.argument is not None else ""
-    fitting.sort(  # the one that is missing, those of this command, and strict ones first
+    fitting.sort(  # missing options first, then those of this command, then strict ones
         key=lambda name: (name != missing, _is_general(options[name]), _fits(error.target, name, options[name], "¿"))
     )
     if not fitting:
@@ -211,7 +211,7 @@ def _fits(target: object, name: str, argument: "Argument", text: str) -> bool:
         return accepts(operation, name, text)
     try:
         convert(argument.hint, [text])
-    except (CycloptsError, ValueError):  # the latter for types of several values
+    except (CycloptsError, ValueError):  # ValueError for types with several values
         return False
     return True
 

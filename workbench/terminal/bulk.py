@@ -147,7 +147,7 @@ def _result(send: Callable[[], Any], how: Output) -> int:
         done = send()
     except bulk.Interrupted as stop:
         done, interrupted = stop.result, True
-    except KeyError as error:  # a row whose outcome is not unknown cannot be resolved
+    except KeyError as error:  # only rows with an unknown outcome can be resolved
         raise usage_error(visible(str(error.args[0]), 200)) from None
     names = ["row", "outcome", "id", "answer_status", "status", "message"]
     names[1:1] = ["key"] if any(result.key for result in done) else []

@@ -20,7 +20,7 @@ from workbench.terminal.wording import TERMINAL
 
 DONE, WRONG_INPUT, REFUSED, UNKNOWN, PARTLY, NOT_SENT = 0, 2, 3, 4, 5, 6
 INTERRUPTED, STOPPED = 130, 143
-_GRACE = 1.5  # seconds between a signal and the end of a server, whatever waits
+_GRACE = 1.5  # maximum seconds between a signal and the end of a server
 _DISK = frozenset({errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
 _UNKNOWN_CALLS = "Calls with an unknown outcome are listed by: workbench journal unknown"
 
@@ -66,7 +66,7 @@ def _run_to_exit(command: Callable[[], int]) -> int:
     except Stopped:
         say(f"Terminated. {_UNKNOWN_CALLS}")
         code = STOPPED
-    except BrokenPipeError:  # of what is printed without end
+    except BrokenPipeError:  # the reader closed the pipe
         code = DONE
     except OSError as error:
         if error.errno in _DISK and error.filename is None:
@@ -131,7 +131,7 @@ def _failed(error: Exception) -> int:
     from workbench.base.errors import WorkbenchError, visible
 
     if isinstance(error, ImportError) and isinstance(error.__cause__, WorkbenchError):
-        error = error.__cause__  # a command that lacks an extra, as it is loaded
+        error = error.__cause__  # a missing extra of the command, found at import
     if not isinstance(error, WorkbenchError):
         if os.environ.get("WORKBENCH_TRACE"):
             raise error
@@ -207,7 +207,7 @@ def _prepare_streams() -> None:
     from workbench.service.rendering.text import LIKENESS
 
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # the caller closed it, as `>&-` does
+        if getattr(sys, name) is None:  # closed by the caller, as with `>&-`
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - open to the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -229,7 +229,7 @@ def _handle_signals() -> Callable[[], None]:
     timer = _Timer()
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if _importing(frame) and timer.start(0.01, stop):  # there it could be lost, or leave a module half made
+        if _importing(frame) and timer.start(0.01, stop):  # an import could lose it
             return
         raise Stopped
 
@@ -297,7 +297,7 @@ def waiting_for_signals() -> Iterator[Callable[..., None]]:
     No signal is raised anywhere else meanwhile, so an import or a starting thread is never interrupted. An operation
     still blocked 1.5 s after the signal, such as waiting for a locked file, is abandoned; acknowledged data is stored.
     """
-    received: SimpleQueue[int] = SimpleQueue()  # it may be used in a signal handler; an event may not
+    received: SimpleQueue[int] = SimpleQueue()  # safe in a signal handler, unlike an Event
     timer = _Timer()
 
     def receive(number: int, _: object) -> None:

@@ -211,7 +211,7 @@ def serve_until_stopped(
             print(url, flush=True)
             for line in (*introduce(server, url), *notes):
                 say(line)
-            sys.stdout.flush()  # whoever reads a pipe has it all while this is served
+            sys.stdout.flush()  # readers of a pipe get the output while the sandbox is served
             try:
                 wait()
             except (KeyboardInterrupt, Stopped) as end:

@@ -271,11 +271,9 @@ def lab(folder: Path | None = None, /) -> int:
         options.append(f"--LabApp.default_url=/lab/tree/{first.as_posix()}")
     if hasattr(os, "getuid") and os.getuid() == 0:
         options.append("--allow-root")
-    settings = (
-        Path(__file__).parents[1] / "screens" / "forms"
-    )  # its labconfig: no news, and pages that open as text to read
+    settings = Path(__file__).parents[1] / "screens" / "forms"  # labconfig: no news, and Markdown opens as a preview
     paths = [str(settings), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
-    import_module("jupyterlab")  # missing, it is said here and not by a process
+    import_module("jupyterlab")  # raises here if it is missing, and not in a process
     say(f"Opening JupyterLab on {root}; press Ctrl-C to stop.")
     environment = {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
     return subprocess.run([sys.executable, "-m", "jupyterlab", *options], env=environment, check=False).returncode

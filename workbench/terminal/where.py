@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _whole(_: object, tokens: Any) -> int:
-    if not re.fullmatch("[+-]?[0-9]+", tokens[0].value):  # cyclopts would round it
+    if not re.fullmatch("[+-]?[0-9]+", tokens[0].value):  # cyclopts would round the number
         raise ValueError(f"{tokens[0].value!r} is not a whole number")
     return int(tokens[0].value)
 
@@ -211,7 +211,7 @@ def complete_ids(name: str) -> Callable[[Any], Iterable[str]]:
         if name not in (*_BRANCHES, "transaction_id") or not kept_path().exists():
             return []
         with closing(Sandbox(path=kept_path())) as sandbox:
-            typed = context.get("tenant")  # --tenant, where it is typed already
+            typed = context.get("tenant")  # --tenant, if already typed
             keys = {tenant.name: tenant.keys[0] for tenant in sandbox.tenants()}
             key = None if typed is None else keys.get(typed.raw or "")
             return ids_of(

@@ -18,7 +18,7 @@ from workbench.testing.twin import Change, Step, Twin, nothing
 
 Record = dict[str, Any]
 _NAMES = {"first_name": "A", "last_name": "B", "email": "a@b.example"}
-_LIMIT = 10**15  # cents, of a card whose limit no event shows
+_LIMIT = 10**15  # cents: limit of a card without an event that shows it
 _MAX_FILLERS = 1_000
 _STATES = ("active", "locked", "canceled", "notActivated")
 _DISPUTES = ("pending", "inReview", "canceled", "accepted", "rejected")
@@ -31,9 +31,9 @@ _TOKEN = {"symbol": "USDC", "decimals": 6, "balance": "0", "exchange_rate": "1",
 class Clues:
     """What the traffic shows anywhere of records that its first call does not describe."""
 
-    limits: dict[str, int] = attrs.field(factory=dict)  # of cards
-    holders: dict[str, str] = attrs.field(factory=dict)  # user of a card
-    followed: set[str] = attrs.field(factory=set)  # transactions with a settlement by a call, or with events
+    limits: dict[str, int] = attrs.field(factory=dict)  # limit by card
+    holders: dict[str, str] = attrs.field(factory=dict)  # user by card
+    followed: set[str] = attrs.field(factory=set)  # transactions with events, or with a settlement by a call
 
 
 def snaked(value: object) -> Any:

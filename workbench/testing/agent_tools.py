@@ -49,8 +49,8 @@ from workbench.service.rendering.data import json_values
 Schema = dict[str, Any]
 _JSON = "application/json"
 _ASSUMPTION_MEMBERS = ("id", "reason", "confidence", "change")
-_KEY_CONTROLS = frozenset({"wallet_sign", "execute", "create_key"})  # they take or return keys or signatures
-_ENDPOINT_CONTROLS = frozenset({"register_endpoint", "update_endpoint", "remove_endpoint"})  # a person's choice
+_KEY_CONTROLS = frozenset({"wallet_sign", "execute", "create_key"})  # controls that take or return keys or signatures
+_ENDPOINT_CONTROLS = frozenset({"register_endpoint", "update_endpoint", "remove_endpoint"})  # only for people
 _PANEL_CONTROLS = frozenset({"changes", "savepoint", "undo"})
 _WITHHELD_CONTROLS = _KEY_CONTROLS | _ENDPOINT_CONTROLS | _PANEL_CONTROLS
 _CONTROLS = {name: row for name, row in CONTROLS.items() if name not in _WITHHELD_CONTROLS}
@@ -106,7 +106,7 @@ class _Tools:
         self._controls = {} if self._sandbox is None else _CONTROLS
         production = api.environment == "production"
         self._operations = {name: row for name, row in OPERATIONS.items() if not (row.sandbox_only and production)}
-        self._pending: dict[str, str] = {}  # questions that a client asks itself, by their state: digests of the calls
+        self._pending: dict[str, str] = {}  # by state: digest of the call that a client confirms itself
 
     async def list(self, _: object, __: object) -> types.ListToolsResult:
         """Return the tools: `describe` and `call`, and with a sandbox `control`."""
@@ -184,7 +184,7 @@ class _Tools:
             raise UsageError(problems, of=control.name)
         given = {snake(key): value for key, value in arguments.items()}
         answer = json_values(perform(self._sandbox, control.name, given))
-        if control.name == "guide":  # its examples are ids, and its keys no data of an agent
+        if control.name == "guide":  # without its keys
             del answer["api_keys"]
         return _masked(answer)
 
@@ -199,7 +199,7 @@ class _Tools:
         """
         if not operation.effect or self._api.environment != "production" or self._sandbox is not None:
             return None
-        context_of(self._api).check_operation(operation)  # an unarmed session asks nobody
+        context_of(self._api).check_operation(operation)  # an unarmed session is refused before anyone is asked
         problems, _ = findings(operation, request, (), real=True, limits=self._api.limits)
         if problems:
             raise InvalidRequest(problems, of=operation.name)
@@ -213,7 +213,7 @@ class _Tools:
         if params.input_responses is None:
             try:
                 answer: Any = await context.session.elicit_form(question, _CONFIRM)
-            except NoBackChannelError:  # the client asks, and calls again
+            except NoBackChannelError:  # the client asks the person, then calls again
                 return self._question(question, digest)
             except MCPError:
                 raise WorkbenchError("this client cannot ask for confirmation; nothing was sent") from None
@@ -295,7 +295,7 @@ _SNAKE = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 
 
 def _masked(x: object, name: str = "") -> Any:
-    """Return the JSON of a control with wire names, and members masked that are private in any record."""
+    """Return a control's result as JSON with wire names; members that are private in any record are masked."""
     if isinstance(x, Mapping):
         return {camel(key) if _SNAKE.fullmatch(key) else key: _masked(value, snake(key)) for key, value in x.items()}
     if isinstance(x, list):
@@ -391,7 +391,7 @@ def _defined(schema: Schema, of: Schema) -> Schema:
         text = json.dumps(part).replace("#/components/schemas/", "#/$defs/")
         for name in re.findall(r'"#/\$defs/(\w+)"', text):
             if name not in used:
-                used[name] = {}  # it may refer to itself
+                used[name] = {}  # the schema may refer to itself
                 used[name] = read(of["components"]["schemas"][name])
         return strict_json.stored(text)
 

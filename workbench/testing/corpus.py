@@ -33,7 +33,7 @@ from workbench.service.interface.assumptions import settings
 from workbench.service.interface.table import OPERATIONS
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Grid
-from workbench.testing.facts import ABSENT, Reader, differing
+from workbench.testing.facts import ABSENT, Facts, Reader, differing
 from workbench.testing.following import Sample, is_settlement, resource_of
 from workbench.testing.learning import Replay, check_names, given_paths
 from workbench.testing.proposals import shown_path
@@ -43,7 +43,7 @@ from workbench.testing.twin import MALFORMED
 
 _KEY, _ABOUT = ".key", "corpus.toml"
 _SORTED = orjson.OPT_SORT_KEYS
-_OLD = 90 * 86_400  # seconds after which a corpus is said to be old
+_OLD = 90 * 86_400  # seconds after which a corpus is reported as old
 _SHOWN = 50
 _HEAD = """# A corpus of recorded traffic. Its values are replaced by others of the same shape; the key is in .key,
 # which git ignores. A difference that is accepted needs a reason, as:
@@ -63,9 +63,9 @@ class Difference:
     path: str  # such as "status", "answer/status" or "event 0/body/spend/status"
     recorded: Any
     now: Any
-    whose: str  # "sandbox": it is wrong, or "service": it has changed
+    whose: str  # "sandbox" if it is wrong, "service" if it changed
     place: str  # file of the corpus and line
-    accepted: str = ""  # the reason
+    accepted: str = ""  # reason of the exception
 
 
 class Checked(Shown):
@@ -75,8 +75,8 @@ class Checked(Shown):
 
     def __init__(self, differences: Iterable[Difference], compared: int, problems: Iterable[str], notes: Iterable[str]):
         self.differences = tuple(differences)
-        self.compared = compared  # calls and events
-        self.problems = tuple(problems)  # such as a reason that excuses nothing
+        self.compared = compared  # number of compared calls and events
+        self.problems = tuple(problems)  # such as an exception that applies to nothing
         self.notes = tuple(notes)  # what was not compared, and why
 
     @property
@@ -232,16 +232,25 @@ def _replay(sample: Sample, behavior: Behavior | None) -> Replay:
 
 def _of_sandbox(replay: Replay) -> Iterator[Difference]:
     """Yield the facts in which the sandbox of a replay differs."""
-    for step, paths, attempt in replay.differences:
-        for path in ["status"] if "status" in paths else paths:
-            yield Difference(
-                operation=step.name or "event",
-                path=shown_path(step, path),
-                recorded=attempt.recorded.get(path, ABSENT),
-                now=attempt.shown.get(path, ABSENT),
-                whose="sandbox",
-                place=step.place,
-            )
+    for step, _, attempt in replay.differences:
+        for row in _compared(step.name or "event", attempt.recorded, attempt.shown, "sandbox", step.place):
+            yield attrs.evolve(row, path=shown_path(step, row.path))
+
+
+def _compared(operation: str, recorded: Facts, now: Facts, whose: str, place: str) -> list[Difference]:
+    """Return the facts that differ; the status alone, if it does."""
+    paths = sorted(differing(recorded, now))
+    return [
+        Difference(
+            operation=operation,
+            path=path,
+            recorded=recorded.get(path, ABSENT),
+            now=now.get(path, ABSENT),
+            whose=whose,
+            place=place,
+        )
+        for path in (["status"] if "status" in paths else paths)
+    ]
 
 
 class _Again:
@@ -254,10 +263,10 @@ class _Again:
     """
 
     def __init__(self, api: Any, ids: Mapping[str, str], sample: Sample) -> None:
-        self._api, self._new = api, dict(ids)  # ids of the service by those of the corpus
+        self._api, self._new = api, dict(ids)  # ids of the service by ids of the corpus
         self._has_effects = getattr(api, "environment", "") == "sandbox"
         ((self._key, _),) = Counter(map(_key, sample.calls)).most_common(1) or [("", 0)]
-        self._behind: set[str] = set()  # records that a call which was not made again has changed
+        self._behind: set[str] = set()  # records changed by calls that were not repeated
         settled = {str(event.body.get("id")).lower() for event in sample.events if is_settlement(event)}
         self._behind |= settled - {resource_of(x) for x in sample.calls if x.name == "settle"}
         self.left: dict[str, int] = {}
@@ -291,21 +300,8 @@ class _Again:
             (x.status, x.at, x.received),
             (answer.status, http_time(answer.headers.get("date", "")) or time.time(), body.encode()),
         )
-        recorded, now = (
-            {"status": status, **Reader(at or 0.0, ids).read("answer" if status < 400 else "error", _json(text))}
-            for status, at, text in sides
-        )
-        return [
-            Difference(
-                operation=x.name,
-                path=path,
-                recorded=recorded.get(path, ABSENT),
-                now=now.get(path, ABSENT),
-                whose="service",
-                place=x.place,
-            )
-            for path in (["status"] if recorded["status"] != now["status"] else sorted(differing(recorded, now)))
-        ]
+        recorded, now = (Reader(at or 0.0, ids).read_answer(status, text) for status, at, text in sides)
+        return _compared(x.name, recorded, now, "service", x.place)
 
     def _is_of_others(self, x: Exchange, old: list[str], new: list[str]) -> bool:
         """Return whether a read lists records, and none of those that the corpus knows."""
@@ -333,12 +329,12 @@ class _Again:
         with self._api.responses() as answers, suppress(ApiError):
             self._api.send(self._api.from_wire(x.name, raw))
         asked = answers[-1].request
-        sent: Any = _json(asked.body or b"")
+        sent: Any = orjson.loads(asked.body or b"null")
         recorded: Any = x.body
         if x.operation.in_query:
             sent, recorded = sorted(parse_qsl(asked.target.partition("?")[2])), sorted(x.query)
         if orjson.dumps(sent, option=_SORTED) != orjson.dumps(
-            _json(self._renamed(orjson.dumps(recorded)).encode()), option=_SORTED
+            orjson.loads(self._renamed(orjson.dumps(recorded))), option=_SORTED
         ):
             raise InvalidRequest("the client does not send such a request", of="check")
         return answers[-1]
@@ -352,10 +348,3 @@ class _Again:
 
 def _key(x: Exchange) -> str:
     return x.sent_headers.get("api-key") or x.sent_headers.get("authorization", "").partition(" ")[2]
-
-
-def _json(text: bytes) -> Any:
-    try:
-        return orjson.loads(text) if text else None
-    except orjson.JSONDecodeError:
-        return "text"

@@ -11,7 +11,6 @@ import attrs
 
 from workbench.base.keys import Key
 from workbench.base.schema import strict_json
-from workbench.base.schema.walk import get_path
 from workbench.base.system.messages import HeaderDict
 from workbench.client.webhooks.verify import SECONDARY, SIGNATURE, sign
 from workbench.sandbox.delivery import wire_event
@@ -19,17 +18,17 @@ from workbench.testing.decisions import Breach
 from workbench.testing.life import Life, short
 from workbench.testing.loop import NotSimulated
 from workbench.testing.process import Process
-from workbench.testing.sessions import STATUS_MEMBERS
+from workbench.testing.sessions import covered
 
 KEY = "universe-signing-key-1"
 """Signing key of deliveries, known to the application."""
 _NEXT = Key.of("universe-signing-key-2", "keys")
 """Signing key after the rotation; until it is complete, the secondary header is signed with the first key."""
 _FORGER = Key.of("not-the-signing-key", "keys")
-_TIMEOUT = 10.0  # seconds in which a delivery has to be answered
+_TIMEOUT = 10.0  # maximum seconds until a delivery is answered
 _RETRIES = (10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 86_400.0)
 _LATE = (0.2, 2.5, 95.0, 7_200.0)
-_AGAIN = (0.0, 0.0, 1.0, 3_600.0, 100_000.0)  # the first is none, the second at the same time
+_AGAIN = (0.0, 0.0, 1.0, 3_600.0, 100_000.0)  # seconds until a repeat; the first is none, the second is simultaneous
 _TIMINGS = ("", "2 s late", "95 s late", "2 h late")
 _TWICE = ("", "at the same time", "1 s later", "1 h later", "28 h later")
 _FORGED = ("", "wrong signature", "no signature", "signature of another body")
@@ -47,7 +46,7 @@ _UNKNOWN = ("", "unknown version", "unknown kind")
 class Delivery:
     """A delivery, and whether it was acknowledged."""
 
-    name: str  # by which decisions about it are named
+    name: str  # used in the names of decisions
     text: str
     headers: dict[str, str]
     body: bytes
@@ -70,9 +69,9 @@ class Deliveries(Life):
         self._tenant = self._engine.store.get("key", self.sandbox.full_key)["tenant"]
         self.service: Counter[str] = Counter()  # net cents that the service posted, by transaction
         self.posted: list[tuple[str, int]] = []  # transaction and cents, by event
-        self.held: dict[str, int] = {}  # cents that are held for open authorizations, by transaction
-        self.names: dict[str, str] = {}  # of records, by id
-        self.cause = ""  # what the traffic is doing, where a record has several of its events
+        self.held: dict[str, int] = {}  # cents held for open authorizations, by transaction
+        self.names: dict[str, str] = {}  # names of records by id
+        self.cause = ""  # current action of the traffic, to distinguish events of one record
         self._seen = self._engine.last_event
 
     def collect(self) -> None:
@@ -84,11 +83,7 @@ class Deliveries(Life):
             if kept["tenant"] != self._tenant:
                 continue
             event = wire_event(self._engine.environment, kept)
-            name = f"{event['resource']}.{event['action']}"
-            self.answers["event", name] += 1
-            member, label = STATUS_MEMBERS.get(name, ("", ""))
-            if member and (word := get_path(event["body"], member)) is not None:
-                self.answers["word", f"{label}: {word}"] += 1
+            self.answers.update(covered(event))
             for varied in self._varied(event):
                 self.happen(varied)
 

@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import attrs
-import orjson
 
 from workbench.base.schema.rules import FULL
 from workbench.base.system.messages import Request
@@ -25,14 +24,14 @@ from workbench.testing.facts import seconds_of
 from workbench.testing.recorded import Delivery, Exchange, Item
 from workbench.testing.twin import MALFORMED, Change, Run, Step, Twin, nothing
 
-MAX_KEPT = 20_000  # calls, and events, that are replayed
-_MAX_ALIKE = 50  # calls of one kind
+MAX_KEPT = 20_000  # maximum calls and events to replay
+_MAX_ALIKE = 50  # maximum calls of one kind
 _NEW = {
     "simulate_authorization": "transaction",
     "create_user_application": "user",
     "create_payment_account": "payment_account",
 }
-_TICK = 0.5  # seconds by which clocks may differ
+_TICK = 0.5  # maximum difference of clocks in seconds
 
 
 def resource_of(x: Exchange) -> str:
@@ -72,7 +71,7 @@ class Sample:
                 self.left += 1
             return
         if LATER in (item.body.get("status"), item.body.get("applicationStatus"), item.spend.get("status")):
-            self.events.append(item)  # two states may look alike
+            self.events.append(item)  # keep both: two states may look alike
             return
         times = self.attempts.setdefault(item.content, [])
         if len(self.attempts) > MAX_KEPT:
@@ -99,7 +98,7 @@ class Following:
         self._calls = Counter(resource_of(x) for x in sample.calls if x.ok)
         self._queues: dict[str, deque[Delivery]] = {}
         self._refunds: dict[tuple[str, int], deque[Delivery]] = {}  # with ids of their own, by card and amount
-        self._waiting: dict[str, float] = {}  # users whose application is under review, by time
+        self._waiting: dict[str, float] = {}  # time by user with an application under review
         self._now = 0.0
         resources = {resource_of(x) for x in sample.calls}
         self.clues.followed.update(resource_of(x) for x in sample.calls if x.name == "settle" and x.ok)
@@ -140,9 +139,6 @@ class Following:
             self._note(x, step)
         for resource in [*self._queues]:
             yield from self._outside(resource, float("inf"))
-        for (card, _), left in self._refunds.items():
-            for event in left:
-                yield from self._from_event(event, card, left)
 
     def _move(self, at: float | None) -> None:
         self._now = self._now if at is None else at
@@ -153,12 +149,11 @@ class Following:
         headers = dict(x.sent_headers)
         key = headers.get("api-key") or headers.get("authorization", "").partition(" ")[2]
         if not key and x.status != 401:
-            key = headers["api-key"] = "recorded"  # recorders leave keys out
+            key = headers["api-key"] = "recorded"  # recorders omit keys
         tenant = self.twin.learn_key(key) if key else ""
-        body = x.sent or (b"" if x.body is None else orjson.dumps(x.body))
-        request = Request(x.method, PREFIX + x.path.partition("?")[0], urlencode(x.query), headers, body)
-        if body and not headers.keys() - {"api-key"}:
-            headers["content-type"] = "application/json"  # the recorder left all headers out
+        request = Request(x.method, PREFIX + x.path.partition("?")[0], urlencode(x.query), headers, x.sent)
+        if x.sent and not headers.keys() - {"api-key"}:
+            headers["content-type"] = "application/json"  # the recorder omitted all headers
         step = Step(x.place, self._now, self.twin.call(request), x.name, x.status, exchange=x)
         step.has_key = bool(headers.get("idempotency-key")) and x.method != "GET"
         if kind := _NEW.get(x.name):
@@ -228,13 +223,11 @@ class Following:
             at = _time_of(queue[0])
             if (at is None and before != float("inf")) or (at or 0.0) >= before:
                 return
-            event = queue.popleft()
-            queue.appendleft(event)
             if at is not None:
                 self._move(at)
             left = len(queue)
             with suppress(*MALFORMED):
-                yield from self._from_event(event, resource, queue)
+                yield from self._from_event(queue[0], resource, queue)
             if len(queue) == left:
                 queue.popleft()
 

@@ -35,7 +35,7 @@ from workbench.testing.decisions import Decisions
 from workbench.testing.deliveries import KEY, Delivery
 from workbench.testing.life import what
 from workbench.testing.process import Process
-from workbench.testing.universe import Universe
+from workbench.testing.universe import Universe, unequal
 
 _START_SECONDS = 30.0
 _POLL_INTERVAL = 0.01
@@ -43,8 +43,8 @@ _GONE_SECONDS = 5.0
 _READ_SECONDS = 10.0
 MAX_BOOKS = 50_000_000  # bytes
 Command = str | Sequence[str] | Callable[[], object]
-_TOGETHER = 0.5  # seconds of the universe within which deliveries are sent in parallel
-_KILLED_AFTER = (0.0, 0.0, 0.002, 0.005, 0.015, 0.05)  # seconds after the first of them was sent; the first is never
+_TOGETHER = 0.5  # deliveries within these seconds of the universe are sent in parallel
+_KILLED_AFTER = (0.0, 0.0, 0.002, 0.005, 0.015, 0.05)  # seconds after the first delivery; the first value means never
 _CALLS = {
     "": "",
     "lost": "lost after it was carried out",
@@ -180,21 +180,13 @@ class HttpApplication:
         return False
 
     def boot(self) -> None:
-        """Start the process and wait until it responds.
+        """Start the process and wait until the books can be read.
 
         Raises:
             InvalidRequest: The command fails, or the application does not respond.
         """
         if self.start:
             _run("start", self.start)
-        self.wait()
-
-    def wait(self) -> None:
-        """Wait until the books can be read.
-
-        Raises:
-            InvalidRequest: The application does not respond.
-        """
         deadline = monotonic() + _START_SECONDS
         while True:
             try:
@@ -332,13 +324,13 @@ class HttpUniverse(Universe):
             books, self._unknown = self._http.read_books(), self._http.read_unknown()
             ours = books if self._http.reset is not None else {name: books[name] for name in self._of_here(books)}
             self.books = {name: cents for name, cents in ours.items() if cents}
-            agree = self.books == {name: cents for name, cents in self.service.items() if cents}
-            waiting = self._failed_calls and self._http.unknown is None  # it may send a call again
+            agree = not [*unequal(self.books, self.service)]
+            waiting = self._failed_calls and self._http.unknown is None  # it may repeat a call
             if (agree and not self._unknown and not waiting) or monotonic() > deadline:
                 return
             time.sleep(_POLL_INTERVAL)
             self.collect()
-            while self._agenda:  # the deliveries of what it has done meanwhile
+            while self._agenda:  # deliveries caused by its latest calls
                 when, _, action = heapq.heappop(self._agenda)
                 self.move(when)
                 self.sync()

@@ -61,7 +61,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._running = self._closed = False
         self.refusal: NotSimulated | None = None
 
-    # what its owner does
+    # for the owner of the loop
 
     def next_time(self) -> float | None:
         """Return the time of the next callback: now, the next timer, or None if there is none."""
@@ -102,7 +102,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             set_running_loop(None)
             self._running = False
             if self.refusal is not None:
-                raise self.refusal  # whatever the application made of it
+                raise self.refusal  # even if the application caught it
 
     def start(self, coroutine: Coroutine[Any, Any, Any], label: str) -> "asyncio.Task[Any]":
         """Start a task of the application with a label."""
@@ -121,10 +121,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Close the coroutines of a killed loop; their `finally` blocks must have no effect by then."""
         for task in self._tasks:
             if not task.done() and (coroutine := task.get_coro()) is not None:
-                with suppress(BaseException):  # it is dead: whatever it raises, nothing waits for it
+                with suppress(BaseException):  # dead task: its exceptions are ignored
                     coroutine.close()
 
-    # what asyncio asks of a loop
+    # methods that asyncio calls
 
     def time(self) -> float:
         return self._now()
@@ -156,7 +156,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return self._running
 
     def is_closed(self) -> bool:
-        return False  # to a dead process nothing is said: its callbacks are dropped
+        return False  # callbacks of a dead process are dropped
 
     def get_debug(self) -> bool:
         return False

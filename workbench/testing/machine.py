@@ -78,11 +78,11 @@ class MachineClock:
             if is_read and not module.startswith("workbench."):
                 reads[name] += 1
 
-        if sys.getprofile() is not None:  # a profiler that measures goes on
+        if sys.getprofile() is not None:  # an active profiler continues
             yield
             return
         collects = gc.isenabled()
-        gc.disable()  # whoever hears of collections, as Hypothesis does, reads the clock in the application's place
+        gc.disable()  # callbacks of collections, such as Hypothesis', would read the simulated clock
         sys.setprofile(note)
         try:
             yield

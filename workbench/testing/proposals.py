@@ -87,7 +87,7 @@ def _bodies(step: Step) -> Iterator[Mapping[str, Any]]:
 
 def _links(step: Step, attempt: Attempt, current: object) -> Values:
     for body in _bodies(step):
-        if body.get("applicationStatus") in tuple(EventApplicationStatus):  # of strangers: it may not be hashable
+        if body.get("applicationStatus") in tuple(EventApplicationStatus):  # external data: may be unhashable
             yield _toggled(current, body["applicationStatus"])
 
 
@@ -141,7 +141,7 @@ def _extra(step: Step, attempt: Attempt, current: Any) -> Values:
         if path in attempt.shown or not place or name in known or name == LATER or not NAME.fullmatch(name):
             continue
         if attempt.recorded[path] is None:
-            continue  # a behavior file has no null
+            continue  # TOML has no null
         if above in attempt.shown and not _is_value(step, name):
             places.setdefault(place, {})[name] = _kind_of(attempt.recorded[path])
             changed = True

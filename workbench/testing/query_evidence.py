@@ -25,7 +25,7 @@ class Pages:
             yield "limit", len(items) == limit
         types = {item.get("type") for item in items if isinstance(item, Mapping)} - {None}
         known = self._types.setdefault(str(query.get("userId")), set())
-        if query.get("type") and types and (types | known) != {query["type"]}:  # else any answer would look like this
+        if query.get("type") and types and (types | known) != {query["type"]}:  # otherwise any answer would match
             yield "type", types == {query["type"]}
         known |= types
         of = tuple(sorted((name, str(query[name])) for name in query if name != "offset"))

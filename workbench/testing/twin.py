@@ -68,12 +68,12 @@ class Step:
     place: str
     at: float
     run: Run
-    name: str = ""  # of the operation
+    name: str = ""  # name of the operation
     status: int = 0
     new_ids: Mapping[str, str] = {}
     facts: Facts = attrs.field(factory=dict)
-    has_key: bool = False  # an idempotency key
-    events: list[Mapping[str, Any]] | None = None  # that may follow; None if it is not known
+    has_key: bool = False  # whether it had an idempotency key
+    events: list[Mapping[str, Any]] | None = None  # possible events; None if unknown
     is_last: bool = False  # whether no later call can explain the events
     exchange: Any = None
 
@@ -111,7 +111,7 @@ class Twin:
         self.store, self.environment = store, self.engine.environment
         self.environment.seeds = self.seeds = _Seeds(1)
         self.ids: set[str] = set()
-        self.signatures: dict[bool, set[str]] = {True: set(), False: set()}  # recorded ones, and the twin's
+        self.signatures: dict[bool, set[str]] = {True: set(), False: set()}  # recorded signatures, and the twin's
 
     def move(self, at: float) -> None:
         """Show a time, in seconds since 1970."""
@@ -162,20 +162,16 @@ class Twin:
         self, step: Step, status: int, headers: Mapping[str, str], body: bytes, *, recorded: bool
     ) -> Facts:
         """Return the facts of an answer."""
-        facts: Facts = {"status": status}
+        reader = Reader(step.at, self.ids, self.signatures[recorded])
+        facts = reader.read_answer(status, body)
         limit = headers.get("x-ratelimit-limit", "")
-        if limit.isdigit() and len(limit) < 8:  # a number of a person has more
+        if limit.isdigit() and len(limit) < 8:  # numbers of people are longer
             facts["limit"] = int(limit)
         if step.has_key and status < 300:
             facts["repeats"] = "idempotency-key" in headers or "idempotency-cached" in headers
-        try:
-            value = orjson.loads(body) if body else None
-        except orjson.JSONDecodeError:
-            value = "text"
-        reader = Reader(step.at, self.ids, self.signatures[recorded])
-        if step.name == "create_payment_account" and isinstance(value, dict):
-            facts["documented message"] = value.get("message") == INVALID_ACCOUNT.message
-        return facts | reader.read("answer" if status < 400 else "error", value)
+        if step.name == "create_payment_account" and "error/message" in facts:
+            facts["documented message"] = f'"{INVALID_ACCOUNT.message}"'.encode() in body
+        return facts
 
     def event_facts(self, step: Step, number: int, event: Mapping[str, Any]) -> Facts:
         """Return the facts of an event."""

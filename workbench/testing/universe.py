@@ -5,7 +5,7 @@ import inspect
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ _MINUTE = 60.0
 _CALM = 3_600.0  # seconds without faults at the end, in which the application can catch up
 _GAPS = (30.0, 1.0, 600.0, 3_600.0, 40_000.0)
 _PAUSES = (30.0, 1.0, 3_600.0, 30_000.0)
-_MONTH = 16.3 * 86_400.0  # from the start of the sandbox's clock to the last hours of its month
+_MONTH = 16.3 * 86_400.0  # from the sandbox's start time to the last hours of the month
 _AMOUNTS = (1_000, 420, 9_999, 101, 2_500, 735, 5_500, 4)
 _EXPIRY = 2 * 86_400.0  # seconds until a hold expires
 _MERCHANTS = ("Example Market", 'Café Zürich "24"', "寿司", "NORTHERN AIR     ", "O'Brien & Söhne / #7")
@@ -59,7 +59,7 @@ class Universe(Deliveries):
         super().__init__(*given, **options)
         self.sometimes: Counter[str] = Counter()
         self.books: Mapping[str, Any] = {}
-        self.holds: Mapping[str, Any] | None = None  # cents that are held, if the application has `holds()`
+        self.holds: Mapping[str, Any] | None = None  # held cents, if the application has `holds()`
         self._scenario = scenario or _purchases
         self._steps = 0
         self._threads_before = threading.active_count()
@@ -241,7 +241,7 @@ class Universe(Deliveries):
         if hasattr(process.application, "holds"):
             self.holds = self._read_books(process, "holds")
         for database in process.databases:
-            with suppress(sqlite3.ProgrammingError):  # the application has closed it
+            with suppress(sqlite3.ProgrammingError):  # closed by the application
                 sqlite3.Connection.execute(database, "PRAGMA query_only=ON")
         if threading.active_count() > self._threads_before:
             raise NotSimulated(
@@ -256,13 +256,17 @@ class Universe(Deliveries):
     def close(self) -> None:
         """End the application's process."""
         process = self._process
-        if process is None or process.dead:
-            return
-        process.dead = True
-        process.loop.kill()
-        process.loop.dispose()
-        for database in process.databases:
-            sqlite3.Connection.close(database)
+        if process is not None and not process.dead:
+            process.dead = True
+            process.end()
+
+
+def unequal(ours: Mapping[str, Any], service: Mapping[str, int]) -> Iterator[tuple[str, Any, int]]:
+    """Yield the transactions whose cents differ, with the cents of the application and of the service."""
+    for name in sorted({*ours, *service}):
+        booked, posted = ours.get(name, 0), service.get(name, 0)
+        if booked != posted:
+            yield name, booked, posted
 
 
 class _Purchase:

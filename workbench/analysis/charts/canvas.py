@@ -29,10 +29,10 @@ INK = "#6f7681"
 """Color of text in a file: contrast 4.6 on white, 4.1 on #111. In a notebook it is the color of the page's text."""
 Size = Literal["notebook", "slide", "compact"] | tuple[float, float]
 _SIZES = {"notebook": (7.2, 4.2), "slide": (13.3, 7.5), "compact": (4.6, 2.3)}
-_LEAST = 10.0  # points of the smallest text
+_LEAST = 10.0  # minimum text size, in points
 _MAX_NOTES = 5
-LETTER = 0.58  # width of a letter, of the font size
-_SHORT = 21  # letters of a name in a compact chart
+LETTER = 0.58  # width of a letter as a share of the font size
+_SHORT = 21  # maximum letters of a name in a compact chart
 _SCALE = re.compile(r"(?<=\()(?:\w+ions|×.*)(?=\))")
 _REST = re.compile(r", | \([\d,]+\xa0")  # the part of a label that a compact chart leaves out
 INCOMPLETE = "Not complete: rows are missing."
@@ -64,7 +64,7 @@ class Chart(Axes):
         figure = self.get_figure(root=True)
         assert isinstance(figure, Figure)
         file, width = StringIO(), figure.get_figwidth() * 96
-        face = "none" if mpl.colors.same_color(figure.get_facecolor(), "white") else "auto"  # that of the page
+        face = "none" if mpl.colors.same_color(figure.get_facecolor(), "white") else "auto"  # color of the page
         with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "workbench"}):
             nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
             figure.savefig(file, format="svg", facecolor=face, metadata=nothing)
@@ -92,13 +92,13 @@ class Canvas:
     """The Axes to draw on, with its font size and text color."""
 
     axes: Axes
-    data: pd.DataFrame  # what is drawn; its marks are shown
+    data: pd.DataFrame  # the drawn frame, whose notes are shown
     base: float
     ink: str
     width: float  # inches
     own: bool
-    compact: bool = False  # a part of a page that has its title and notes
-    findings: list[str] = attrs.field(factory=list)  # the alternative text
+    compact: bool = False  # for a page that has title and notes itself
+    findings: list[str] = attrs.field(factory=list)  # sentences of the alternative text
 
     @property
     def small(self) -> float:
@@ -186,7 +186,7 @@ class Canvas:
 
     def labels(self, x: str, y: str) -> None:
         """Label the axes, with their units."""
-        if self.compact:  # of a unit only its scale, as in "points (millions)"
+        if self.compact:  # only the scale of a unit, as in "points (millions)"
             x, y = "", (_SCALE.search(y) or [""])[0]
         self.axes.set_xlabel(plain(x), fontsize=self.base, color=self.ink)
         self.axes.set_ylabel(plain(y), fontsize=self.base, color=self.ink)

@@ -25,7 +25,7 @@ from workbench.service.interface.formats import minor_digits
 MAX_LABEL = 30
 """Maximum number of characters shown of a label."""
 _MAX_READ = 400  # maximum number of characters read of a text
-_MAX_MARKS = 2  # combining marks on one letter; more would cover the neighbors
+_MAX_MARKS = 2  # maximum combining marks on one letter; more would cover its neighbors
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -241,7 +241,7 @@ class Steps:
     """Steps of a time axis without gaps, and the step of each row (-1: no time)."""
 
     by: Every
-    starts: Any  # datetime64, one a step
+    starts: Any  # datetime64, one per step
     places: Any
     tz: str = "UTC"
 

@@ -36,7 +36,7 @@ from workbench.service.rendering.design import BLUE, Look, look, word
 
 _FIRST = ("notStarted", "tosNotAccepted", "pending", "needsInformation", "needsVerification", "manualReview")
 _ORDER = [*_FIRST, *(str(status) for status in EventApplicationStatus if str(status) not in _FIRST)]
-_MAX = 16  # statuses; the service may send others than the documented ones
+_MAX = 16  # maximum statuses, since the service may send undocumented ones
 _HATCHES = ("", "//", "xx", ".", "++")
 _COLUMNS = ("kind", "state", "attempts")
 _STATES: Mapping[str, Look] = {
@@ -144,7 +144,7 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, **place: Unpack[Place]) 
     """
     if not isinstance(deliveries, pd.DataFrame):
         listed = list(deliveries)
-        # As objects: half of a surrogate pair cannot be in a column of text.
+        # As objects, since a text column cannot contain half a surrogate pair.
         columns = {name: pd.Series([get_path(row, name) for row in listed], dtype=object) for name in _COLUMNS}
         deliveries = pd.DataFrame(columns)
         deliveries.attrs["kind"] = "delivery"

@@ -60,7 +60,7 @@ class Events:
         self.rejects: list[Reject] = []
         self._reject_lines = reject
         self._converter = converter(names)
-        self._own_names = bool(names)  # then every line is read strictly
+        self._own_names = bool(names)  # all lines are then read strictly
 
     def __repr__(self) -> str:
         return (
@@ -76,7 +76,7 @@ class Events:
         for path in self.paths:
             problems: Lines = []
             for event in self._events(path, problems):
-                if problems:  # in order: an error comes where its line stands
+                if problems:  # in line order: the error precedes later events
                     self._reject(path, problems)
                 yield event
             self._reject(path, problems)
@@ -132,7 +132,7 @@ class Events:
         layout = events_layout(kinds or EVENT_KINDS)
         shown = layout.shown(reveal)
         tables = list(self._tables(layout, kinds, shown, progress))
-        if of is None:  # the columns of the kinds that occur
+        if of is None:  # columns of the kinds in the log
             layout = events_layout({kind for table in tables for kind in pc.unique(table.columns["kind"]).to_pylist()})
             names = [*(column.name for column in layout.columns), EXTRA]
             tables = [Table({name: table.columns[name] for name in names}, table.notes) for table in tables]
@@ -214,7 +214,7 @@ class Events:
         with self._progress(progress) as advance, log_engine() as engine, ThreadPoolExecutor(WORKERS) as pool:
             reader = BlockReader(engine, layout, kinds, shown, self._converter, exact=self._own_names)
             for path in self.paths:
-                ahead: deque[Future[tuple[int, Lines, Table]]] = deque()  # of the caller, as many as threads
+                ahead: deque[Future[tuple[int, Lines, Table]]] = deque()  # blocks read ahead, as many as threads
                 for block in chain(log_blocks(path), repeat(None, WORKERS)):
                     if block is not None:
                         ahead.append(pool.submit(reader.read, block))
@@ -262,7 +262,7 @@ def read_log(paths: Any, *, names: Names = _NO_NAMES, invalid: Literal["raise", 
     if not all(isinstance(path, str | os.PathLike) for path in given):
         raise UsageError([Problem("paths", "type", "each must be text or a path")], of="read_log")
     for path in given:
-        pattern = str(path)  # may be absolute, which Path.glob does not take
+        pattern = str(path)  # may be absolute, which Path.glob refuses
         is_pattern = glob.has_magic(pattern) and not os.path.lexists(pattern)
         matches = sorted(glob.glob(pattern)) if is_pattern else [pattern]  # noqa: PTH207
         if not matches or not all(Path(match).is_file() for match in matches):

@@ -37,7 +37,7 @@ _SAMPLE = 2_000
 _MEMORY = "150MB"
 _CACHED = 500_000
 _DELIVERED = "delivered"
-Kinds = frozenset[str] | None  # None: all of them, unknown ones included
+Kinds = frozenset[str] | None  # None for all kinds, including unknown ones
 
 
 class Block(NamedTuple):
@@ -84,7 +84,7 @@ def log_engine() -> Iterator[Any]:
         "threads": 1,
     }
     with duckdb().connect(config=config) as engine:
-        engine.execute("SET enable_progress_bar=false")  # in notebooks it is on
+        engine.execute("SET enable_progress_bar=false")  # it is on in notebooks
         yield engine
 
 
@@ -185,7 +185,7 @@ class BlockReader:
         masks = {c.name: c.about.masker for c in layout.columns if c.private and c.name not in shown}
         self._masks = {name: mask and lru_cache(100_000)(mask) for name, mask in masks.items()}
         self._words = pa.array([*map(_quoted, self._names)], pa.large_string())
-        # By wire path of a member or an object: which kinds have it, and at last none.
+        # By wire path of a member or object: the kinds that have it; the last entry is False.
         self._has: dict[str, Any] = {}
         for place, kind in enumerate(self._names):
             for path in _all_paths(events_layout({kind}).columns):
@@ -257,7 +257,7 @@ class BlockReader:
         kind = pc.fill_null(pc.index_in(table.column("kind"), self._words), len(self._names)).to_numpy()
         objects = sorted({*_all_paths(members)} - {column.wire for column in members})
         present = {path: _valid(_values(event, path)) for path in objects}
-        inside = dict.fromkeys(["", *objects], np.zeros(len(kind), bool))  # lines that have a known member
+        inside = dict.fromkeys(["", *objects], np.zeros(len(kind), bool))  # lines with a known member
         regular = (kind < len(self._names)) & ~unusual[place] & present.get("body", False)
         marks = np.zeros(len(kind), np.int64)
         for path, there in present.items():
@@ -278,11 +278,11 @@ class BlockReader:
             regular &= ~there | fits
             if column.name == "id":
                 regular &= there
-        for path in reversed(objects):  # the innermost first; anything but an object has no members
+        for path in reversed(objects):  # innermost first; only objects have members
             inside[_parent(path)] = inside[_parent(path)] | inside[path]
             regular &= ~present[path] | inside[path]
         given = table.column("marks").to_numpy()
-        if (odd := regular & (given > marks)).any():  # members that are null take two
+        if (odd := regular & (given > marks)).any():  # null members have two
             rows = lines.filter(pc.is_in(lines.column("place"), pa.array(place[odd])))
             marks[odd] += 2 * self._query(_nulls(self._columns), rows).column(0).to_numpy()
         regular &= given == marks
@@ -313,7 +313,7 @@ class BlockReader:
             return cursor.sql(query).to_arrow_table()
 
 
-# The names in these queries are those of the interface; none comes from a log.
+# All names in these queries come from the interface, none from a log.
 
 
 def _select(columns: Iterable[Column], kinds: Kinds) -> str:
@@ -377,7 +377,7 @@ def _marks(data: bytes, starts: Any) -> tuple[Any, Any]:
     """Return the number of quotation marks per line, and the lines with an escaped one, or `,` or space before `}`."""
     octets, escapes = np.frombuffer(data, np.uint8), b"\\" in data
     counts, unusual = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, bool)
-    lines = max(1, len(counts) * _CACHED // len(data))  # processed together: fits the processor cache
+    lines = max(1, len(counts) * _CACHED // len(data))  # lines per step, to fit the processor cache
     for first in range(0, len(counts), lines):
         begins = starts[first : first + lines + 1]
         piece, begins = octets[begins[0] : begins[-1]], begins - begins[0]

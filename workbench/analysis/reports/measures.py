@@ -78,7 +78,7 @@ class Part:
     divisor: int | None = None
 
     def table(self) -> pd.DataFrame:
-        """Return the rows with the column `contribution`; for a sum without rows that contribute nothing."""
+        """Return the rows with the column `contribution`; a sum omits rows that contribute zero."""
         values = self.values.reset_index(drop=True)
         table = self.rows.drop(columns="contribution", errors="ignore").reset_index(drop=True)
         table.attrs = {}

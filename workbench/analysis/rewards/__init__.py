@@ -17,5 +17,5 @@ _NAMES = {
     "fetch": "workbench.analysis.rewards.reading",
 }
 
-if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
     __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -81,7 +81,7 @@ def read_on_cluster(
     threads = sum(cluster.nthreads().values())
     if not threads:
         raise UsageError("the cluster has no workers", of="rewards.fetch")
-    size = max(1, min(TASK_PAGES // MIN_USER_PAGES, -(-len(users) // threads)))  # every thread has a task
+    size = max(1, min(TASK_PAGES // MIN_USER_PAGES, -(-len(users) // threads)))  # at least one task per thread
     tasks = [tuple(users[i : i + size]) for i in range(0, len(users), size)]
     if len(tasks) > 1 and len(tasks[-1]) < size:
         tasks[-2:] = [tasks[-2] + tasks[-1]]

@@ -115,8 +115,8 @@ class Folder:
         self.path = path
         self._query = dict(query)
         path.mkdir(parents=True, exist_ok=True)
-        others = remove_temporary(path)  # of a read that was killed
-        self.done: dict[str, PageCursor] = {}  # of each user whose rows are there
+        others = remove_temporary(path)  # files of a killed read
+        self.done: dict[str, PageCursor] = {}  # cursor of each stored user
         self._next = 0
         for part in sorted(path.glob(PART)):
             about = _about(part)

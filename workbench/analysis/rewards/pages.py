@@ -60,20 +60,20 @@ Requests = Generator[PageRequest, Keys, None]
 class PageCursor:
     """Progress of one user's read, updated by `requests`."""
 
-    kept: list[tuple[int, ...] | None] = attrs.field(factory=list)  # the rows to keep of each page; None: all
+    kept: list[tuple[int, ...] | None] = attrs.field(factory=list)  # indices of the rows to keep, by page; None for all
     end: End = "failed"
-    rows: int = 0  # that are kept
+    rows: int = 0  # number of kept rows
     pages: int = 0
-    offset: int = 0  # where it stopped
+    offset: int = 0  # offset at which the read stopped
     readings: int = 1
     duplicates: int = 0
     without_id: int = 0
     hidden: bool = False  # rows followed a short page
     limit_ignored: int | None = None  # rows of each page, if every page has fewer than requested
-    by_type: bool = False  # each type was read by itself too, to reach further
-    back_to: str | None = None  # the time of the oldest row that was requested, where older ones were not wanted
+    by_type: bool = False  # each type was also read separately, to reach further
+    back_to: str | None = None  # time limit of the oldest requested row, if older rows were not wanted
     other_type: int = 0  # rows of a type that was not requested
-    reason: str = ""  # of a failure
+    reason: str = ""  # reason of a failure
 
     @property
     def complete(self) -> bool:
@@ -95,7 +95,7 @@ class PageCursor:
                 self.end = "drift"
                 self.kept[:] = _newest(earlier)
                 return
-            # Rows moved while they were read, so some may be missing: the list is read again from its start.
+            # Rows shifted during the read, so some may be missing: read the list again from its start.
             self.readings += 1
 
     def _reading(self, pages: list[Keys], limit: int, reach: int) -> Generator[PageRequest, Keys, bool]:
@@ -121,8 +121,8 @@ class PageCursor:
             at = len(self.kept) - 1
             full_before = len(before) >= limit
             overlap = before_at + len(before) - offset if full_before else 0
-            # Another offset, the same page. After a short page that can be, if hidden rows precede its rows; but none
-            # of them can occur again a full window later.
+            # Two offsets gave the same page. That is possible after a short page, if hidden rows precede its rows; but
+            # no row can occur again a full window later.
             same = bool(before) and list(page) == list(before)
             if same and not full_before:
                 same = before_at + limit <= reach and list((yield from request(before_at + limit))) == list(page)
@@ -132,7 +132,7 @@ class PageCursor:
             if full_before and list(page[:overlap]) != list(before[-overlap:]):
                 return True
             if not page:
-                # A page may be empty because all of its rows are hidden. Where rows seem to be, one more is requested.
+                # A page may be empty because all its rows are hidden. If hidden rows are likely, request one more page.
                 if (self.hidden or (at and self.kept[at - 1] == ())) and not beyond and offset + limit <= reach:
                     before, beyond, offset = (), True, offset + limit
                     continue
@@ -352,7 +352,7 @@ def cast(texts: object) -> Any:
 def times(texts: object) -> Any:
     """Return times in UTC; None if a text has no zone or is outside the range of datetime."""
     try:
-        moments = pc.cast(texts, MOMENT_TYPE)  # refuses a text without a zone
+        moments = pc.cast(texts, MOMENT_TYPE)  # raises for text without a zone
     except pa.ArrowInvalid:
         return None
     ends = pc.min_max(moments)

@@ -108,7 +108,7 @@ class Gate:
         self._since_slower += 1
         self.allowed = min(float(self.limit), self.allowed + 1 / self.allowed)
         async with self._changed:
-            self._changed.notify(2)  # the place that is free now, and one that has grown
+            self._changed.notify(2)  # one for the free slot, one for the larger limit
 
     def slower(self) -> None:
         """Halve the limit after a 429. A burst of 429s counts once."""
@@ -145,7 +145,7 @@ class Reading:
     ) -> None:
         self.result = result
         self.failure: WorkbenchError | None = None
-        self.any_read = False  # whether a user was read to the end
+        self.any_read = False  # whether any user was read completely
         self._gate = Gate(concurrency)
         self._bodies = RawReader(api, on_rate_limit=self._gate.slower)
         self._users, self._wanted, self._report, self._folder = users, wanted, report, folder
@@ -161,15 +161,15 @@ class Reading:
 
     def stop(self, reason: str) -> None:
         """Stop the read after the requests in flight, from any thread. Rows read so far stay in `result`."""
-        self.result.stopped = self.result.stopped or reason  # seen by a worker that never waits
+        self.result.stopped = self.result.stopped or reason  # checked by workers that do not wait
         if self._loop is not None:
-            with suppress(RuntimeError):  # it has ended meanwhile
+            with suppress(RuntimeError):  # the loop has ended meanwhile
                 self._loop.call_soon_threadsafe(self._stop.set)
 
     async def run(self) -> None:
         """Read all users, or as many as errors allow."""
         self._loop = asyncio.get_running_loop()
-        if self.result.stopped:  # before it began
+        if self.result.stopped:  # stopped before it began
             self._stop.set()
         self._progress.on_stop = self.stop
         self._report(self._progress)
@@ -182,7 +182,7 @@ class Reading:
                 ended, _ = await asyncio.wait({*going, stopping}, return_when=asyncio.FIRST_COMPLETED)
                 going -= ended
                 if any(task.exception() is not None for task in ended):
-                    break  # a bug of ours, or a full disk
+                    break  # a bug, or a full disk
             for worker in going:
                 worker.cancel()
             for result in await asyncio.gather(*workers, return_exceptions=True):
@@ -267,7 +267,7 @@ class Reading:
     async def _read_types(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
         """Read each type separately, because the list is longer than the maximum offset; add new rows."""
         seen = set[Any]().union(*(part.keys() for part in parts))
-        # Other types cannot be asked for, so their rows beyond the offset are unknown.
+        # Other types cannot be requested, so their rows beyond the offset are unknown.
         ends = {"all" if key[0] in frozenset(RewardType) else "reach" for key in seen}
         added: list[tuple[Part, tuple[int, ...]]] = []
         cursor.by_type = True
@@ -313,7 +313,7 @@ class Reading:
         unread, self._unread = [page for page in self._unread if not page[2].cancelled()], []
         parts: list[Part] = []
         for index, (body, number, done) in enumerate(unread):
-            try:  # whatever it raises is raised where it is awaited: nobody may wait for ever
+            try:  # any exception is passed to the waiting caller, which would wait forever otherwise
                 if index == 0 and unread[1:]:
                     parts = self.result.reader.fast([body for body, _, _ in unread])
                 done.set_result(parts[index] if parts else self.result.reader.read(body, number))
@@ -469,7 +469,7 @@ def read_in_thread(api: object, users: tuple[str, ...], wanted: ReadFilter, **ho
         return ended[0]
 
     try:
-        with uninterrupted:  # a thread whose start is interrupted may wait for ever
+        with uninterrupted:  # a thread interrupted at its start could wait forever
             threading.Thread(target=work, name="workbench-read", daemon=True).start()
         return result()
     except BaseException as error:
@@ -478,6 +478,6 @@ def read_in_thread(api: object, users: tuple[str, ...], wanted: ReadFilter, **ho
             reading.stop(_INTERRUPTED)
         if not isinstance(error, KeyboardInterrupt) or not begun:
             raise
-        rewards = result()  # a second interrupt leaves at once
-        rewards.stopped = _INTERRUPTED  # also where it had ended by then
+        rewards = result()  # a second interrupt exits immediately
+        rewards.stopped = _INTERRUPTED  # even if the read has ended meanwhile
         return rewards

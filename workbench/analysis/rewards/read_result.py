@@ -84,14 +84,14 @@ class Rewards:
     reader: PageReader
     names: Mapping[str, str]  # wire names of the query parameters, which are assumed
     path: Path | None = None
-    cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # of the users that were read, or failed
+    cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # cursors of users that were read or failed
     same_users: set[str] = attrs.field(factory=set)  # users with the same first page
-    stopped: str = ""  # why it ended early
-    filters: Mapping[str, Any] = attrs.field(factory=dict)  # which rows were asked for, by argument: type, since, until
+    stopped: str = ""  # reason of an early end
+    filters: Mapping[str, Any] = attrs.field(factory=dict)  # requested filters by argument: type, since, until
     tables: dict[str, list[Table]] = attrs.field(factory=dict)
-    started: dict[str, list[Part]] = attrs.field(factory=dict)  # pages of users that were not read to their end
+    started: dict[str, list[Part]] = attrs.field(factory=dict)  # pages of incompletely read users
     routes: dict[str, int] = attrs.field(factory=lambda: {"fast": 0, "exact": 0})
-    comparison: list[dict[str, Any]] | None = None  # what a refresh found: see `StoredRows.compare`
+    comparison: list[dict[str, Any]] | None = None  # result of a refresh; see `StoredRows.compare`
 
     @property
     def complete(self) -> bool:
@@ -173,7 +173,7 @@ class Rewards:
     def _from_folder(self, path: Path) -> Table:
         table = in_order(read_folder(path), self.users)
         columns = {name: table.column(name).combine_chunks() for name in table.column_names}
-        with suppress(pa.ArrowInvalid):  # they need more digits
+        with suppress(pa.ArrowInvalid):  # the values need more digits
             columns["points"] = pc.cast(columns["points"], WIDTHS[0])
         return Table(columns, Notes(unknown_members=self.reader.unknown_members(columns[EXTRA])))
 

@@ -118,7 +118,7 @@ def _date(year: str, month: str, day: str) -> date | None:
         return None
     number = int(year)
     if len(year) == 2:
-        if number > _LAST_SHORT_YEAR:  # of this century or of the last
+        if number > _LAST_SHORT_YEAR:  # this century or the last
             return None
         number += 2000
     try:

@@ -20,8 +20,8 @@ from workbench.base.system.limits import (
     too_many_rows,
 )
 
-_CELLS = 200_000  # in a part that is unpacked
-_BATCH = 10_000  # rows that become values of Python at once
+_CELLS = 200_000  # maximum cells of a decompressed part
+_BATCH = 10_000  # rows per conversion to Python values
 
 
 def check_parquet(file: Any, limits: FileLimits) -> None:
@@ -35,7 +35,7 @@ def check_parquet(file: Any, limits: FileLimits) -> None:
         raise too_many_columns(head.num_columns, limits)
     if head.num_rows > limits.rows:
         raise too_many_rows(head.num_rows, limits)
-    # Not of each column: pyarrow ends the process there on some damaged files.
+    # Not by column: pyarrow aborts the process on some damaged files.
     unpacked = sum(head.row_group(i).total_byte_size for i in range(head.num_row_groups))
     if max(unpacked, 8 * head.num_rows * head.num_columns) > limits.size:
         raise too_large(limits)

@@ -11,7 +11,7 @@ from workbench.analysis.sheets.questions import BadSheet, FileQuestion, UnclearT
 from workbench.base.system.limits import FileLimits, LimitExceeded
 
 SEPARATORS = (",", ";", "\t", "|")
-_SAMPLE = 100_000  # characters from which the separator is found
+_SAMPLE = 100_000  # characters that are searched for the separator
 _GUARDED = re.compile(r"'(?= *[=+\-@\t\r\n＝＋－＠]|')")
 """Quote that `to_file` puts before text that a spreadsheet would run."""
 _MOST = 0.5
@@ -74,7 +74,7 @@ def _described(text: str, separator: str, limits: FileLimits, head: int | None) 
 
 
 def _split(text: str, separator: str, limits: FileLimits) -> list[Row]:
-    before = csv.field_size_limit(len(text))  # of all programs in this process
+    before = csv.field_size_limit(len(text))  # global in this process
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     rows, start, budget = list[Row](), 1, Budget(limits, rows=-1)
     try:

@@ -83,7 +83,7 @@ def _cells(sheet: Any, limits: FileLimits) -> Iterator[Row]:
     before, number, budget = None, 0, Budget(limits, rows=-1)
     try:
         for number, row in enumerate(sheet.iter_rows(max_row=_SHEET_ROWS), 1):
-            if row is before:  # an empty row that represents all missing ones; there may be a million
+            if row is before:  # one empty row represents all missing rows, possibly a million
                 continue
             before = row
             if len(row) > limits.columns:
@@ -122,7 +122,7 @@ def _check_parts(file: zipfile.ZipFile, limits: FileLimits) -> tuple[int, int]:
                     declared = _ENCODING.search(piece[:200])
                     other = declared is not None and declared[1].lower() not in (b"utf-8", b"us-ascii")
                     if b"\0" in piece[:200] or piece[:2] in (b"\xfe\xff", b"\xff\xfe") or other:
-                        raise BadSheet("a part of the file is not UTF-8")  # declarations could hide in another encoding
+                        raise BadSheet("a part of the file is not UTF-8")  # another encoding could hide declarations
                 if b"<!DOCTYPE" in end + piece or b"<!ENTITY" in end + piece:
                     raise BadSheet("entity declarations are not read")
                 if info.filename == "xl/worksheets/sheet1.xml":

@@ -19,8 +19,8 @@ from workbench.base.schema.rules import UUID
 from workbench.base.system.progress import ipython_shell
 from workbench.service.rendering.text import money
 
-_LETTERS = 8  # of an id that is shown
-_NOTES = 6  # below a frame
+_LETTERS = 8  # letters to show of an id
+_NOTES = 6  # maximum notes below a frame
 Writer = Callable[[object], str]
 
 

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from xlsxwriter.workbook import Workbook
     from xlsxwriter.worksheet import Worksheet
 
-_ROWS = 100_000  # of one sheet
+_ROWS = 100_000  # maximum rows of a sheet
 _RESERVED = frozenset({"cover", "definitions", "history"})  # names of our sheets, and one that Excel refuses
-_DISTINCT = frozenset({"transactions", "users"})  # counts of what can occur in several periods
+_DISTINCT = frozenset({"transactions", "users"})  # counts of items that can occur in several periods
 _CHART_BARS = 12
 _EXACT_FLOATS = 10**13  # a number with two decimals up to this is exact as a float
-_PAGE = 200  # letters on a printed line that are still read easily
-_SHORT = 40  # rows that stand on one page, with their chart
+_PAGE = 200  # maximum letters of a readable printed line
+_SHORT = 40  # maximum rows that fit on a page with a chart
 _BALANCES = re.compile("^(opening|closing|outstanding)")
 """Columns whose sum over rows is meaningless."""
 _DEFINITIONS = {
@@ -263,7 +263,7 @@ def _table(book: "Workbook", sheet: _Sheet, notes: list[str], formats: Mapping[s
     for j, column in enumerate(sheet.columns):
         if column.is_total:
             letter = _letters(j)
-            formula = f"=SUBTOTAL(109,{letter}2:{letter}{last})"  # of the rows that a filter shows
+            formula = f"=SUBTOTAL(109,{letter}2:{letter}{last})"  # sum of the filtered rows
             page.write_formula(last, j, formula, formats[f"total {column.form}"], float(_total(column)))
         elif j == 0 and any(other.is_total for other in sheet.columns):
             page.write_string(last, 0, "Total", formats["label"])

@@ -152,7 +152,7 @@ def period_before(period: str | tuple[Any, Any], tz: str) -> datetime:
         first, last = (pd.Timestamp(str(day)) for day in period)
         return _start_of(first - (last - first) - pd.Timedelta(days=1), tz)
     match = _PERIOD.fullmatch(str(period))
-    assert match is not None  # it has bounds
+    assert match is not None  # the period has bounds
     return _start_of((_period_of(match) - 1).start_time, tz)
 
 

@@ -144,7 +144,7 @@ class Notes:
     notes: list[str] = attrs.field(factory=list)
     unknown_members: Counter[str] = attrs.field(factory=Counter)
     unusual: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # (wire path, what is unusual)
-    pages: Counter[str] = attrs.field(factory=Counter)  # unknown members beside the items of a page
+    pages: Counter[str] = attrs.field(factory=Counter)  # unknown members of a page, outside its items
 
     def add(self, other: Notes) -> None:
         """Add the notes and counts of another part of the frame."""
@@ -316,7 +316,7 @@ def _is_decimal(column: Column) -> bool:
 
 def joined_chunks(chunks: Sequence[Any]) -> Any:
     """Concatenate columns into one, in chunks of at least `CHUNK` rows. Decimals get a type that holds all values."""
-    if len({chunk.type for chunk in chunks}) > 1:  # decimals of several types, or text among them
+    if len({chunk.type for chunk in chunks}) > 1:  # several decimal types, or also text
         values = [None if v is None else Decimal(v) for chunk in chunks for v in chunk.to_pylist()]
         return pa.chunked_array([packed(values)])
     pieces: list[list[Any]] = [[]]
@@ -450,7 +450,7 @@ def _extra(layout: FrameLayout, rows: list[Row], extras: list[dict[str, Any]], r
     texts = []
     for row, members in zip(rows, extras, strict=True):
         for get, wire in getters:
-            extra = get(row)  # a mapping where no record could be read
+            extra = get(row)  # a mapping if no record could be read
             for name, value in (extra if isinstance(extra, Mapping) else getattr(extra, "extra", None) or {}).items():
                 if value is not None:
                     members[f"{wire}{name}"] = value if reveal else masks.DOTS

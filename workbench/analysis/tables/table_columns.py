@@ -82,7 +82,7 @@ class Columns:
                 checked[row] = None
         return checked
 
-    # what a column is
+    # kinds of columns
 
     def series(self, name: str, cells: Cells) -> Any:
         """Return a column with the type that all of its cells have, or as text."""

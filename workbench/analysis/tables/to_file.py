@@ -40,7 +40,7 @@ class Saved:
     path: Path
     rows: int
     columns: int
-    cleaned: int  # cells whose control characters became visible escapes
+    cleaned: int  # cells with escaped control characters
     revealed: tuple[str, ...]  # private columns in the file
 
     def __str__(self) -> str:

@@ -45,12 +45,12 @@ class Writer(Protocol):
 class Doubtful:
     """A value that may break a rule or is missing, or a record with rules over several members."""
 
-    path: str  # by declared wire names; of a record with rules its prefix
-    member: Member | None  # None: the rules of `holder`
-    kind: Kind | None  # of the value; of an item where the member is a list
+    path: str  # declared wire names; for a record with rules, its prefix
+    member: Member | None  # None for the rules of `holder`
+    kind: Kind | None  # kind of the value, or of an item if the member is a list
     value: Any
-    holder: Any  # the record that has the member
-    in_part: bool  # whether the service is taken to accept that record in part
+    holder: Any  # record with the member
+    in_part: bool  # whether the service is assumed to accept a part of that record
 
 
 @attrs.define(eq=False, repr=False)
@@ -58,9 +58,9 @@ class Survey:
     """Result of one pass over a request."""
 
     record: Any
-    body: dict[str, Any] = attrs.field(factory=dict)  # by the converter's wire names
-    shown: dict[str, Any] = attrs.field(factory=dict)  # by declared wire names, private values masked
-    doubtful: list[Doubtful] = attrs.field(factory=list)  # in the order of the declarations
+    body: dict[str, Any] = attrs.field(factory=dict)  # with the converter's wire names
+    shown: dict[str, Any] = attrs.field(factory=dict)  # with declared wire names and masked private values
+    doubtful: list[Doubtful] = attrs.field(factory=list)  # in declaration order
 
     def values(self) -> Iterator[tuple[str, Member, Any, Any]]:
         """Yield each scalar that may be unusual: wire path, member, value, and its record."""
@@ -126,7 +126,7 @@ def _written(write: Callable[[Any], Any] | None, value: object) -> Any:
     try:
         return write(value) if write is not None else value
     except (TypeError, ValueError, AttributeError, OverflowError):
-        return value  # of another type, which is a problem of its own
+        return value  # a wrong type is reported separately
 
 
 @lru_cache(maxsize=256)
@@ -142,7 +142,7 @@ def _fields(by: Any, cls: Any) -> tuple[list[tuple[Any, ...]], bool]:
     return fields, bool(cross_rules(cls))
 
 
-_LONGEST_PLAIN = 46  # characters: no private key or seed phrase is as short
+_LONGEST_PLAIN = 46  # characters; private keys and seed phrases are longer
 
 
 def plain(member: Member) -> tuple[type[Any] | None, Callable[[Any], Any]]:
@@ -272,7 +272,7 @@ def _is_ip(value: str) -> bool:
         ipaddress.ip_address(value)
     except ValueError:
         return False
-    return "%" not in value  # a zone means something on one machine only
+    return "%" not in value  # a zone is only meaningful on one machine
 
 
 def _is_number(value: object) -> bool:
@@ -383,7 +383,7 @@ def _cautions(seen: Survey) -> Iterator[Problem]:
         if MASK in value:
             text = f"is a masked value, not the real one (it contains {MASK})"
             yield Problem(path, "masked_value", text, allow("masked_value"))
-        # half a surrogate pair and NUL cannot be sent at all: `problems` has them
+        # half a surrogate pair and NUL cannot be sent; `problems` reports them
         hidden = [name for name in hidden_characters(value) if not re.fullmatch(r"U\+(0000|D[89A-F]..)", name)]
         if hidden:
             text = f"contains invisible characters ({', '.join(hidden[:5])})"
@@ -409,7 +409,7 @@ def advice(name: str, value: str | date, record: object) -> str | None:
         case "country_of_issue" if len(text) == 2 and text != text.upper():
             return f"is usually written in capitals, {text.upper()}"
         case "routing_number" if str(getattr(record, "currency", "")).lower() == "usd" and not _is_routing_number(text):
-            return "is not a routing number for usd: nine digits, of which the last one checks the others"
+            return "is not a routing number for usd (nine digits; the last one checks the others)"
         case "postal_code" if getattr(record, "country_code", None) == "US" and not _US_POSTAL_CODE.fullmatch(text):
             return "is not a US postal code: five digits, such as 02134"
         case "ip_address" if _is_ip(text) and not text.startswith(_EXAMPLE_ADDRESSES):
@@ -424,7 +424,7 @@ def _is_routing_number(text: str) -> bool:
     return re.fullmatch("[0-9]{9}", text) is not None and sum(weighted) % 10 == 0
 
 
-_US_POSTAL_CODE = re.compile("[0-9]{5}(?:-[0-9]{4})?|.*[A-Za-z].*")  # letters are no damage of a spreadsheet
+_US_POSTAL_CODE = re.compile("[0-9]{5}(?:-[0-9]{4})?|.*[A-Za-z].*")  # a spreadsheet does not insert letters
 _PLAUSIBLE = {
     "country_code": ("[A-Z]{2}", "is usually two capital letters, as US"),
     "merchant_category_code": ("[0-9]{4}", "is usually four digits, such as 0742"),

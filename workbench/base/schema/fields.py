@@ -10,7 +10,7 @@ from typing import Any, TypeVar, dataclass_transform
 import attrs
 
 DOTS = "•••"
-MASK = "•"  # a value with this character is a masked one, and is never sent
+MASK = "•"  # marks a masked value, which is never sent
 
 
 class Privacy(Enum):
@@ -53,7 +53,7 @@ _MASKS: Mapping[str, Callable[[str], str]] = {
 
 T = TypeVar("T")
 ABOUT = "about"  # the metadata key
-RECORD = "__record__"  # marks a class that `record` made
+RECORD = "__record__"  # marks a class created by `record`
 
 
 class Confidence(StrEnum):
@@ -98,7 +98,7 @@ class Rule:
     format: str | None = None  # "uuid", "date", "date-time", "email", "password", "decimal", "name", "phone", "ip"
     unit: str | None = None  # "cents", "USD", "native token units"
     chain_address: bool = False  # an address of a blockchain, which may have a checksum
-    says: str | None = None  # the rule in words, where a pattern alone would not do: "an EVM address (0x…)"
+    says: str | None = None  # the rule as text, where the pattern is not readable: "an EVM address (0x…)"
 
 
 @attrs.frozen(kw_only=True)
@@ -107,13 +107,13 @@ class About:
 
     doc: str
     rule: Rule
-    wire: str | None  # None: the attribute name in camelCase
+    wire: str | None  # None for the attribute name in camelCase
     privacy: Privacy
-    assumed: Reason | None  # why this is an assumption; None: the document gives it
+    assumed: Reason | None  # why this is assumed; None if the document states it
     needed: bool  # the document marks it as required in an answer
-    partial: bool  # a nested record of which the service is taken to accept a part
-    nullable: bool = False  # the document lets it be null in an answer
-    otherwise: Any = None  # what the service takes where a request leaves it out
+    partial: bool  # the service is assumed to accept a part of this nested record
+    nullable: bool = False  # may be null in an answer, by the document
+    otherwise: Any = None  # the service's default if a request omits the field
 
     @property
     def masker(self) -> Callable[[str], str] | None:
@@ -132,9 +132,7 @@ class About:
             return "None"
         if self.privacy is not OPEN:
             return self.mask(value)
-        if isinstance(
-            value, Mapping
-        ):  # a nested record not made yet: which of its members are private is not known here
+        if isinstance(value, Mapping):  # a nested record that was not built yet: its private members are unknown here
             return f"<{len(value)} members>"
         return repr(str(value) if isinstance(value, StrEnum) else value)
 
@@ -184,7 +182,7 @@ def about(
 def record(cls: type[T]) -> type[T]:
     """Make a class a record: frozen, keyword-only, with private values masked in its repr."""
     frozen = attrs.frozen(kw_only=True, repr=False, eq=False)(cls)
-    if not hasattr(cls, RECORD):  # these are one for all records: attrs would compile them for each
+    if not hasattr(cls, RECORD):  # shared by all records: attrs would compile them for each class
         for name, method in (("__repr__", _repr), ("__eq__", _equal), ("__hash__", _hash)):
             setattr(frozen, name, method)
     setattr(frozen, RECORD, True)

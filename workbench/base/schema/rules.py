@@ -54,7 +54,7 @@ class When:
     value: str
     doc: str
     needs: Names = ()
-    pattern: tuple[str, str, str] | None = None  # field, pattern, the pattern in words
+    pattern: tuple[str, str, str] | None = None  # field, pattern, description of the pattern
     assumed: Reason | None = None
 
 

@@ -31,6 +31,6 @@ def trusted(ca_file: str | os.PathLike[str] | None) -> Any:
 @cache
 def _default() -> ssl.SSLContext:
     """Return the context that all connections with the default certificates share: one takes 20 ms to make."""
-    import httpx  # takes longer than this module
+    import httpx  # imported late, since it is slow
 
     return httpx.create_ssl_context(trust_env=False)

@@ -39,7 +39,7 @@ def check_name(path: str | os.PathLike[str]) -> None:
         raise UsageError([Problem("", "path", "must be text or a path")])
     try:
         os.lstat(path)
-    except FileNotFoundError:  # a file to be written
+    except FileNotFoundError:  # a new file
         return
     except (OSError, ValueError) as error:
         if problem := unusable_name(error):
@@ -64,7 +64,7 @@ def sync_folder(folder: Path) -> None:
         return
     try:
         opened = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # it may be written, not listed
+    except PermissionError:  # the folder may be writable but not listable
         return
     try:
         os.fsync(opened)
@@ -95,7 +95,7 @@ def write_files(
     """Write files that belong together. They are on disk when this returns, and complete before any gets its name.
 
     A process that is killed meanwhile leaves all of the new files, or no new last one; beside a replaced last one the
-    others are complete or missing, never those of its predecessor.
+    others are complete or missing, and never from its predecessor.
 
     Args:
         files: The content of each file, as for `write_file`; None removes the file. The last one is the main file.
@@ -104,7 +104,7 @@ def write_files(
     Raises:
         OSError: One cannot be written; the previous files are unchanged.
     """
-    targets = {path.resolve(): write for path, write in files.items()}  # a link stays one
+    targets = {path.resolve(): write for path, write in files.items()}  # links are kept
     chosen = (files if private else ()) if isinstance(private, bool) else private
     owned = {path.resolve() for path in chosen}
     main = [*targets][-1]
@@ -112,7 +112,7 @@ def write_files(
     former: dict[Path, Path] = {}
     try:
         for path, write in targets.items():
-            with suppress(OSError):  # it may be written, not listed
+            with suppress(OSError):  # the folder may be writable but not listable
                 remove_temporary(path.parent, path)
             if write is not None:
                 drafts[path] = _draft(path)
@@ -122,7 +122,7 @@ def write_files(
                 if path != main and path.exists():
                     former[path] = path.replace(_draft(path))
             drafts[main].replace(main)
-            del drafts[main]  # refused before, the others get their former files again
+            del drafts[main]  # files before the refused one are restored
         for path, draft in drafts.items():
             draft.replace(path)
     except BaseException:
@@ -144,7 +144,7 @@ def _draft(path: Path) -> Path:
 
 def _write_draft(draft: Path, write: Callable[[BinaryIO], Any] | bytes, private: bool) -> None:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    handle = os.open(draft, flags, 0o600 if private else 0o666)  # less what the process's mask takes away
+    handle = os.open(draft, flags, 0o600 if private else 0o666)  # minus the umask of the process
     with os.fdopen(handle, "wb") as file:
         file.write(write) if isinstance(write, bytes) else write(file)
         file.flush()
@@ -194,7 +194,7 @@ def _sync_file(path: Path) -> None:
 def _exchange(draft: Path, folder: Path) -> None:
     """Exchange two folders: in one step on Linux, elsewhere in steps between which a kill leaves no folder."""
     if sys.platform == "linux":
-        import ctypes  # imported late: most writes need none
+        import ctypes  # imported late: few writes need it
 
         libc, old, new = ctypes.CDLL(None), os.fsencode(folder), os.fsencode(draft)
         if hasattr(libc, "renameat2") and not libc.renameat2(_HERE, new, _HERE, old, _EXCHANGE):
@@ -208,7 +208,7 @@ def _exchange(draft: Path, folder: Path) -> None:
     aside.replace(draft)
 
 
-_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE on Linux
 _TEMPORARY = re.compile(r"\.(.+)\.(\d+)-\w{8}(?:\.[^.]+)?")
 
 
@@ -216,7 +216,7 @@ def remove_temporary(folder: Path, *paths: Path) -> bool:
     """Remove temporary files of killed writers from a folder; return whether other files remain.
 
     Args:
-        paths: Remove only those of these files and folders; default: all.
+        paths: Files and folders to remove drafts of; default: all.
     """
     others, names = False, {path.name[:40] for path in paths}
     for name in os.listdir(folder):  # noqa: PTH208 - a folder may have many files
@@ -229,7 +229,7 @@ def remove_temporary(folder: Path, *paths: Path) -> bool:
 
 
 def _is_running(process: int) -> bool:
-    if os.name != "posix":  # a signal would end it there
+    if os.name != "posix":  # on Windows a signal would end the process
         return True
     try:
         os.kill(process, 0)

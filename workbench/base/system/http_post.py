@@ -95,7 +95,7 @@ def check_url(
     if any(ord(c) < 33 or ord(c) > 126 for c in url):
         raise ForbiddenUrl("must be ASCII without spaces")
     try:
-        # By RFC 6761 such a name is this machine, whatever a resolver says.
+        # RFC 6761: such a name means this machine, whatever a resolver answers.
         is_local = f".{parts.hostname.rstrip('.')}".endswith(".localhost")
         addresses = (
             ["127.0.0.1", "::1"]
@@ -104,7 +104,7 @@ def check_url(
         )
     except TimeoutError:
         raise ForbiddenUrl(f"the host name was not resolved within {TIMEOUT:g} seconds") from None
-    except (OSError, UnicodeError):  # the latter for a label that no name can have
+    except (OSError, UnicodeError):  # UnicodeError for an invalid label
         raise ForbiddenUrl("unknown host") from None
     if not addresses or not (parts.hostname in hosts or {_kind(address) for address in addresses} <= set(reach)):
         raise ForbiddenUrl(
@@ -212,7 +212,7 @@ def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float
         answer = connection.getresponse()
         length = answer.length
         if length is None:
-            with suppress(OSError, http.client.HTTPException):  # the status counts without the body
+            with suppress(OSError, http.client.HTTPException):  # the status is enough if the body is unreadable
                 length = len(answer.read(_MAX_READ))
         return PostResult(status=answer.status, length=length)
     except (OSError, http.client.HTTPException) as error:

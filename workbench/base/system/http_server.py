@@ -29,9 +29,9 @@ MAX_BODIES = 32 * 2**20
 """Maximum total bytes of bodies being received; further requests are refused with 503."""
 HEAD_TIMEOUT = 10.0  # seconds
 BODY_TIMEOUT = 20.0  # seconds
-_PART = 2**18  # bytes of a file read at once
-_OFFER = frozenset({b"upgrade", b"http2-settings"})  # headers, and options of `Connection`
-_MIN_SLEEP = 0.001  # seconds: an event loop cannot wait for less
+_PART = 2**18  # bytes per read of a file
+_OFFER = frozenset({b"upgrade", b"http2-settings"})  # names of headers and options of `Connection`
+_MIN_SLEEP = 0.001  # seconds; the shortest wait of an event loop
 
 log = logging.getLogger("workbench.http_server")
 _SILENT = logging.NullHandler()
@@ -71,12 +71,12 @@ class _App:
         self._hosts = hosts
         self._any_host = any_host
         self._max_body = max_body
-        self._received = 0  # bytes of bodies that are not complete
+        self._received = 0  # bytes of incomplete bodies
 
     async def __call__(self, scope: Any, receive: Any, send: object) -> None:
         try:
             await self._answer(scope, receive, send)
-        except asyncio.CancelledError:  # the server stops: whether the request is carried out is not known
+        except asyncio.CancelledError:  # the server stops; the outcome of the request is unknown
             scope["extensions"]["transport"].abort()
             with suppress(asyncio.CancelledError):  # the event loop may end meanwhile
                 while (await receive())["type"] != "http.disconnect":
@@ -96,7 +96,7 @@ class _App:
             # No traceback: it could contain parts of the request.
             log.error("a request failed with %s", type(error).__name__)
             response = self.refusal(500, "Internal server error")
-        if early is not None:  # sent when the exception is gone, since its frames hold what was received
+        if early is not None:  # sent after the exception is released, whose frames contain the received bytes
             await _send_early(early, receive, send)
             return
         await _send(response, scope, send)
@@ -149,7 +149,7 @@ class _App:
                 body += message["body"]
                 self._received += len(message["body"])
                 more = message["more_body"]
-                del message  # it would be kept while the next one is awaited
+                del message  # otherwise it stays in memory while the next one is awaited
             if "transfer-encoding" not in headers and len(body) != int(length):
                 raise _Refused(400, "The body is shorter than announced")
             return bytes(body)
@@ -162,12 +162,12 @@ async def _send(response: Response, scope: Any, send: Any) -> None:
         await asyncio.sleep(response.seconds)
     if response.manner in BROKEN:
         transport = scope["extensions"]["transport"]
-        if response.manner in {"refused", "reset"}:  # closing a socket that lingers for no time resets the connection
+        if response.manner in {"refused", "reset"}:  # closing a socket with zero linger time resets the connection
             transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         transport.abort()
         return
     await send(_start(response))
-    if response.manner == "cut":  # an application that returns in the middle of a body closes the connection
+    if response.manner == "cut":  # returning in the middle of a body closes the connection
         await send({"type": "http.response.body", "body": response.body[: len(response.body) // 2], "more_body": True})
     elif response.manner == "slow_body":
         await _send_slowly(response, send)
@@ -238,7 +238,7 @@ class _Parser:
 
     def _begin(self) -> None:
         self._parser = httptools.HttpRequestParser(self._protocol)
-        # As uvicorn sets it: a client may send more than the request that ends the connection.
+        # As in uvicorn: a client may send more after the last request.
         self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
 
     def feed_data(self, data: bytes) -> None:
@@ -273,13 +273,13 @@ class _Parser:
 class _LimitedProtocol(HttpToolsProtocol):
     """HTTP protocol that ends requests received too slowly and headers without end, which uvicorn does not limit."""
 
-    _part: str | None = "head"  # part of a request that is being received
-    _timed: str | None = None  # part that the timer is for
+    _part: str | None = "head"  # which part of a request is being received
+    _timed: str | None = None  # part with a running timer
     _timer: asyncio.TimerHandle | None = None
-    _head = 0  # bytes received of the head, at least
-    _chunk = 0  # bytes received at last
-    _ended = False  # whether the client has ended its side
-    _refusal: tuple[int, str] | None = None  # of a request behind one that is being answered
+    _head = 0  # minimum bytes of the head received so far
+    _chunk = 0  # bytes of the latest chunk
+    _ended = False  # whether the client closed its side
+    _refusal: tuple[int, str] | None = None  # refusal of a pipelined request while an earlier one is answered
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -307,17 +307,17 @@ class _LimitedProtocol(HttpToolsProtocol):
     def eof_received(self) -> bool:  # type: ignore[override]
         """Return whether a client that closed its side still gets an answer, because its request is complete."""
         self._ended = True
-        answered = getattr(self.cycle, "response_complete", True)  # there is none before the first request
+        answered = getattr(self.cycle, "response_complete", True)  # no cycle exists before the first request
         return self._part is None and not answered and self.scheme == "http"
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.scope["extensions"] = {"transport": self.transport}  # type: ignore[dict-item]
         self._part = "head"
-        self._head = 1 - self._chunk  # where the head begins within the chunk is unknown
+        self._head = 1 - self._chunk  # the start of the head within the chunk is unknown
 
     def on_headers_complete(self) -> None:
-        if self.parser.should_upgrade():  # the head comes again, without the offer
+        if self.parser.should_upgrade():  # parse the head again without the offer
             return
         self.scope["extensions"]["target"] = self.url  # type: ignore[assignment]
         super().on_headers_complete()
@@ -334,12 +334,12 @@ class _LimitedProtocol(HttpToolsProtocol):
         if self._refusal is not None:
             self._refuse(*self._refusal)
         if self._ended and self.cycle.response_complete:
-            self.transport.close()  # no further request can come
+            self.transport.close()  # no more requests are possible
 
     def shutdown(self) -> None:
         super().shutdown()
         if self.scheme == "https" and self.transport.is_closing():
-            self.transport.abort()  # an idle client does not answer the end of TLS
+            self.transport.abort()  # an idle client may not answer the TLS shutdown
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(400, "Not an HTTP request")
@@ -349,7 +349,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         app: Any = self.app
         if self.transport.is_closing():
             return
-        answering = not getattr(self.cycle, "response_complete", True)  # there is no cycle before the first request
+        answering = not getattr(self.cycle, "response_complete", True)  # no cycle exists before the first request
         if self.pipeline or (answering and self._part != "body"):
             self._refusal = status, reason
             return
@@ -382,7 +382,7 @@ def host_name(header: str) -> str:
 
 
 def served_names(host: str, hosts: Collection[str]) -> frozenset[str]:
-    """Return the host names that a server at an address accepts: the given ones and those of the address.
+    """Return the host names that a server at an address accepts: the given names and the address.
 
     Raises:
         UsageError: The address is a wildcard, and no name is given.
@@ -402,7 +402,7 @@ def bind(host: str, port: int) -> socket.socket:
         PortTaken: The port is in use, or the address does not belong to this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, so that asyncio sets TCP_NODELAY
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # explicit: asyncio sets TCP_NODELAY
     # Never SO_REUSEPORT: two servers on one port would share its requests.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -485,7 +485,7 @@ def serving(
             why = error.strerror or error
             raise UnusableFile(f"{keyfile or certfile} is not a certificate with its key: {why}") from None
         server = uvicorn.Server(config)
-        # Connections wait in the backlog until the thread is up, so none is refused.
+        # The backlog holds connections until the thread runs, so none is refused.
         thread = threading.Thread(
             target=server.run, kwargs={"sockets": [listening]}, name="workbench-http-server", daemon=True
         )

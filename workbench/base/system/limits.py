@@ -6,7 +6,7 @@ from pathlib import Path
 
 import attrs
 
-_PART = 2**22  # bytes read at once
+_PART = 2**22  # bytes per read
 MAX_RATIO = 200
 """Maximum ratio of unpacked to packed size."""
 
@@ -19,7 +19,7 @@ class FileLimits:
     rows: int = 200_000
     columns: int = 1_000
     cell: int = 1_000_000  # characters
-    size: int = 500_000_000  # bytes in memory, about
+    size: int = 500_000_000  # approximate bytes in memory
 
 
 FRAMES = FileLimits(file=4_000_000_000, rows=20_000_000, size=2_000_000_000)
@@ -53,7 +53,7 @@ def read_bytes(path: Path, limits: FileLimits = FileLimits()) -> bytes:
 
 
 def limits(default: FileLimits, **given: int | None) -> FileLimits:
-    """Return the default limits, with those given replaced: `rows`, `columns`, `cell`, `size`."""
+    """Return the default limits with replacements for `rows`, `columns`, `cell` or `size`."""
     return attrs.evolve(default, **{name: limit for name, limit in given.items() if limit is not None})
 
 

@@ -23,7 +23,7 @@ ACTOR_HEADER = "workbench-actor"
 
 @contextmanager
 def acting(actor: str) -> Iterator[None]:
-    """Mark the changes that requests make in a sandbox as those of an action."""
+    """Attribute the changes of requests in a sandbox to an action."""
     token = ACTOR.set(actor)
     try:
         yield
@@ -52,7 +52,7 @@ class Request:
     """A request with its complete body. Header names are lower-case, or looked up ignoring case."""
 
     method: str
-    path: str  # as sent, percent escapes included
+    path: str  # as sent, with percent escapes
     query: str = ""
     headers: Mapping[str, str] = attrs.field(factory=dict)
     body: bytes = b""
@@ -79,4 +79,4 @@ class Response:
     manner: str = "whole"
     seconds: float = 0.0
     fault: str | None = None  # kind of the fault rule that applied
-    context: Any = attrs.field(default=None, repr=False, eq=False)  # of the operation; None: no operation answered
+    context: Any = attrs.field(default=None, repr=False, eq=False)  # None if no operation answered

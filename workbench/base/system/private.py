@@ -50,13 +50,13 @@ def show_traceback(shell: Any, kind: type[BaseException], error: BaseException, 
 
 def release_from_thread(comm: object) -> None:
     """Let the page choose the thread of a kernel that receives its messages, not the one that sent something last."""
-    vars(comm)["_reply_subshell_for"] = lambda _, chosen: chosen  # of ipykernel 7.4; earlier ones have no such choice
+    vars(comm)["_reply_subshell_for"] = lambda _, chosen: chosen  # since ipykernel 7.4
 
 
 def replace_pool(transport: object, pool: object) -> None:
     """Replace the connections of a transport of httpx, which stays that transport for tools that patch it."""
     kind = next(base for base in type(transport).__mro__ if base.__module__.startswith("httpx"))
-    made_with = vars(kind)["__init__"].__code__.co_names  # tools that mock calls replace the methods that send
+    made_with = vars(kind)["__init__"].__code__.co_names  # mocking tools replace the sending methods
     _require("_pool" in made_with, kind.__module__.partition(".")[0], f"{kind.__name__}._pool")
     vars(transport)["_pool"] = pool
 

@@ -47,7 +47,7 @@ class Cleaner:
         cleaned = self._pattern.sub(DOTS, text)
         if cleaned.isascii():
             return cleaned
-        compatible = unicodedata.normalize("NFKC", cleaned)  # as of mathematical digits and letters in circles
+        compatible = unicodedata.normalize("NFKC", cleaned)  # such as mathematical digits and circled letters
         again = self._pattern.sub(DOTS, compatible)
         return cleaned if again == compatible else again
 
@@ -154,11 +154,11 @@ def _grouped(text: str) -> str:
     letters = "".join(re.findall(r"[^\W_]", text))
     if not letters:
         return re.escape(text)
-    if len(letters) <= 3:  # as a part of other words it says nothing
+    if len(letters) <= 3:  # too short to be recognized inside other words
         forms = "|".join(sorted({re.escape(text), re.escape(text.upper())}))
         return rf"(?<![^\W_])(?:{forms})(?![^\W_])"
     if any(map(str.isdigit, letters)):
         letter_groups = [_character(c) for c in (letters.lstrip("0") if len(letters.lstrip("0")) > 3 else letters)]
         return "0*" + _SEPARATOR.join(letter_groups)
-    apart = _SEPARATOR.replace("{0,", "{1,").join(map(_character, letters))  # as in a text of another encoding
+    apart = _SEPARATOR.replace("{0,", "{1,").join(map(_character, letters))  # as in text of another encoding
     return f"{_SEPARATOR.join(letter_groups)}|{apart}"

@@ -63,7 +63,7 @@ class _Calls(BaseClient):
             raise InvalidArguments(
                 f"send() takes the request of an operation, such as SimulateRefund(…), not a {type(request).__name__}"
             )
-        # Nested members may be mappings in a record too.
+        # Members of a record may be mappings.
         arguments = request if isinstance(request, Mapping) else given(request)
         try:
             built = build(operation.request, arguments)
@@ -119,7 +119,7 @@ class _Calls(BaseClient):
     def _ssl_context(self) -> Any:
         import ssl
 
-        if self._url.scheme == "http":  # to this machine only
+        if self._url.scheme == "http":  # allowed to this machine only
             return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if os.environ.get("SSLKEYLOGFILE"):
             advise("SSLKEYLOGFILE is set: TLS keys are being written to a file, and who has it can read every call")
@@ -127,7 +127,7 @@ class _Calls(BaseClient):
             from workbench.base.system.certificates import trusted  # loads ssl
 
             context = trusted(self._ca_file)
-        else:  # those that httpx trusts, or the environment's
+        else:  # certificates trusted by httpx or the environment
             context = network().httpx.create_ssl_context(trust_env=self._http.trust_env)
         if (certificate := self._http.client_cert_file) is not None:
             try:  # without a password: OpenSSL would ask for one at the terminal

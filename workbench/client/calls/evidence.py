@@ -1,4 +1,4 @@
-"""Evidence of calls with an unknown outcome: events that only such calls cause, less those of the calls that are known.
+"""Evidence of calls with an unknown outcome: events that only such calls cause, minus the events of other calls.
 
 An event shows that one of the equal calls was carried out, and not which one. So events are counted: more of them than
 the other calls can have caused are proof. A missing event is proof only if all events are known.
@@ -106,7 +106,7 @@ class Evidences:
         self._bodies: defaultdict[str, list[Any]] = defaultdict(list)
         for event in self._events:
             self._bodies[event.body.id].append(event.body)
-        # A call with the key of another may have been answered from the first one, without an effect.
+        # A call that shares its key with another may have returned the other's answer, without an effect.
         attempts = Counter(entry.idempotency_key or entry.id for entry in entries)
         self._alone = {entry.id for entry in entries if attempts[entry.idempotency_key or entry.id] == 1}
         self._created: dict[str, JournalEntry] = {}

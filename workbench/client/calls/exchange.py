@@ -48,7 +48,7 @@ _IN_SPANS = {
 def _trace(traces: Any, call: Mapping[str, Any], *, failed: bool) -> None:
     """Add an OpenTelemetry span for one attempt of a call, ending now."""
     known = {_IN_SPANS[name]: value for name, value in call.items() if name in _IN_SPANS and value is not None}
-    server = urlsplit(f"//{call['host']}")  # without a port it is that of https
+    server = urlsplit(f"//{call['host']}")  # the default port is that of https
     known |= {"server.address": server.hostname, "server.port": server.port or 443}
     if failed:
         known["error.type"] = str(call["status"] or "no_answer")
@@ -65,7 +65,7 @@ RESPONSES: ContextVar[tuple[tuple[Any, list[HttpResponse]], ...]] = ContextVar("
 """Lists that collect the responses of a client's calls in this thread or task."""
 IDEMPOTENCY: ContextVar[tuple[tuple[Any, str], ...]] = ContextVar("idempotency", default=())
 """Idempotency keys given for a client's calls in this thread or task; the last one applies."""
-IDEMPOTENCY_HEADER = "Idempotency-Key"  # where a caller gives a key and no profile names another header
+IDEMPOTENCY_HEADER = "Idempotency-Key"  # for a caller's key, unless the profile names another header
 
 
 class Exchange:
@@ -81,19 +81,19 @@ class Exchange:
     ) -> None:
         self.operation = operation
         self.request = request
-        self.seen = checks.Survey(request)  # until it is made
+        self.seen = checks.Survey(request)  # replaced by the survey of the request
         self.context = context
         self.allowing = allowing
         self.resend_of = resend_of
         self.tries = 0
-        self.key_renewed = False  # after a 401, once
+        self.key_renewed = False  # once, after a 401
         self.deadline = float("inf")
         self.answer: Any = None
         self.attempt: Attempt | None = None
-        self.ending: tuple[Outcome, int | None, str | None] | None = None  # as far as it is known
-        self.is_recorded = False  # the ending
+        self.ending: tuple[Outcome, int | None, str | None] | None = None  # None until it is known
+        self.is_recorded = False  # whether the ending is in the journal
         self.active = True  # until its coroutine ends
-        self.notices: list[str] = []  # what an answer said besides, for when the outcome is recorded
+        self.notices: list[str] = []  # notices from answers, reported after the outcome is recorded
 
     def __repr__(self) -> str:
         return f"<exchange {self.operation.name}>"
@@ -114,7 +114,7 @@ class Exchange:
         try:
             return await self._run(transmit, pause, renew_key)
         finally:
-            self.active = False  # without a call: an interrupt cannot come between
+            self.active = False  # no call, so no interrupt can happen in between
 
     async def _run(self, transmit: Callable[..., Any], pause: Callable[..., Any], renew_key: Callable[..., Any]) -> Any:
         operation, context = self.operation, self.context
@@ -127,7 +127,7 @@ class Exchange:
                 raise errors.InvalidRequest(problems, of=operation.name)
         context.check_operation(operation)
         outgoing = self.encode()
-        outgoing.clean = lambda value: self.clean(value)  # made when something has to be masked
+        outgoing.clean = lambda value: self.clean(value)  # built when something has to be masked
         try:
             if operation.effect:
                 self.record(outgoing)
@@ -139,7 +139,7 @@ class Exchange:
         finally:
             try:
                 self.record_end()
-            finally:  # again, since an interrupt may have kept the first one from it
+            finally:  # again, since an interrupt may have prevented the first attempt
                 self.record_end()
             for notice in self.notices:
                 advise(notice)
@@ -169,14 +169,14 @@ class Exchange:
             self.log(outcome, clock.monotonic() - begun)
             if isinstance(outcome, HttpResponse) and outcome.status == 401 and not self.key_renewed:
                 self.key_renewed = await renew_key(outgoing.key_version)
-                if self.key_renewed:  # a 401 says that nothing was carried out
+                if self.key_renewed:  # a 401 means that nothing was carried out
                     self.__dict__.pop("clean", None)  # it masks the earlier key
                     continue
             again = self.failed(outcome) if isinstance(outcome, Broken) else self.answered(outcome)
             if again is None:
                 return
             outgoing.phase, outgoing.status = -1, None
-            if again > 0:  # otherwise the pace has the pause
+            if again > 0:  # otherwise the pace adds the pause
                 if clock.monotonic() + again > self.deadline:
                     self.give_up(outcome)
                 await pause(again)
@@ -199,7 +199,7 @@ class Exchange:
         if content is not None:
             headers = [*headers, (b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(content))]
         if operation.name == Operations.sign_withdrawal.name:
-            headers = [*headers, (b"Cache-Control", b"no-store")]  # an authorization is not kept by anybody on the way
+            headers = [*headers, (b"Cache-Control", b"no-store")]  # caches must not store the response
         return HttpRequest(operation, target, headers, content)
 
     # the journal
@@ -238,7 +238,7 @@ class Exchange:
         try:
             recorder.begin(entry, self.seen.shown, self)
         except errors.CannotRecord:
-            self.attempt = None  # nothing to end
+            self.attempt = None  # no entry to complete
             raise
 
     def idempotency_key(self, attempt: str, digest: str) -> str | None:
@@ -303,7 +303,7 @@ class Exchange:
         if self.attempt is None or self.ending is not None:
             return
         status, kind = outgoing.status, type(error).__name__
-        if isinstance(error, errors.NotSent):  # a transport says so, and its message does
+        if isinstance(error, errors.NotSent):  # raised by a transport, with its own message
             self.ending = (Outcome.NOT_SENT, None, kind)
         elif outgoing.surely_not_sent:
             self.ending = (Outcome.NOT_SENT, None, kind)
@@ -327,7 +327,7 @@ class Exchange:
         refusal, status = ErrorBody(), None
         if response is not None:
             status, refusal = response.status, messages.refusal(response, self.clean)
-            if not isinstance(refusal.body, dict):  # a page of a proxy may show what others sent
+            if not isinstance(refusal.body, dict):  # a proxy's page may contain data of others
                 refusal = ErrorBody(message=messages.without_values(refusal.message or "") or None)
         message = f"{known} ({refusal.summary})" if refusal.summary else known
         self.end(Outcome.UNKNOWN, status=status, error=message)
@@ -478,7 +478,7 @@ class Exchange:
             elif response.body.strip():
                 raw = strict_json.loads(response.body, repair=True)
                 why = None if raw is not None and (operation.many or isinstance(raw, dict)) else "it is not an object"
-            elif not operation.effect:  # nothing was done by it, and an empty list would be a claim
+            elif not operation.effect:  # a read: an empty list would claim that nothing exists
                 why = "it is empty"
             if why is None:
                 self.answer = context.converter.read_answer(operation, raw)
@@ -506,7 +506,7 @@ class Exchange:
         kind = errors.ResponseTooLarge if too_large else errors.UnexpectedAnswer
         raise kind(text, problems=problems, body=body, status=response.status)
 
-    # what an answer says besides
+    # notices and logs of answers
 
     def log(self, outcome: HttpResponse | Broken, seconds: float) -> None:
         """Log the response to one attempt, with its structured data in the record's attribute `call`, without
@@ -516,7 +516,7 @@ class Exchange:
             for context, collected in RESPONSES.get():
                 if context is self.context:
                     collected.append(outcome)
-        traces = sys.modules.get("opentelemetry.trace")  # a program that traces has imported it
+        traces = sys.modules.get("opentelemetry.trace")  # imported by programs that use tracing
         if traces is None and not LOG.isEnabledFor(logging.INFO):
             return
         name, status, request_id = self.operation.name, None, None
@@ -550,7 +550,7 @@ class Exchange:
 
     def once(self, kind: str, note: str, say: Callable[[str], object]) -> None:
         """Store a notice of an operation, and report it the first time."""
-        of_all = kind == "workbench-ignored"  # what a sandbox does not honor, it does not honor in any operation
+        of_all = kind == "workbench-ignored"  # a sandbox ignores the header in all operations
         key, text = kind if of_all else f"{kind} {self.operation.name}", f"{self.operation.name}: {note}"
         if key not in self.context.noticed:
             self.context.noticed[key] = text

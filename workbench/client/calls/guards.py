@@ -33,7 +33,7 @@ declare(
     other="a person has to allow that it is sent again",
 )
 
-LONGEST = 120  # minutes that an arming may last
+LONGEST = 120  # maximum minutes of an arming
 
 
 @hide_arguments_of_methods
@@ -89,15 +89,15 @@ class ClientContext:
     converter: Converter
     pace: Pace
     recorder: Recorder | None
-    headers: list[tuple[bytes, bytes]]  # of every call, besides the key
+    headers: list[tuple[bytes, bytes]]  # headers of each call, without the key
     real: bool  # whether a service answers, not an embedded sandbox
     is_embedded: bool  # whether the call stays in this process
-    is_sandbox: bool = False  # whether it was found that a sandbox of the workbench answers
+    is_sandbox: bool = False  # whether a sandbox of the workbench was detected
     arming: Arming | None = None
     idempotency_header: str | None = None
-    attempts: int = 3  # in all, of a read
+    attempts: int = 3  # maximum attempts of a read
     budget: Budget = attrs.field(factory=Budget)
-    newest_date: tuple[str, float] | None = None  # the newest Date header, and our time of day when it came
+    newest_date: tuple[str, float] | None = None  # newest Date header, and the local time of its arrival
     noticed: dict[str, str] = attrs.field(factory=dict)
     as_bytes: bool = False  # whether bodies are returned unread
     on_rate_limit: Callable[[], object] = lambda: None

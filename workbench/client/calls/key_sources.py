@@ -36,7 +36,7 @@ def find_key(profile: Profile) -> Key:
     for variable in variables:
         if os.environ.get(variable):
             key = Key(os.environ[variable])
-            if profile.forget_key_variable:  # so that child processes and `%env` do not have it
+            if profile.forget_key_variable:  # hides it from child processes and `%env`
                 del os.environ[variable]
             return key
     if profile.key_command:
@@ -119,7 +119,7 @@ def _from_keyring(name: str) -> Key | None:
         with suppress(Exception):  # a machine without a usable keyring raises errors of many kinds, and has no key
             passwords.append(keyring.get_password(APPLICATION, name))
 
-    asking = threading.Thread(target=look_up, daemon=True)  # one that waits for a person or a bus is left behind
+    asking = threading.Thread(target=look_up, daemon=True)  # a thread that waits for a person or a bus is abandoned
     asking.start()
     asking.join(_COMMAND_SECONDS)
     if asking.is_alive():

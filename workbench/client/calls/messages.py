@@ -11,8 +11,8 @@ from workbench.base.schema import masks, strict_json, walk
 from workbench.service.interface.table import Operation
 from workbench.service.interface.vocabulary import Role
 
-CAP = 10_000_000  # bytes of an answer, unpacked
-WRITTEN = 2  # the phase from which the service may have acted
+CAP = 10_000_000  # maximum bytes of a decompressed answer
+WRITTEN = 2  # from this phase on, the service may have acted
 
 
 @attrs.define(eq=False, repr=False)
@@ -24,13 +24,13 @@ class HttpRequest:
     headers: list[tuple[bytes, bytes]]  # all but the key
     body: bytes | None
     deadline: float = 0.0
-    phase: int = -1  # 0: the driver has it, 1: the head is being written, 2: it was
+    phase: int = -1  # 0: passed to the driver, 1: head being written, 2: head written
     traced: bool = False  # whether the driver sees the phase
     status: int | None = None
-    key_version: int = 0  # of the key that was added
+    key_version: int = 0  # version of the added key
     clean: Callable[[Any], Any] = lambda _: (
         masks.DOTS
-    )  # masks what an answer repeats of its private values; see `cleaning.Cleaner`
+    )  # masks private values of the request in an answer; see `cleaning.Cleaner`
 
     @property
     def surely_not_sent(self) -> bool:
@@ -49,7 +49,7 @@ class HttpResponse:
     status: int
     headers: Mapping[str, str]  # names in lower case
     body: bytes
-    broken: "Broken | None" = None  # why the body is not whole
+    broken: "Broken | None" = None  # why the body is incomplete
 
     @property
     def operation(self) -> str:
@@ -90,7 +90,7 @@ class ErrorBody:
     body: object = None
     error: str | None = None
     message: str | None = None
-    correlation_id: str | None = None  # by which the service finds the call in its own logs
+    correlation_id: str | None = None  # id of the call in the service's logs
 
     @property
     def summary(self) -> str:
@@ -100,7 +100,7 @@ class ErrorBody:
         return "; ".join(part for part in (visible(text, 200), visible(named, 100)) if part)
 
 
-MAX_REFUSAL = 200_000  # bytes of a refusal that are read
+MAX_REFUSAL = 200_000  # maximum bytes to read of a refusal
 
 
 def refusal(response: HttpResponse, clean: Callable[[Any], Any]) -> ErrorBody:

@@ -36,7 +36,7 @@ class Clock:
 
     def random(self) -> float:
         """Return a random number from 0 to 1."""
-        from random import SystemRandom  # only what waits needs it
+        from random import SystemRandom  # imported late: needed only for a wait
 
         return SystemRandom().random()
 
@@ -108,7 +108,7 @@ class Pace:
     """Rate limiter of a client: delays calls to the configured rates, and after a 429 until its Retry-After."""
 
     def __init__(self, *, reads: float | None = None, writes: float | None = None) -> None:
-        self.not_before = 0.0  # by the monotonic clock
+        self.not_before = 0.0  # monotonic time
         self._gaps = {False: 1 / reads if reads else 0.0, True: 1 / writes if writes else 0.0}
         self._next = {False: 0.0, True: 0.0}
         self._lock = threading.Lock()
@@ -124,7 +124,7 @@ class Pace:
             return 0.0
         with self._lock:
             gap = self._gaps[effect]
-            # A second's worth of calls may leave at once; then they are spaced.
+            # The calls of one second may leave at once; later ones are spaced.
             due = max(self.not_before, self._next[effect] - (1.0 - gap if gap < 1.0 else 0.0), now)
             if due - now <= longest:
                 self._next[effect] = max(self._next[effect], now) + gap

@@ -34,7 +34,7 @@ from workbench.client.calls.options import LIMITS, Profile, checked, client_prob
 RATES = {"reads_per_second": 10.0, "writes_per_second": 5.0}
 """Default rate limits for real services. The document states none; a profile can change them."""
 
-_LONGEST_SHOWN, _MAX_DIGITS = 24, 4  # of an unknown name that is shown: it may be a key in the wrong place
+_LONGEST_SHOWN, _MAX_DIGITS = 24, 4  # limits for showing an unknown name, which may be a misplaced key
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KEYLIKE = re.compile(r"(?i)key$|token|secret|password|credential")
 
@@ -84,7 +84,7 @@ def open_profile(name: str | None = None) -> Profile:
 
 
 def _tables(path: Path, problems: list[Problem]) -> Mapping[str, Mapping[str, Any]]:
-    from workbench.base.system import toml  # not where no profile is read
+    from workbench.base.system import toml  # imported late: needed only for profiles
 
     try:
         whole = toml.load(path)

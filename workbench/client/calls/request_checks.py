@@ -57,7 +57,7 @@ def findings(
         return (), ()
     refused, warned = checks.cautions(seen, allowing)
     problems_found = checks.problems(seen, partial=check and "partial_address" in allowing)
-    if not check:  # the service's answer to a wrong request may be wanted, but an id has to fit into a path
+    if not check:  # the caller may want the service's answer to a wrong request, but an id must fit into a path
         paths = {member.wire for member in members(operation.request) if "{" + member.wire + "}" in operation.path}
         problems_found = tuple(problem for problem in problems_found if problem.rule == "text" or problem.path in paths)
     named = {problem.path for problem in problems_found}
@@ -68,7 +68,7 @@ def findings(
     if pasted := pasted_keys(seen):
         places = {problem.path for problem in pasted}
         problems = (*pasted, *(problem for problem in problems if problem.path not in places))
-    # A number that was never issued is what a sandbox should get.
+    # A sandbox should get numbers that were never issued.
     return problems, tuple(problem for problem in warned if real or not problem.path.endswith("nationalId"))
 
 
@@ -105,7 +105,7 @@ def _in_path(operation: Operation[..., Any]) -> tuple[tuple[str, str], ...]:
     return tuple((member.name, member.wire) for member in members(operation.request) if member.wire in in_path)
 
 
-_SHORTEST = 47  # twelve words of three letters; any other private key is longer
+_SHORTEST = 47  # twelve words of three letters, the shortest private key
 
 
 def takes_hash(member: Member) -> bool:
@@ -156,9 +156,7 @@ def _address_texts(name: str, value: str, chain: object) -> list[str]:
         problems = chains.address_problems(value, chain if type(chain) is int else None)
     except UsageError:  # the chain id is invalid
         problems = chains.address_problems(value)
-    if (
-        not problems and name != "token" and chains.is_zero_address(value)
-    ):  # on Solana the native token may be written so
+    if not problems and name != "token" and chains.is_zero_address(value):  # a spelling of Solana's native token
         return ["is the zero address, which nobody holds"]
     return [str(problem) for problem in problems]
 
@@ -187,5 +185,5 @@ def cap_problems(limits: Limits, request: object) -> list[Problem]:
 def _listed(address: str, allowed: Collection[str]) -> bool:
     if address in allowed:
         return True
-    # The case of an EVM address is its check sum, not part of it; elsewhere case counts.
+    # The case of an EVM address is only its checksum; in other addresses case counts.
     return address[:2] == "0x" and address.lower() in {listed.lower() for listed in allowed if listed[:2] == "0x"}

@@ -34,7 +34,7 @@ class RequestTrace:
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
-        self._connecting = False  # to a proxy, which gets a separate request
+        self._connecting = False  # whether a CONNECT request to a proxy is in progress
 
     def __call__(self, event: str, info: Any) -> None:
         if "send_request_headers" not in event:
@@ -92,7 +92,7 @@ class TimelyStream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        self._opened.discard(self)  # the stream within has its socket, or has closed it
+        self._opened.discard(self)  # the inner stream owns the socket, or closed it
         return TimelyStream(self._inner.start_tls(ssl_context, server_hostname, _left(timeout)), self._opened)
 
 
@@ -177,8 +177,8 @@ async def _lifetime(pool: Any) -> AsyncGenerator[None, None]:
 def _closed_with(owner: object, pool: Any) -> None:
     held = [_lifetime(pool)]
     with suppress(StopIteration):
-        anext(held[0]).send(None)  # from here on the running loop knows of it
-    weakref.finalize(owner, held.clear).atexit = False  # at exit no loop runs
+        anext(held[0]).send(None)  # registers it with the running loop
+    weakref.finalize(owner, held.clear).atexit = False  # no loop runs at exit
 
 
 @attrs.frozen
@@ -187,7 +187,7 @@ class _Met:
 
     text: str = "the connection failed"
     sent: bool = True  # whether a byte of the request may have been written
-    harmless: bool = False  # whether its text holds no header and no body
+    harmless: bool = False  # whether its text contains no header and no body
 
 
 _FAILURES: Mapping[str, _Met] = {
@@ -209,7 +209,7 @@ _ERRORS = (
     httpcore.UnsupportedProtocol,
 )  # fmt: skip
 _FOREVER = float("inf")
-_PACKED = 47  # gzip or zlib, by the first bytes
+_PACKED = 47  # wbits that detect gzip or zlib
 
 
 def _broken(failure: Exception, outgoing: HttpRequest) -> Broken:
@@ -222,10 +222,10 @@ def _broken(failure: Exception, outgoing: HttpRequest) -> Broken:
         message = f"the proxy answered {status[0]}{advice}"
     return Broken(
         message,
-        final=name == "ProxyError",  # its user is locked by more of the same
+        final=name == "ProxyError",  # more attempts could lock the proxy's user
         left=not outgoing.surely_not_sent if met.sent else outgoing.phase >= WRITTEN,
         timeout="Timeout" in name,
-        cause=getattr(httpx, name)(text) if met.harmless else None,  # the caught one holds the request with its key
+        cause=getattr(httpx, name)(text) if met.harmless else None,  # the original has the request with its key
     )
 
 
@@ -241,7 +241,7 @@ class _Incoming:
         self._headers: dict[str, str] = {}
         self._unpack: Any = None
         self._parts: list[bytes] = []
-        self._begun = b""  # packed, of which nothing was unpacked yet
+        self._begun = b""  # compressed bytes before the first output
         self._left = CAP
         self._broken: Broken | None = None
 
@@ -253,7 +253,7 @@ class _Incoming:
             yield
         except _ERRORS as failure:
             self._broken = _broken(failure, outgoing)
-        except ssl.SSLError:  # an alert after the handshake, which httpcore's asynchronous streams pass on
+        except ssl.SSLError:  # a TLS alert after the handshake, not wrapped by httpcore's async streams
             self._broken = Broken(_FAILURES["ReadError"].text, left=not outgoing.surely_not_sent)
         except TimeoutError:
             self._broken = Broken("no answer in time", left=not outgoing.surely_not_sent, timeout=True)
@@ -266,7 +266,7 @@ class _Incoming:
         """Set the status and the headers."""
         self._outgoing.status = answer.status_code
         self._headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers.raw}
-        # Others were not asked for and stay as they are.
+        # Other encodings were not requested and are left unchanged.
         packed = self._headers.get("content-encoding", "").strip().lower() in {"gzip", "x-gzip", "deflate"}
         self._unpack = zlib.decompressobj(_PACKED) if packed else None
 
@@ -274,7 +274,7 @@ class _Incoming:
         """Add the next bytes of the body."""
         while self._unpack is not None and chunk:
             if self._unpack.eof:
-                if chunk[:1] != b"\x1f":  # no other member of gzip follows, but what some servers fill up with
+                if chunk[:1] != b"\x1f":  # padding of some servers, not another gzip member
                     return
                 self._unpack = zlib.decompressobj(_PACKED)
             self._keep(self._unpacked(chunk))
@@ -291,7 +291,7 @@ class _Incoming:
         except zlib.error:
             if self._headers["content-encoding"].strip().lower() != "deflate":
                 raise
-            self._unpack = zlib.decompressobj(-15)  # some servers leave out the head that the name asks for
+            self._unpack = zlib.decompressobj(-15)  # some servers omit the zlib header
             return bytes(self._unpack.decompress(self._begun, self._left + 1))
 
     def _keep(self, part: bytes) -> None:

@@ -73,7 +73,7 @@ class Handler:
     retry_after: Sequence[float]
     turn: OneAtATime
     loop: Any  # asyncio.Runner
-    looked_until: int = 0  # every event up to this one was handled
+    looked_until: int = 0  # all events up to this one were handled
 
     def beside_loop(self, run: Callable[[], T]) -> T:
         """Call a function that needs the handler's event loop, in a separate thread if a loop runs in this one."""
@@ -291,7 +291,7 @@ class Handlers:
         now, pauses = self._clock(), json.dumps([pause * (1 + JITTER) for pause in handler.retry_after])
         again = self._store.file.run(
             "SELECT sequence, tries FROM effects AS run JOIN events USING(sequence)"
-            # A run that waits for longer than its pause was recorded before the clock went back.
+            # A run that has to wait longer than its pause was recorded before the clock was set back.
             " WHERE handler = ? AND run.state = 'waiting'"
             " AND NOT (due > ? AND due <= ? + coalesce(json_extract(?, '$[' || (tries - 1) || ']'), 0))"
             f" AND {free} AND {undamaged} ORDER BY sequence LIMIT 1",

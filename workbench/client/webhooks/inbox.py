@@ -66,7 +66,7 @@ Source = Callable[[int], tuple[Iterable[tuple[int, Headers, bytes]], int]]
 """Returns the deliveries after a number, each with its number, and the number to pass next time."""
 
 _MIN_SECRET_PATH = 24  # characters of a path that cannot be guessed
-_RENEWAL_SECONDS = 30.0  # between fetches of keys for signatures that fit none
+_RENEWAL_SECONDS = 30.0  # between fetches of keys after unknown signatures
 SigningKey = str | bytes | Key | Callable[[], str]
 _PURGE_INTERVAL = 1000  # deliveries between purges of old events
 
@@ -161,8 +161,8 @@ class Inbox:
             UnusableFile: The file is not an inbox, or cannot be used.
         """
         listed = keys if isinstance(keys, Sequence) and not isinstance(keys, str | bytes) else (keys,)
-        self._keys = tuple(Key.of(key, "keys") for key in listed)  # no dump shows one
-        self._renewed = -_RENEWAL_SECONDS  # when they were last fetched for a signature that fits none
+        self._keys = tuple(Key.of(key, "keys") for key in listed)  # Key objects, so that no dump shows them
+        self._renewed = -_RENEWAL_SECONDS  # time of the last fetch after an unknown signature
         if not self._keys and not accept_unsigned:
             raise UsageError(
                 "An inbox needs the keys that deliveries are signed with: Inbox(keys=[…]). Without them anyone "
@@ -239,7 +239,7 @@ class Inbox:
                 raise SignatureRefused
             event = read_delivery(body, self._max_body)
         except InvalidWebhook as refused:
-            if signed:  # it is the provider's, which would send the same bytes until it gives up
+            if signed:  # genuine: the provider would resend the same bytes until it gives up
                 return self._store.keep_unreadable(bytes(body), str(refused), self._now())
             self._note(str(refused))
             raise
@@ -280,7 +280,7 @@ class Inbox:
     def _receive_pulled(self) -> int:
         assert self._source is not None
         new, more = 0, True
-        while more:  # they come in batches: repeat until one is empty
+        while more:  # in batches, until one is empty
             deliveries, last = self._source(self._pulled)
             more = False
             for _, headers, body in deliveries:
@@ -355,7 +355,7 @@ class Inbox:
         timed = [event for event in events if isinstance(event.event_received_at, datetime)]
         return Latest(
             by_arrival=events[-1] if events else None,
-            by_event_time=max(reversed(timed), key=attrgetter("event_received_at"), default=None),  # of equals the last
+            by_event_time=max(reversed(timed), key=attrgetter("event_received_at"), default=None),  # the last of equals
         )
 
     def unreadable(self) -> list[UnreadableDelivery]:
@@ -601,7 +601,7 @@ class Inbox:
         """Whether only signed deliveries are accepted."""
         return bool(self._keys) and not self._accept_unsigned
 
-    # keeping
+    # retention
 
     def purge(self, *naming: str, before: datetime | None = None) -> int:
         """Delete all events that contain one of the ids or arrived before a time; return the number deleted.

@@ -39,7 +39,7 @@ def serve(
 
     def store(request: Request, arrived: float) -> int:
         nonlocal busy_at
-        if arrived < busy_at:  # it has waited already, behind a delivery that could not be stored
+        if arrived < busy_at:  # it waited behind a delivery that could not be stored
             return 503
         status = respond(request.headers, request.body)
         if status == 503:

@@ -63,7 +63,7 @@ CREATE INDEX effects_of ON effects(sequence);
 CREATE INDEX effects_waiting ON effects(handler, state, sequence);
 CREATE TABLE handlers(name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID
 """
-MAX_PARSED = 4 * 2**20  # bytes of bodies whose records are cached: about 11,000 events in 13 MB
+MAX_PARSED = 4 * 2**20  # maximum bytes of bodies with cached records: about 11,000 events in 13 MB
 _TABLES = ("events", "conflicts", "unreadable")
 _COLUMNS = "sequence, arrived, verified, times, repeat_of, body, id IN (SELECT id FROM conflicts)"
 
@@ -108,9 +108,9 @@ class UnreadableDelivery:
 class Receipt:
     """The result of an accepted delivery."""
 
-    event: AnyEvent | None  # of this delivery; the stored one is in `inbox.stored(…)`; None if it is unreadable
+    event: AnyEvent | None  # event of this delivery, None if it is unreadable; `inbox.stored(…)` has the stored one
     verified: bool  # signed with a key of the inbox
-    duplicate: bool  # the id was known
+    duplicate: bool  # the id was stored before
     conflict: bool  # … with other bytes
     repeat_of: str | None  # the id of an earlier event that reported the same state of the same resource
     sequence: int | None  # None if the event was purged earlier, or is unreadable

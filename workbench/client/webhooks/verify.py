@@ -70,9 +70,7 @@ def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes
     if not given:
         return None
     expected = [sign(body, key).encode() for key in keys]
-    read = [
-        signature.encode("utf-8", "replace").lower() for signature in given
-    ]  # on bytes, so only ASCII letters change
+    read = [signature.encode("utf-8", "replace").lower() for signature in given]  # bytes: only ASCII letters change
     same = [hmac.compare_digest(right, signature) for right in expected for signature in read]
     return any(same)
 

@@ -78,7 +78,7 @@ def plan(
         decimals,
         {**known_names(api), **(names or {})},
         api=api,
-        clock=clock or context_of(api).clock,  # the time of a session with a sandbox is the sandbox's
+        clock=clock or context_of(api).clock,  # a session with a sandbox uses the sandbox's time
     )
     graded = [*findings(planned, recipients=api.limits.recipients, production=api.environment == "production")]
     problems = [problem for level, problem in graded if level == "refused"]
@@ -127,7 +127,7 @@ class Plan(Terms, Shown):
 
     _api: Any = attrs.field(kw_only=True)
     _clock: Any = attrs.field(kw_only=True)
-    _zero: bool = attrs.field(default=False, init=False)  # the zero address, overridden
+    _zero: bool = attrs.field(default=False, init=False)  # whether the zero address was allowed
     _was_pending: bool = attrs.field(default=False, init=False)
     warnings: tuple[str, ...] = attrs.field(default=(), init=False)
 
@@ -186,7 +186,7 @@ class Plan(Terms, Shown):
             refusal = self._with_hint(error)
         else:
             return self.answered(answer)
-        raise refusal  # outside the block: the chain of errors would hold the request
+        raise refusal  # outside the block, so that the exception chain does not contain the request
 
     def _with_hint(self, error: ApiError) -> ApiError:
         """Add advice for this withdrawal to an error of the service."""

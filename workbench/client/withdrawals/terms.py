@@ -75,7 +75,7 @@ def duration_text(span: timedelta) -> str:
     return " ".join(parts[:2])
 
 
-TAIL = 8  # characters of the recipient that are typed to override
+TAIL = 8  # characters of the recipient to type for an override
 
 Finding = tuple[Literal["refused", "overridable", "warning"], Problem]
 
@@ -92,7 +92,7 @@ class Terms:
     decimals: int | None
     names: Mapping[str, str] = attrs.field(
         factory=dict
-    )  # what addresses are called: a token's symbol, whose a wallet is
+    )  # names of addresses, such as a token's symbol or a wallet's owner
 
     @property
     def token(self) -> Token:

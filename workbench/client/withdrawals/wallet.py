@@ -46,7 +46,7 @@ declare(
     other="It is for a wallet, as JSON.",
 )
 
-SHOWN_FOR = 60.0  # seconds for which a revealed value can be read
+SHOWN_FOR = 60.0  # seconds during which a revealed value is readable
 
 
 class NotSerializable:
@@ -58,7 +58,7 @@ class NotSerializable:
         return DOTS
 
     def __rich_repr__(self) -> Iterator[str]:
-        yield repr(self)  # rich would go into a mapping or a list
+        yield repr(self)  # rich would expand a mapping or a list
 
     def __reduce_ex__(self, _: object) -> NoReturn:
         raise TypeError("a withdrawal's signature cannot be pickled or copied: it authorizes a transfer of funds")
@@ -232,7 +232,7 @@ def _is_key_of(signer: str, salt: bytes) -> bool:
     """Return whether a salt is the admin's private key, which has the same length."""
     try:
         return chains.same_address(chains.public_address(salt), signer)
-    except ValueError:  # out of the range of keys
+    except ValueError:  # not a valid key
         return False
 
 

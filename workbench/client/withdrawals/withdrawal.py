@@ -73,7 +73,7 @@ declare(
     other="Next: an admin's own wallet signs the message; then anyone can send the call.",
 )
 
-_ONE_DAY = timedelta(days=1)  # a longer life is unusual; a larger skew is not a clock that drifts
+_ONE_DAY = timedelta(days=1)  # maximum usual lifetime, and maximum clock drift
 
 
 class Withdrawal(NotSerializable, Shown):
@@ -107,8 +107,8 @@ class Withdrawal(NotSerializable, Shown):
         self.retry_after = answer.retry_after if type(answer.retry_after) is int else None
         self.expires_at = (
             answer.expires_at if isinstance(answer.expires_at, datetime) else None
-        )  # text where unreadable
-        self._expires_at_unix = None if self.expires_at is None else int(self.expires_at.timestamp())  # as it is signed
+        )  # text if the service's time is unreadable
+        self._expires_at_unix = None if self.expires_at is None else int(self.expires_at.timestamp())  # the signed form
         self.units = plan.amount if isinstance(plan.amount, NativeUnits) else None
         self._secret: Secret | None = None
         self._notes: list[str] = []
@@ -237,7 +237,7 @@ class Withdrawal(NotSerializable, Shown):
                 raise _invalid("signer", "is required: the address that signs for the service")
             try:
                 return same_address(chains.recover(signed, secret.data), signer)
-            except UsageError:  # no key fits, or contracts would refuse it
+            except UsageError:  # no key matches, or contracts would reject the signature
                 return False
         key = signer if signer is not None else secret.public_key
         if key is None:
@@ -324,7 +324,7 @@ class Withdrawal(NotSerializable, Shown):
             direct_transfer=direct_transfer,
         )
         transaction = {**base, "data": CallData(data), "value": "0x0"}
-        # version 1 has no signatures of admins: its owner sends it
+        # version 1 has no admin signatures: its owner sends the transaction
         return Transaction({"from": plan.admin, **transaction} if contract.contract_version == 1 else transaction)
 
     @hide_arguments
@@ -491,7 +491,7 @@ def _amount_problem(terms: Terms, signed: int) -> str | None:
     expected = units_of(terms.amount, terms.decimals, terms.rate)
     if isinstance(terms.amount, NativeUnits):
         return None if signed == expected else "is not the requested amount"
-    # the rate may have moved a little since the contract was listed; wrong decimals make a factor of ten or more
+    # the rate may have changed slightly since the contract was listed; wrong decimals mean a factor of ten or more
     if expected is None or abs(signed - int(expected)) <= (0 if terms.rate == 1 else max(1, int(expected / 20))):
         return None
     changed, about = (

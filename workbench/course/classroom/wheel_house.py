@@ -187,7 +187,7 @@ def _fetch(folder: Path, own: Path, system: System, python: str, requirement: st
     folder.mkdir()
     markers = {**system.markers, "python_version": python, "python_full_version": f"{python}.0"}
     tags = [part for tag in system.tags for part in ("--platform", tag)]
-    for wheel in own.iterdir():  # never looked for in an index
+    for wheel in own.iterdir():  # own wheels are not looked up in an index
         shutil.copy(wheel, folder)
     options: list[str | Path] = ["--no-deps", "--only-binary=:all:", "--dest", folder, *tags]
     options += ["--python-version", python, "--implementation", "cp"]

@@ -43,8 +43,8 @@ CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT N
 """
 PLANNED = "planned"
 STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
-_SHOWN = 50  # rows that are not done
-_REJECTED = "rejected"  # in the file; the outcome is "not_sent"
+_SHOWN = 50  # maximum number of rows to show that are not done
+_REJECTED = "rejected"  # state in the file of a row with the outcome "not_sent"
 _FAILED = (Outcome.REFUSED, Outcome.UNKNOWN)
 _NO_EFFECT = (PLANNED, _REJECTED, Outcome.NOT_SENT, Outcome.REFUSED)
 
@@ -56,9 +56,9 @@ class RowResult:
     row: int  # its number in the input, from 1
     outcome: str  # "done", "refused", "not_sent" or "unknown"; before that "planned" or "sending"
     key: str | None = None  # the value of the user's key
-    id: str | None = None  # of the created record, where the answer has one
+    id: str | None = None  # id of the created record, if the answer has one
     answer_status: str | None = None  # status, or application status, in the answer
-    status: int | None = None  # of the HTTP answer
+    status: int | None = None  # HTTP status
     attempt: str | None = None  # id of the entry in the client's journal, where the outcome is unknown
     message: str | None = None
     at: datetime | None = None
@@ -84,7 +84,7 @@ class RunRecord:
         self._began: str | None = None
         self._rows: dict[int, RowResult] = {}
         self._counts: Counter[str] = Counter()
-        self._failed: dict[int, None] = {}  # the rows that were refused or are unknown, as they ended
+        self._failed: dict[int, None] = {}  # refused and unknown rows, in the order in which they ended
 
     def close(self) -> None:
         """Close the file."""
@@ -114,7 +114,7 @@ class RunRecord:
         """
         run = {"operation": plan.name, **target}
         started = self._file.run("SELECT operation, host, environment, world FROM run") if self.started[0] else []
-        lost = set(self._file.damaged("row"))  # may have been sent
+        lost = set(self._file.damaged("row"))  # damaged rows may have been sent
         with self._file.write() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO row (number, digest, state, said, key) "
@@ -367,7 +367,7 @@ class Finding:
     row: int
     key: str | None
     attempt: str | None  # id of the entry in the journal
-    found: str  # what the events say
+    found: str  # verdict of the events
     events: int
     proposal: str  # the proven outcome, "done" or "not_sent", or "look it up"
     next_step: str

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 MAX_PROBLEMS_SHOWN = 50
 PRIVATE_KEY = "private-key"  # the rule of a pasted private key
 ROW, REASONS = "row", "reasons"
-"""Columns that a rejects file adds to those of the input."""
+"""Columns that a rejects file adds to the input."""
 
 
 @attrs.frozen(kw_only=True)
 class RowProblem:
     """A problem of a row. `found` is the value, unless it may be private."""
 
-    row: int | None  # its number in the input; None: of all rows together
-    column: str  # in the input's own spelling
+    row: int | None  # its number in the input; None for all rows together
+    column: str  # in the spelling of the input
     rule: str
     message: str
     found: str | None = None
@@ -217,7 +217,7 @@ class PlannedRow:
     """A planned row: its input number, request and keyed digest. A row with problems is not sent."""
 
     number: int
-    source: Mapping[str, Any] = attrs.field(repr=False)  # as it was given
+    source: Mapping[str, Any] = attrs.field(repr=False)  # unchanged input
     request: object = attrs.field(repr=False)
     digest: str = ""
     problems: tuple[RowProblem, ...] = ()
@@ -235,7 +235,7 @@ class AmountSum:
 
     name: str
     count: int
-    full: int  # rows that say FULL
+    full: int  # number of rows with FULL
     total: int
     minimum: int | None
     maximum: int | None
@@ -251,10 +251,10 @@ class AmountSum:
 class BulkPlan:
     """The calls that a bulk run will make, checked and counted before anything is sent."""
 
-    name: str  # of the operation
+    name: str  # name of the operation
     rows: tuple[PlannedRow, ...] = attrs.field(repr=False)
     sums: tuple[AmountSum, ...]
-    partial: bool = False  # whether the rows are those of a rejects file
+    partial: bool = False  # whether the rows come from a rejects file
 
     @property
     def phrase(self) -> str:
@@ -340,7 +340,7 @@ def plan_of(
         row_problems += [
             row_problem(body, problem, request, members)
             for problem in (*refused, *doubted)
-            if problem.path not in body.unread  # that cell has its problem already
+            if problem.path not in body.unread  # that cell has a problem already
         ]
         digest = "" if body.unread else _digest(secret, operation, request)
         planned.append(
@@ -361,7 +361,7 @@ def plan_of(
     over = list(_over_limits(len(counted), sums, limits))
     if (
         over or (wrong and not rejects) or any(problem.rule == PRIVATE_KEY for problem in wrong)
-    ):  # those go into no file
+    ):  # such values are not written to a file
         raise InvalidRows([*wrong, *over], of=operation.name)
     return BulkPlan(name=operation.name, rows=tuple(planned), sums=sums, partial=partial)
 

@@ -282,7 +282,7 @@ class _Sender:
         left = [row for row in plan.rows if row.number in pending]
         self._pool = ThreadPool(self._send, left, workers, "run")
         view = api.allowing(resend=True) if api.environment != "production" else api
-        self._api = stoppable(view, lambda: self._pool.stopping)  # a row that waits for its pace is not sent then
+        self._api = stoppable(view, lambda: self._pool.stopping)  # waiting rows are not sent after a stop
 
     def run(self) -> None:
         """Send the planned rows."""

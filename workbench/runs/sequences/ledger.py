@@ -35,7 +35,7 @@ class Entry:
     amount: int
     kind: str  # "hold", "release", "settlement", "above the hold" or "refund"
     at: datetime | None = None
-    currency: str | None = None  # of the amount
+    currency: str | None = None  # currency of the amount
 
 
 @attrs.frozen(kw_only=True)

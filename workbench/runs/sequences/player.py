@@ -89,7 +89,7 @@ class StepResult:
     arguments: Mapping[str, Any] = attrs.field(repr=False)
     answer: object = attrs.field(default=None, repr=False)
     error: WorkbenchError | None = None
-    before: int = 0  # event cursor before and after the step
+    before: int = 0  # event cursors before and after the step
     after: int = 0
     mismatches: tuple[Mismatch, ...] = ()
 
@@ -232,7 +232,7 @@ class Target:
 
 
 def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never suspends, as those of a synchronous client, and return its result."""
+    """Run a coroutine that never suspends, as with a synchronous client, and return its result."""
     try:
         coroutine.send(None)
     except StopIteration as ended:
@@ -277,11 +277,11 @@ class Player:
     def pending(self) -> Iterator[Step]:
         """Yield the remaining steps; stop at an unknown outcome, because later results would be unreliable."""
         for index in range(len(self.sequence.steps)):
-            step = self.sequence.steps[index]  # read as late as this: a stepper may have changed it
+            step = self.sequence.steps[index]  # read late, since a stepper may have changed it
             if step.name not in self.results:
                 yield step
             result = self.results.get(step.name)
-            if result is None or result.outcome == Outcome.UNKNOWN:  # without a result: its call was interrupted
+            if result is None or result.outcome == Outcome.UNKNOWN:  # no result: the call was interrupted
                 return
 
     def play(self, step: Step) -> StepResult:

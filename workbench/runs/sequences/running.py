@@ -239,7 +239,7 @@ def run_many(
     target = Target(api, sequence)
     numbers = range(len(earlier), len(todo))
     done: dict[int, Run] = {}
-    halted = threading.Event()  # no further step of any run
+    halted = threading.Event()  # stops further steps of all runs
 
     def play(number: int) -> None:
         player = Player(sequence, target, todo[number], check_balances=False)

@@ -49,7 +49,7 @@ class StepRow:
     amount: int | None
     status: str | None
     transaction_id: str | None
-    events: int  # of all tenants, while the step ran
+    events: int  # events of all tenants during the step
     message: str | None
 
 
@@ -240,7 +240,7 @@ class Record:
         if self._file.damaged("run") or self._file.damaged("step"):
             self._file.close()
             raise UnusableFile(f"{path}: records of the run are damaged; file left unchanged.")
-        self._read_later: defaultdict[str, set[str]] = defaultdict(set)  # the members that references read, by step
+        self._read_later: defaultdict[str, set[str]] = defaultdict(set)  # members read by references, by step
         for later in (
             reference
             for step in sequence.steps

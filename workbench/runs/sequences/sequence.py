@@ -33,7 +33,7 @@ class Reference:
     """A placeholder that is resolved when the sequence runs."""
 
     path: str
-    keyword: ClassVar[str] = "ref"  # in a file
+    keyword: ClassVar[str] = "ref"  # key in a file
 
 
 class Ref(Reference):
@@ -66,7 +66,7 @@ class Guide(Reference):
 
 
 param = Param
-GUIDE = "guide"  # what a reference to the guide begins with, so no step can be called that
+GUIDE = "guide"  # start of a reference to the guide, and not allowed as name of a step
 
 
 def ref(path: str) -> Reference:
@@ -157,7 +157,7 @@ class Parameter:
     name: str
     type: str = "text"  # one of PARAMETER_TYPES
     doc: str = ""
-    default: Any = None  # a value or a Guide; None: it has to be given
+    default: Any = None  # a value or a Guide; None if it is required
 
     def problem(self, value: object) -> str | None:
         """Return why a value does not fit, or None if it does."""
@@ -192,7 +192,7 @@ class Expect:
     """The expected result of a step. Members that are not given are not checked."""
 
     result: Mapping[str, Any] = attrs.field(factory=dict)  # attribute paths of the answer
-    error: Mapping[str, Any] = attrs.field(factory=dict)  # status, error, message (a part of it)
+    error: Mapping[str, Any] = attrs.field(factory=dict)  # status, error, part of the message
     state: Mapping[str, Any] = attrs.field(factory=dict)  # `of`: an id; the rest: members of its record in the sandbox
     money: Mapping[str, int] = attrs.field(factory=dict)  # change since the start of the run, in cents
     events: tuple[ExpectedEvent, ...] = ()
@@ -210,7 +210,7 @@ class Step:
     arguments: Mapping[str, Any] = attrs.field(factory=dict)
     expect: Expect = NOTHING
     doc: str = ""
-    line: int | None = attrs.field(default=None, eq=False)  # in its file
+    line: int | None = attrs.field(default=None, eq=False)  # line in its file
 
     def references(self) -> Iterator[Reference]:
         """Yield the references in its arguments and expectations."""
@@ -256,8 +256,8 @@ class Sequence:
     steps: tuple[Step, ...]
     doc: str = ""
     parameters: tuple[Parameter, ...] = ()
-    profile: str | None = None  # the behavior of the sandbox it is written for, where its expectations depend on it
-    team: str | None = None  # "individual" or "company", where it needs a tenant with such teams
+    profile: str | None = None  # required behavior of the sandbox, if its expectations depend on it
+    team: str | None = None  # required kind of team: "individual" or "company"
 
     def __getitem__(self, name: str) -> Step:
         return {step.name: step for step in reversed(self.steps)}[name]

@@ -33,7 +33,7 @@ class Controls(ReadingControls, CreationControls, LifecycleControls, StateContro
         """
         return chain.TeachingWallet(self, admin)
 
-    if not TYPE_CHECKING:  # a type checker would accept any name
+    if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
 
         def __getattr__(self, name: str) -> Any:
             if name in OPERATIONS:

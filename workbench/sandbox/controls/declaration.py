@@ -118,7 +118,7 @@ def _checked(name: str, hint: object, value: Any) -> Any:
             member = name if hasattr(value, name) else "id"
             text = f"{problem.message.partition(', not ')[0]}, not the record; write its .{member}"
             problem = Problem(name, problem.rule, text)
-        elif isinstance(value, AbstractContextManager):  # such as a receiver that does not run yet
+        elif isinstance(value, AbstractContextManager):  # such as a receiver that is not running yet
             text = f"{problem.message.partition(', not ')[0]}; write `with ... as {name}:`, and pass {name} within it"
             problem = Problem(name, problem.rule, text)
         raise wrong_argument(problem)

@@ -64,7 +64,7 @@ class ReadingControls(ControlGroup):
             kind: Only events of this kind, such as "user.updated".
             since: Only events after this sequence number.
             api_key: A key of the tenant; default: the session's.
-            all_tenants: Whether to return those of every tenant.
+            all_tenants: Whether to include all tenants.
         """
         rows = (row for row in self._engine.events(since or 0) if kind in (None, row["kind"]))
         return self._collect(listed(self._engine.environment, row) for row in self._theirs(rows, api_key, all_tenants))
@@ -87,7 +87,7 @@ class ReadingControls(ControlGroup):
 
         Args:
             api_key: A key of the tenant; default: the session's.
-            all_tenants: Whether to return those of every tenant.
+            all_tenants: Whether to include all tenants.
             reveal: Whether private values of bodies and responses are returned, and paths that are not served; never
                 keys.
         """
@@ -125,7 +125,7 @@ class ReadingControls(ControlGroup):
         Args:
             kind: card, transaction, user, company, owner, dispute, payment_account, payment_route, contract or deposit.
             api_key: A key of the tenant; default: the session's.
-            all_tenants: Whether to return those of every tenant.
+            all_tenants: Whether to include all tenants.
         """
         records = self._theirs(self._engine.store.all(kind), api_key, all_tenants)
         return self._collect(self._stored(kind, row) for row in records)

@@ -82,7 +82,7 @@ class WebhookControls(ControlGroup):
 
         Args:
             api_key: A key of the tenant; default: the session's.
-            all_tenants: Whether to return those of every tenant.
+            all_tenants: Whether to include all tenants.
         """
         return [_endpoint(row) for row in self._theirs(self._engine.store.all("endpoint"), api_key, all_tenants)]
 

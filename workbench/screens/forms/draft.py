@@ -132,7 +132,7 @@ class Draft:
         self.chosen: dict[Alternative, int | None] = dict.fromkeys(self.alternatives)
         self.ticks: set[str] = set()
         self.accepted: set[str] = set()  # flags whose omission was acknowledged
-        self._record: Any = None  # as built from the present values
+        self._record: Any = None  # built from the present values
 
     @hide_arguments
     def put(self, path: str, value: object) -> None:

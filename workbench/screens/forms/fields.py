@@ -59,7 +59,7 @@ _QUESTIONS: Mapping[str, str] = {
     "sumsub_share_token": "How is the identity verified?", "user_id": "Whose account is it?",
 }  # fmt: skip
 """What a person is asked to choose, by the first field of the first group."""
-_MANY = 8  # inputs that need no steps
+_MANY = 8  # maximum inputs of a form without steps
 
 
 def help_of(member: Member) -> str:
@@ -186,7 +186,7 @@ class Field(Quiet):
     ) -> None:
         self.leaf, self.known = leaf, known
         self.touched = False
-        self.filled = False  # whether there may be something in its widgets
+        self.filled = False  # whether the widgets may contain input
         self._annotated: tuple[Any, ...] | None = None
         self._required: bool | None = None
         self._changed = changed
@@ -237,7 +237,7 @@ class Field(Quiet):
         parts = [widget for widget in (self.input, self.full, self.tick, self.note) if widget is not None]
         box = ipywidgets.VBox(parts).add_class("wb-field")
         box.add_class(css_name(member.name)).add_class(css_name(self.leaf.path))
-        box.layout.display = "none"  # until the form finds that it is shown
+        box.layout.display = "none"  # hidden until the form is displayed
         return box.add_class("wb-wide") if member.about.rule.format == "long-text" else box
 
     @property
@@ -329,7 +329,7 @@ class Inputs(Quiet):
         self._boxes: dict[str, Any] = {}
         self._titles: dict[str, Any] = {}
         self._notes: dict[str, Any] = {}
-        self._places: list[tuple[Any, Sequence[str]]] = []  # the boxes of fields, each with the paths that belong in it
+        self._places: list[tuple[Any, Sequence[str]]] = []  # boxes with the paths of their fields
         self._optional: dict[str, Any] = {}  # the collapsed panel that contains a field
         self.steps: list[Step] = []
         """Parts of a form with many inputs; none for a short form."""
@@ -491,7 +491,7 @@ class Inputs(Quiet):
         """Show titles and problems of sections, and hide sections that were not chosen."""
         draft = self._draft
         for section in draft.sections.values():
-            if section.path not in self._notes:  # of a step that was not opened
+            if section.path not in self._notes:  # the step was not opened
                 continue
             undecided = [
                 choice for choice, group in draft.chosen.items() if group is None and choice.section == section.path

@@ -68,7 +68,7 @@ class Form(Displayed):
         refuse_async(call.client, "form")
         if not walk.members(call.operation.request):
             raise UsageError(f"{call.operation.name} has no arguments; call it directly", of="form")
-        self._choices = choices  # what an argument may name, by the words that show it
+        self._choices = choices  # possible values of an argument, by label
         self.operation = call.operation
         """The operation that it calls."""
         self.script = Script() if script is None else script
@@ -239,7 +239,7 @@ class Form(Displayed):
             return
         view.state = "open"
         view.replace_button()
-        if not isinstance(error, UsageError | InvalidRequest | NotArmed | DuplicateSuspected):  # it was sent, or nearly
+        if not isinstance(error, UsageError | InvalidRequest | NotArmed | DuplicateSuspected):  # it may have been sent
             self.draft.clear_secrets()
             view.inputs.sync()
         view.refresh()

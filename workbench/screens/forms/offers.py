@@ -131,7 +131,7 @@ OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
 """Actions of an opened row."""
 
 
-_FINAL = {"payment accounts": "deleted"}  # tab → the column that, once it has a value, ends all actions
+_FINAL = {"payment accounts": "deleted"}  # by tab: column whose value ends all actions
 
 _APPROVE = Offer(
     "review",

@@ -18,7 +18,7 @@ class _Made:
 
 
 _made: list[_Made] = []
-_watched: list[Any] = []  # the shells whose cells are noticed when they end
+_watched: list[Any] = []  # shells with a registered hook
 
 
 def replace_former(form: object) -> None:

@@ -78,7 +78,7 @@ class Rows:
     """Column of times by which rows are shown, the newest first; default: in their order."""
     names: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     """Label shown for the id of a linked record: the digits of a card, a masked name."""
-    frame: Any = attrs.field(default=None, repr=False)  # the typed frame, where the rows came from one
+    frame: Any = attrs.field(default=None, repr=False)  # the typed frame, if the rows came from one
     notes: tuple[str, ...] = ()
     log: ChangeLog[int] = attrs.field(factory=ChangeLog, init=False, repr=False)
     """Positions of rows that were changed or added in place."""

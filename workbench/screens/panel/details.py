@@ -155,7 +155,7 @@ def _svg(element: ET.Element) -> list[Any]:
     return [element.tag.rpartition("}")[2], dict(element.attrib), *text, *map(_svg, element)]
 
 
-# What the page draws: an element is a list of tag, attributes and content, which is texts and elements.
+# Elements for the page: lists of tag, attributes and content (texts and elements).
 
 
 def sections(shown: Mapping[str, Any]) -> Iterator[list[Any]]:

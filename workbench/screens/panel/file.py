@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 _MODULES = ("elements", "filter", "engine", "table", "overview", "panel")
-_STATIC, _STATIC_OF_MANY = 200, 30  # rows of a page without JavaScript, and of each list where there are several
+_STATIC, _STATIC_OF_MANY = 200, 30  # rows of a page without JavaScript: of a single list, and of each of several
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 
 
@@ -89,7 +89,7 @@ def _frame_of(of: Any) -> "pd.DataFrame":
     from workbench.analysis.tables.frames import to_frame
     from workbench.analysis.tables.to_file import is_tabular
 
-    of = getattr(of, "drawn", of)  # of a chart
+    of = getattr(of, "drawn", of)  # frame of a chart
     frame: pd.DataFrame = of if is_tabular(of) else to_frame(of)
     named = frame.ndim == 1 or any(name is not None for name in frame.index.names)
     return frame.reset_index() if named else frame

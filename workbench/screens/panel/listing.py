@@ -24,7 +24,7 @@ from workbench.service.rendering.text import sentence, status_cell
 FIRST = 200
 """Rows that a page receives before all others are packed."""
 _LONGEST = 500  # characters of a cell
-_LARGEST = 2**53  # integers that JavaScript keeps
+_LARGEST = 2**53  # largest exact integer in JavaScript
 _NUMBERS = ("money", "number", "time", "wall")  # kinds of columns
 _INTEGERS = {int, type(None)}
 _APART = {str, type(None), datetime}  # types of values that equal no value of another type
@@ -44,7 +44,7 @@ class Listing:
         self._load = load
         self._data: Rows | None = None
         self._version = 0
-        self._sent: tuple[list[int], Rows] | None = None  # the mark of what a page received last, and these rows
+        self._sent: tuple[list[int], Rows] | None = None  # mark and rows of the latest update of the page
 
     @property
     def data(self) -> Rows:
@@ -124,7 +124,7 @@ class Listing:
         if isinstance(mark, list) and mark[:1] == [self._version]:
             return self.data
         if self._sent is None or self._sent[0] != mark or self._sent[1].log.number != mark[1]:
-            return None  # or they changed in place meanwhile
+            return None  # otherwise they changed in place
         return self._sent[1]
 
     def select(self, mark: Any, numbers: Sequence[int]) -> list[int]:
@@ -226,7 +226,7 @@ def _counted(cells: Sequence[Any]) -> tuple[Sequence[int], list[Any]]:
     known = defaultdict[Any, int](count().__next__)
     try:
         return array("I", map(known.__getitem__, cells)), [*known]
-    except TypeError:  # lists and other values without a hash
+    except TypeError:  # lists and other unhashable values
         return _counted([stored(value, "text") for value in cells])
 
 
@@ -276,7 +276,7 @@ def changes(before: Rows, after: Rows) -> dict[str, Any] | None:
     """
     if before.columns != after.columns or not _same_labels(before, after):
         return None
-    count = len(before.ids) if after.ids[: len(before.ids)] == before.ids else 0  # new rows are mostly the last
+    count = len(before.ids) if after.ids[: len(before.ids)] == before.ids else 0  # new rows are usually last
     former = [*range(count), *map(before.positions.get, after.ids[count:])]
     stay = [(old, new) for new, old in enumerate(former) if old is not None]
     olds, news = [old for old, _ in stay], [new for _, new in stay]

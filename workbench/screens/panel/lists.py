@@ -57,7 +57,7 @@ def _facts(x: object, members: str) -> dict[str, Any]:
     return facts
 
 
-# What a session knows where the service has no list: the records of the sandbox, the journal, received events.
+# Sources for kinds that the service cannot list: records of the sandbox, the journal, received events.
 
 
 def records(api: object, kind: str) -> list[Any]:
@@ -118,7 +118,7 @@ class Labels:
             differs |= labels != known if is_all else any(known.get(key, label) != label for key, label in read.items())
             self._known[kind] = mark, labels if is_all else {**known, **labels}
             fresh |= labels
-        if differs:  # rows that were read before keep the labels that they had
+        if differs:  # rows read earlier keep their labels
             self.of = {key: label for _, labels in self._known.values() for key, label in labels.items()}
         else:
             self.of |= fresh
@@ -192,7 +192,7 @@ def stamp(api: object, name: str = "") -> tuple[Any, ...]:
     if sandbox is not None and name in _MADE_OF:
         return tuple(internals(sandbox).changed(kind)[0] for kind in _MADE_OF[name])
     changes = None if sandbox is None else internals(sandbox).changes()
-    calls = hash(tuple(entry.final_outcome for entry in entries(api)))  # which a resolution changes, too
+    calls = hash(tuple(entry.final_outcome for entry in entries(api)))  # also changed by a resolution
     return calls, None if inbox is None else last_event(inbox), changes
 
 
@@ -223,7 +223,7 @@ def _merged(*sources: Iterable[Found]) -> list[Found]:
     return [(key, facts, facts if thing is None else thing) for key, (facts, thing) in known.items()]
 
 
-# The kinds.
+# Kinds of lists.
 
 
 def health(api: object) -> Rows:
@@ -340,7 +340,7 @@ class Transactions:
         cells = _of_books(columns)
         if rows is not None and not is_all and is_labeled and 0 < len(rows.ids) < MOST:
             names = [column.name for column in rows.columns]
-            if not any(any(cells[name]) for name in cells.keys() - names):  # a column that was without values
+            if not any(any(cells[name]) for name in cells.keys() - names):  # the column had no values
                 rows.put(cells["id"], [stored_cells(cells[name]) for name in names])
                 return rows
         if not is_all:
@@ -401,7 +401,7 @@ def payment_accounts(api: object) -> Rows:
     gone = _known(entries(api, "delete_payment_account"), "id=request.paymentAccountId deleted=started", "answer")
     columns = "nickname id:id type user_id:id>users created:time deleted:time"
     note = "The service has no list of payment accounts: only known accounts are shown."
-    if sandbox_of(api) is not None:  # a reset or an undo removes accounts, and brings deleted ones back
+    if sandbox_of(api) is not None:  # a reset or an undo removes accounts and restores deleted ones
         held = {key for key, *_ in stored}
         gone = [fact for fact in gone if fact[0] not in held]
         held |= {key for key, *_ in gone}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -14,6 +14,7 @@ from workbench.client.session import sandbox_of
 from workbench.screens.panel.cells import Rows
 from workbench.screens.panel.details import svg
 from workbench.screens.panel.explanation import APPROVED
+from workbench.screens.panel.sums import Sums, milliseconds
 from workbench.service import rendering
 from workbench.service.rendering.text import sentence
 
@@ -26,6 +27,7 @@ RANGES: Mapping[str, str] = {
     "year": "Last 365 days",
     "custom": "From … to …",
 }
+_zones = cache(available_timezones)
 _TOP = 6  # bars of a chart
 _LINE = 30  # days of the line of a tile
 
@@ -48,7 +50,7 @@ class Filters:
         """
         if self.range not in RANGES:
             raise UsageError(f"the ranges are {', '.join(RANGES)}", of="browse")
-        if self.zone not in available_timezones():
+        if self.zone not in _zones():
             raise UsageError(f"{visible(self.zone, 60)} is not a time zone (Europe/Paris)", of="browse")
         today = now.astimezone(ZoneInfo(self.zone)).date()
         first, last = today.replace(day=1), today
@@ -82,7 +84,7 @@ class Tile:
     """
 
     label: str
-    figure: str
+    figure: str = "–"
     note: str = ""
     line: Sequence[float] = attrs.field(factory=list)
     list: str = ""
@@ -93,68 +95,77 @@ class Tile:
 
 
 class Scope:
-    """The history behind an overview: `all` of a program, and the part in the range (`shown`) and before it (`before`).
+    """What an overview is about: a range of days, and the transactions of a program in their most frequent currency.
 
     Args:
         lists: Function that returns the rows of a list of the panel.
-        known: The history of the session.
+        sums: The numbers of the session's transactions.
+        known: Function that returns the history of the session, for charts and the caller's tiles.
     """
 
-    def __init__(self, lists: Callable[[str], Rows], known: Any, filters: Filters, now: datetime) -> None:
-        self.lists, self.filters, self.now = lists, filters, now
+    def __init__(
+        self, lists: Callable[[str], Rows], sums: Sums, known: Callable[[], Any], filters: Filters, now: datetime
+    ) -> None:
+        self.lists, self.filters, self.now, self._known = lists, filters, now, known
         self.first, self.last = filters.days(now)
-        self.all, self._known = known, known
-        if filters.program:
-            postings = known.postings()
-            from workbench.analysis.reports.history import history
+        sums.read(lists("transactions"))
+        codes = sums.currencies()
+        self.currency, self._is_mixed = next(iter(codes), "usd"), len(codes) > 1
+        self.part = sums.part(self.currency, self.members if filters.program else None, now)
 
-            self.all = history(postings[postings["user_id"].isin(self.members)])
-        codes = self.all.facts["currency"].value_counts()
-        if len(codes) > 1:
-            self.all = self.all.filter(currency=str(codes.index[0]))
-        self.currency = self.all.scope.currency or str(next(iter(codes.index), "usd"))
-
-    @property
+    @cached_property
     def members(self) -> list[str]:
-        """Ids of the users of the program."""
-        data = self.lists("users")
+        """Ids of the users of the program, or of all."""
+        data, program = self.lists("users"), self.filters.program
         programs = zip(data.ids, data.column("external_id"), strict=True)
-        return [key for key, external in programs if program_of(external) == self.filters.program]
-
-    def part(self, first: date, last: date) -> Any:
-        """Return the history of some days."""
-        return self.all.filter((str(first), str(last)), tz=self.filters.zone)
+        return [key for key, external in programs if not program or program_of(external) == program]
 
     @cached_property
     def shown(self) -> Any:
         """The history in the range."""
-        return self.part(self.first, self.last)
+        known = self._known()
+        if self.filters.program:
+            from workbench.analysis.reports.history import history
 
-    @cached_property
-    def before(self) -> Any:
-        """The history of as many days before the range."""
+            postings = known.postings()
+            known = history(postings[postings["user_id"].isin(self.members)])
+        currency = self.currency if self._is_mixed else None
+        return known.filter((str(self.first), str(self.last)), tz=self.filters.zone, currency=currency)
+
+    def span(self, first: date, last: date) -> tuple[int, int]:
+        """Return the beginning of a day and the end of another, in milliseconds."""
+        return milliseconds(self.filters.start(first)), milliseconds(self.filters.start(last + timedelta(days=1)))
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The ends of the range, in milliseconds."""
+        return self.span(self.first, self.last)
+
+    @property
+    def before(self) -> tuple[int, int]:
+        """The ends of as many days before the range."""
         length = self.last - self.first + timedelta(days=1)
-        return self.part(self.first - length, self.last - length)
+        return self.span(self.first - length, self.last - length)
 
-    def line(self, measure: Callable[[Any], Any], column: str) -> list[float]:
-        """Return a column of a daily measure over the last thirty days of the range; 0 for days without a row."""
+    def line(self, value: Callable[[int, int], float]) -> list[float]:
+        """Return a value of each of the last thirty days of the range, by the ends of the day."""
         days = [self.last - timedelta(days=back) for back in reversed(range(_LINE))]
-        frame = measure(self.part(days[0], days[-1]))
-        values = {str(day)[:10]: float(value) for day, value in zip(frame["day"], frame[column], strict=True)}
-        return [values.get(str(day), 0.0) for day in days]
+        return [value(*self.span(day, day)) for day in days]
 
     def within(self, column: str) -> str:
         """Return the filter of a list for the times of the range."""
         since, until = self.filters.start(self.first), self.filters.start(self.last + timedelta(days=1))
         return f'{column}>="{since:%Y-%m-%d %H:%M}" {column}<"{until:%Y-%m-%d %H:%M}"'
 
-    def money(self, cents: Any) -> str:
-        """Return an amount in the currency of the history."""
-        return rendering.money(int(cents), self.currency)
-
-    def change(self, now: float, before: float) -> str:
-        """Return how a figure differs from the period before: "+12.5% on the period before"."""
-        return f"{(now - before) / abs(before):+.1%} on the period before" if before else ""
+    def money(self, tile: Tile, cents: int, before: int, line: Callable[[int, int], float]) -> Tile:
+        """Return a tile of an amount of the transactions, with its thirty days and the change on the period before."""
+        return attrs.evolve(
+            tile,
+            figure=rendering.money(cents, self.currency),
+            line=self.line(line),
+            list="transactions",
+            change=f"{(cents - before) / abs(before):+.1%} on the period before" if before else "",
+        )
 
 
 def program_of(external_id: object) -> str:
@@ -168,73 +179,46 @@ def program_of(external_id: object) -> str:
 
 def net_spend(scope: Scope) -> Tile:
     """Settlements less refunds, each when it was made."""
-    cents = int(scope.shown.spend()["net_cents"].sum())
-    line = scope.line(lambda part: part.spend((), freq="day"), "net_cents")
-    change = scope.change(cents, int(scope.before.spend()["net_cents"].sum()))
-    note = "refunds when they were made"
-    return Tile(
-        label="Net spend",
-        figure=scope.money(cents),
-        note=note,
-        list="transactions",
-        filter=scope.within("posted_at"),
-        line=line,
-        change=change,
-    )
-
-
-def _rate(part: Any) -> float | None:
-    totals = part.approvals(freq=None)
-    return float(totals["rate"].iloc[0]) if totals["authorizations"].sum() else None
+    net = scope.part.net
+    tile = Tile(label="Net spend", note="refunds when they were made", filter=scope.within("posted_at"))
+    return scope.money(tile, net(*scope.range), net(*scope.before), net)
 
 
 def approval_rate(scope: Scope) -> Tile:
     """The share of authorizations that was not declined."""
-    rate, before = _rate(scope.shown), _rate(scope.before)
-    totals = scope.shown.approvals(freq=None)
-    declined = int(totals["declined"].sum())
-    points = None if rate is None or before is None else 100 * (rate - before)
+    (asked, declined), (asked_before, declined_before) = scope.part.asked(*scope.range), scope.part.asked(*scope.before)
+    rate, change = 1 - declined / max(asked, 1), ""
+    if asked and asked_before:
+        change = f"{100 * (rate - 1 + declined_before / asked_before):+.1f} points on the period before"
     return Tile(
         label="Approval rate",
-        figure="–" if rate is None else f"{rate:.1%}",
-        note="no purchase in this range: press Transactions to simulate one"
-        if rate is None
-        else f"{declined:,} of {int(totals['authorizations'].sum()):,} declined",
+        figure=f"{rate:.1%}" if asked else "–",
+        note=f"{declined:,} of {asked:,} declined"
+        if asked
+        else "no purchase in this range: press Transactions to simulate one",
         list="transactions",
         filter=f"{scope.within('authorized_at')} status:declined",
         column=APPROVED,
         basis=scope.within("authorized_at"),
-        change="" if points is None else f"{points:+.1f} points on the period before",
+        change=change,
     )
 
 
 def open_holds(scope: Scope) -> Tile:
     """What is authorized and neither settled nor reversed now."""
-    held = scope.all.transactions()["held_cents"]
-    count = int((held > 0).sum())
-    return Tile(
-        label="Open holds",
-        figure=scope.money(held.sum()),
-        note=f"now: {count:,} authorized",
-        list="transactions",
-        filter="held>0",
-        column="held_cents",
-    )
+    held_before = scope.part.held_before
+    cents, count = scope.part.held()
+    tile = Tile(label="Open holds", note=f"now: {count:,} authorized", filter="held>0", column="held_cents")
+    return scope.money(tile, cents, held_before(scope.range[0]), lambda _, end: held_before(end))
 
 
 def posted(scope: Scope) -> Tile:
     """The purchases settled in the range, before refunds."""
-    table = scope.all.transactions()
-    first, after = scope.filters.start(scope.first), scope.filters.start(scope.last + timedelta(days=1))
-    settled = table[(table["posted_at"] >= first) & (table["posted_at"] < after)]
-    return Tile(
-        label="Posted",
-        figure=scope.money(settled["posted_cents"].sum()),
-        list="transactions",
-        note=f"{len(settled):,} transactions, before refunds",
-        filter=scope.within("posted_at"),
-        column="posted_cents",
-    )
+    part = scope.part
+    cents, count = part.posted(*scope.range)
+    note = f"{count:,} transactions, before refunds"
+    tile = Tile(label="Posted", note=note, filter=scope.within("posted_at"), column="posted_cents")
+    return scope.money(tile, cents, part.posted(*scope.before)[0], lambda since, end: part.posted(since, end)[0])
 
 
 def collateral(scope: Scope, column: str = "value_cents") -> Tile:
@@ -343,7 +327,7 @@ def charts(scope: Scope, api: Any) -> Iterator[dict[str, Any]]:
     spent = draw.spend_chart(spend, top=_TOP, size="compact")
     yield chart(top("Spend by category", len(spend)), spent, "transactions", paid)
     users = scope.lists("users")
-    members = {*scope.members} if scope.filters.program else {*users.ids}
+    members = {*scope.members}
     statuses = zip(users.ids, users.column("application_status"), strict=True)
     reviews = to_frame([{"application_status": status} for key, status in statuses if key in members])
     yield chart("Applications and reviews", draw.funnel_chart(reviews, size="compact"), "users", '"manual review"')
@@ -381,5 +365,5 @@ def controls(filters: Filters, users: Rows) -> list[dict[str, Any]]:
                 "choices": [["", "All"], *([name, name] for name in programs)],
             }
         )
-    fields.append({"name": "zone", "label": "Time zone", "options": sorted(available_timezones())})
+    fields.append({"name": "zone", "label": "Time zone", "options": sorted(_zones())})
     return [field | {"value": getattr(filters, field["name"])} for field in fields]

@@ -37,6 +37,7 @@ from workbench.screens.panel.file import document, script, to_file
 from workbench.screens.panel.listing import FIRST, Listing, static_table
 from workbench.screens.panel.lists import LINKED
 from workbench.screens.panel.overview import TILES, Filters, Scope, attention, charts, check_tiles, controls, tiles
+from workbench.screens.panel.sums import Sums
 from workbench.screens.panel.undo import LastAction
 from workbench.service import rendering
 from workbench.service.chains.values import refuse_private_key
@@ -166,6 +167,7 @@ class Panel(Displayed):
         """The figures of the overview."""
         self.filters = Filters()
         """The filters of the overview."""
+        self._sums = Sums(api)
         self._history: tuple[str, Any] | None = None  # the history of the session, and its stamp
         self.script = Script(called="panel.script")
         """The steps that forms of the panel added."""
@@ -327,11 +329,15 @@ class Panel(Displayed):
         filters, stamp = attrs.evolve(self.filters, **wanted), self._stamp()
         filters.days(things.now(self._api))  # refused before anything changes
         self.filters = filters
-        if self._history is None or self._history[0] != stamp:
-            from workbench.analysis.reports.history import history
 
-            self._history = stamp, history(self._api)
-        scope = Scope(lists, self._history[1], filters, things.now(self._api))
+        def known() -> Any:
+            if self._history is None or self._history[0] != stamp:
+                from workbench.analysis.reports.history import history
+
+                self._history = stamp, history(self._api)
+            return self._history[1]
+
+        scope = Scope(lists, self._sums, known, filters, things.now(self._api))
         if part == "charts":
             return {"charts": list(charts(scope, self._api))}
         shown = [attrs.asdict(tile) for tile in tiles(scope, self.tiles)]

@@ -54,7 +54,7 @@ _KNOWN = {
             "Solana devnet",
             Family.SOLANA,
             True,
-        ),  # assumed: chain_numbers, and which of 901 and 902 is which test net
+        ),  # assumed: chain_numbers, and the assignment of 901 and 902
         (902, "Solana testnet", Family.SOLANA, True),  # assumed
         (1500, "Stellar", Family.STELLAR, False),  # assumed: not in the document
         (1501, "Stellar testnet", Family.STELLAR, True),  # assumed

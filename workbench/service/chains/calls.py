@@ -59,7 +59,7 @@ def abi_decode(types: Sequence[str], data: bytes) -> list[Any]:
         ValueError: The encoding differs from that of `abi_encode`.
     """
     values, _ = _decode(types, memoryview(data))
-    # each part was read from where the one before ended, so a wrong offset, length or padding, or a missing end, shows
+    # parts are contiguous, so a wrong offset, length or padding, or a missing end, is found
     # here
     if abi_encode(types, values) != data:
         raise ValueError("not encoded canonically")
@@ -245,7 +245,7 @@ def read_call_data(data: str | bytes) -> WithdrawCall:
 
 def _version(version: object) -> int:
     for known in _TYPES:
-        if version == known and not isinstance(version, bool):  # the service sends a JSON number, which may read as 2.0
+        if version == known and not isinstance(version, bool):  # the service sends a JSON number, such as 2.0
             return known
     raise invalid("version", "version", "must be 1 or 2; the call of other contract versions is not known")
 
@@ -306,7 +306,7 @@ def read_parameters(chain_id: int, parameters: object) -> WithdrawParameters:
     if not isinstance(parameters, Sequence) or isinstance(parameters, str | bytes) or len(parameters) not in (7, 8):
         raise invalid("parameters", "length", "must be a list of " + ", ".join(_NAMES) + " (publicKey optional)")
     given, key = list(parameters[:7]), parameters[7:]
-    for place in (2, 4):  # numbers, as text too
+    for place in (2, 4):  # numbers, also as text
         if isinstance(given[place], str):
             if not _DIGITS.fullmatch(given[place]):
                 raise invalid(f"parameters[{place}]", "pattern", "must be a whole number: digits only")

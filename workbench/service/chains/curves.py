@@ -16,7 +16,7 @@ from typing import Any
 ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
 HALF = ORDER // 2
 _PRIME = (1 << 256) - (1 << 32) - 977
-_ROOT = (_PRIME + 1) // 4  # the power that is a square root
+_ROOT = (_PRIME + 1) // 4  # exponent of the square root
 _BASE = (
     0x79BE667E_F9DCBBAC_55A06295_CE870B07_029BFCDB_2DCE28D9_59F2815B_16F81798,
     0x483ADA77_26A3C465_5DA4FBFC_0E1108A8_FD17B448_A6855419_9C47D08F_FB10D4B8,
@@ -67,9 +67,9 @@ def signed(digest: bytes, secret: bytes) -> tuple[int, int, int]:
         if s > HALF:
             s = ORDER - s
             is_odd = 1 - is_odd
-        if r < ORDER and s != 0:  # nearly always the first
+        if r < ORDER and s != 0:  # nearly always the first attempt
             return r, s, is_odd
-    raise AssertionError  # there is always another nonce
+    raise AssertionError  # unreachable: another nonce is always available
 
 
 def recovered(digest: bytes, r: int, s: int, is_odd: int) -> _Point | None:

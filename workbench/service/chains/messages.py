@@ -62,7 +62,7 @@ def digest(typed_data: Mapping[str, Any]) -> bytes:
     """
     try:
         return _digest(typed_data)
-    except UsageError as error:  # of members of the JSON, by their own names
+    except UsageError as error:  # named by members of the JSON
         raise UsageError(error.problems, as_given=True) from None
 
 
@@ -171,9 +171,9 @@ def _hash_struct(name: str, types: _Types, fields: Iterable[bytes]) -> bytes:
 def _encode_number(kind: str, value: object, path: str) -> bytes:
     signed, size = kind[0] == "i", int(kind.lstrip("uint"))
     low, high = (-(1 << size - 1), (1 << size - 1) - 1) if signed else (0, (1 << size) - 1)
-    if isinstance(value, str) and _DECIMAL.fullmatch(value):  # as wallets' JSON writes large ones
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):  # wallets write large numbers as text
         number = int(value)
-    elif isinstance(value, str) and _HEX_NUMBER.fullmatch(value):  # as wallets' libraries write chainId
+    elif isinstance(value, str) and _HEX_NUMBER.fullmatch(value):  # wallet libraries write chainId in hexadecimal
         number = int(value, 16)
     elif not isinstance(value, bool) and hasattr(value, "__index__"):
         number = int(value.__index__())
@@ -301,7 +301,7 @@ def solana_message(
     expires_at: int | datetime,
     salt: BytesLike,
 ) -> bytes:
-    """Return the 32 bytes that the service signs for a Solana contract; the arguments are those of EVM contracts.
+    """Return the 32 bytes that the service signs for a Solana contract; arguments as for EVM contracts.
 
     EIP-712 over packed values: addresses are 32 bytes, integers big-endian in the width of Solana's programs.
     assumed: withdrawal_solana_message

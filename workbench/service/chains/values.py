@@ -21,9 +21,9 @@ from workbench.service.chains.curves import HALF, ORDER, ed25519_public_key
 
 _ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _DIGIT = {character: value for value, character in enumerate(_ALPHABET)}
-_MAX_BASE58 = 256  # decoding is quadratic, and nothing read here is longer
+_MAX_BASE58 = 256  # decoding is quadratic; all expected texts are shorter
 
-# G account, C contract, M muxed account, S secret seed: the version byte and the length of the payload
+# version byte and payload length of G account, C contract, M muxed account, S secret seed
 _STRKEYS = {"G": (6 << 3, 32), "C": (2 << 3, 32), "M": (12 << 3, 40), "S": (18 << 3, 32)}
 _BASE32 = re.compile(r"[A-Z2-7]*")
 
@@ -235,7 +235,7 @@ def refuse_private_key(text: object, path: str, *, hash_expected: bool = False) 
 
 
 def _is_seed_phrase(text: str) -> bool:
-    if text.isalnum():  # one word, such as a Stellar address, which its digits would cut into words
+    if text.isalnum():  # one word, such as a Stellar address, which is not split at its digits
         return False
     phrase = [word for word in re.split(r"[\s,;]+|\d+[.):]?", text) if word]
     return len(phrase) in _PHRASE_LENGTHS and all(_WORD.fullmatch(word) for word in phrase)
@@ -256,7 +256,7 @@ def _is_solana_secret(text: str) -> bool:
 # Signatures: secp256k1 (EVM, recoverable, 65 bytes r, s, v) and Ed25519 (Solana and Stellar, 64 bytes)
 
 ED25519_PROGRAM = "Ed25519SigVerify111111111111111111111111111"
-_PARITIES = {0: 0, 1: 1, 27: 0, 28: 1}  # of y, by v
+_PARITIES = {0: 0, 1: 1, 27: 0, 28: 1}  # parity of y, by v
 
 
 def recover(digest: bytes, signature: BytesLike) -> str:
@@ -341,7 +341,7 @@ def ed25519_instruction(public_key: BytesLike, message: bytes, signature: BytesL
     Count, padding, then the offsets of signature, key and message in this instruction, as Solana documents the program.
     """
     key, raw = read_bytes(public_key, 32, "publicKey"), read_bytes(signature, 64, "signature")
-    here, start = 0xFFFF, 16  # 0xFFFF: in this same instruction
+    here, start = 0xFFFF, 16  # 0xFFFF: the same instruction
     offsets = (start + 32, here, start, here, start + 96, len(message), here)
     return bytes([1, 0]) + b"".join(number.to_bytes(2, "little") for number in offsets) + key + raw + message
 

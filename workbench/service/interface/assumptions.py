@@ -45,7 +45,7 @@ class Behavior:
     says: str
     reason: str
     confidence: Confidence = UNCONFIRMED
-    documented: Any = ...  # where there is no setting
+    documented: Any = ...  # default: no setting
     observed: Any = attrs.Factory(lambda behavior: behavior.documented, takes_self=True)
     others: tuple[Any, ...] = ()  # further values; STATUS: a status as text, ANY: any value of the same type
 
@@ -702,7 +702,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "routing_number_format",
             "create_payment_account",
-            "a routing number has nine digits, as those of banks in the United States",
+            "a routing number has nine digits, as in the United States",
             "the document calls it text, and usd is the only observed currency",
         ),
         Behavior(
@@ -1151,7 +1151,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             documented={},
             others=({"update_user": {"tier": "text"}}, ANY),
         ),
-        # announced or possible changes, to be rehearsed
+        # announced or possible changes to rehearse
         Behavior(
             "deprecated_alias",
             "versioning",

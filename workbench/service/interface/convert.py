@@ -57,7 +57,7 @@ class Converter(cattrs.Converter):
     def __init__(self, names: Names) -> None:
         super().__init__()
         self.names = dict(names)
-        self._ours: set[Any] = set()  # the hooks that are registered here; any other one is the user's
+        self._ours: set[Any] = set()  # hooks registered here; all others are the user's
         for cls, kind in _SCALARS.items():
             self.register_structure_hook(cls, self._our(partial(_read_scalar, kind)))
         self.register_structure_hook_factory(is_record, self._record_hook)
@@ -81,7 +81,7 @@ class Converter(cattrs.Converter):
             return super().structure(obj, cl)
         except (Unreadable, cattrs.BaseValidationError) as error:
             problems = first_problems(_problems(error, ""))
-        raise Unreadable(problems) from None  # out of the handler: the frames of the error hold the values
+        raise Unreadable(problems) from None  # outside the handler: the frames of the error contain the values
 
     # reading
 
@@ -114,9 +114,9 @@ class Converter(cattrs.Converter):
                 absent = FULL
             elif not strict and isinstance(kind, walk.Array):
                 absent = ()
-            stays = strict and not isinstance(kind, walk.Nested)  # a value of another type, which breaks a rule
+            stays = strict and not isinstance(kind, walk.Nested)  # a value of a wrong type, which breaks a rule
             usual, read_value = self._value_reader(kind, strict)
-            missed = not strict and isinstance(kind, walk.Array) and member.about.needed  # `()` alone would not show it
+            missed = not strict and isinstance(kind, walk.Array) and member.about.needed  # `()` would hide it
             fields.append(
                 (
                     getattr(cls, member.name).__set__,
@@ -129,13 +129,13 @@ class Converter(cattrs.Converter):
                 )
             )
         known = frozenset(wire for _, wire, *_ in fields)
-        is_answer = issubclass(cls, Answer)  # may stand in a request, as an address does
+        is_answer = issubclass(cls, Answer)  # may occur in a request, as an address does
         new, put_extra, put_marks = object.__new__, vars(Answer)["extra"].__set__, vars(Answer)["marks"].__set__
 
         def read(raw: object, _: object = None) -> Any:
             if not isinstance(raw, (dict, Mapping)):
                 raise mismatch("must be an object")
-            record = new(cls)  # filled through its slots: half the time of its constructor
+            record = new(cls)  # filling its slots takes half the time of its constructor
             problems: list[Problem] = []
             marks: list[Problem] = []
             get = raw.get
@@ -203,7 +203,7 @@ class Converter(cattrs.Converter):
                 object.__setattr__(event, "body", self.structure(body, kind.body))
             except Unreadable as error:
                 object.__setattr__(event, "marks", (*event.marks, *error.inside("body")))
-                with suppress(Unreadable):  # the other members count
+                with suppress(Unreadable):  # the other members are still read
                     paths = [problem.path for problem in error.problems]
                     readable = _without_odd(body, paths, partial(self._is_readable, cls=kind.body))
                     object.__setattr__(event, "body", self.structure(readable, kind.body))

@@ -20,7 +20,7 @@ Stored = Mapping[str, Any]
 Key = tuple[object, ...]
 """What an event shows of the call that caused it; equal calls have equal keys."""
 UNCLEAR: Key = ()
-"""Key of a call whose events cannot be distinguished from those of other calls."""
+"""Key of a call whose events cannot be distinguished from the events of other calls."""
 
 
 @attrs.frozen(kw_only=True)
@@ -50,7 +50,7 @@ class Trace:
         of_call: Returns the key of the events of a call, `UNCLEAR`, or None if the call causes no event.
         of_event: Returns the key of an event's body; None if another cause produced the event.
         record: Member of the answer with the id of the record whose events the call causes, if it names one.
-        identity: Returns private values of a request, of which the journal stores a keyed hash in place of a key.
+        identity: Returns private values of a request, whose keyed hash the journal stores in place of a key.
         also: Member of other requests with the id of a record that may show the same key for another reason.
         every: Whether every call that is done causes an event.
     """
@@ -177,7 +177,7 @@ def _reversal_label(r: Any) -> str:
 def _reversal_of_call(request: Stored, records: Records) -> Key | None:
     transaction, remaining = request["transactionId"], request.get("newAmount", 0)
     spends = [body.spend for body in records.bodies(transaction) if body.spend is not None]
-    # A hold that is already as low is not changed, and no event is sent.
+    # If the hold is already at or below this amount, nothing changes and no event is sent.
     unchanged = any(spend.amount == remaining and not spend.authorization_update_amount for spend in spends)
     return None if remaining and unchanged else (transaction, remaining)
 
@@ -211,7 +211,7 @@ def _refund_of_call(request: Stored, records: Records) -> Key | None:
     created = records.request(transaction)
     bodies = records.bodies(transaction)
     purchases = [_purchase_of_call(created, records)] if created else [*filter(None, map(_purchase_of_event, bodies))]
-    if amount is None:  # in full: what was settled
+    if amount is None:  # full refund: the settled amount
         settled = {spend.amount for spend in (body.spend for body in bodies) if spend and spend.status == "completed"}
         amounts = [cents for cents in settled if cents and cents > 0]
         amount = amounts[0] if len(amounts) == 1 else None

@@ -186,7 +186,7 @@ if TYPE_CHECKING:
 
     Body = TypeVar("Body", bound=EventBody, default=EventBody, covariant=True)
     Kind = TypeVar("Kind", bound=str, default=str, covariant=True)
-else:  # at run time there is one class, which takes any type parameters
+else:  # at run time one class accepts any type parameters
 
     class Generic:
         """Base of classes whose type parameters exist only for type checkers."""
@@ -250,7 +250,7 @@ class EventKind:
     never: frozenset[str] = frozenset()
     """Wire paths of members that no event of this kind has."""
     usual: Mapping[str, Any] = attrs.field(factory=dict)
-    """Values of members in an example, by wire path, where they differ from those of other kinds."""
+    """Values of members in an example, by wire path, if they differ from other kinds."""
 
     @property
     def name(self) -> str:
@@ -293,7 +293,7 @@ ORDER: Mapping[str, tuple[str, ...]] = {
         "transaction.completed (completed)",
     ),
     "A settlement": ("transaction.completed (completed)",),
-    "A refund, under an id of its own": (
+    "A refund, under its own id": (
         "transaction.created (pending, amount below 0)",
         "transaction.completed (completed, amount below 0)",
     ),

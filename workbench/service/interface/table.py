@@ -51,7 +51,7 @@ class Failure:
     """A documented refusal of an operation, with the service's message."""
 
     status: int
-    message: str  # may hold {names} that the sandbox fills
+    message: str  # may contain {names} that the sandbox fills in
     when: str
     assumed: Reason | None = None
 
@@ -68,7 +68,7 @@ ERRORS: Mapping[int, str] = {
     429: "TooManyRequestsError", 431: "RequestHeaderFieldsTooLargeError", 500: "InternalServerError",
     503: "ServiceUnavailableError",
 }  # fmt: skip
-"""Value of `error` in the response body by status; those of undocumented statuses are the sandbox's. Source: Errors."""
+"""Value of `error` in the response body by status; for undocumented statuses, the sandbox's choice. Source: Errors."""
 
 
 class Sync:
@@ -122,8 +122,8 @@ class Operation(Generic[P, R]):
     takes: Callable[P, Any]
     returns: type[R]
     source: str
-    effect: Effect | None  # what calling it may change or authorize; None: a read
-    # Of the client's method and the operationId: that of the request.
+    effect: Effect | None  # what a call may change or authorize; None for a read
+    # The client's method and the operationId have the name of the request.
     name: str = attrs.field(default=attrs.Factory(lambda row: walk.snake(row.request.__name__), takes_self=True))
     roles: frozenset[Role] = frozenset()
     sandbox_only: bool = False

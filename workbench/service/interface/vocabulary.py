@@ -36,7 +36,7 @@ class Word(StrEnum):
 
 @lru_cache(1_000)
 def _misspelled(enum: type[Word], text: str) -> str | None:
-    from difflib import get_close_matches  # only where a comparison fails
+    from difflib import get_close_matches  # needed only if a comparison fails
 
     by_case = {word.lower(): word.value for word in enum}
     if text in by_case.values():
@@ -59,7 +59,7 @@ class ApplicationStatus(Word):
 
 
 class EventApplicationStatus(Word):
-    """Status of an application in `user.updated`: those of answers and three more. Source: Events, "user.updated"."""
+    """Status of an application in `user.updated`: those in answers and three more. Source: Events, "user.updated"."""
 
     APPROVED = "approved"
     PENDING = "pending"

@@ -21,7 +21,7 @@ _MONO = "font-family:ui-monospace,monospace;white-space:nowrap"
 _CODE = "font-family:ui-monospace,monospace;white-space:pre;overflow-x:auto;line-height:1.4;padding:4px 0"
 _QUIET = "opacity:0.65"
 _TABLE = "border-collapse:collapse"
-_PROSE = 2  # spaces of a text that stays on its line
+_PROSE = 2  # minimum spaces that keep a text on its line
 
 
 def write(block: Block) -> Markup:
@@ -264,7 +264,7 @@ class _Diagram:
         tip: tuple[float, float, int] = (left, middle, 0)
         if row == below and column < last:
             path = f"M{x + wide:.0f} {y:.0f}H{left - 4:.0f}"
-        elif row == below:  # backward: above both
+        elif row == below:  # backward arrow, drawn above both states
             b = left + width / 2
             path, tip = f"M{a:.0f} {low:.0f}v-4q0 -8 -8 -8H{b + 8:.0f}q-8 0 -8 8v2", (b, low, 90)
             label = (b + 14, low - 16, "start")
@@ -278,7 +278,7 @@ class _Diagram:
         names = self.edges[start, to]
         if (start, to) == next(
             edge for edge, others in self.edges.items() if edge[1] == to and others == names
-        ):  # once
+        ):  # only the first time
             yield (
                 f'<text x="{label[0]:.0f}" y="{label[1]:.0f}" '
                 f'text-anchor="{label[2]}">{escape(", ".join(names))}</text>'

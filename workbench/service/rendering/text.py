@@ -427,7 +427,7 @@ def screen_of(stream: TextIO) -> Screen:
     """Return the settings of a stream: its width, and colors only on a terminal that supports them."""
     terminal, columns = stream.isatty(), IN_PIPES
     if terminal:
-        import shutil  # imported late: it loads five compression libraries
+        import shutil  # imported late: loads five compression libraries
 
         columns = shutil.get_terminal_size((IN_PIPES, 24)).columns
     return Screen(
