@@ -265,7 +265,7 @@ def test_a_program_of_node_sees_the_universes_time(kind: str, rule: str | None, 
         application = HttpApplication(
             url=f"{url}/webhooks", books=f"{url}/books", reset=f"{url}/reset", clock=clock, patience=0.05
         )
-        application.wait()
+        application.boot()
         result = testing.explore(application, universes=100)
     finally:
         running.kill()

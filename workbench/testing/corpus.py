@@ -33,7 +33,7 @@ from workbench.service.interface.assumptions import settings
 from workbench.service.interface.table import OPERATIONS
 from workbench.service.rendering.markup import Shown
 from workbench.service.rendering.text import Grid
-from workbench.testing.facts import ABSENT, Reader, differing
+from workbench.testing.facts import ABSENT, Facts, Reader, differing
 from workbench.testing.following import Sample, is_settlement, resource_of
 from workbench.testing.learning import Replay, check_names, given_paths
 from workbench.testing.proposals import shown_path
@@ -232,16 +232,25 @@ def _replay(sample: Sample, behavior: Behavior | None) -> Replay:
 
 def _of_sandbox(replay: Replay) -> Iterator[Difference]:
     """Yield the facts in which the sandbox of a replay differs."""
-    for step, paths, attempt in replay.differences:
-        for path in ["status"] if "status" in paths else paths:
-            yield Difference(
-                operation=step.name or "event",
-                path=shown_path(step, path),
-                recorded=attempt.recorded.get(path, ABSENT),
-                now=attempt.shown.get(path, ABSENT),
-                whose="sandbox",
-                place=step.place,
-            )
+    for step, _, attempt in replay.differences:
+        for row in _compared(step.name or "event", attempt.recorded, attempt.shown, "sandbox", step.place):
+            yield attrs.evolve(row, path=shown_path(step, row.path))
+
+
+def _compared(operation: str, recorded: Facts, now: Facts, whose: str, place: str) -> list[Difference]:
+    """Return the facts that differ; the status alone, if it does."""
+    paths = sorted(differing(recorded, now))
+    return [
+        Difference(
+            operation=operation,
+            path=path,
+            recorded=recorded.get(path, ABSENT),
+            now=now.get(path, ABSENT),
+            whose=whose,
+            place=place,
+        )
+        for path in (["status"] if "status" in paths else paths)
+    ]
 
 
 class _Again:
@@ -291,21 +300,8 @@ class _Again:
             (x.status, x.at, x.received),
             (answer.status, http_time(answer.headers.get("date", "")) or time.time(), body.encode()),
         )
-        recorded, now = (
-            {"status": status, **Reader(at or 0.0, ids).read("answer" if status < 400 else "error", _json(text))}
-            for status, at, text in sides
-        )
-        return [
-            Difference(
-                operation=x.name,
-                path=path,
-                recorded=recorded.get(path, ABSENT),
-                now=now.get(path, ABSENT),
-                whose="service",
-                place=x.place,
-            )
-            for path in (["status"] if recorded["status"] != now["status"] else sorted(differing(recorded, now)))
-        ]
+        recorded, now = (Reader(at or 0.0, ids).read_answer(status, text) for status, at, text in sides)
+        return _compared(x.name, recorded, now, "service", x.place)
 
     def _is_of_others(self, x: Exchange, old: list[str], new: list[str]) -> bool:
         """Return whether a read lists records, and none of those that the corpus knows."""
@@ -333,12 +329,12 @@ class _Again:
         with self._api.responses() as answers, suppress(ApiError):
             self._api.send(self._api.from_wire(x.name, raw))
         asked = answers[-1].request
-        sent: Any = _json(asked.body or b"")
+        sent: Any = orjson.loads(asked.body or b"null")
         recorded: Any = x.body
         if x.operation.in_query:
             sent, recorded = sorted(parse_qsl(asked.target.partition("?")[2])), sorted(x.query)
         if orjson.dumps(sent, option=_SORTED) != orjson.dumps(
-            _json(self._renamed(orjson.dumps(recorded)).encode()), option=_SORTED
+            orjson.loads(self._renamed(orjson.dumps(recorded))), option=_SORTED
         ):
             raise InvalidRequest("the client does not send such a request", of="check")
         return answers[-1]
@@ -352,10 +348,3 @@ class _Again:
 
 def _key(x: Exchange) -> str:
     return x.sent_headers.get("api-key") or x.sent_headers.get("authorization", "").partition(" ")[2]
-
-
-def _json(text: bytes) -> Any:
-    try:
-        return orjson.loads(text) if text else None
-    except orjson.JSONDecodeError:
-        return "text"

@@ -11,7 +11,6 @@ import attrs
 
 from workbench.base.keys import Key
 from workbench.base.schema import strict_json
-from workbench.base.schema.walk import get_path
 from workbench.base.system.messages import HeaderDict
 from workbench.client.webhooks.verify import SECONDARY, SIGNATURE, sign
 from workbench.sandbox.delivery import wire_event
@@ -19,7 +18,7 @@ from workbench.testing.decisions import Breach
 from workbench.testing.life import Life, short
 from workbench.testing.loop import NotSimulated
 from workbench.testing.process import Process
-from workbench.testing.sessions import STATUS_MEMBERS
+from workbench.testing.sessions import covered
 
 KEY = "universe-signing-key-1"
 """Signing key of deliveries, known to the application."""
@@ -84,11 +83,7 @@ class Deliveries(Life):
             if kept["tenant"] != self._tenant:
                 continue
             event = wire_event(self._engine.environment, kept)
-            name = f"{event['resource']}.{event['action']}"
-            self.answers["event", name] += 1
-            member, label = STATUS_MEMBERS.get(name, ("", ""))
-            if member and (word := get_path(event["body"], member)) is not None:
-                self.answers["word", f"{label}: {word}"] += 1
+            self.answers.update(covered(event))
             for varied in self._varied(event):
                 self.happen(varied)
 

@@ -26,7 +26,7 @@ from workbench.testing.decisions import Breach, Decisions, Moment
 from workbench.testing.http_application import HttpApplication
 from workbench.testing.machine import MachineClock
 from workbench.testing.sessions import Coverage
-from workbench.testing.universe import Universe
+from workbench.testing.universe import Universe, unequal
 
 Invariant = Callable[[Universe], object]
 """Function of a finished universe that raises AssertionError if the application is wrong."""
@@ -51,14 +51,10 @@ def sometimes(what: str, condition: object = True) -> None:
 
 def transactions_agree(universe: Universe) -> None:
     """Check that the books show the net posted amount of each transaction: each event counted once, none lost."""
-    books, service = universe.books, universe.service
-    odd = [name for name, cents in books.items() if type(cents) is not int]
-    if odd:
-        raise InvariantBroken("amounts are whole cents", f"the books show {books[odd[0]]!r} for {odd[0]}", odd[0])
-    for name in sorted({*books, *service}):
-        booked, posted = books.get(name, 0), service.get(name, 0)
-        if booked == posted:
-            continue
+    for name, cents in universe.books.items():
+        if type(cents) is not int:
+            raise InvariantBroken("amounts are whole cents", f"the books show {cents!r} for {name}", name)
+    for name, booked, posted in unequal(universe.books, universe.service):
         effects = [cents for transaction, cents in universe.posted if transaction == name]
         rules = _explanations(booked - posted, effects) or ["the books agree with the service"]
         evidence = f"transaction {name}: the books show {booked} cents, the service posted {posted}"
@@ -82,14 +78,9 @@ _RULES = ("each event counts once", "no event is lost")
 
 def holds_agree(universe: Universe) -> None:
     """Check that the holds of an application that has `holds()` are those of the service."""
-    if universe.holds is None:
-        return
-    service = {name: cents for name, cents in universe.held.items() if cents}
-    for name in sorted({*universe.holds, *service}):
-        booked, pending = universe.holds.get(name, 0), service.get(name, 0)
-        if booked != pending:
-            evidence = f"transaction {name}: the application holds {booked} cents, the service {pending}"
-            raise InvariantBroken("holds agree with the service", evidence, name)
+    for name, booked, pending in unequal(universe.holds, universe.held) if universe.holds is not None else ():
+        evidence = f"transaction {name}: the application holds {booked} cents, the service {pending}"
+        raise InvariantBroken("holds agree with the service", evidence, name)
 
 
 def refunds_are_made_once(universe: Universe) -> None:
@@ -373,10 +364,8 @@ def explore(
 
 
 def _failure(seed: int, number: int, universe: Universe, small: Universe, breach: Breach) -> Failure:
-    service = {name: cents for name, cents in small.service.items() if cents}
-    names = [name for name in sorted({*small.books, *service}) if small.books.get(name, 0) != service.get(name, 0)]
-    books = [f"     {'transaction':<38} {'application':>12} {'service':>12}"] if names else []
-    books += [f"     {name:<38} {small.books.get(name, 0):>12} {service.get(name, 0):>12}" for name in names]
+    rows = [("transaction", "application", "service"), *unequal(small.books, small.service)]
+    books = [f"     {name:<38} {booked:>12} {posted:>12}" for name, booked, posted in rows if len(rows) > 1]
     return Failure(
         seed=seed,
         universe=number,

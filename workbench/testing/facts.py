@@ -11,6 +11,8 @@ from functools import cache
 from http import HTTPStatus
 from typing import Any
 
+import orjson
+
 from workbench.base.schema import walk
 from workbench.base.schema.rules import UUID
 from workbench.sandbox.extensions import LATER, ROWS
@@ -26,7 +28,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 """Names of members that may be shown."""
 VERSION = re.compile(r"[0-9]{1,2}(\.[0-9]{1,2}){0,2}")
 """Versions that may be shown."""
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}\b")
 _DAY = 86_400
 _BYTES = 16  # minimum length of a list of numbers that counts as bytes
@@ -50,17 +52,18 @@ def words() -> frozenset[str]:
         texts.update(word for of in kind.words.values() for word in of)
     for row in BEHAVIORS.values():
         if row.settable:
-            texts.update(_texts((row.documented, row.observed, row.others)))
+            texts.update(texts_of((row.documented, row.observed, row.others)))
     return frozenset({text.lower() for text in texts} | {text.lower().replace("_", " ") for text in texts})
 
 
-def _texts(value: object) -> Iterable[str]:
+def texts_of(value: object) -> Iterable[str]:
+    """Yield the texts in a JSON value, and the items of lists with commas."""
     if isinstance(value, str):
         yield value
         yield from value.split(", ")
     elif isinstance(value, Mapping | list | tuple):
         for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(item)
+            yield from texts_of(item)
 
 
 def is_word(text: object) -> bool:
@@ -104,6 +107,14 @@ class Reader:
         facts: Facts = {}
         self._add(facts, path, value)
         return facts
+
+    def read_answer(self, status: int, body: bytes) -> Facts:
+        """Return the facts of an answer, with its status."""
+        try:
+            value = orjson.loads(body) if body else None
+        except orjson.JSONDecodeError:
+            value = "text"
+        return {"status": status, **self.read("answer" if status < 400 else "error", value)}
 
     def _add(self, facts: Facts, path: str, value: object) -> None:
         if isinstance(value, Mapping):
@@ -161,7 +172,7 @@ def seconds_of(text: object) -> float | None:
     if len(text) == 10 and text.isascii() and text.isdigit():
         return float(text)
     try:
-        return datetime.fromisoformat(text).timestamp() if _MOMENT.fullmatch(text) else None
+        return datetime.fromisoformat(text).timestamp() if MOMENT.fullmatch(text) else None
     except (ValueError, OverflowError):
         return None
 

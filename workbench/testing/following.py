@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import attrs
-import orjson
 
 from workbench.base.schema.rules import FULL
 from workbench.base.system.messages import Request
@@ -140,9 +139,6 @@ class Following:
             self._note(x, step)
         for resource in [*self._queues]:
             yield from self._outside(resource, float("inf"))
-        for (card, _), left in self._refunds.items():
-            for event in left:
-                yield from self._from_event(event, card, left)
 
     def _move(self, at: float | None) -> None:
         self._now = self._now if at is None else at
@@ -155,9 +151,8 @@ class Following:
         if not key and x.status != 401:
             key = headers["api-key"] = "recorded"  # recorders omit keys
         tenant = self.twin.learn_key(key) if key else ""
-        body = x.sent or (b"" if x.body is None else orjson.dumps(x.body))
-        request = Request(x.method, PREFIX + x.path.partition("?")[0], urlencode(x.query), headers, body)
-        if body and not headers.keys() - {"api-key"}:
+        request = Request(x.method, PREFIX + x.path.partition("?")[0], urlencode(x.query), headers, x.sent)
+        if x.sent and not headers.keys() - {"api-key"}:
             headers["content-type"] = "application/json"  # the recorder omitted all headers
         step = Step(x.place, self._now, self.twin.call(request), x.name, x.status, exchange=x)
         step.has_key = bool(headers.get("idempotency-key")) and x.method != "GET"
@@ -228,13 +223,11 @@ class Following:
             at = _time_of(queue[0])
             if (at is None and before != float("inf")) or (at or 0.0) >= before:
                 return
-            event = queue.popleft()
-            queue.appendleft(event)
             if at is not None:
                 self._move(at)
             left = len(queue)
             with suppress(*MALFORMED):
-                yield from self._from_event(event, resource, queue)
+                yield from self._from_event(queue[0], resource, queue)
             if len(queue) == left:
                 queue.popleft()
 

@@ -8,8 +8,6 @@ from itertools import count, product
 from random import Random
 from typing import Any
 
-import attrs
-
 from workbench.base.errors import Problem, UsageError
 from workbench.base.schema import masks, walk
 from workbench.base.schema.rules import FULL, UUID
@@ -74,33 +72,32 @@ def traffic(
     active = [ref(f"guide.cards.active.{i}") for i in range(cards)] if isinstance(cards, int) else cards
     listed: list[Any] = list(active)
     random = Random(seed)
-    timed: list[tuple[int, int, Step]] = []  # seconds, number of the purchase, step
+    timed: list[tuple[int, Step]] = []  # by seconds
     numbers = count(1)
     for card, day in product(listed, range(days)):
         for _ in range(int(a_day) + (random.random() < a_day % 1)):
-            number = next(numbers)
-            begins = day * 86400 + random.randrange(6 * 3600, 23 * 3600)
-            purchase = _purchase(random, f"buy {number}", card, begins, random.choice(MERCHANTS))
-            timed += [(when, number, attrs.evolve(action, name=f"{action.name} {number}")) for when, action in purchase]
-    timed.sort(key=lambda timed: timed[:2])
+            timed += _purchase(random, next(numbers), card, day * 86400 + random.randrange(6 * 3600, 23 * 3600))
+    timed.sort(key=lambda timed: timed[0])
     steps: list[Step] = []
     now = 0
-    for index, (when, _, act) in enumerate(timed, 1):
+    for index, (when, step) in enumerate(timed, 1):
         if when > now:
             steps.append(Step(name=f"later {index}", do="advance", arguments={"by": timedelta(seconds=when - now)}))
             now = when
-        steps.append(act)
+        steps.append(step)
     doc = f"Random purchases on {len(listed)} cards over {days} days, seed {seed}."
     return Sequence(name=f"traffic-{seed}", doc=doc, steps=tuple(steps))
 
 
-def _purchase(
-    random: Random, name: str, card: object, begins: int, merchant: tuple[str, str, int, int]
-) -> Iterator[tuple[int, Step]]:
+def _purchase(random: Random, number: int, card: object, begins: int) -> Iterator[tuple[int, Step]]:
     """Yield the steps of one purchase, each with its time in seconds."""
-    shop, code, least, most = merchant
+
+    def step(action: str, do: str, arguments: Mapping[str, Any], expect: Expect = NOTHING) -> Step:
+        return Step(name=f"{action} {number}", do=do, arguments=arguments, expect=expect)
+
+    shop, code, least, most = random.choice(MERCHANTS)
     amount = random.randint(least, most)
-    given = {
+    purchase = {
         "card_id": card,
         "amount": amount,
         "currency": "USD",
@@ -109,24 +106,24 @@ def _purchase(
     }
     fate = random.choices([*_FATES], [*_FATES.values()])[0]
     if fate == "declined":
-        given["decline_reason"] = random.choice([str(reason) for reason in DeclineReason])
+        purchase["decline_reason"] = random.choice([str(reason) for reason in DeclineReason])
     expect = Expect(result={"status": "declined" if fate == "declined" else "authorized"})
-    yield begins, Step(name="buy", do="simulate_authorization", arguments=given, expect=expect)
-    transaction = {"transaction_id": Ref(f"{name}.transaction_id")}
+    yield begins, step("buy", "simulate_authorization", purchase, expect)
+    transaction = {"transaction_id": Ref(f"buy {number}.transaction_id")}
     later = begins + random.randrange(600, 2 * 86400)
     if fate == "reversed":
-        yield later, Step(name="release", do="simulate_reversal", arguments={**transaction, "new_amount": FULL})
+        yield later, step("release", "simulate_reversal", {**transaction, "new_amount": FULL})
     if fate == "reduced":
         amount = random.randint(max(1, amount // 2), amount)
-        yield begins + 300, Step(name="reduce", do="simulate_reversal", arguments={**transaction, "new_amount": amount})
+        yield begins + 300, step("reduce", "simulate_reversal", {**transaction, "new_amount": amount})
     if fate not in ("reduced", "settled"):
         return
-    yield later, Step(name="settle", do="settle", arguments=transaction)
+    yield later, step("settle", "settle", transaction)
     back = random.random()
     if back < _REFUNDED + _REFUNDED_IN_PART:
-        given = {**transaction, "amount": amount if back < _REFUNDED else random.randint(1, amount)}
+        cents = amount if back < _REFUNDED else random.randint(1, amount)
         after = later + random.randrange(3600, 5 * 86400)
-        yield after, Step(name="refund", do="simulate_refund", arguments=given)
+        yield after, step("refund", "simulate_refund", {**transaction, "amount": cents})
 
 
 def from_journal(journal: Iterable[Any], *, last: int | None = None, name: str = "from-the-journal") -> Sequence:

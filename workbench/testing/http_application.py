@@ -35,7 +35,7 @@ from workbench.testing.decisions import Decisions
 from workbench.testing.deliveries import KEY, Delivery
 from workbench.testing.life import what
 from workbench.testing.process import Process
-from workbench.testing.universe import Universe
+from workbench.testing.universe import Universe, unequal
 
 _START_SECONDS = 30.0
 _POLL_INTERVAL = 0.01
@@ -180,21 +180,13 @@ class HttpApplication:
         return False
 
     def boot(self) -> None:
-        """Start the process and wait until it responds.
+        """Start the process and wait until the books can be read.
 
         Raises:
             InvalidRequest: The command fails, or the application does not respond.
         """
         if self.start:
             _run("start", self.start)
-        self.wait()
-
-    def wait(self) -> None:
-        """Wait until the books can be read.
-
-        Raises:
-            InvalidRequest: The application does not respond.
-        """
         deadline = monotonic() + _START_SECONDS
         while True:
             try:
@@ -332,7 +324,7 @@ class HttpUniverse(Universe):
             books, self._unknown = self._http.read_books(), self._http.read_unknown()
             ours = books if self._http.reset is not None else {name: books[name] for name in self._of_here(books)}
             self.books = {name: cents for name, cents in ours.items() if cents}
-            agree = self.books == {name: cents for name, cents in self.service.items() if cents}
+            agree = not [*unequal(self.books, self.service)]
             waiting = self._failed_calls and self._http.unknown is None  # it may repeat a call
             if (agree and not self._unknown and not waiting) or monotonic() > deadline:
                 return

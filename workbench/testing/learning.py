@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,7 @@ _CHANGES = 4  # settings that may differ at once in one step
 _ALIKE = 10  # steps of one kind of difference that are tried with other values
 _ENOUGH = 4  # steps of an operation and status that are tried with another value of one setting
 _DELIVERIES = "repeated deliveries"
-_HEADER = re.compile(r"[a-z][a-z-]{1,39}")
-_USUAL_HEADERS = re.compile(
-    "accept-ranges|access-control-.+|age|alt-svc|cache-control|connection|content-.+|date|etag|expires|keep-alive|"
-    "last-modified|pragma|referrer-policy|server|set-cookie|strict-transport-security|transfer-encoding|vary|via|"
-    "x-content-type-options|x-frame-options|retry-after|allow|deprecation|x-ratelimit-.+|idempotency-.+|workbench-.+"
-)
+_SLACK = 0.3  # seconds by which an interval may differ
 
 
 @attrs.frozen(kw_only=True)
@@ -66,7 +61,7 @@ class Finding:
 class Unlisted:
     """Something that neither the interface document nor a setting of the sandbox explains."""
 
-    kind: str  # "difference", "header", "event" or "member"
+    kind: str  # "difference", "event" or "member"
     name: str
     count: int
     place: str
@@ -268,7 +263,10 @@ class Replay:
         for state, attempt in tries:
             rank = 0 if state is None or step.name in _OPEN else 1
             for changes, explained in self._searched(step, state, attempt):
-                contradicts = any(self._known(name, value) for name, value in changes.items())
+                contradicts = any(
+                    name in self.tallies and name not in PARTS and _plain(value) not in self.tallies[name]
+                    for name, value in changes.items()
+                )
                 solutions.append(
                     ((len(explained.differences), contradicts, len(changes), rank), state, changes, explained)
                 )
@@ -285,11 +283,6 @@ class Replay:
                     self.learned[name] = value
                     self.learned_from[name] = self.tallies[name]
         return state, changes, explained
-
-    def _known(self, name: str, value: object) -> bool:
-        """Return whether other steps show another value."""
-        tally = self.tallies.get(name)
-        return tally is not None and name not in PARTS and _plain(value) not in tally
 
     def _searched(self, step: Step, state: Change | None, attempt: Attempt) -> list[tuple[Mapping[str, Any], Attempt]]:
         """Return the changes of settings that leave the fewest differences: all single ones that leave as few."""
@@ -345,9 +338,6 @@ class _Learner:
             if item.kind not in EVENT_KINDS:
                 self.note_unlisted("event", ".".join(p if is_word(p) else "…" for p in item.kind.split(".")), place)
             return
-        for name in item.headers:
-            if _HEADER.fullmatch(name) and not _USUAL_HEADERS.fullmatch(name):
-                self.note_unlisted("header", name, place)
         if item.ok and item.name:
             for cls, raw in ((item.operation.request, item.members), (item.operation.answer, item.answer)):
                 for wire, assumption in _assumed(cls):
@@ -426,29 +416,28 @@ def _learn_retries(replay: Replay) -> None:
     ids = {len({key for _, key in rows}) > 1 for rows in deliveries}
     if len(ids) == 1:
         _settle(replay, "event_ids", "new" if ids.pop() else "same", len(deliveries), _DELIVERIES)
-    waits: dict[int, list[float]] = {}
-    for rows in deliveries:
-        for number, ((earlier, _), (later, _)) in enumerate(pairwise(rows), 1):
-            waits.setdefault(number, []).append(later - earlier)
-    if len(waits) < 2 or max(waits[1]) <= 0:
+    waits = [[later - earlier for (earlier, _), (later, _) in pairwise(rows)] for rows in deliveries]
+    columns = [[wait for wait in column if wait is not None] for column in zip_longest(*waits)]
+    if len(columns) < 2 or max(columns[0]) <= 0:
         return
     tries, first, factor, longest = replay.base["event_retries"]
-    spread, slack, count = replay.base["event_retry_spread"], 0.3, sum(map(len, waits.values()))
-    usual = {number: min(first * factor ** (number - 1), longest) for number in waits}
-    pairs = [(usual[number], wait) for number, each in waits.items() for wait in each]
-    fits = len(waits) < tries and all(
-        wait - slack <= most and most * (1 - spread) - slack <= wait for most, wait in pairs
+    spread, count = replay.base["event_retry_spread"], sum(map(len, waits))
+    usual = (min(first * factor**number, longest) for number in range(len(columns)))
+    fits = len(columns) < tries and all(
+        most * (1 - spread) - _SLACK <= wait <= most + _SLACK
+        for most, column in zip(usual, columns, strict=True)
+        for wait in column
     )
     if not fits:
-        top = [max(waits[number]) for number in sorted(waits)]
+        top = list(map(max, columns))
         first, factor = _round(top[0]), _round(top[1] / top[0])
         if len(top) > 2 and top[-1] < 0.75 * first * factor ** (len(top) - 1):
             longest = _round(top[-1])
         sizes = sorted(map(len, deliveries))
         tries = sizes[-1] if sizes[-2:] == [sizes[-1]] * 2 else tries  # the last try of two events
-        spread = round(1 - min(waits[1]) / max(waits[1]), 1)
+        spread = round(1 - min(columns[0]) / top[0], 1)
     _settle(replay, "event_retries", (tries, first, factor, longest), count, _DELIVERIES)
-    if fits or len(waits[1]) > 4:
+    if fits or len(columns[0]) > 4:
         _settle(replay, "event_retry_spread", spread, count, _DELIVERIES)
 
 

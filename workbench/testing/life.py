@@ -9,9 +9,8 @@ import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from workbench.sandbox.internals import internals
 from workbench.testing.decisions import Breach, Decisions, Moment
 from workbench.testing.loop import LABEL, NotSimulated, VirtualLoop
 from workbench.testing.machine import ZONES, MachineClock
-from workbench.testing.process import Connected, ConnectedAsync, Database, Process, ProcessKilled, UniverseClock
+from workbench.testing.process import Connected, ConnectedAsync, Database, Process, ProcessKilled
 
 MAX_FAULTS = {"call": 4, "crash": 3, "event": 6, "acknowledgment": 3}
 """Maximum number of faults in one universe, by the first word of the decision."""
@@ -38,6 +37,29 @@ FAULTS = (
     "carried out too late", "not connected", "answered 503", "answered 429",
 )  # fmt: skip
 """Possible faults of a call."""
+
+
+class UniverseClock(Clock):
+    """Clock of a universe, with deterministic randomness and call ids."""
+
+    def __init__(self, life: "Life") -> None:
+        self._life = life
+        self._ids = itertools.count(1)
+
+    def now(self) -> datetime:
+        return self._life.wall
+
+    def monotonic(self) -> float:
+        return self._life.now
+
+    def sleep(self, seconds: float) -> None:
+        self._life.move(self._life.now + seconds)
+
+    def random(self) -> float:
+        return 0.5
+
+    def new_id(self) -> str:
+        return f"{next(self._ids):016x}"
 
 
 class Life:
@@ -110,7 +132,7 @@ class Life:
         """Open a SQLite database of the application. Only committed data survive a crash."""
         process = self._alive()
         database = sqlite3.connect(self.folder / name, factory=Database, check_same_thread=False)
-        database.universe, database.process = self, process
+        database.process, database.at_commit = process, partial(self.commit, process)
         for setting in ("synchronous=OFF", "journal_mode=MEMORY"):  # only the process dies, not the machine
             sqlite3.Connection.execute(database, f"PRAGMA {setting}")
         process.databases.append(database)
@@ -200,12 +222,13 @@ class Life:
         )
         if fault == "carried out too late":
             self._at(self.now + timeout + _MINUTE, lambda: self._carry_out(outgoing, send, late=True))
-        answer = carried_out or Broken("the connection was lost while waiting for the answer", left=True)
+        lost = Broken("the connection was lost while waiting for the answer", left=True)
+        answer = carried_out or lost
         if fault in ("answered too late", "carried out too late"):
             await pause(timeout)
             answer = Broken("no answer in time", left=True, timeout=True)
         elif fault == "lost after it was carried out":
-            answer = Broken("the connection was lost while waiting for the answer", left=True)
+            answer = lost
         elif fault == "cut" and isinstance(answer, HttpResponse):
             broken = Broken("the connection ended before the end of the answer", left=True)
             answer = HttpResponse(outgoing, answer.status, answer.headers, answer.body[: len(answer.body) // 2], broken)
@@ -230,7 +253,7 @@ class Life:
             "journal": self.journal,
         }
         session = cls(**{**arguments, **options})
-        session._universe, session._process = self, self._alive()
+        session.through = partial(self.call, self._alive())
         return session
 
     def _alive(self) -> Process:
@@ -333,12 +356,7 @@ class Life:
         """Close the resources of a dead process, and schedule its restart."""
         if process.dead and process.application is not _BURIED:
             process.application = _BURIED
-            process.loop.dispose()
-            for database in process.databases:
-                with suppress(sqlite3.ProgrammingError):  # the database is closed
-                    sqlite3.Connection.rollback(database)
-                database.close()
-            process.databases.clear()
+            process.end()
             self._at(self.now + _RESTART, self._boot)
 
     def _choose_ready(self, count: int) -> int:

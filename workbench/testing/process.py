@@ -1,80 +1,28 @@
 """A process of an application in a universe: its event loop, sessions and databases, which end with it."""
 
-import itertools
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
 from workbench.client.calls.messages import Broken, HttpRequest, HttpResponse
-from workbench.client.calls.pace import Clock
 from workbench.client.session import AsyncSession, Session
 from workbench.testing.loop import VirtualLoop
-
-
-class World(Protocol):
-    """Interface of a universe to its processes."""
-
-    now: float
-
-    @property
-    def wall(self) -> datetime:
-        """The universe's time."""
-
-    def move(self, to: float) -> None:
-        """Advance the clock."""
-
-    def commit(self, process: "Process", run: Callable[[], Any]) -> None:
-        """Commit, or kill the process before or after it."""
-
-    async def call(
-        self,
-        process: "Process",
-        outgoing: HttpRequest,
-        send: Callable[[HttpRequest], HttpResponse],
-        pause: Callable[[float], Awaitable[object]],
-    ) -> HttpResponse | Broken:
-        """Return the response to a call, or the fault that replaced it."""
 
 
 class ProcessKilled(BaseException):
     """End of the application's process; nothing it does afterwards has an effect."""
 
 
-class UniverseClock(Clock):
-    """Clock of a universe, with deterministic randomness and call ids."""
-
-    def __init__(self, universe: "World") -> None:
-        self._universe = universe
-        self._ids = itertools.count(1)
-
-    def now(self) -> datetime:
-        return self._universe.wall
-
-    def monotonic(self) -> float:
-        return self._universe.now
-
-    def sleep(self, seconds: float) -> None:
-        self._universe.move(self._universe.now + seconds)
-
-    def random(self) -> float:
-        return 0.5
-
-    def new_id(self) -> str:
-        return f"{next(self._ids):016x}"
-
-
 class _Connection:
     """A session whose calls go through a universe."""
 
-    _universe: "World"
-    _process: "Process"
+    through: Callable[..., Awaitable[HttpResponse | Broken]]
 
     async def _transmit(self: Any, outgoing: HttpRequest) -> Any:
-        return await self._universe.call(self._process, outgoing, self._send_directly, self._pause)
+        return await self.through(outgoing, self._send_directly, self._pause)
 
 
 class Connected(_Connection, Session):
@@ -100,8 +48,8 @@ class Cursor(sqlite3.Cursor):
 class Database(sqlite3.Connection):
     """A connection whose commits are possible crash points."""
 
-    universe: "World"
     process: "Process"
+    at_commit: Callable[[Callable[[], Any]], None]
 
     def __del__(self) -> None:
         with suppress(sqlite3.Error):  # a killed application has open connections
@@ -123,7 +71,7 @@ class Database(sqlite3.Connection):
         first = sql.lstrip()[:8].upper()
         by_itself = self.isolation_level is None and not self.in_transaction and first.startswith(_WRITES)
         if first.startswith(("COMMIT", "END")) or by_itself:
-            self.universe.commit(self.process, run)
+            self.at_commit(run)
         else:
             run()
         return result
@@ -131,7 +79,7 @@ class Database(sqlite3.Connection):
     def commit(self) -> None:
         self.process.check()
         if self.in_transaction:
-            self.universe.commit(self.process, super().commit)
+            self.at_commit(super().commit)
 
     def __exit__(self, kind: object, *rest: object) -> Any:
         if kind is None:
@@ -158,3 +106,13 @@ class Process:
         """Raise ProcessKilled if the process was killed."""
         if self.dead:
             raise ProcessKilled
+
+    def end(self) -> None:
+        """Drop what is pending, and roll back and close the databases."""
+        self.loop.kill()
+        self.loop.dispose()
+        for database in self.databases:
+            with suppress(sqlite3.ProgrammingError):  # it is closed
+                sqlite3.Connection.rollback(database)
+            database.close()
+        self.databases.clear()

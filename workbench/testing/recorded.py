@@ -8,6 +8,7 @@ import csv
 import gzip
 import hashlib
 import io
+import itertools
 import re
 import sqlite3
 from collections import Counter
@@ -294,6 +295,7 @@ def _next_entry(data: bytes, begin: int, first: bytes) -> tuple[Json, int]:
 
 
 def _headers(raw: object) -> dict[str, str]:
+    raw = _json(raw.encode()) if isinstance(raw, str) else raw
     pairs: Iterable[Any] = raw.items() if isinstance(raw, Mapping) else ()
     if isinstance(raw, list):
         pairs = [(pair["name"], pair["value"]) if isinstance(pair, dict) else pair for pair in raw]
@@ -302,33 +304,42 @@ def _headers(raw: object) -> dict[str, str]:
 
 def _har_entry(entry: Json, place: str, reading: Reading) -> Item | None:
     request, response = entry["request"], entry.get("response") or {}
-    content, posted = response.get("content") or {}, request.get("postData") or {}
+    content = response.get("content") or {}
     text = content.get("text") or ""
     if not text and (content.get("size") or 0) > 0 and content.get("size") != -1:
         reading.skip("the body of an answer was not kept (the exchange is read without it)", visible(place, 120))
-    received = base64.b64decode(text) if content.get("encoding") == "base64" else text.encode()
-    return exchange(
-        reading,
-        place=place,
-        method=request["method"],
-        url=request["url"],
-        status=response.get("status"),
-        started=entry.get("startedDateTime"),
-        sent_headers=_headers(request.get("headers")),
-        sent=(posted.get("text") or "").encode(),
-        headers=_headers(response.get("headers")),
-        received=received,
-    )
+    members = {
+        "method": request["method"],
+        "url": request["url"],
+        "status": response.get("status") or 0,
+        "time": entry.get("startedDateTime"),
+        "request_headers": request.get("headers"),
+        "request_body": (request.get("postData") or {}).get("text"),
+        "response_headers": response.get("headers"),
+        "response_body": base64.b64decode(text) if content.get("encoding") == "base64" else text,
+    }
+    return item_of(members, place, reading)
 
 
 # exchanges
 
 
-def exchange(
-    reading: Reading, *, place: str, method: str, url: str, status: object, started: object, **parts: Any
-) -> Exchange | None:
+def item_of(members: Mapping[str, Any], place: str, reading: Reading) -> Item | None:
+    """Return the exchange or event with some of the members `NAMES`; what is neither is noted, and None returned."""
+    if isinstance(members.get("method"), str) and isinstance(members.get("url"), str) and "status" in members:
+        return _exchange(members, place, reading)
+    event = members.get("body")
+    event = _json(_bytes(event)) if isinstance(event, str | bytes) else event
+    if isinstance(event, dict) and {"resource", "action"} <= event.keys():
+        return Delivery(place, _headers(members.get("headers")), event, _time(members.get("time")))
+    reading.skip(f"neither an exchange nor an event; {HINT}", visible(place, 120))
+    return None
+
+
+def _exchange(members: Mapping[str, Any], place: str, reading: Reading) -> Exchange | None:
     """Return an exchange; None, noted, if it has no answer or is not of the service."""
-    number = int(str(status)) if str(status).isascii() and str(status).isdecimal() else 0
+    method, url, status = members["method"], members["url"], str(members["status"])
+    number = int(status) if status.isascii() and status.isdecimal() else 0
     if not 100 <= number < 1000:
         reading.skip("no answer", visible(place, 120))
         return None
@@ -341,28 +352,39 @@ def exchange(
     if not prefix or (operation is None and reading.hosts and host not in reading.hosts):
         reading.skip("of another host, or outside of the interface", visible(place, 120))
         return None
-    exchange = Exchange(
+    headers, sent = _headers(members.get("response_headers")), _bytes(members.get("request_body"))
+    received = _bytes(members.get("response_body"))
+    return Exchange(
         place=place,
         method=method,
         path="/" + path,
         query=parse_qsl(query, keep_blank_values=True) if query else [],
+        sent_headers=_headers(members.get("request_headers")),
+        sent=sent,
         status=number,
-        at=http_time(parts["headers"]["date"]) if "date" in parts["headers"] else _time(started),
+        headers=headers,
+        received=received,
+        at=http_time(headers["date"]) if "date" in headers else _time(members.get("time")),
         operation=operation,
         path_members=path_members,
-        **parts,
+        body=_json(sent),
+        answer=_json(received),
     )
-    exchange.body, exchange.answer = _json(exchange.sent), _json(exchange.received)
-    return exchange
 
 
-def _json(data: bytes) -> Any:
+def _json(data: bytes | str) -> Any:
     if data:
         try:
             return orjson.loads(data)
         except orjson.JSONDecodeError:
             pass
     return None
+
+
+def _bytes(body: object) -> bytes:
+    if body is None or isinstance(body, bytes):
+        return body or b""
+    return body.encode() if isinstance(body, str) else orjson.dumps(body)
 
 
 _BY_FIRST: dict[tuple[str, str], list[Operation[..., Any]]] = {}
@@ -416,8 +438,9 @@ def _lines(file: BinaryIO, path: Path, names: Mapping[str, str], reading: Readin
         if isinstance(raw, dict):
             yield _kept(_line, raw, place, reading, names)
         elif access := _ACCESS.search(line[:8_192].decode("utf-8", "replace")):
-            flat = {names["time"]: access[1], names["request"]: access[2], names["status"]: access[3]}
-            yield _kept(_line, flat, place, reading, names)
+            method, url = access[2].split(" ", 1)
+            members = {"time": access[1], "method": method, "url": url, "status": access[3]}
+            yield _kept(item_of, members, place, reading)
         else:
             cut = line[:1] == b"{" and not line.endswith(b"\n")
             reading.skip("the last line is cut off" if cut else "a line is not a JSON object", visible(place, 120))
@@ -440,31 +463,12 @@ def _rows(file: BinaryIO, path: Path, names: Mapping[str, str], reading: Reading
 def _line(raw: dict[str, Any], place: str, reading: Reading, names: Mapping[str, str]) -> Item | None:
     if isinstance(raw.get("request"), dict) and isinstance(raw.get("response"), dict):
         return _har_entry(raw, place, reading)
-    members = {meaning: _member(raw, name) for meaning, name in names.items()}
-    if isinstance(members["request"], str) and (match := _REQUEST.match(members["request"])):
+    members = {meaning: value for meaning, name in names.items() if (value := _member(raw, name)) is not None}
+    if match := _REQUEST.match(str(members.get("request"))):
         members["method"], members["url"] = match.groups()
     if {"resource", "action", "body"} <= raw.keys():
-        return Delivery(place, {}, raw, _time(members["time"]))
-    if isinstance(members["method"], str) and isinstance(members["url"], str) and members["status"] is not None:
-        parts = {name: _member_headers(members[name]) for name in ("request_headers", "response_headers")}
-        return exchange(
-            reading,
-            place=place,
-            method=members["method"],
-            url=members["url"],
-            status=members["status"],
-            started=members["time"],
-            sent_headers=parts["request_headers"],
-            sent=_bytes(members["request_body"]),
-            headers=parts["response_headers"],
-            received=_bytes(members["response_body"]),
-        )
-    event = members["body"]
-    event = _json(event.encode()) if isinstance(event, str) else event
-    if isinstance(event, dict) and {"resource", "action"} <= event.keys():
-        return Delivery(place, _member_headers(members["headers"]), event, _time(members["time"]))
-    reading.skip(f"neither an exchange nor an event; {HINT}", visible(place, 120))
-    return None
+        members = {"body": raw, "time": members.get("time")}
+    return item_of(members, place, reading)
 
 
 def _member(raw: Mapping[str, Any], path: str) -> Any:
@@ -472,53 +476,31 @@ def _member(raw: Mapping[str, Any], path: str) -> Any:
     return raw[path] if path in raw else get_path(raw, path) if "." in path else None
 
 
-def _member_headers(raw: object) -> dict[str, str]:
-    return _headers(_json(raw.encode()) if isinstance(raw, str) else raw)
-
-
-def _bytes(body: object) -> bytes:
-    if body is None:
-        return b""
-    return body.encode() if isinstance(body, str) else orjson.dumps(body)
-
-
 def _curl(file: BinaryIO, path: Path, reading: Reading) -> Iterator[Item | None]:
     """Yield the exchanges in the output of `curl -v`; it does not show the bodies of requests."""
-    request: dict[str, Any] = {}
-    number = 0
-    while line := file.readline(MAX_ENTRY + 1):
-        number += 1
+    members: dict[str, Any] = {}
+    for number in itertools.count():
+        line = file.readline(MAX_ENTRY + 1)
         text = line.decode("utf-8", "replace").rstrip("\r\n")
-        if match := re.match(r"> ([A-Z]+ \S+) HTTP/", text):
-            yield _kept(_curled, request, f"{path.name}:{number - 1}", reading)
-            method, url = match[1].split(" ", 1)
-            request = {"method": method, "url": url, "status": None, "sent": {}, "answered": {}, "body": []}
-        elif request and (match := re.match(r"< HTTP/[0-9.]+ (\d{3})", text)):
-            request["status"] = match[1]
-        elif request and (match := re.match(r"([<>]) ([^:]+): (.*)", text)):
-            request["sent" if match[1] == ">" else "answered"][match[2].lower()] = match[3]
-        elif request and not text.startswith(("*", "<", ">", "{ [", "} [")):
-            request["body"].append(text)
-    yield _kept(_curled, request, f"{path.name}:{number}", reading)
-
-
-def _curled(request: Json, place: str, reading: Reading) -> Item | None:
-    if not request:
-        return None
-    if request["method"] != "GET":
-        reading.skip("curl does not show the body of a request (read without it)", visible(place, 120))
-    return exchange(
-        reading,
-        place=place,
-        method=request["method"],
-        url=f"https://{request['sent'].get('host', '')}{request['url']}",
-        status=request["status"],
-        started=None,
-        sent_headers=request["sent"],
-        sent=b"",
-        headers=request["answered"],
-        received="\n".join(request["body"]).encode(),
-    )
+        started = re.match(r"> ([A-Z]+) (\S+) HTTP/", text)
+        if members and (started or not line):
+            place = f"{path.name}:{number}"
+            if members["method"] != "GET":
+                reading.skip("curl does not show the body of a request (read without it)", visible(place, 120))
+            url = f"https://{members['request_headers'].get('host', '')}{members['url']}"
+            body = "\n".join(members["response_body"])
+            yield _kept(item_of, {**members, "url": url, "response_body": body}, place, reading)
+        if not line:
+            return
+        if started:
+            members = {"method": started[1], "url": started[2], "status": 0, "response_body": []}
+            members |= {"request_headers": {}, "response_headers": {}}
+        elif members and (match := re.match(r"< HTTP/[0-9.]+ (\d{3})", text)):
+            members["status"] = match[1]
+        elif members and (match := re.match(r"([<>]) ([^:]+): (.*)", text)):
+            members["request_headers" if match[1] == ">" else "response_headers"][match[2].lower()] = match[3]
+        elif members and not text.startswith(("*", "<", ">", "{ [", "} [")):
+            members["response_body"].append(text)
 
 
 # files of the workbench
@@ -542,41 +524,20 @@ def _database(path: Path, reading: Reading) -> Iterator[Item | None]:
 
 
 def _stored_event(row: Json, place: str, reading: Reading) -> Item | None:
-    body, arrived = row
-    event = _json(body)
-    if not isinstance(event, dict):
-        reading.skip("an event is not a JSON object", visible(place, 120))
-        return None
-    return Delivery(place, {}, event, _time(arrived))
+    return item_of(dict(zip(("body", "time"), row, strict=True)), place, reading)
 
 
 def _journaled(row: Json, place: str, reading: Reading) -> Item | None:
     name, status, started, request, answer = row
-    operation = SERVED.get(name)
-    if operation is None or type(status) is not int:
-        reading.skip("no answer", visible(place, 120))
-        return None
-    try:
-        members = orjson.loads(request)
-    except ValueError:
-        reading.skip("no JSON", visible(place, 120))
-        return None
+    operation, members = SERVED[name], orjson.loads(request)
     body = {wire: value for wire, value in members.items() if f"{{{wire}}}" not in operation.path}
-    target = operation.target({**members}, {})
-    exchange = Exchange(
-        place=place,
-        method=operation.method,
-        path=target,
-        query=[(wire, str(value)) for wire, value in body.items()] if operation.in_query else [],
-        sent_headers={"content-type": "application/json"},
-        sent=b"",
-        status=status,
-        headers={},
-        received=(answer or "").encode(),
-        at=_time(started),
-        operation=operation,
-        path_members=operation.in_path(target) or {},
-    )
-    exchange.body = None if operation.in_query else body
-    exchange.answer = _json(exchange.received)
-    return exchange
+    exchange = {
+        "method": operation.method,
+        "url": PREFIX + operation.target(members, body),
+        "status": status,
+        "time": started,
+        "request_headers": {"content-type": "application/json"},
+        "request_body": None if operation.in_query else body,
+        "response_body": answer,
+    }
+    return item_of(exchange, place, reading)

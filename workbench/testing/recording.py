@@ -11,7 +11,7 @@ from workbench.base.system.files import check_name, write_file
 from workbench.client.calls.messages import HttpResponse
 from workbench.runs.sequences.reading import SCRIPTED
 from workbench.service.interface.table import PREFIX
-from workbench.testing.recorded import Exchange, Reading, exchange
+from workbench.testing.recorded import Exchange, Reading, item_of
 from workbench.testing.shapes import Shapes
 
 
@@ -58,18 +58,17 @@ def lines_of(responses: Iterable[HttpResponse]) -> bytes:
 def exchanges(responses: Iterable[HttpResponse], reading: Reading) -> Iterator[Exchange]:
     """Yield responses of a client as exchanges, without those that contain signatures of withdrawals."""
     for response in responses:
-        item = exchange(
-            reading,
-            place=response.operation,
-            method=response.request.operation.method,
-            url=PREFIX + response.request.target,
-            status=response.status,
-            started=datetime.now(UTC).isoformat(),
-            sent_headers={"content-type": "application/json"},
-            sent=response.request.body or b"",
-            headers=response.headers,
-            received=response.body,
-        )
-        if item is not None and response.operation in SCRIPTED:
+        members = {
+            "method": response.request.operation.method,
+            "url": PREFIX + response.request.target,
+            "status": response.status,
+            "time": datetime.now(UTC).isoformat(),
+            "request_headers": {"content-type": "application/json"},
+            "request_body": response.request.body,
+            "response_headers": response.headers,
+            "response_body": response.body,
+        }
+        item = item_of(members, response.operation, reading)
+        if isinstance(item, Exchange) and response.operation in SCRIPTED:
             reading.counts["exchanges"] += 1
             yield item

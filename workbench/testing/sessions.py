@@ -1,7 +1,7 @@
 """Sessions for tests, each on a new sandbox, and the operations, answers, events and event statuses that they used."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from workbench.base.errors import Problem, UsageError
@@ -47,7 +47,7 @@ def session(
 
 Item = tuple[str, str]
 """A group ("answer", "event", or "word" of an event), and the item covered in it."""
-STATUS_MEMBERS = {
+_STATUS_MEMBERS = {
     "user.updated": ("applicationStatus", "application status"),
     "transaction.created": ("spend.declinedReason", "declined"),
     "card.updated": ("status", "card status"),
@@ -59,7 +59,7 @@ def possible() -> list[Item]:
     """Return everything that coverage counts."""
     ends = ((name, (row.success, *(failure.status for failure in row.failures))) for name, row in OPERATIONS.items())
     answers = [("answer", f"{name} {status}") for name, statuses in ends for status in dict.fromkeys(statuses)]
-    called = ((label, EVENT_KINDS[kind].words.get(member, ())) for kind, (member, label) in STATUS_MEMBERS.items())
+    called = ((label, EVENT_KINDS[kind].words.get(member, ())) for kind, (member, label) in _STATUS_MEMBERS.items())
     items = [("word", f"{label}: {word}") for label, known in called for word in known]
     return [*answers, *(("event", kind) for kind in EVENT_KINDS), *items]
 
@@ -72,13 +72,17 @@ def touched(sandbox: Any) -> Counter[Item]:
         if request.operation in OPERATIONS
     )
     for stored in sandbox.events():
-        event = stored.payload
-        kind = event_kind(event)
-        counter["event", kind] += 1
-        member, label = STATUS_MEMBERS.get(kind, ("", ""))
-        if member and (word := get_path(event["body"], member)) is not None:
-            counter["word", f"{label}: {word}"] += 1
+        counter.update(covered(stored.payload))
     return counter
+
+
+def covered(event: Mapping[str, Any]) -> Iterator[Item]:
+    """Yield the items that an event covers."""
+    kind = event_kind(event)
+    yield "event", kind
+    member, label = _STATUS_MEMBERS.get(kind, ("", ""))
+    if member and (word := get_path(event["body"], member)) is not None:
+        yield "word", f"{label}: {word}"
 
 
 class Coverage(Shown):

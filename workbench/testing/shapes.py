@@ -7,7 +7,7 @@ of accounts, keys and unknown members are replaced by letters and digits drawn w
 import hmac
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from typing import Any
@@ -20,11 +20,10 @@ from workbench.service.chains import eip55
 from workbench.service.chains.addresses import Family, family_of_address
 from workbench.service.chains.values import base58_encode, strkey_encode
 from workbench.service.interface.table import OPERATIONS, PREFIX
-from workbench.testing.facts import NAME, VERSION, declared, numbers, words
+from workbench.testing.facts import MOMENT, NAME, VERSION, declared, numbers, texts_of, words
 from workbench.testing.recorded import Delivery, Exchange, Item
 
 _TOKEN = re.compile(rf"{UUID.pattern}|[^\W_]+", UUID.flags)
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _CODE = re.compile(r"[A-Z]{2,3}")
 _PLAIN = frozenset(
@@ -51,8 +50,6 @@ _KNOWN = frozenset(
     {"statusCode", "error", "message", "bearer", "is", "not", "a", "the", "of", "by", "must", "be", "for"}
 )
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_LOWER = bytes(ord(_LETTERS[byte % 26]) for byte in range(256))
-_DIGITS = bytes(ord(str(byte % 10)) for byte in range(256))
 _REMEMBERED = 50_000  # tokens
 _MAX_IDS = 200_000  # maximum ids that can be requested from a service again
 
@@ -83,10 +80,10 @@ class Shapes:
         """Return an exchange or event with replaced values as a line of JSON."""
         time = None if item.at is None else datetime.fromtimestamp(item.at, UTC).isoformat()
         if isinstance(item, Delivery):
-            self._values = {text.lower() for text in _texts(item.event)}
+            self._values = {text.lower() for text in texts_of(item.event)}
             parts: dict[str, Any] = {"headers": self.headers(item.headers), "body": self.value(item.event)}
         else:
-            self._values = {text.lower() for text in _texts([item.body, item.answer, item.query])}
+            self._values = {text.lower() for text in texts_of([item.body, item.answer, item.query])}
             parts = self._exchange(item)
         return orjson.dumps({"time": time, **parts}) + b"\n"
 
@@ -140,7 +137,7 @@ class Shapes:
         """Return a text of the same shape."""
         if text.lower() in words() or (name in _CODES and _CODE.fullmatch(text)):
             return text
-        if _MOMENT.fullmatch(text) and name in declared(walk.DateTime):
+        if MOMENT.fullmatch(text) and name in declared(walk.DateTime):
             return text
         if name == "version" and VERSION.fullmatch(text):
             return text
@@ -181,10 +178,6 @@ class Shapes:
         if re.fullmatch(r"0x[0-9a-fA-F]+", text):
             return "0x" + (drawn.hex() * (len(text) // 64 + 1))[: len(text) - 2]
         stream = (drawn * (len(text) // len(drawn) + 1))[: len(text)]
-        if text.isascii() and text.isdigit():
-            return str(1 + drawn[0] % 9) + stream.translate(_DIGITS).decode()[1:]
-        if text.isascii() and text.isalpha() and text.islower():
-            return stream.translate(_LOWER).decode()
         return _alike_text(stream, text)
 
 
@@ -208,11 +201,3 @@ def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return ipaddress.ip_address(text)
     except ValueError:
         return None
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list | tuple):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(item)

@@ -5,7 +5,7 @@ import inspect
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace
@@ -256,13 +256,17 @@ class Universe(Deliveries):
     def close(self) -> None:
         """End the application's process."""
         process = self._process
-        if process is None or process.dead:
-            return
-        process.dead = True
-        process.loop.kill()
-        process.loop.dispose()
-        for database in process.databases:
-            sqlite3.Connection.close(database)
+        if process is not None and not process.dead:
+            process.dead = True
+            process.end()
+
+
+def unequal(ours: Mapping[str, Any], service: Mapping[str, int]) -> Iterator[tuple[str, Any, int]]:
+    """Yield the transactions whose cents differ, with the cents of the application and of the service."""
+    for name in sorted({*ours, *service}):
+        booked, posted = ours.get(name, 0), service.get(name, 0)
+        if booked != posted:
+            yield name, booked, posted
 
 
 class _Purchase:
