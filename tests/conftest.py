@@ -140,8 +140,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     ipywidgets keeps them all, and others look at what it keeps.
     """
     if learner := sys.modules.get("workbench.course.learner"):
-        for stopped in learner._traffic.values():
-            stopped.set()
+        learner._ended.set()
     if "ipywidgets" in sys.modules and (nextitem is None or item.path != nextitem.path):
         sys.modules["ipywidgets"].Widget.close_all()
 

@@ -455,13 +455,13 @@ def _number(certificate: Path) -> int:
 
 def _learned(folder: Path, version: int) -> None:
     state_in(folder)
-    write({"one": {"version": version}})
+    write({"one": version})
 
 
 def _facts(folder: Path) -> int | None:
     state_in(folder)
     found = read_stored()
-    return found["one"]["version"] if found else None
+    return found["one"] if found else None
 
 
 def _pinned(folder: Path, version: int) -> None:

@@ -31,7 +31,7 @@ import httpx
 
 import workbench as wb
 from tests.notebooks.reading import COURSE
-from workbench.course.stored import stored_result
+from workbench.course import stored
 from workbench.course.task_files import DRILLS, EXERCISES
 
 TRIES = 8  # of a notebook
@@ -163,7 +163,7 @@ def learn(number: int, seconds: float) -> dict[str, Any]:
                 raise
             time.sleep(2)
     return {
-        "done": sorted(name for name in EXERCISES if (result := stored_result(name)) and result.done), "took": one.took, "reports": one.reports,
+        "done": sorted(name for name in EXERCISES if (result := stored.get(f"result:{name}")) and result["done"]), "took": one.took, "reports": one.reports,
         "amounts": amounts, "errors": one.errors, "processor": time.process_time(),
     }  # fmt: skip
 

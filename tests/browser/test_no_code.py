@@ -60,3 +60,23 @@ def test_a_drill_is_started_from_the_list_and_answered(desk: Desk) -> None:
     page.set_viewport_size({"width": 1280, "height": 1500})
 
     picture(tasks, "no-code-drill")
+
+
+def test_a_drill_is_done_from_the_panel_alone(desk: Desk) -> None:
+    """A button of the list offers the tasks; what is typed is judged below, and the focus is in what opened."""
+    page = desk.show(FIRST)
+    panel = overview_of(page)
+    go(panel, "Transactions")
+    panel.get_by_role("button", name="Tasks", exact=True).press("Enter")
+    tasks = panel.locator(".wb-tasks")
+    tasks.locator("select").select_option(label="read-a-card: What is on my card?")
+    tasks.get_by_role("button", name="Start").press("Enter")
+    asked = tasks.locator(".wb-ask")
+    expect(asked).to_contain_text("Drill read-a-card", timeout=SLOW)
+    for number, value in enumerate(("110.00", "$15", "20,290.40")):
+        asked.locator("input").nth(number).fill(value)
+    page.keyboard.press("Tab")
+    asked.get_by_role("button", name="Check").press("Enter")
+    expect(asked.locator("[role=status]")).to_contain_text("A good answer")
+    panel.locator(".close-form").press("Enter")
+    expect(tasks).to_have_count(0)

@@ -140,7 +140,7 @@ class Day:
     def begin(self, name: str, place: str) -> Any:
         """Run the first cell of a notebook or drill."""
         url = f"{self.url}/{self.codes[name]}"
-        _, answer = membership.exchange(url, None, {"kind": "begin", "place": place})
+        answer = membership.ask(url, None, {"kind": "begin", "place": place})
         self.sessions[name, place] = wb.connect(f"{url}/{answer['place']}")
         self.known[name].places.add(place)
         return self.sessions[name, place]
@@ -446,7 +446,7 @@ def _(day: Day) -> str:
         for task, (done, tries, hints) in known.results.items():
             row = table[name, task]
             day._same("The end of the day", f"CSV {name} {task}", [row["done"], row["tries"], row["hints"]],
-                      [str(done), str(tries), str(hints)])  # fmt: skip
+                      [str(done).lower(), str(tries), str(hints)])  # fmt: skip
     certificates = day.command("print", "certificates")
     earned = {name for name, known in day.known.items() if any(result[0] for result in known.results.values())}
     holders = {name for name in day.known if f">{name}<" in certificates}

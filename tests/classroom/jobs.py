@@ -441,7 +441,7 @@ def _(school: School) -> str:
     done = {
         row["learner"]
         for row in csv.DictReader(school.command("trainer", *given).splitlines())
-        if row["done"] == "True"
+        if row["done"] == "true"
     }
     assert {"Learner 7", "Learner 8", "Learner 9"} <= done
     assert {row["learner"] for row in school.board()["learners"] if row["done"]} == done

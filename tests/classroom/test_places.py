@@ -216,7 +216,7 @@ def test_a_restarted_server_goes_on(server: ClassServer, ann: str, tmp_path: Pat
         state = with_new._by_name["Ann"].sandbox(place).state(bought)
         assert state["held"] == 420
         assert with_new.do("Ann", place, Act(kind="check", task="purchases-1"))["missing"]
-        assert with_new.results.get(f"attempt:Ann:{place}:purchases-1")
+        assert with_new.results.get(f"attempt\nAnn\n{place}\npurchases-1")
     finally:
         with_new.close()
 

@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import pytest
+from ipywidgets.widgets.widget import _instances
 
 import workbench as wb
 from workbench import course
 from workbench.course.ask_view import AskView, ChooserView
 from workbench.course.learner import TaskShown
 from workbench.course.task_files import DRILLS, EXERCISES, QUIZZES, TASKS
+from workbench.screens.panel.panel import Panel
 
 
 @pytest.fixture(autouse=True)
@@ -70,3 +72,38 @@ def test_a_wrong_answer_is_said_below_and_not_raised() -> None:
     asked.fields["answer"].value = "45.90"
     asked.buttons["Check"].click()
     assert "✓ right" in asked.feedback.value
+
+
+def test_a_task_is_done_from_the_panel() -> None:
+    """A button of each list offers all tasks; answers are typed into boxes, and closing leaves no widget."""
+    with wb.connect(seed=7) as other, wb.connect(seed=7) as api:
+        panel = wb.browse(other)
+        before = len(_instances)
+        actions = panel.answer({"do": "rows", "list": "cards"})["actions"]
+        opened = panel.answer({"do": "form", "do_what": "Tasks", "label": "Tasks", "list": "cards"})
+        chooser = panel.pane
+        chooser.names.value = "read-a-card"
+        chooser.start.click()
+        balance = other.sandbox.balance(other.sandbox.guide()["cards"]["active"][9])
+        for name, cents in {"held": balance.held, "refunded": balance.refunded, "available": balance.available}.items():
+            chooser.asked.fields[name].value = f"{cents / 100:.2f}"
+        chooser.asked.buttons["Check"].click()
+
+        assert {"do": "Tasks", "label": "Tasks"} in actions
+        assert opened["model"] == chooser.widget.model_id
+        assert "✓ done" in chooser.asked.feedback.value
+        panel.answer({"do": "close form"})
+        assert panel.pane is None
+        assert len(_instances) == before
+        assert other.sandbox.events() != api.sandbox.events()  # done in the session of the panel
+
+
+def test_a_panel_of_a_real_service_offers_no_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Panel, "sandbox", None)
+    with wb.connect(seed=7) as api:
+        panel = wb.browse(api)
+        actions = panel.answer({"do": "rows", "list": "cards"})["actions"]
+        refused = panel.answer({"do": "form", "do_what": "Tasks", "label": "Tasks", "list": "cards"})
+
+    assert {"do": "Tasks", "label": "Tasks"} not in actions
+    assert "not offered" in refused["error"]

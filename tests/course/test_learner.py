@@ -80,11 +80,10 @@ def test_progress_outlives_the_kernel(folder: Path) -> None:
     course.hint("contracts-1")
 
     kept = json.loads((folder / FILE).read_text())
-    assert {"result", "state"} == kept["start-1"].keys()
-    assert {"result"} == kept["contracts-1"].keys()
+    assert {"result:start-1", "state:start-1", "result:contracts-1"} == kept.keys()
     assert (1, True, 0.0, 1) == (
-        *(kept["start-1"]["result"][one] for one in ("tries", "done", "minutes")),
-        kept["contracts-1"]["result"]["hints"],
+        *(kept["result:start-1"][one] for one in ("tries", "done", "minutes")),
+        kept["result:contracts-1"]["hints"],
     )
     assert ("start-1",) == course.progress().done
     assert f"1 of {len(EXERCISES)} exercises done" in str(course.progress())
@@ -126,7 +125,7 @@ def test_reset_deletes_only_the_own_progress(folder: Path) -> None:
     """Another user's file and all sandboxes stay unchanged."""
     other = folder / "other" / FILE
     other.parent.mkdir()
-    other.write_text('{"start-1": {"done": true}}')
+    other.write_text('{"result:start-1": {"done": true}}')
     with wb.connect(seed=SEED) as api:
         coffee(api)
         course.check("start-1")
@@ -135,7 +134,7 @@ def test_reset_deletes_only_the_own_progress(folder: Path) -> None:
 
         assert () == course.progress().done
         assert before == len(api.sandbox.events())
-        assert '{"start-1": {"done": true}}' == other.read_text()
+        assert '{"result:start-1": {"done": true}}' == other.read_text()
 
 
 def test_a_damaged_file_counts_as_empty(folder: Path) -> None:

@@ -124,5 +124,5 @@ def test_progress_counts_quizzes() -> None:
     for answer in "abca":
         course.answer("start-who", answer)
 
-    assert f"1 of {len(QUIZZES)} quizzes are answered correctly." in str(course.progress())
+    assert f"1 of {len(QUIZZES)} quizzes right" in str(course.progress())
     assert f"0 of {len(QUIZZES)} quizzes" in str(course.reset())

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.reports.test_scope import bought
 from tests.tables import samples
 from workbench.analysis.reports import log_lines
 from workbench.analysis.reports.event_logs import read_log
@@ -278,6 +279,32 @@ def test_a_log_gives_the_frame_of_its_events(tmp_path: Path, log_lines: list[byt
 
     pd.testing.assert_frame_equal(expected, made)
     assert expected.attrs == made.attrs
+
+
+ODD_LINES = {
+    "a space before each brace": ("}", " }"), "a comma before a brace": ('"}', '",}'), "a tab": ("}}", "\t}}"),
+    "an escaped mark": ('"Shop"', '"Sh\\"op"'), "two escaped marks": ('"Shop"', '"Sh\\"op\\""'),
+    "an escaped member": ('"Shop"', '"S\\",\\"merchantName\\":\\"Y"'), "a duplicate member": ('"Shop"', '"Shop","merchantName":"X"'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD_LINES)
+def test_an_odd_line_between_others_is_read_strictly(odd: str, tmp_path: Path) -> None:
+    """Whichever line of a block it is: the frame and the rejects are those of the strict reader."""
+    rows = [row["event"] for number in range(6) for row in bought(f"t{number}", 1_000 + number, number)]
+    usual = [json.dumps(row, separators=(",", ":")) for row in rows]
+    for place in (0, 5, 11):
+        odd_line = usual[place].replace(*ODD_LINES[odd])
+        assert odd_line != usual[place]
+        log = tmp_path / f"{place}.ndjson"
+        log.write_text("\n".join([*usual[:place], odd_line, *usual[place + 1 :], ""]))
+        fast, strict = (read_log(log, invalid="reject") for _ in range(2))
+        frame, events = fast.frame(progress=False), [*strict]
+
+        assert [(reject.line, reject.problem) for reject in fast.rejects] == [
+            (reject.line, reject.problem) for reject in strict.rejects
+        ]
+        assert frame.astype(str).values.tolist() == to_frame(events)[[*frame]].astype(str).values.tolist()
 
 
 @pytest.mark.slow

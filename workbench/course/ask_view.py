@@ -9,7 +9,7 @@ import ipywidgets
 from workbench import course
 from workbench.base.errors import WorkbenchError
 from workbench.course.display import Display
-from workbench.screens.forms.widgets import Displayed, button, in_order, root
+from workbench.screens.forms.widgets import Displayed, button, close_soon, in_order, root
 from workbench.service.rendering.elements import isolated
 
 Act = Callable[[], Display]
@@ -74,10 +74,12 @@ class ChooserView(Displayed):
     Args:
         shown: The table of tasks, as `wb.course.task` returns it without a name.
         titles: Titles of the tasks, by name.
+        api: The session to do them in; default: the most recent one.
     """
 
-    def __init__(self, shown: Display, titles: Mapping[str, str]) -> None:
-        self._table = shown
+    def __init__(self, shown: Display, titles: Mapping[str, str], api: object = None) -> None:
+        self._table, self._api = shown, api
+        self.asked: AskView | None = None
         options = [(f"{name}: {title}", name) for name, title in titles.items()]
         self.names = in_order(ipywidgets.Dropdown(description="Task", options=options, layout={"width": "36em"}))
         self.start = button("Start", self.begin)
@@ -95,9 +97,12 @@ class ChooserView(Displayed):
 
     def begin(self) -> None:
         """Begin the chosen task, and show it below."""
+        former, self.asked = self.begun.children, None
         try:
-            shown = course.task(self.names.value)
+            shown = course.task(self.names.value, self._api)
         except WorkbenchError as error:
             self.begun.children = (ipywidgets.HTML(f'<div role="alert">{isolated(str(error))}</div>'),)
-            return
-        self.begun.children = (AskView(shown, shown.task).widget,)
+        else:
+            self.asked = AskView(shown, shown.task)
+            self.begun.children = (self.asked.widget,)
+        close_soon(former)

@@ -14,13 +14,13 @@ from workbench.client.calls.client import Client
 from workbench.course.answers import read_answer
 from workbench.course.evidence import (
     PURCHASE,
+    SIGNATURE,
     Evidence,
     Facts,
     digest,
     first_guide,
     mark,
     operator,
-    signature,
 )
 from workbench.course.judge import filled, judge
 from workbench.course.task_files import Task
@@ -68,6 +68,11 @@ class Attempt:
     def is_begun(self) -> bool:
         """Whether the attempt was begun in this sandbox, which was not reset since."""
         return bool(self.state.get("world") == internals(self.sandbox).world_id())
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the attempt is not done, and its planned time not over."""
+        return self.is_begun and not self.state.get("done") and self.minutes <= self.task.minutes
 
     def begin(self) -> None:
         """Create the world of the task, and remember what is there."""
@@ -158,12 +163,14 @@ class Attempt:
         self.catch_up()
         seen = Evidence(self.sandbox, self.state, self._fetched)
         changed = {id_: digest(record) for id_, record in seen.changed.items()}
-        done = [changed, [signature(call.entry) for call in seen.calls], self.state["answers"]]
+        done = [changed, [call[SIGNATURE] for call in seen.calls], self.state["answers"]]
         print_ = hashlib.sha256(json.dumps(done, sort_keys=True).encode()).hexdigest()[:16]
         tried = print_ != self.state.get("seen", _NOTHING)
         missing = list(judge(self.task, seen))
         self.state.update(seen=print_, done=not missing)
-        return {"missing": missing, "tried": tried, "good": "" if missing else self.task.debrief}
+        good = f"A good answer: {' '.join(self.task.debrief.split())}" if self.task.debrief else ""
+        comment = f"The sandbox shows everything that is asked for, and nothing else.\n{good}".strip()
+        return {"missing": missing, "tried": tried, "comment": "" if missing else comment}
 
 
 def run(client: Client, sandbox: object, names: MutableMapping[str, Any], step: Mapping[str, Any]) -> None:

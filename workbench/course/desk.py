@@ -3,14 +3,13 @@
 import time
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 
 from workbench.base.errors import UsageError, WorkbenchError
 from workbench.course.answers import allowed_answers, comment, read_answer
 from workbench.course.attempt import Attempt
-from workbench.course.evidence import Facts
 from workbench.course.judge import same
 from workbench.course.task_files import Expectation, Task
 
@@ -39,6 +38,7 @@ def about(task: Task) -> dict[str, Any]:
     only = next(iter(questions.values())) if len(questions) == 1 else None
     return {
         **{name: getattr(task, name) for name in ("name", "kind", "title", "task", "notebook", "minutes")},
+        "heading": task.title if task.kind == "quiz" else f"{task.kind} {task.name}: {task.title}",
         "hints": len(task.all_hints),
         "questions": {name: _asked(question) for name, question in questions.items()},
         "options": only.options if only else {},
@@ -82,12 +82,28 @@ class TaskResult:
         """Return the minutes of work since the beginning, by the seconds worked so far."""
         return round(max(active - self.begun_active, 0) / 60, 1)
 
-    def with_hints(self, number: int, of: int) -> "TaskResult":
-        """Return the result after hints were shown."""
-        return attrs.evolve(self, hints=number, last_hint=number == of)
+    @property
+    def row(self) -> dict[str, Any]:
+        """Row of a table: numbers only once the task was begun."""
+        numbers = {"tries": self.tries, "hints": self.hints, "minutes": self.minutes}
+        return {"status": "✓ done" if self.done else "○ not done", **(numbers if self.begun_at else {})}
 
-    def with_try(self, missing: list[str], active: float) -> "TaskResult":
-        """Return the result after a check of what was tried."""
+    def after(self, reply: Mapping[str, Any], hints: int, active: float) -> "TaskResult":
+        """Return the result after an act: with what a hint or a check showed. What is done stays.
+
+        Args:
+            reply: The answer to the learner.
+            hints: Number of hints that the task has.
+            active: Seconds that the learner has worked.
+        """
+        if self.done:
+            return self
+        if "hints" in reply:
+            shown = len(reply["hints"])
+            return attrs.evolve(self, hints=shown, last_hint=shown == hints)
+        if "missing" not in reply:
+            return self
+        missing = reply["missing"]
         return attrs.evolve(
             self,
             tries=self.tries + 1,
@@ -102,6 +118,16 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+class Store(Protocol):
+    """JSON values by name: the learner's file, or the results of a class."""
+
+    def get(self, name: str, default: object = None) -> Any:
+        """Return a value."""
+
+    def set(self, name: str, value: object) -> None:
+        """Store a value."""
+
+
 @attrs.frozen(kw_only=True)
 class Desk:
     """Tasks in a place, with the state of the attempts at them and the learner's results.
@@ -109,10 +135,9 @@ class Desk:
     Attributes:
         tasks: The tasks by name.
         sandbox: Function that returns the sandbox of an environment.
-        load: Function that returns the stored state of an attempt by name; None before.
-        save: Function that stores it.
-        result: Function that returns the result of a task; None before it was begun.
-        record: Function that stores a result.
+        store: The store of attempts and results.
+        attempts: Beginning of the names of attempts in it.
+        results: Beginning of the names of results in it.
         active: Seconds that the learner has worked.
         fetched: Ids of the events that the learner's inbox has read.
         ca_file: Certificates for a served sandbox.
@@ -120,29 +145,26 @@ class Desk:
 
     tasks: Mapping[str, Task]
     sandbox: Callable[[str], Any]
-    load: Callable[[str], Any]
-    save: Callable[[str, Facts], object]
-    result: Callable[[str], TaskResult | None]
-    record: Callable[[TaskResult], object]
+    store: Store
+    attempts: str = "state:"
+    results: str = "result:"
     active: float = attrs.field(factory=time.time)
     fetched: Collection[str] = ()
     ca_file: str | None = None
 
-    def attempt(self, name: str) -> Attempt:
-        """Return the attempt at a task."""
-        task = self.tasks[name]
-        state = self.load(name)
-        stored = state if isinstance(state, dict) else None
-        return Attempt(task, self.sandbox(task.environment), stored, self.fetched, self.ca_file)
-
     def play(self, name: str) -> bool:
         """Make the purchases of live traffic that are due; return whether the drill is still on."""
-        attempt = self.attempt(name)
-        if not attempt.is_begun or attempt.state.get("done"):
+        attempt = self._attempt(name)
+        if not attempt.is_on:
             return False
         if attempt.catch_up():
-            self.save(name, attempt.state)
+            self.store.set(f"{self.attempts}{name}", attempt.state)
         return True
+
+    def _attempt(self, name: str) -> Attempt:
+        task, state = self.tasks[name], self.store.get(f"{self.attempts}{name}")
+        stored = state if isinstance(state, dict) else None
+        return Attempt(task, self.sandbox(task.environment), stored, self.fetched, self.ca_file)
 
     def do(self, act: Act) -> dict[str, Any]:
         """Carry out an act, store the result, and return the answer to the learner as JSON values.
@@ -150,8 +172,9 @@ class Desk:
         Raises:
             UsageError: The task was not begun, asks for no such answer, or has no such hint.
         """
-        task, before = self.tasks[act.task], self.result(act.task)
-        result = before or TaskResult(task=act.task, begun_at=_now(), begun_active=self.active)
+        task, name = self.tasks[act.task], f"{self.results}{act.task}"
+        before = TaskResult.read(self.store.get(name))
+        result = before or TaskResult(task=task.name, begun_at=_now(), begun_active=self.active)
         if act.kind == "hint":
             reply = _hint(task, result)
         elif task.kind == "quiz":
@@ -159,25 +182,21 @@ class Desk:
         else:
             reply = self._attempted(act)
         is_tried = reply.get("tried", True) or not reply["missing"]
-        if not result.done and is_tried:
-            if "hints" in reply:
-                result = result.with_hints(len(reply["hints"]), len(task.all_hints))
-            elif "missing" in reply:
-                result = result.with_try(reply["missing"], self.active)
-            if result != before:
-                self.record(result)
-        return {"about": about(task), "result": attrs.asdict(result), **reply}
+        after = result.after(reply, len(task.all_hints), self.active) if is_tried else result
+        if is_tried and after != before:
+            self.store.set(name, attrs.asdict(after))
+        return {"about": about(task), "result": attrs.asdict(after), **reply}
 
     def _attempted(self, act: Act) -> dict[str, Any]:
         try:
-            attempt = self.attempt(act.task)
+            attempt = self._attempt(act.task)
             reply = attempt.answer(act.values) if act.kind == "answer" else getattr(attempt, act.kind)()
         except WorkbenchError:
             raise
         except _UNREADABLE as error:
             what = f"the sandbox does not hold what the task needs ({type(error).__name__})"
             raise UsageError(f"{what}: reset it, and begin the task again", of="course") from None
-        self.save(act.task, attempt.state)
+        self.store.set(f"{self.attempts}{act.task}", attempt.state)
         return reply
 
 

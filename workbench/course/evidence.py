@@ -8,8 +8,6 @@ from decimal import Decimal, InvalidOperation
 from functools import cached_property, lru_cache
 from typing import Any
 
-import attrs
-
 from workbench.base.schema.walk import flat as leaves_of
 from workbench.base.schema.walk import snake
 from workbench.client.calls.client import Client
@@ -28,7 +26,9 @@ _NUMBERS = re.compile(r"nonce|tokens\.[0-9]+\.balance")
 """Members of contracts that are stored at the beginning, so that a difference can be expected."""
 PURCHASE: Mapping[str, Any] = {"currency": "USD", "merchant_category_code": "5411"}
 CALLED = "called with"
-"""Member of a flat request with the names of its arguments."""
+"""Member of a flat request with the names of its arguments; no argument has a blank in its name."""
+OPERATION, STATUS, FAULT, SIGNATURE = "of operation", "status code", "injected fault", "in the log"
+"""Members of a flat request that identify it."""
 Facts = dict[str, Any]
 Record = Mapping[str, Any]
 
@@ -119,17 +119,6 @@ def absorb(state: Facts, sandbox: "Sandbox", before: Mapping[str, str], last_eve
     state["others"] += [event.payload["id"] for event in sandbox.events(since=last_event)]
 
 
-@attrs.frozen
-class Call:
-    """A request that the sandbox received: operation, status, injected fault, flat members, log entry."""
-
-    operation: str
-    status: int
-    fault: str
-    flat: Record
-    entry: Any = attrs.field(repr=False)
-
-
 class Evidence:
     """Records, requests and events of a sandbox since a mark.
 
@@ -162,21 +151,21 @@ class Evidence:
         return {**now, **{id_: {"id": id_, "kind": "deleted"} for id_ in before if id_ not in self.records}}
 
     @cached_property
-    def calls(self) -> list[Call]:
-        """Requests of the learner since the beginning, oldest first."""
+    def calls(self) -> list[Record]:
+        """Requests of the learner since the beginning, flat, oldest first."""
         log = list(self.sandbox.requests(all_tenants=True, reveal=True))
         last = self.state["request"]
         begun = next((number for number, entry in enumerate(log, 1) if last and signature(entry) == last), 0)
         calls = (_call(entry) for entry in log[begun:] if entry.operation in OPERATIONS)
         live = set(self.state.get("live", ()))
-        return [call for call in calls if call.flat.get("answer.transaction_id") not in live]
+        return [call for call in calls if call.get("answer.transaction_id") not in live]
 
     def called(self, operation: str, status: int | None) -> list[Record]:
         """Return the requests of an operation with a status, flat; None for those with an injected fault."""
-        calls = [call for call in self.calls if call.operation == operation]
+        calls = [call for call in self.calls if call[OPERATION] == operation]
         if status is None:
-            return [call.flat for call in calls if call.fault]
-        return [call.flat for call in calls if call.status == status and call.fault in ("", "lost")]
+            return [call for call in calls if call[FAULT]]
+        return [call for call in calls if call[STATUS] == status and call[FAULT] in ("", "lost")]
 
     def add_live(self, transaction: str) -> None:
         """Take a purchase that the task itself made out of the learner's changes."""
@@ -212,12 +201,11 @@ def first_guide(seed: int) -> Mapping[str, Any]:
     return dict(Sandbox(seed).guide())
 
 
-def _call(entry: Any) -> Call:
+def _call(entry: Any) -> Record:
     """Return a request with its arguments, the members of its answer, and what else a criterion may ask for."""
     operation = OPERATIONS[entry.operation]
     sent = {**(entry.body or {}), **(operation.in_path((entry.path or "").removeprefix(PREFIX)) or {})}
     answer = entry.answer if isinstance(entry.answer, Mapping) else {}
     members = dict(flat(sent)) | {f"answer.{path}": value for path, value in flat(answer)}
-    members["carried_out"] = "yes" if entry.status < 300 else "no"
-    members[CALLED] = {snake(name) for name in sent}
-    return Call(operation.name, entry.status, entry.fault or "", members, entry)
+    members |= {OPERATION: operation.name, STATUS: entry.status, FAULT: entry.fault or "", SIGNATURE: signature(entry)}
+    return {**members, "carried_out": "yes" if entry.status < 300 else "no", CALLED: {snake(name) for name in sent}}

@@ -12,18 +12,19 @@ from typing import Any, overload
 from workbench.base.errors import UsageError, WorkbenchError, WrongEnvironment, not_allowed, visible
 from workbench.client import session
 from workbench.client.calls.client import refuse_async
-from workbench.course import membership
+from workbench.course import membership, stored
 from workbench.course.desk import Act, Desk, TaskResult, about
 from workbench.course.display import DONE, OPEN, RIGHT, WRONG, Display, require_widgets
-from workbench.course.stored import read_stored, store, store_result, stored_result, write
 from workbench.course.task_files import EXERCISES, QUIZZES, TASKS, Task, read_file
 from workbench.sandbox.internals import internals
 from workbench.sandbox.remote import RemoteSandbox
-from workbench.service.rendering.text import Cell, Grid, Sheet
+from workbench.screens import PANES
+from workbench.service.rendering.show import mapping_grid
+from workbench.service.rendering.text import Sheet
 
 _ADDED: dict[str, Task] = {}
 _bound: dict[str, "weakref.ref[Any]"] = {}
-_traffic: dict[str, threading.Event] = {}
+_ended = threading.Event()  # set, it ends live traffic
 _lock = threading.RLock()
 PLACES = tuple(dict.fromkeys(task.place for task in TASKS.values()))
 """Names of the sandboxes of a class: numbers of the notebooks, and drills."""
@@ -42,17 +43,15 @@ class TaskShown(Display):
         self.facts = dict(facts)
         self.questions: Mapping[str, str] = task["questions"]
         lines = [" ".join(task["task"].split()), *(f"{letter})  {text}" for letter, text in task["options"].items())]
-        code: list[str] = []
         if task["kind"] == "quiz":
-            title = task["title"]
             lines.append(f"Answer with {task['allowed']}.")
             notes = (f'In code: wb.course.answer("{task["name"]}", …)', *notes)
         else:
-            title = f"{task['kind']} {task['name']}: {task['title']}"
-            code += [line for name, value in self.facts.items() for line in _lines(name, value)]
             lines += [f"Answer {name}: {that}." for name, that in self.questions.items()]
-            lines += [f"Planned time: {task['minutes']} minutes."] if task["minutes"] else []
-        super().__init__(Sheet(title=title, words=tuple(lines), code=tuple(code), notes=notes))
+        if task["minutes"]:
+            lines.append(f"Planned time: {task['minutes']} minutes.")
+        code = tuple(f"facts[{name!r}] = {visible(str(value), 2_000)}" for name, value in self.facts.items())
+        super().__init__(Sheet(title=task["heading"], words=tuple(lines), code=code, notes=notes))
 
     def _ipython_display_(self) -> None:
         require_widgets()
@@ -66,13 +65,8 @@ class TaskList(Display):
 
     def __init__(self, tasks: Mapping[str, Task]) -> None:
         self.titles = {name: task.title for name, task in tasks.items() if task.kind != "quiz"}
-        rows = tuple(
-            tuple(Cell((text,)) for text in (name, tasks[name].notebook or "drill", title))
-            for name, title in self.titles.items()
-        )
-        note = "Begin one with wb.course.task(NAME)."
-        columns = ("task", "notebook", "title")
-        super().__init__(Grid(title="Tasks", columns=columns, rows=rows, total=len(rows), notes=(note,)))
+        rows = [tasks[name].row for name in self.titles]
+        super().__init__(mapping_grid(rows, None, len(rows), "Tasks, each begun with wb.course.task(NAME)"))
 
     def _ipython_display_(self) -> None:
         require_widgets()
@@ -81,12 +75,14 @@ class TaskList(Display):
         ChooserView(self, self.titles)._ipython_display_()
 
 
-def _lines(name: str, value: object) -> list[str]:
-    """Return a fact as lines; a list or mapping has one line per entry."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
-    if items is None or not value:
-        return [f"facts[{name!r}] = {visible(str(value), 200)}"]
-    return [f"facts[{name!r}][{key!r}] = {visible(str(inner), 200)}" for key, inner in items]
+def _pane(api: object) -> Any:
+    from workbench.course.ask_view import ChooserView
+
+    listed = task()
+    return ChooserView(listed, listed.titles, api)
+
+
+PANES["Tasks"] = _pane
 
 
 class CheckResult(Display):
@@ -95,31 +91,24 @@ class CheckResult(Display):
     def __init__(self, task: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
         self.missing = tuple(visible(what, 400) for what in reply["missing"])
         self.ok = not self.missing
-        name, title, advice = task["name"], f"{task['title']} ({task['name']})", ""
-        if task["kind"] == "quiz":
-            title, lines, status = task["title"], [reply.get("comment") or self.missing[0]], RIGHT if self.ok else WRONG
-        elif self.ok:
-            lines, status = ["The sandbox shows everything that is asked for, and nothing else."], DONE
-            lines += [f"A good answer: {' '.join(good.split())}"] if (good := str(reply["good"])) else []
-            advice = f'wb.course.hint("{name}") shows the code of a good answer.'
-        else:
-            lines, status = [f"Missing: {what}" for what in self.missing], OPEN
-            advice = f'wb.course.hint("{name}") shows a hint; the last of {task["hints"]} contains the code.'
+        right, wrong = (RIGHT, WRONG) if task["kind"] == "quiz" else (DONE, OPEN)
+        comment = reply.get("comment")
+        words = (comment,) if comment else tuple(f"Missing: {what}" for what in self.missing)
+        advice = f'wb.course.hint("{task["name"]}") shows a hint; the last of {task["hints"]} contains the code.'
         notes = (*([advice] if task["hints"] else []), *_notes(reply))
-        super().__init__(Sheet(title=title, status=status, words=tuple(lines), notes=notes))
+        super().__init__(Sheet(title=task["heading"], status=right if self.ok else wrong, words=words, notes=notes))
 
 
 class Hint(Display):
-    """Hints so far: `text` is the last of them, number `number` of `of`."""
+    """Hints so far: `text` is the last of them, number `number`."""
 
     def __init__(self, task: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
         hints = tuple(map(str, reply["hints"]))
-        self.number, self.of, self.text = len(hints), int(task["hints"]), hints[-1]
-        title, is_last = f"Hint {self.number} of {self.of} for {task['name']}", self.number == self.of
-        code = tuple(self.text.split("\n")) if is_last else ()
-        advice = () if is_last else (f'wb.course.hint("{task["name"]}") shows the next hint.',)
-        words = hints[: self.number - is_last]
-        super().__init__(Sheet(title=title, words=words, code=code, notes=(*advice, *_notes(reply))))
+        self.number, self.text = len(hints), hints[-1]
+        is_last = self.number == task["hints"]
+        words, code = (hints[:-1], tuple(self.text.split("\n"))) if is_last else (hints, ())
+        title = f"Hint {self.number} of {task['hints']} for {task['name']}"
+        super().__init__(Sheet(title=title, words=words, code=code, notes=_notes(reply)))
 
 
 def begin(place: str) -> None:
@@ -240,35 +229,21 @@ class CourseProgress(Display):
         self.results = {exercise: results.get(exercise) or TaskResult(task=exercise) for exercise in EXERCISES}
         self.done = tuple(exercise for exercise, result in self.results.items() if result.done)
         self.left = tuple(exercise for exercise in EXERCISES if exercise not in self.done)
-        rows = tuple(_progress_row(EXERCISES[name], result) for name, result in self.results.items())
-        title = f"The course of {visible(name, 60)}: {len(self.done)} of {len(EXERCISES)} exercises done"
-        columns = ("notebook", "exercise", "title", "status", "tries", "hints", "minutes")
+        rows = [{**EXERCISES[name].row, **result.row} for name, result in self.results.items()]
         right = sum(quiz in results and results[quiz].done for quiz in QUIZZES)
-        note = f"{right} of {len(QUIZZES)} quizzes are answered correctly."
-        super().__init__(Grid(title=title, columns=columns, rows=rows, total=len(rows), notes=(note,)))
-
-
-def _progress_row(task: Task, result: TaskResult) -> tuple[Cell, ...]:
-    numbers = (result.tries, result.hints, result.minutes) if result.begun_at else (None, None, None)
-    texts = (task.notebook.replace("-", " "), task.name, task.title)
-    counts = ("" if number is None else f"{number:.0f}" for number in numbers)
-    return (
-        *(Cell((text,)) for text in texts),
-        DONE if result.done else OPEN,
-        *(Cell((count,), "number") for count in counts),
-    )
+        title = f"The course of {visible(name, 60)}: {len(self.done)} of {len(EXERCISES)} exercises done"
+        super().__init__(mapping_grid(rows, None, len(rows), f"{title}, {right} of {len(QUIZZES)} quizzes right"))
 
 
 def progress() -> CourseProgress:
     """Return your progress in the course, with tries, hints and minutes; in a class that of its server."""
-    results = {name: result for name in TASKS if (result := stored_result(name)) is not None}
-    status = membership.status()
-    if status is not None:
-        quizzes = {name: result for name, result in results.items() if name in QUIZZES}
-        read = {name: TaskResult.read(result) for name, result in status["results"].items()}
-        served = {name: result for name, result in read.items() if result is not None}
-        return CourseProgress(str(status["learner"]), {**quizzes, **served})
-    return CourseProgress(_account(), results)
+    results = {name: stored.get(f"result:{name}") for name in TASKS}
+    name, status = _account(), membership.status()
+    if status is not None:  # quizzes are answered without the class
+        name = str(status["learner"])
+        results = {**{name: results[name] for name in QUIZZES}, **status["results"]}
+    read = {name: TaskResult.read(result) for name, result in results.items()}
+    return CourseProgress(name, {name: result for name, result in read.items() if result is not None})
 
 
 def _account() -> str:
@@ -280,7 +255,7 @@ def _account() -> str:
 
 def reset() -> CourseProgress:
     """Delete your progress in all tasks. Sandboxes and results of a class stay."""
-    write({})
+    stored.write({})
     return progress()
 
 
@@ -308,15 +283,15 @@ def _do(act: Act, api: object) -> tuple[dict[str, Any], dict[str, Any]]:
     in_class = None if is_quiz else _class_of(chosen)
     if in_class is not None:
         reply = membership.report(in_class, act)
-        if (result := TaskResult.read(reply.get("result"))) is not None:  # progress outlives the class
-            store_result(result)
+        stored.set(f"result:{act.task}", reply["result"])  # progress outlives the class
     elif act.task not in tasks:
         raise UsageError([not_allowed("task", act.task, tasks)], of="course")
     else:
-        if not is_quiz and act.kind != "hint":
+        needs_sandbox = not is_quiz and act.kind != "hint"
+        if needs_sandbox:
             _require_sandbox(chosen)
         with _lock:
-            reply = _desk(chosen).do(act)
+            reply = _desk(chosen if needs_sandbox else None).do(act)
     return reply["about"], reply
 
 
@@ -330,15 +305,12 @@ def _require_sandbox(api: object) -> None:
 def _desk(api: Any) -> Desk:
     """Return the tasks in the sandbox of a session; attempts and results are in the learner's file."""
     began = datetime.now(UTC)
-    stored = api.inbox.stored() if api is not None else ()
+    received = api.inbox.stored() if api is not None else ()
     return Desk(
         tasks={**TASKS, **_ADDED},
         sandbox=lambda environment: _sandbox(api, environment),
-        load=lambda name: read_stored().get(name, {}).get("state"),
-        save=lambda name, state: store(name, state=state),
-        result=stored_result,
-        record=store_result,
-        fetched={event.event.id for event in stored if event.arrived < began},
+        store=stored,
+        fetched={event.event.id for event in received if event.arrived < began},
         ca_file=getattr(api, "_ca_file", None),
     )
 
@@ -354,16 +326,11 @@ def _notes(reply: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _play(name: str, api: object) -> None:
-    """Make the purchases of a drill's live traffic while its session is open."""
-    if name in _traffic:
-        _traffic[name].set()
-    traffic = {**TASKS, **_ADDED}[name].traffic
-    if not traffic:
-        return
-    stopped = _traffic[name] = threading.Event()
+    """Make the purchases of a drill's live traffic until it is done, its time is over, or its session is closed."""
+    every: float = {**TASKS, **_ADDED}[name].traffic.get("every", 0)
 
     def play() -> None:
-        while not stopped.wait(traffic["every"] / 4):
+        while not _ended.wait(every / 4):
             try:
                 with _lock:
                     if not _desk(api).play(name):
@@ -371,4 +338,6 @@ def _play(name: str, api: object) -> None:
             except (WorkbenchError, RuntimeError):  # the session was closed, or its service has ended
                 return
 
-    threading.Thread(target=play, name=f"task-{name}", daemon=True).start()
+    if every:
+        _ended.clear()
+        threading.Thread(target=play, name=f"task-{name}", daemon=True).start()

@@ -71,7 +71,7 @@ def joined() -> bool:
 def begin(place: str) -> None:
     """Begin a place anew: later sessions of this process open its sandbox; does nothing outside a class."""
     if address := _resolve_root():
-        _places[:] = [_content(*exchange(address.url, address.ca_file, {"kind": "begin", "place": place}))["place"]]
+        _places[:] = [ask(address.url, address.ca_file, {"kind": "begin", "place": place})["place"]]
 
 
 def status(sandbox: RemoteSandbox | None = None) -> dict[str, Any] | None:
@@ -79,9 +79,9 @@ def status(sandbox: RemoteSandbox | None = None) -> dict[str, Any] | None:
     if sandbox is not None:
         from workbench.sandbox.internals import internals
 
-        return _content(*_read(internals(sandbox).http, "GET"))
+        return _answer(internals(sandbox).http)
     address = _resolve_root()
-    return None if address is None else _content(*exchange(address.url, address.ca_file))
+    return None if address is None else ask(address.url, address.ca_file)
 
 
 def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
@@ -92,32 +92,43 @@ def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
     """
     from workbench.sandbox.internals import internals
 
-    content = {"kind": act.kind, "task": act.task, "values": dict(act.values)}
-    return _content(*_read(internals(sandbox).http, "POST", content))
+    return _answer(internals(sandbox).http, {"kind": act.kind, "task": act.task, "values": dict(act.values)})
 
 
-def exchange(url: str, ca_file: str | None, content: object = None) -> tuple[int, dict[str, Any]]:
-    """Ask the class server at a learner's URL for the status, or send an entry; return status code and content.
+def ask(url: str, ca_file: str | None, content: object = None) -> dict[str, Any]:
+    """Ask the class server at a learner's URL for the status, or send an entry, and return the answer.
 
     Raises:
-        NotSent: No answer; the cause says why.
+        NotSent: No answer.
+        UsageError: The class refused it.
+        WrongEnvironment: It is not a class.
     """
     import httpx
 
     from workbench.base.system.certificates import trusted
 
     with httpx.Client(base_url=url, verify=trusted(ca_file), timeout=_SECONDS, trust_env=False) as client:
-        return _read(client, "GET" if content is None else "POST", content)
+        return _answer(client, content)
 
 
-def _read(client: Any, method: str, content: object = None) -> tuple[int, dict[str, Any]]:
-    """Return the status code and the content of a response, of which at most `_MAX_ANSWER` bytes are read."""
+def no_answer(host: str, error: Exception) -> Exception:
+    """Return the error for a class server that does not answer."""
+    from workbench.base.errors import NotSent
+
+    if "certificate" in str(error).lower():
+        return NotSent(f"The certificate of {host} is not trusted: use the link of your sheet, with what follows #.")
+    return NotSent(f"No answer from {host}: no class is served there, the name is unknown, or a firewall blocks it.")
+
+
+def _answer(client: Any, content: object = None) -> dict[str, Any]:
+    """Return the content of a response, of which at most `_MAX_ANSWER` bytes are read; raise what a refusal says."""
     import httpx
 
-    from workbench.base.errors import NotSent
+    from workbench.base.errors import UsageError, WrongEnvironment, visible
     from workbench.base.schema import strict_json
 
-    body = b""
+    body, method = b"", "GET" if content is None else "POST"
+    host = client.base_url.netloc.decode()
     try:
         with client.stream(method, "/_class", json=content, headers={"accept-encoding": "identity"}) as answer:
             for part in answer.iter_raw():
@@ -125,24 +136,20 @@ def _read(client: Any, method: str, content: object = None) -> tuple[int, dict[s
                 if len(body) > _MAX_ANSWER:
                     break
     except httpx.HTTPError as error:
-        raise NotSent("The class server does not answer.") from error
+        raise no_answer(host, error) from error
     try:
         parsed = strict_json.loads(body)
     except strict_json.NotJson:
         parsed = None
-    return answer.status_code, dict(parsed) if isinstance(parsed, dict) else {}
-
-
-def _content(status: int, content: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of a successful response; raise what another one says."""
-    from workbench.base.errors import UsageError, WrongEnvironment, visible
-
-    message = visible(str(content.get("message", "")), 400)
-    if 200 <= status < 300 and content:
-        return content
-    if status < 500 and status != 404 and message:
-        raise UsageError(f"{message[:1].lower()}{message[1:]}", of="class")
-    raise WrongEnvironment(message or f"This is not a class of the workbench (status {status}).")
+    read = dict(parsed) if isinstance(parsed, dict) else {}
+    message, status = visible(str(read.get("message", "")), 400), answer.status_code
+    if 200 <= status < 300 and read:
+        return read
+    if message == NO_LEARNER:
+        message = "no learner has the code of this link: compare it with your sheet, letter by letter"
+    elif status >= 500 or status == 404 or not message:
+        raise WrongEnvironment(f"{host} is not a class of the workbench (status {status}).")
+    raise UsageError(f"{message[:1].lower()}{message[1:]}", of="class")
 
 
 def refusal(*, effect: bool, production: bool) -> str:

@@ -5,12 +5,13 @@ Each file of the folder `tasks` is an exercise or a quiz of a notebook, or a dri
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_origin
+from typing import Any, Literal
 
 import attrs
 
+from workbench.base.arguments import argument_problems
 from workbench.base.errors import UsageError, not_allowed, visible
 from workbench.base.system import toml
 from workbench.course.evidence import KINDS, LISTED
@@ -128,6 +129,11 @@ class Task:
         return "quiz" if all(each.options or each.unit for each in self.expect) else "exercise"
 
     @property
+    def row(self) -> dict[str, Any]:
+        """Row of a table of tasks."""
+        return {"task": self.name, "where": self.notebook or f"drill, {self.minutes} minutes", "title": self.title}
+
+    @property
     def place(self) -> str:
         """Name of the sandbox in a class that it is done in: the number of the notebook, or the drill."""
         return self.notebook[:2] or self.name
@@ -144,29 +150,43 @@ def read_task(name: str, content: Mapping[str, Any]) -> Task:
         UsageError: The content is not a task; the message lists what is wrong.
     """
     rows = content.get("expect")
-    members = {member: value for member, value in content.items() if member != "expect"}
-    problems = [*_problems(Task, members, ("name", "expect"))]
-    problems += ["task is missing"] * ("task" not in members)
+    problems = []
     if not re.fullmatch("[a-z][a-z0-9-]{0,40}", name):
         problems.append("the name of a file has lower-case letters, digits and dashes")
     if not (isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows)):
         problems.append("[[expect]] is missing: a task needs at least one criterion")
         rows = []
-    criteria = []
-    for number, row in enumerate(rows, 1):
-        verbs = [verb for verb in VERBS if verb in row]
-        facts = {_RENAMED.get(member, member): value for member, value in row.items() if member not in VERBS}
-        found = [f"needs one of {', '.join(VERBS)}"] * (len(verbs) != 1)
-        found += [problem for verb in verbs for problem in _wrong_subject(verb, row[verb])]
-        found += _problems(Expectation, facts, ("verb", "subject"))
-        problems += [f"expect {number}: {problem}" for problem in found]
-        criteria.append({"verb": verbs[0], "subject": row[verbs[0]], **facts} if verbs else {})
+    criteria = [_criterion(row) for row in rows]
+    for number, (_, wrong) in enumerate(criteria, 1):
+        problems += [f"expect {number}: {problem}" for problem in wrong]
+    members = {**content, "name": name, "expect": ()}
+    problems += _wrong(Task, members)
     if not problems:
-        task = Task(name=name, expect=tuple(Expectation(**criterion) for criterion in criteria), **members)
-        if task.kind == "quiz" or "title" in members:
+        members["expect"] = tuple(Expectation(**criterion) for criterion, _ in criteria)
+        task = Task(**members)
+        if task.kind == "quiz" or "title" in content:
             return task
         problems.append("title is missing")
     raise UsageError(f"{visible(name, 60)}: {'; '.join(problems)}", of="task")
+
+
+def _criterion(row: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the members of an expectation, of which a file names the subject by the verb, and their problems."""
+    verbs = [verb for verb in VERBS if verb in row]
+    if len(verbs) != 1:
+        return {}, [f"needs one of {', '.join(VERBS)}"]
+    (verb,), subject = verbs, row[verbs[0]]
+    members = {_RENAMED.get(member, member): value for member, value in row.items() if member != verb}
+    members |= {"verb": verb, "subject": subject}
+    allowed = [*_SUBJECTS.get(verb, [subject])]
+    return members, _wrong(Expectation, members) if subject in allowed else [str(not_allowed(verb, subject, allowed))]
+
+
+def _wrong(record: type[Any], members: Mapping[str, Any]) -> list[str]:
+    names = {field.name for field in attrs.fields(record)}
+    unknown = [f"unknown member {visible(member, 40)!r}" for member in members if member not in names]
+    named = {name: value for name, value in members.items() if name in names}
+    return unknown + [str(problem) for problem in argument_problems(record, (), named)]
 
 
 _SUBJECTS: Mapping[str, Collection[str]] = {
@@ -175,32 +195,6 @@ _SUBJECTS: Mapping[str, Collection[str]] = {
     "not_called": OPERATIONS,
     "event": EVENT_KINDS,
 }
-_TYPES: Mapping[Any, tuple[type, str]] = {
-    str: (str, "text"),
-    int: (int, "a number"),
-    bool: (bool, "true or false"),
-    Mapping: (dict, "a table"),
-    Sequence: (list, "a list"),
-}
-
-
-def _wrong_subject(verb: str, subject: object) -> Iterator[str]:
-    if not isinstance(subject, str):
-        yield f"{verb} must be a name"
-    elif subject not in _SUBJECTS.get(verb, (subject,)):
-        yield str(not_allowed(verb, subject, _SUBJECTS[verb]))
-
-
-def _problems(record: type[Any], content: Mapping[str, Any], separate: Collection[str]) -> Iterator[str]:
-    """Yield which members of a table are unknown, or of a wrong type."""
-    types = {field.name: field.type for field in attrs.fields(record) if field.name not in separate}
-    for name, value in content.items():
-        if name not in types:
-            yield f"unknown member {visible(name, 40)!r}"
-            continue
-        needed, text = _TYPES.get(get_origin(types[name]) or types[name], (object, ""))
-        if not isinstance(value, needed):
-            yield f"{name} must be {text}"
 
 
 def read_file(path: Path) -> Task:

@@ -63,11 +63,7 @@ def list_events(
 
         rows = stored(0)
         events = [row.event for row in rows][-last if last else 0 :]
-        for delivery in inbox.unreadable():
-            say(
-                f"{delivery.arrived:%m-%d %H:%M}  stored, but could not be read: {visible(delivery.reason, 300)}",
-                error=True,
-            )
+        _say_unreadable(inbox)
         show(events, how)
         while wait is not None:
             flush_line()
@@ -233,11 +229,12 @@ def _say_refused(refusals: tuple[Any, ...], last: object) -> Any:
     return refusals[-1] if refusals else last
 
 
-def _say_unreadable(inbox: Any, known: int) -> int:
+def _say_unreadable(inbox: Any, known: int = 0) -> int:
     """Report the signed deliveries that could not be read, after the first ones; return their number."""
     deliveries = inbox.unreadable()
     for delivery in deliveries[known:]:
-        say(f"{delivery.arrived.astimezone():%H:%M:%S}  stored, but could not be read: {visible(delivery.reason, 300)}")
+        at = f"{delivery.arrived.astimezone():%m-%d %H:%M:%S}"
+        say(f"{at}  stored, but could not be read: {visible(delivery.reason, 300)}", error=True)
     return len(deliveries)
 
 

@@ -1,12 +1,10 @@
 """Output of commands: a table for people; JSON, NDJSON or CSV for programs. Masked unless revealed."""
 
-import io
 import os
 import shlex
 import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import attrs
@@ -17,7 +15,6 @@ from workbench.base.schema import strict_json
 from workbench.base.schema.walk import (
     Array,
     camel,
-    flat,
     get_path,
     is_record,
     leaves,
@@ -28,9 +25,9 @@ from workbench.base.schema.walk import (
 )
 from workbench.service import rendering
 from workbench.service.interface.events import Event
-from workbench.service.rendering.data import json_values
+from workbench.service.rendering.data import csv_text, json_values
 from workbench.service.rendering.show import event_row, mapping_grid, plural, present_columns, record_grid
-from workbench.service.rendering.text import LIKENESS, Cell, Grid, guarded, screen_of, write
+from workbench.service.rendering.text import LIKENESS, Cell, Grid, screen_of, write
 from workbench.terminal.exits import say, usage_error
 
 Format = Literal["table", "json", "ndjson", "csv"]
@@ -83,7 +80,7 @@ def show(x: Any, how: Output) -> None:
             for row in rows:
                 print(strict_json.printable(row))
         case "csv":
-            sys.stdout.write(_csv(rows))
+            sys.stdout.write(csv_text(rows))
 
 
 def page(text: str) -> None:
@@ -232,24 +229,3 @@ def pick(x: object, way: list[str]) -> Any:
     if isinstance(x, list) and not way[0].isdecimal():
         return [pick(item, way) for item in x]
     return pick(get_path(x, way[0]), way[1:])
-
-
-def _csv(rows: list[Any]) -> str:
-    import csv
-
-    cells = [{path or "value": value for path, value in flat(row, items=True)} for row in rows]
-    columns = list(dict.fromkeys(name for row in cells for name in row))
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(map(_cell, columns))
-    writer.writerows([_cell(row.get(name)) for name in columns] for row in cells)
-    return out.getvalue()
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, list):
-        value = " ".join(map(_cell, value))
-    if isinstance(value, bool):
-        return str(value).lower()
-    text = visible(format(value, "f") if isinstance(value, Decimal) else "" if value is None else str(value))
-    return guarded(text) if isinstance(value, str) else text

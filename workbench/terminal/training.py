@@ -195,10 +195,7 @@ _Task = Annotated[str, Parameter(help="Name of the task.", completer=_names)]
 @command
 def list_tasks() -> Any:
     """List the exercises, quizzes and drills."""
-    return [
-        {"task": task.name, "where": task.notebook or "drill", "minutes": task.minutes or None, "title": task.title}
-        for task in TASKS.values()
-    ]
+    return [task.row for task in TASKS.values()]
 
 
 @command

@@ -1,4 +1,4 @@
-"""Learners, results, settings and notes of a class, in one SQLite file."""
+"""Learners of a class, and its settings, attempts, results and notes by name, in one SQLite file."""
 
 import json
 import re
@@ -19,10 +19,7 @@ from workbench.course.desk import TaskResult
 _APPLICATION = 0x57624331
 _SCHEMA = """
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE learner (code TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE) WITHOUT ROWID;
-CREATE TABLE result (
-    learner TEXT NOT NULL, task TEXT NOT NULL, content TEXT NOT NULL, PRIMARY KEY (learner, task)) WITHOUT ROWID;
-CREATE TABLE note (id INTEGER PRIMARY KEY, at REAL NOT NULL, learner TEXT NOT NULL, text TEXT NOT NULL)
+CREATE TABLE learner (code TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE) WITHOUT ROWID
 """
 _WORDS = tuple(Path(__file__).with_name("words.txt").read_text(encoding="ascii").split())
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
@@ -89,6 +86,8 @@ def _letters(count: int) -> str:
 class Results:
     """Results file of a class. A restarted server continues with the same file.
 
+    Parts of the name of an attempt, a result or a note are separated by line breaks, which no learner's name has.
+
     Args:
         path: The file; None stores everything in memory.
     """
@@ -109,6 +108,12 @@ class Results:
         """Store a setting of the class."""
         with self._file.write() as connection:
             connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, json.dumps(value)))
+
+    def all(self, beginning: str) -> dict[str, Any]:
+        """Return the settings whose names begin with a text, by the rest of their names, in order."""
+        query = "SELECT substr(name, ?), value FROM setting WHERE name > ? AND name < ? ORDER BY name"
+        rows = self._file.run(query, (len(beginning) + 1, beginning, f"{beginning}\U0010ffff"))
+        return {name: strict_json.stored(value) for name, value in rows}
 
     # learners
 
@@ -158,21 +163,14 @@ class Results:
 
     def record(self, learner: str, result: TaskResult) -> None:
         """Store the result of a learner in a task."""
-        with self._file.write() as connection:
-            row = (learner, result.task, json.dumps(attrs.asdict(result)))
-            connection.execute("INSERT OR REPLACE INTO result VALUES (?, ?, ?)", row)
-
-    def result(self, learner: str, task: str) -> TaskResult | None:
-        """Return the result of a learner in a task; None before it was begun."""
-        rows = self._file.run("SELECT content FROM result WHERE learner = ? AND task = ?", (learner, task))
-        return TaskResult(**strict_json.stored(rows[0][0])) if rows else None
+        self.set(f"result\n{learner}\n{result.task}", attrs.asdict(result))
 
     def progress(self) -> dict[str, dict[str, TaskResult]]:
         """Return the results by learner's name and task, in the order of their names."""
         results: dict[str, dict[str, TaskResult]] = {learner.name: {} for learner in self.learners()}
-        for learner, content in self._file.run("SELECT learner, content FROM result"):
-            result = TaskResult(**strict_json.stored(content))
-            results[learner][result.task] = result
+        for name, content in self.all("result\n").items():
+            learner, _, task = name.rpartition("\n")
+            results[learner][task] = TaskResult(**content)
         return results
 
     def version(self) -> int:
@@ -182,18 +180,11 @@ class Results:
 
     def add_note(self, learner: str, text: str) -> None:
         """Store a note of the trainer for a learner."""
-        with self._file.write() as connection:
-            connection.execute("INSERT INTO note (at, learner, text) VALUES (?, ?, ?)", (time.time(), learner, text))
+        self.set(f"note\n{learner}\n{time.time_ns()}", {"at": time.time(), "text": text})
 
     def notes(self, learner: str) -> list[dict[str, Any]]:
         """Return the notes for a learner, oldest first, each with its time."""
-        rows = self._file.run("SELECT at, text FROM note WHERE learner = ? ORDER BY id", (learner,))
-        return [{"at": at, "text": text} for at, text in rows]
-
-    def keys(self, prefix: str) -> list[str]:
-        """Return the names of the settings that begin with a prefix."""
-        rows = self._file.run("SELECT name FROM setting WHERE substr(name, 1, ?) = ?", (len(prefix), prefix))
-        return [name for (name,) in rows]
+        return [*self.all(f"note\n{learner}\n").values()]
 
     def close(self) -> None:
         """Close the file."""

@@ -143,21 +143,16 @@ class ClassState:
 
     def _desk(self, learner: str, place: str) -> Desk:
         """Return the tasks of a learner in a place."""
-        sandboxes, key = self._by_name[learner], f"attempt:{learner}:{place}:"
+        sandboxes = self._by_name[learner]
         return Desk(
             tasks=self.tasks,
             sandbox=lambda environment: sandboxes.sandbox(place + PRODUCTION * (environment == "production")),
-            load=lambda name: self.results.get(f"{key}{name}"),
-            save=lambda name, state: self.results.set(f"{key}{name}", state),
-            result=lambda name: self.results.result(learner, name),
-            record=lambda result: self._record(learner, result),
+            store=self.results,
+            attempts=f"attempt\n{learner}\n{place}\n",
+            results=f"result\n{learner}\n",
             active=sandboxes.active,
             fetched=sandboxes.fetched(place),
         )
-
-    def _record(self, learner: str, result: TaskResult) -> None:
-        self.store_active(self._by_name[learner])
-        self.results.record(learner, result)
 
     def store_active(self, sandboxes: LearnerSandboxes) -> None:
         """Store how long a learner has worked, so that a killed server goes on counting."""
@@ -170,8 +165,10 @@ class ClassState:
         Raises:
             WorkbenchError: It is not possible.
         """
-        with self._by_name[learner].busy:
+        sandboxes = self._by_name[learner]
+        with sandboxes.busy:
             told = self._desk(learner, place).do(act)
+            self.store_active(sandboxes)
         if act.kind == "start" and self.tasks[act.task].traffic:
             self._traffic[learner, place] = (act.task, monotonic())
         return told
@@ -251,7 +248,7 @@ class ClassState:
 
     def _act_in(self, name: str, place: str, action: str, arguments: Mapping[str, Any]) -> Any:
         """Run an action in one sandbox; what it changes is not the learner's, in any task."""
-        sandbox, prefix = self._by_name[name].sandbox(place), f"attempt:{name}:{place}:"
+        sandbox, prefix = self._by_name[name].sandbox(place), f"attempt\n{name}\n{place}\n"
         before = {id_: digest(record) for id_, record in all_records(sandbox).items()}
         last_event = internals(sandbox).last_event()
         result = None
@@ -259,11 +256,10 @@ class ClassState:
             push(sandbox, arguments["event"])
         else:
             result = to_json(perform(sandbox, action, arguments))
-        for key in self.results.keys(prefix):
-            state = self.results.get(key)
+        for task, state in self.results.all(prefix).items():
             if state["world"] == internals(sandbox).world_id():
                 absorb(state, sandbox, before, last_event)
-                self.results.set(key, state)
+                self.results.set(f"{prefix}{task}", state)
         return result
 
     def _locked(self, name: str) -> list[str]:

@@ -1,7 +1,5 @@
 """Results of a class as a table for other tools, and pages to print: the parts of `paper.html`, filled."""
 
-import csv
-import io
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -14,11 +12,10 @@ import attrs
 from workbench.base.errors import visible
 from workbench.base.system import toml
 from workbench.course.classroom.class_results import Results
-from workbench.course.desk import TaskResult
 from workbench.course.display import marked
 from workbench.course.task_files import DRILLS, EXERCISES, TASKS
+from workbench.service.rendering.data import csv_text
 from workbench.service.rendering.elements import Markup, element, html_page, joined, table
-from workbench.service.rendering.text import guarded
 
 _FOLDER = Path(__file__).parent
 PLANS: Mapping[str, Mapping[str, Any]] = toml.load(_FOLDER / "plans.toml")
@@ -30,14 +27,8 @@ _PARTS = dict(re.findall(r"<!-- (\w+) -->\n(.*?)\n(?=<!--|\Z)", (_FOLDER / "pape
 
 def results_table(results: Results) -> str:
     """Return the results of a class as CSV."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, ["learner", *(field.name for field in attrs.fields(TaskResult))])
-    writer.writeheader()
-    for name, row in results.progress().items():
-        for result in row.values():
-            cells = {"learner": name, **attrs.asdict(result)}
-            writer.writerow({key: guarded(cell) if isinstance(cell, str) else cell for key, cell in cells.items()})
-    return out.getvalue()
+    progress = results.progress().items()
+    return csv_text([{"learner": name, **attrs.asdict(result)} for name, row in progress for result in row.values()])
 
 
 def _part(part: str, /, **values: object) -> Markup:

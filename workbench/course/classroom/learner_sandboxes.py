@@ -21,7 +21,7 @@ from workbench.base.system.messages import Request, Response
 from workbench.course.classroom.class_results import Learner
 from workbench.sandbox import Sandbox
 from workbench.sandbox.relay import MAX_URLS, DeliveryRelay
-from workbench.sandbox.server import CONTROL_PATH, NOT_JSON, App, is_json, refused
+from workbench.sandbox.server import CONTROL_PATH, App, refused
 
 MAX_ENTRIES_A_MINUTE = 180  # of a learner
 MAX_LEARNER_BYTES = 64 * 2**20  # of the files of a learner's sandboxes
@@ -123,10 +123,8 @@ class LearnerSandboxes:
         finally:
             self._waiting -= 1
 
-    async def exchange_deliveries(self, request: Request) -> Response:
+    async def relayed(self, request: Request) -> Response:
         """Accept responses of the learner's receivers, and return deliveries for them."""
-        if not is_json(request):
-            return refused(415, NOT_JSON)
         try:
             content = strict_json.loads(request.body)
             self.relay.answer(content["results"])

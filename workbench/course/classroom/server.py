@@ -31,7 +31,7 @@ from workbench.base.system.locks import FileLock
 from workbench.base.system.messages import LOOPBACK, Request, Response
 from workbench.base.system.seconds import monotonic
 from workbench.course import membership
-from workbench.course.classroom.class_results import FINGERPRINT_DIGITS, MAX_LEARNERS, Learner
+from workbench.course.classroom.class_results import FINGERPRINT_DIGITS, MAX_LEARNERS
 from workbench.course.classroom.class_state import DISK_FULL, ClassState
 from workbench.course.classroom.exports import certificates, qr_path, results_table
 from workbench.course.classroom.learner_sandboxes import (
@@ -58,6 +58,8 @@ _PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "bo
 _STYLESHEET = '<link rel="stylesheet" href="/board.css">'
 _ACTIVE_SECONDS = 30  # of work after which they are stored
 _BEGIN = "begin"
+_UNREADABLE = (strict_json.NotJson, KeyError, TypeError, ValueError, AttributeError)
+"""Errors of a body with other content."""
 _RUN_FIRST_CELL = "Run the first cell of this notebook to continue with a new one"
 
 
@@ -160,9 +162,8 @@ class ClassServer(ClassState):
         sandboxes = self._by_code.get(code) or await self._late(code)
         if sandboxes is None:
             often = self._count_wrong_code(request.peer)
-            return (
-                refused(429, "Too many wrong codes from your address") if often else refused(404, membership.NO_LEARNER)
-            )
+            many = refused(429, "Too many wrong codes from your address")
+            return many if often else refused(404, membership.NO_LEARNER)
         if not rest and request.method == "GET":
             return await self._setup(request, "", self.results.link(sandboxes.learner))
         await self._connect(sandboxes.learner.name)
@@ -175,12 +176,10 @@ class ClassServer(ClassState):
             await self._with_results(self.store_active, sandboxes)
         if request.method != "GET" and not _only_reads(path) and self.disk_full:
             return refused(403, DISK_FULL)
-        if path == "/_class":
-            return await self._class(sandboxes, place, request)
-        if not self._local and path == RELAY_PATH:
-            return (
-                refused(403, FOREIGN) if is_foreign(request, self.url) else await sandboxes.exchange_deliveries(request)
-            )
+        if path == "/_class" or (path == RELAY_PATH and not self._local):
+            if refusal := self._refuse_post(request):
+                return refusal
+            return await (self._class(sandboxes, place, request) if path == "/_class" else sandboxes.relayed(request))
         if self._paused and request.method != "GET" and not _only_reads(path):
             return refused(403, "The class is paused by your trainer")
         await self._play(sandboxes.learner.name, place)
@@ -221,20 +220,15 @@ class ClassServer(ClassState):
         return await asyncio.get_running_loop().run_in_executor(self._writer, partial(do, *arguments, **named))
 
     async def _class(self, sandboxes: LearnerSandboxes, place: str, request: Request) -> Response:
-        if is_foreign(request, self.url):
-            return refused(403, FOREIGN)
-        name = sandboxes.learner.name
+        name, now = sandboxes.learner.name, monotonic()
         if request.method == "GET":
             return _answer(await self._with_results(self._status, name))
-        if not is_json(request):
-            return refused(415, NOT_JSON)
-        now = monotonic()
         if len(sandboxes.entries) == MAX_ENTRIES_A_MINUTE and sandboxes.entries[0] > now - 60:
             return refused(429, f"At most {MAX_ENTRIES_A_MINUTE} checks, hints and tasks a minute")
         sandboxes.entries.append(now)
         try:
             act = _act(strict_json.loads(request.body), self.tasks)
-        except (strict_json.NotJson, KeyError, TypeError, ValueError, AttributeError):
+        except _UNREADABLE:
             return refused(400, "the entry cannot be read")
         if act.kind == _BEGIN:
             return _answer({"place": await asyncio.to_thread(self.begin, name, act.task)})
@@ -242,10 +236,10 @@ class ClassServer(ClassState):
         if task.notebook and task.notebook in await self._with_results(self._locked, name):
             return refused(403, f"The lesson {task.notebook} is locked by your trainer")
         try:
-            told = await asyncio.to_thread(self.do, name, place, act)
+            reply = await asyncio.to_thread(self.do, name, place, act)
         except WorkbenchError as error:
             return refused(400, str(error))
-        return _answer({**told, "notes": await self._with_results(self._new_notes, name)})
+        return _answer({**reply, "notes": await self._with_results(self._new_notes, name)})
 
     def _new_notes(self, name: str) -> list[str]:
         """Return the notes that the learner has not seen."""
@@ -269,42 +263,46 @@ class ClassServer(ClassState):
     async def _board(self, request: Request, rest: str) -> Response:
         if not hmac.compare_digest((request.headers.get(TRAINER_KEY) or "").encode(), self.trainer_key.encode()):
             return refused(401, "The board requires the trainer's key")
-        if rest == "data" and request.method == "GET":
-            if request.query == f"after={await self._with_results(self.results.version)}":
-                return Response(status=204)  # nothing was done since
-            return _answer(await self._with_results(self.board))
-        if rest == "link" and request.method == "GET":
-            place = self._by_name.get(unquote(request.query.removeprefix("learner=")))
-            return refused(404, "no such learner") if place is None else _answer(self._link(place.learner))
-        if rest == "results.csv" and request.method == "GET":
-            table = await self._with_results(results_table, self.results)
-            return Response(status=200, headers={"content-type": "text/csv; charset=utf-8"}, body=table.encode())
-        if rest == "certificates" and request.method == "GET":
-            text = await self._with_results(certificates, self.results, _STYLESHEET)
-            return Response(status=200, headers=PAGE_HEADERS, body=text.encode())
+        if request.method == "GET":
+            return await self._with_results(self._read_board, rest, request.query)
         if rest != "act" or request.method != "POST":
             return refused(404, "Not Found")
-        if is_foreign(request, self.url) or not is_json(request):
-            return refused(403, FOREIGN) if is_foreign(request, self.url) else refused(415, NOT_JSON)
+        if refusal := self._refuse_post(request):
+            return refusal
         try:
-            said = strict_json.loads(request.body)
-            return await self._act(said["learners"], said["action"], said.get("arguments") or {})
-        except (strict_json.NotJson, KeyError, TypeError):
-            return refused(400, "the action cannot be read")
-
-    def _link(self, learner: Learner) -> dict[str, Any]:
-        link = self.results.link(learner)
-        size, path = qr_path(link)
-        return {"learner": learner.name, "link": link, "size": size, "path": path}
-
-    async def _act(self, learners: Any, action: str, arguments: Mapping[str, Any]) -> Response:
-        chosen = list(self._by_name) if learners == "all" else [name for name in learners if name in self._by_name]
-        try:
-            return _answer(await asyncio.to_thread(self.act, chosen, action, **arguments))
+            sent = strict_json.loads(request.body)
+            learners, names = sent["learners"], list(self._by_name)
+            chosen = [name for name in names if learners == "all" or name in learners]
+            return _answer(await asyncio.to_thread(self.act, chosen, sent["action"], **(sent.get("arguments") or {})))
         except WorkbenchError as error:
             return refused(400, str(error))
-        except (KeyError, TypeError):
-            return refused(400, "an argument of the action is missing or has the wrong type")
+        except _UNREADABLE:
+            return refused(400, "the action cannot be read, or an argument is missing or has the wrong type")
+
+    def _read_board(self, rest: str, query: str) -> Response:
+        """Return what the board reads: its data, the link of a learner, or results to print or to save."""
+        match rest:
+            case "data" if query == f"after={self.results.version()}":
+                return Response(status=204)  # nothing was done since
+            case "data":
+                return _answer(self.board())
+            case "link" if sandboxes := self._by_name.get(unquote(query.removeprefix("learner="))):
+                link = self.results.link(sandboxes.learner)
+                size, path = qr_path(link)
+                return _answer({"learner": sandboxes.learner.name, "link": link, "size": size, "path": path})
+            case "results.csv":
+                headers = {"content-type": "text/csv; charset=utf-8"}
+                return Response(status=200, headers=headers, body=results_table(self.results).encode())
+            case "certificates":
+                page = certificates(self.results, _STYLESHEET)
+                return Response(status=200, headers=PAGE_HEADERS, body=page.encode())
+        return refused(404, "Not Found")
+
+    def _refuse_post(self, request: Request) -> Response | None:
+        """Return the refusal of a request that another page may have sent; None for others."""
+        if is_foreign(request, self.url):
+            return refused(403, FOREIGN)
+        return refused(415, NOT_JSON) if request.method != "GET" and not is_json(request) else None
 
 
 def _only_reads(path: str) -> bool:

@@ -20,6 +20,7 @@ from workbench.client.calls.client import refuse_async
 from workbench.client.calls.keys import state_folder
 from workbench.client.session import sandbox_of
 from workbench.sandbox.controls import perform
+from workbench.screens import PANES
 from workbench.screens.forms import offers
 from workbench.screens.forms.answers import REVEAL_SECONDS, private
 from workbench.screens.forms.draft import cents_of, no_amount
@@ -27,7 +28,16 @@ from workbench.screens.forms.form import Form
 from workbench.screens.forms.offers import Offer
 from workbench.screens.forms.predecessors import replace_former
 from workbench.screens.forms.snippets import Script
-from workbench.screens.forms.widgets import Displayed, close, css, headline, in_order, static_class, what_went_wrong
+from workbench.screens.forms.widgets import (
+    Displayed,
+    close,
+    close_soon,
+    css,
+    headline,
+    in_order,
+    static_class,
+    what_went_wrong,
+)
 from workbench.screens.panel import details
 from workbench.screens.panel import lists as things
 from workbench.screens.panel.cells import Rows
@@ -172,6 +182,7 @@ class Panel(Displayed):
         self.script = Script(called="panel.script")
         """The steps that forms of the panel added."""
         self.form: Form | None = None
+        self.pane: Any = None
         """The open form."""
         self.selected = "overview"
         """The name of the list in view."""
@@ -359,9 +370,10 @@ class Panel(Displayed):
         if name not in self._seen:
             self._seen.add(name)
             self.update_static()
+        actions = [{"do": offer.do, "label": offer.label} for offer in offers.of_tab(name, self._api)]
         return {
             **rows,
-            "actions": [{"do": offer.do, "label": offer.label} for offer in offers.of_tab(name, self._api)],
+            "actions": actions + [{"do": label, "label": label} for label in PANES if self.sandbox is not None],
             "views": views().get(name, {}),
             **(self.rewards.asked() if listing is self.rewards else {}),
         }
@@ -464,6 +476,10 @@ class Panel(Displayed):
 
     def _open_form(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         do = str(asked.get("do_what"))
+        if do in PANES and self.sandbox is not None:
+            self._close_form()
+            self.opened, self.pane = None, PANES[do](self._api)
+            return {"model": self.pane.widget.model_id}
         if do == "list_rewards_activity" and self.opened is not None:
             self.rewards.show(self.opened[1])
             return {"list": "rewards"}
@@ -582,6 +598,9 @@ class Panel(Displayed):
         if self.form is not None:
             self.form.close()
             self.form = None
+        if self.pane is not None:
+            close_soon([self.pane.widget])
+            self.pane = None
         return {}
 
 
