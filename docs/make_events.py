@@ -94,7 +94,7 @@ def page() -> str:
     for kind in EVENT_KINDS.values():
         if kind.body in seen:
             same = next(one for one in EVENT_KINDS.values() if one.body is kind.body)
-            lines += [f"## {kind.name}\n\n{kind.doc}. Its members and words are those of `{same.name}`.", ""]
+            lines += [f"## {kind.name}\n\n{kind.doc}. It has the members of `{same.name}`.", ""]
             lines += kind_differences(kind, same)
         else:
             seen.add(kind.body)

@@ -81,7 +81,7 @@ class Key:
             try:
                 self._hold(self._fetch())
             except Exception as error:  # noqa: BLE001 - the function is the caller's
-                # Messages of the workbench's errors contain no key; those of other errors may.
+                # Errors of the workbench contain no key; other errors may.
                 why = str(error) if isinstance(error, WorkbenchError) else type(error).__name__
                 LOG.warning("a key could not be fetched again; the current key stays in use: %s", why)
                 self._set(_fetched=monotonic())
