@@ -299,7 +299,7 @@ def test_everything_stays_on_the_paper(name: str, size: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_the_paper_is_used(name: str) -> None:
-    """A legend has room below the title, and only a legend; lying bars begin where the axis does, and end before it."""
+    """A legend has space below the title, and only a legend; lying bars begin where the axis does, and end before it."""
     draw, full, _ = EVERY[name]
     axes = draw(full())
     figure = _rendered(axes)

@@ -289,7 +289,7 @@ ODD_LINES = {
 
 
 @pytest.mark.parametrize("odd", ODD_LINES)
-def test_an_odd_line_between_others_is_read_strictly(odd: str, tmp_path: Path) -> None:
+def test_a_changed_line_between_others_is_read_strictly(odd: str, tmp_path: Path) -> None:
     """Whichever line of a block it is: the frame and the rejects are those of the strict reader."""
     rows = [row["event"] for number in range(6) for row in bought(f"t{number}", 1_000 + number, number)]
     usual = [json.dumps(row, separators=(",", ":")) for row in rows]

@@ -22,6 +22,8 @@ from workbench.analysis.charts.data import (
 )
 from workbench.analysis.charts.declared import Place, chart
 from workbench.analysis.charts.kinds import Form, Picture, bar_rows
+from workbench.analysis.reports.history import history
+from workbench.analysis.reports.sources import is_other
 from workbench.base.errors import UsageError
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import BLUE, GRAY, GREEN, RED, Look, look, word
@@ -148,12 +150,14 @@ def declines_chart(transactions: object, *, top: int = 14, **place: Unpack[Place
     """Draw declined authorizations by reason, each transaction once.
 
     Args:
-        transactions: Answers of `simulate_authorization`, transaction events, or a frame of either.
+        transactions: Answers of `simulate_authorization` or a frame of them, or anything that `wb.history` takes.
         top: Number of reasons drawn; the others are summed up in a note.
     """
     data = transactions
-    if not isinstance(data, pd.DataFrame):
-        data = table(data, of=None if transactions else "simulate_authorization")
+    if not isinstance(data, pd.DataFrame) and (not data or is_other(data)):
+        data = table(data, of=None if data else "simulate_authorization")
+    elif not isinstance(data, pd.DataFrame) or not {*_REASONS} & set(data):
+        data = history(data).transactions()
     reason, status, key = (
         next((name for name in names if name in data), None) for names in (_REASONS, _STATUSES, _IDS)
     )

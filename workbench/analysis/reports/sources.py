@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from workbench.analysis.reports.event_logs import Events, read_log
 from workbench.analysis.reports.facts import DTYPES, EVENTS, PARTIES, TIME, facts_of, known_by, mask, timed
@@ -47,6 +48,8 @@ _OTHER = (
     {"body.application_status"},
 )
 """Columns of frames that hold no card transactions."""
+_RECORD = frozenset({"kind", "id", "tenant"})
+"""Members that each record of a sandbox has."""
 
 
 @attrs.frozen
@@ -107,7 +110,7 @@ def read(source: object) -> Reading:
     if isinstance(source, Events):
         return _of_events(source.frame(of=PATTERN, progress=False), "log of events", unread=source.rejected)
     if isinstance(source, list) and source and isinstance(source[0], Mapping) and source[0].get("kind"):
-        return _of_records(pd.DataFrame([dict(record) for record in source]), None)
+        return _of_frame(pd.DataFrame([dict(record) for record in source]))
     inbox: object = getattr(source, "inbox", source)
     unreadable = getattr(inbox, "unreadable", None)
     unread = {"delivery that cannot be read": len(unreadable())} if callable(unreadable) else {}
@@ -117,12 +120,14 @@ def read(source: object) -> Reading:
 
 def is_other(source: object) -> bool:
     """Return whether a source has records for other reports than those on card transactions."""
+    if isinstance(source, pd.DataFrame) and _RECORD <= set(source):
+        source = source.iloc[:1].to_dict("records")
     if isinstance(source, pd.DataFrame):
         return any(columns <= set(source) for columns in _OTHER) and "body.spend.amount" not in source
     if hasattr(source, "filters"):  # a read of rewards
         return True
     first = source[0] if isinstance(source, list | tuple) and source else source
-    if isinstance(first, Mapping) and "kind" in first and "tenant" in first:
+    if isinstance(first, Mapping) and set(first) >= _RECORD:
         return bool(first["kind"] != "transaction")
     return isinstance(first, Answer) and not isinstance(first, Event)
 
@@ -216,6 +221,8 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
             ),
         )
         return Reading("frame of transactions", rows, until or _last(rows), tuple(notes), caveats, **more)
+    if _RECORD <= set(frame):
+        return _of_records(_transactions(frame), until)
     if "body.id" in frame or {"kind", "id"} <= set(frame):
         return _of_events(frame, "frame of events", notes=notes, until=until)
     raise UsageError(
@@ -484,6 +491,20 @@ _STORED: Mapping[str, Any] = {
 """Members of a stored transaction, with the types of their columns."""
 
 
+def _transactions(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame of stored transactions; records of another kind are an error."""
+    kinds = {visible(str(kind), 40) for kind in frame["kind"].unique()} - {"transaction"}
+    if kinds or not set(_STORED) <= set(frame):
+        found = ", ".join(sorted(kinds)) or "transaction, without some of their members"
+        raise UsageError(f"expected records of the kind transaction, found {found}", of="history")
+    return frame.reset_index(drop=True)
+
+
+def _time_of(values: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Return times of records: milliseconds since 1970, or times as a frame has them."""
+    return _converted(pd.to_datetime(values, unit="ms") if is_numeric_dtype(values) else values, TIME)
+
+
 def _of_records(books: pd.DataFrame, now: datetime | None, moved: pd.DataFrame | None = None) -> Reading:
     """Return the events of transactions stored in a sandbox, without amounts that other events have moved."""
     if moved is not None:
@@ -491,7 +512,7 @@ def _of_records(books: pd.DataFrame, now: datetime | None, moved: pd.DataFrame |
         books = books.assign(
             settled=books["settled"] - known["posted_cents"], refunded=books["refunded"] - known["refunded_cents"]
         )
-    times = {name: pd.to_datetime(books[name], unit="ms", utc=True).astype(TIME) for name in _TIMES[::2]}
+    times = {name: _time_of(books[name]) for name in _TIMES[::2]}
     codes = books["merchant_category_code"]
     is_one = (books["authorized"] == books["settled"]) | (books["authorized"] == books["held"])
     table = pd.DataFrame(
