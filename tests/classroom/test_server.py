@@ -238,6 +238,7 @@ def test_a_forged_report_is_a_score_in_no_form(server: ClassServer, ann: Caller,
     assert row["done"] == 0
     table = list(csv.DictReader(io.StringIO(exports.results_table(server.results))))
     assert {line["done"] for line in table} == {"false"}
+    assert "begun_active" not in table[0]
     assert "<li>" not in exports.certificates(server.results)
 
 

@@ -27,8 +27,13 @@ _PARTS = dict(re.findall(r"<!-- (\w+) -->\n(.*?)\n(?=<!--|\Z)", (_FOLDER / "pape
 
 def results_table(results: Results) -> str:
     """Return the results of a class as CSV."""
-    progress = results.progress().items()
-    return csv_text([{"learner": name, **attrs.asdict(result)} for name, row in progress for result in row.values()])
+    columns = attrs.filters.exclude("begun_active")  # which `minutes` is made of
+    rows = [
+        {"learner": learner, **attrs.asdict(result, filter=columns)}
+        for learner, row in results.progress().items()
+        for result in row.values()
+    ]
+    return csv_text(rows)
 
 
 def _part(part: str, /, **values: object) -> Markup:
