@@ -138,7 +138,7 @@ def bulk(folder: Path) -> Scenario:
             return
         try:
             result = wb.bulk.resume(api, state["path"], state["rows"], progress=False)
-        except WorkbenchError:  # interrupted before the plan was kept: nothing may have been sent
+        except WorkbenchError:  # interrupted before the plan was stored: nothing may have been sent
             prefix = state["rows"][0]["external_id"].partition("-")[0] + "-"
             sent = [
                 entry for entry in api.journal.list() if str(entry.request.get("externalId", "")).startswith(prefix)
@@ -165,7 +165,7 @@ def sequences(folder: Path) -> Scenario:
     script = wb.sequences.catalogue["authorize"]
 
     def check() -> None:
-        api.sandbox.restore("start")  # or the card's credit would be used up in time
+        api.sandbox.restore("start")  # otherwise the card's credit would run out
         run = wb.sequences.run(api, script)
         assert run.ok, run.verdict
 
@@ -268,7 +268,7 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
                 swallowed += 1
             except KeyboardInterrupt:
                 caught += 1
-            except (asyncio.CancelledError, RuntimeError) as error:  # how asyncio.run ends where one meets its own ends
+            except (asyncio.CancelledError, RuntimeError) as error:  # from an interrupt in asyncio.run's cleanup
                 if name != "async_client" or not isinstance(error.__context__, KeyboardInterrupt | None):
                     raise
                 caught += 1
@@ -282,9 +282,7 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
     while (
         len(left := [one for one in threading.enumerate() if one.is_alive()]) > threads and time.monotonic() < deadline
     ):
-        time.sleep(
-            0.01
-        )  # one that an interrupt kept from being started is listed by CPython for ever, and runs nothing
+        time.sleep(0.01)  # CPython lists a thread forever if an interrupt prevents its start; it runs nothing
     stacks = [
         traceback.format_stack(sys._current_frames()[one.ident]) for one in left if one.ident in sys._current_frames()
     ]
@@ -403,7 +401,7 @@ def stopped(
             if ignored:
                 process.send_signal(signal.SIGINT)
                 time.sleep(0.2)
-                assert worker.is_alive(), errors  # it is still served
+                assert worker.is_alive(), errors  # the server still answers
             with sqlite3.connect(folder / hold if hold else ":memory:", isolation_level=None, timeout=30) as holder:
                 holder.execute("BEGIN EXCLUSIVE")
                 time.sleep(0.1 if hold else 0)
@@ -429,4 +427,4 @@ def start_of_python() -> float:
 
 if __name__ == "__main__":
     print(json.dumps(campaign(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))), flush=True)
-    os._exit(0)  # what is left of threads was checked above
+    os._exit(0)  # remaining threads were checked above

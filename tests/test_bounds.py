@@ -89,7 +89,7 @@ def test_threads_beside_a_held_file_wait_together(tmp_path: Path, monkeypatch: p
                 pass
             looks.append(next(moments) - began)
 
-    assert looks[0] > 30  # at the clock: 0.1 s each
+    assert looks[0] > 30  # reads of the clock, every 0.1 s
     assert max(looks[1:]) < 6
 
 
@@ -140,7 +140,7 @@ def test_a_long_list_holds_nobody_up(name: str, arguments: dict[str, str]) -> No
     )
 
     assert rows - 1 <= len(listed) < rows + 100
-    assert len(waits) >= 3  # under one lock: one
+    assert len(waits) >= 3  # one, if the listing held a single lock
 
 
 def refused(body: bytes, monkeypatch: pytest.MonkeyPatch) -> int:

@@ -13,8 +13,8 @@ from workbench.sandbox.remote import RemoteSandbox
 
 ROOT = Path(__file__).parent.parent
 PROTOCOLS = {
-    "_asdict", "_fields", "_replace",  # of named tuples
-    "_exit", "_getframe",  # of the standard library, documented
+    "_asdict", "_fields", "_replace",  # named tuples
+    "_exit", "_getframe",  # documented, in the standard library
     "_ipython_display_", "_repr_html_", "_repr_mimebundle_",  # of IPython
 }  # fmt: skip
 SERVED_ONLY = {"hosted", "http"}

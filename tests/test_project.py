@@ -141,7 +141,7 @@ def test_requirements_fit_the_bounds() -> None:
 
 # -- who may import what ------------------------------------------------------------------------------------------
 
-# Library to the places that may name it, as prefixes of paths inside workbench/.
+# Library, and the packages that may import it, as prefixes of paths inside workbench/.
 FROM_TABLES = (
     "analysis/tables/", "analysis/sheets/", "analysis/rewards/", "runs/bulk/", "analysis/reports/", "runs/sequences/", "analysis/charts/", "testing/", "screens/panel/", "course/", "terminal/",
 )  # fmt: skip

@@ -19,7 +19,7 @@ from workbench.course.classroom.learner_sandboxes import MAX_OPEN
 from workbench.course.desk import Act, TaskResult
 from workbench.course.task_files import EXERCISES
 
-pytestmark = pytest.mark.slow  # each serves a class
+pytestmark = pytest.mark.slow  # each test serves a class
 
 TASK = """
 title = "A lost card"

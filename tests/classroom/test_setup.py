@@ -25,7 +25,7 @@ from workbench.course.classroom import ClassServer, wheel_house
 from workbench.course.classroom.wheel_house import SYSTEMS
 from workbench.sandbox.server import self_signed
 
-pytestmark = pytest.mark.slow  # each serves a class
+pytestmark = pytest.mark.slow  # each test serves a class
 
 NOTEBOOKS = environments.ROOT / "notebooks"
 OWN = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -177,7 +177,7 @@ def test_a_laptop_installs_from_a_class(
         environments.repack(name, index)
     here = attrs.evolve(
         SYSTEMS[SYSTEM], tags=list(platform_tags())
-    )  # wheels may have been chosen for this machine alone
+    )  # the chosen wheels may be specific to this machine
     monkeypatch.setattr(wheel_house, "SYSTEMS", {**SYSTEMS, SYSTEM: here})
     monkeypatch.setattr(wheel_house, "_build", wheel)
     monkeypatch.setenv("PIP_NO_INDEX", "1")

@@ -24,7 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep progress in a folder of the test's own."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     learner._bound.clear()
-    wb.connect(seed=SEED).close()  # so that the latest session is none of a class that another test has ended
+    wb.connect(seed=SEED).close()  # so that the latest session does not belong to an earlier test's class
     return tmp_path
 
 

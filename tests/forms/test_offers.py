@@ -68,7 +68,7 @@ ACTIONS = [
     ("payment accounts", {}, {"delete_payment_account"}),
     ("disputes", {"status": "pending"}, {"update_dispute", "resolve_dispute"}),
     ("transactions", {"status": "authorized"}, {"simulate_reversal", "settle"}),
-    ("transactions", {"status": "settled"}, {"simulate_refund"}),  # the first one is disputed
+    ("transactions", {"status": "settled"}, {"simulate_refund"}),  # the first transaction is disputed
     ("events", {}, {"resend"}),
     ("assumptions", {}, set()),
 ]  # fmt: skip
@@ -124,7 +124,7 @@ def test_a_change_is_seen_at_once(panel: Panel) -> None:
     assert "done" == panel.form.state, panel.form.view.error.value
     assert "update_user" in str([one.operation for one in panel._api.journal])
     assert 1 == len(panel._details("users", panel.opened[1])["requests"])
-    assert "done" == panel.form.state  # its answer stays
+    assert "done" == panel.form.state  # the form's answer stays
     assert panel.opened[1] in panel.answer({"do": "rows", "list": "users", "mark": mark})["rows"]["columns"][1]["of"]
 
 

@@ -87,7 +87,7 @@ def test_three_closes_in_a_row(seed: int, tz: str, tmp_path: Path) -> None:
         again = {month: wb.history(api).filter(tz=tz).close(month, rewards=points(api)) for month in months}
         table = wb.history(api).postings()
         ledger = tmp_path / "ledger.csv"
-        table[table["net_cents"] != 0].to_csv(ledger, index=False)  # what an application booked, each at its time
+        table[table["net_cents"] != 0].to_csv(ledger, index=False)  # postings of an application, each with its time
         statements = {
             month: wb.history(api).filter(tz=tz).close(month, ledger=ledger).frames["Reconciliation"]
             for month in months

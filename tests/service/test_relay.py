@@ -67,7 +67,7 @@ def test_a_client_posts_only_to_urls_of_its_own_machine_that_it_registered() -> 
             for number, url in enumerate((URL, "http://127.0.0.1:10/", "http://10.0.0.1/"))
         ]
         if len(asked) == 3:
-            raise RuntimeError  # as of a closed client
+            raise RuntimeError  # as if the client were closed
         return {"deliveries": deliveries if len(asked) == 2 else []}
 
     client = RelayClient(ask)

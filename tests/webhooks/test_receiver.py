@@ -31,7 +31,7 @@ def exchange(url: str, raw: bytes, wait: float = 20.0) -> bytes:
             connection.sendall(raw)
             connection.shutdown(socket.SHUT_WR)
         except OSError:
-            assert raw  # the receiver had enough of it; its answer may be there all the same
+            assert raw  # the receiver refused the rest; its answer may still have arrived
         answer = b""
         try:
             while chunk := connection.recv(65536):

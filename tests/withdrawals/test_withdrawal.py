@@ -267,7 +267,7 @@ def dumps(thing):
     for name in ("_repr_html_", "sheet"):
         if hasattr(thing, name):
             yield str(getattr(thing, name)())
-    if not isinstance(thing, Secret | AdminSignature):  # which hold it; nobody else may in the open
+    if not isinstance(thing, Secret | AdminSignature):  # these hold the signature; no other object may expose it
         for name in getattr(type(thing), "__slots__", ()):
             yield repr(getattr(thing, name, ""))
     try:

@@ -171,7 +171,7 @@ def read_task(name: str, content: Mapping[str, Any]) -> Task:
 
 
 def _criterion(row: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the members of an expectation, of which a file names the subject by the verb, and their problems."""
+    """Return the members of an expectation and their problems; in a file the verb's key names the subject."""
     verbs = [verb for verb in VERBS if verb in row]
     if len(verbs) != 1:
         return {}, [f"needs one of {', '.join(VERBS)}"]

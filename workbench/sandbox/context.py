@@ -46,7 +46,7 @@ NEVER = 10**15 - 1
 
 
 def due_by(at: int) -> str:
-    """Return the upper bound of the ids of entries that are due by a time."""
+    """Return an upper bound for ids of entries due by a time."""
     return f"{at:015d}~"
 
 

@@ -44,7 +44,7 @@ _HEADERS = {
     "x-ratelimit-limit": re.compile(r"\d{1,7}"),
     "idempotency-cached": re.compile("true|false"),
 }
-"""Headers that stay, with what they may be."""
+"""Retained headers, with their allowed values."""
 _SECRET_HEADERS = frozenset({"api-key", "authorization", "idempotency-key", "signature", "secondary-signature"})
 _KNOWN = frozenset(
     {"statusCode", "error", "message", "bearer", "is", "not", "a", "the", "of", "by", "must", "be", "for"}

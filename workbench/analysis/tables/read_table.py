@@ -157,7 +157,7 @@ def _table(path: Path, suffix: str, sizes: FileLimits, answers: Answers) -> _Tab
 
 
 def _arrays(table: _Table, reader: Columns, answers: Answers) -> dict[str, Any]:
-    """Return the columns of the frame: those named by the caller first, then the others of the file."""
+    """Return the columns of the frame: first the columns named by the caller, then the rest of the file."""
     cells: dict[str, list[Any]] = {}
     for column, name in enumerate(table.names):
         values = [row.cells[column] if column < len(row.cells) else None for row in table.rows]

@@ -50,7 +50,7 @@ class Target:
 
 @attrs.frozen(kw_only=True)
 class PostResult:
-    """Status of the response, or the reason why there is none."""
+    """Status of the response, or the reason for its absence."""
 
     status: int | None
     error: str | None = None

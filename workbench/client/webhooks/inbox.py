@@ -491,7 +491,7 @@ class Inbox:
         since: str = "beginning",
         retry_after: Sequence[float] = RETRY_AFTER,
     ) -> Callable[[Any], Any]:
-        """Return a decorator that registers a handler of events of a kind; `user.*` and `*` work too.
+        """Return a decorator that registers an event handler for a kind such as `user.updated`, `user.*` or `*`.
 
         A function declared with `async def` is awaited. A failure is recorded and retried, and does not stop other
         handlers. A handler with a known name continues at its stored position, also in another process. If several

@@ -234,7 +234,7 @@ def sample(
     event_received_at: datetime | None = TIME,
     **overrides: object,
 ) -> Sample[Any]:
-    """Return a sample delivery of a kind of event, signed if a key is given.
+    """Return a sample delivery of an event kind, signed if a key is passed.
 
     Args:
         kind: Kind of event, such as `user.updated`.

@@ -227,7 +227,7 @@ def _run(
 
 
 def _world_of(api: Any) -> str:
-    """Return the id of the world of a client's sandbox; empty for a real service."""
+    """Return the world id of a client's sandbox; empty for a real service."""
     try:
         return str(internals(api.sandbox).world_id())
     except (WrongEnvironment, AttributeError):

@@ -150,7 +150,7 @@ class ReadingControls(ControlGroup):
     def _changed(
         self, kind: Annotated[str, RECORD_KINDS], names: str = "", mark: str = "", api_key: str | None = None
     ) -> list[Any]:
-        """Return a mark, whether all records of a kind follow or only those that changed since another mark, and their
+        """Return a mark, whether all records of a kind follow or only changes since another mark, and their
         members, a list each.
 
         Args:
