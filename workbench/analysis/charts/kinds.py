@@ -278,7 +278,7 @@ KINDS: Mapping[str, Draw] = {"bars": _bars, "lines": _lines, "columns": _columns
 
 
 def heading_rows(picture: Picture, form: Form) -> tuple[list[str], int]:
-    """Return the row names beside a chart, for which the title leaves room, and the number of rows."""
+    """Return the row names beside a chart, which fit beside the title, and the number of rows."""
     if form.kind == "bars":
         firsts = picture.rows.drop_duplicates("key") if form.by else picture.rows
         return [*map(str, firsts[NAME])], max(len(firsts), 4)
