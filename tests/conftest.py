@@ -36,7 +36,7 @@ RECORDED = SAMPLES / "recorded"
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 """jsonschema would build forty grammars of international addresses with it, for a second; nothing here has one."""
 
-_context = httpx._config.create_ssl_context
+_context = httpx.create_ssl_context
 _shared = functools.cache(_context)
 httpx._transports.default.create_ssl_context = (  # type: ignore[attr-defined]
     lambda verify=True, cert=None, trust_env=True: (_shared if verify is True else _context)(verify, cert, trust_env)

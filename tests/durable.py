@@ -189,8 +189,9 @@ class InboxOf:
             inbox.receive(sample.headers, sample.body)
         inbox.receive(EVENTS[5].headers, EVENTS[5].body)  # a failed delivery is retried
         stored = {one.event.id: one.raw for one in inbox.stored()}
-        booked = Counter(id_ for (id_,) in inbox._store.file.run("SELECT id FROM book"))
         inbox.close()
+        with closing(sqlite3.connect(folder / "inbox.db")) as file:
+            booked = Counter(id_ for (id_,) in file.execute("SELECT id FROM book"))
         gone = EVENTS[1].event.id
         for sample in EVENTS:
             id_ = sample.event.id

@@ -6,6 +6,7 @@ no transaction may be open, no lock held, no thread left, and what is recorded m
 
 import asyncio
 import contextlib
+import faulthandler
 import json
 import os
 import random
@@ -14,9 +15,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -282,11 +283,13 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
     while (
         len(left := [one for one in threading.enumerate() if one.is_alive()]) > threads and time.monotonic() < deadline
     ):
-        time.sleep(0.01)  # CPython lists a thread forever if an interrupt prevents its start; it runs nothing
-    stacks = [
-        traceback.format_stack(sys._current_frames()[one.ident]) for one in left if one.ident in sys._current_frames()
-    ]
-    assert len(left) <= threads, (left, stacks)
+        time.sleep(
+            0.01
+        )  # CPython lists a thread forever if an interrupt prevents its start; it runs nothing
+    with tempfile.TemporaryFile("w+") as stacks:
+        faulthandler.dump_traceback(stacks)
+        stacks.seek(0)
+        assert len(left) <= threads, (left, stacks.read())
     return {"caught": caught, "swallowed": swallowed}
 
 

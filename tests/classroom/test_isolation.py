@@ -217,7 +217,8 @@ class Class:
             mine.endpoints,
         )
         assert (now - self.begun).total_seconds() == 3600 * mine.hours
-        assert set(self.server._locked(name)) == mine.locked
+        (row,) = (row for row in self.server.board()["learners"] if row["learner"] == name)
+        assert set(row["locked"]) == mine.locked
         other = self.chance.randrange(LEARNERS)
         assert self.digest(other) == self.digests[other], f"{number} changed {other}"
 

@@ -501,13 +501,14 @@ def test_learners_are_listed_by_name_and_number() -> None:
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_each_event_of_the_board_is_sent(server: ClassServer, event: str) -> None:
-    ann, bob = (server._by_name[name].sandbox("") for name in ("Ann", "Bob"))
     server.act(["Ann"], "event", event=event)
+    ann, bob = (server.act([name], "events")["done"][name] for name in ("Ann", "Bob"))
 
     kind = re.search(r"\((\w+\.\w+)\)", event)
     assert kind
-    assert [one for one in ann.events() if f"{one.payload['resource']}.{one.payload['action']}" == kind[1]]
-    assert bob.events() == []
+    payloads = [one["payload"] for one in ann]
+    assert [payload for payload in payloads if f"{payload['resource']}.{payload['action']}" == kind[1]]
+    assert bob == []
 
 
 def test_every_action_of_the_board_works(server: ClassServer) -> None:

@@ -12,7 +12,7 @@ import ipywidgets
 import pytest
 
 import workbench
-from tests.forms.conftest import below
+from tests.forms.conftest import below, classes
 from workbench.base.schema import walk
 from workbench.client.session import Session, connect
 from workbench.screens.forms.widgets import css
@@ -241,12 +241,12 @@ def test_everything_names_where_it_works(where: str, tmp_path: Path) -> None:
         key = api.info()["key_fingerprint"]
 
     for name, (widget, html) in rendering.items():
-        head = next(one.value for one in below(widget) if "wb-head" in getattr(one, "_dom_classes", ()))
+        head = next(one.value for one in below(widget) if "wb-head" in classes(one))
         for text in (head, html):
             assert where.upper() in text, name
             assert key in text, name
         assert f"wb-where-{where}" in head
-        assert (where == "production") == ("wb-production" in widget._dom_classes), name
+        assert (where == "production") == ("wb-production" in classes(widget)), name
 
 
 def test_the_panel_names_where_it_works() -> None:
