@@ -72,7 +72,7 @@ def labelled(widget: Any, label: str) -> Any:
 
 
 def classes(widget: Any) -> tuple[str, ...]:
-    """Return the style classes that a page is told for a widget."""
+    """Return the style classes that a page receives for a widget."""
     return tuple(widget.get_state().get("_dom_classes", ()))
 
 
