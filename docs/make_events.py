@@ -37,7 +37,7 @@ LAST = """
 
 - On `pending`, hold `amount`. On `reversed`, hold the new `amount` and give back the rest. On `declined`, do nothing.
 - On `completed`, post `amount` and release the hold; a negative `amount` is a refund. Without `postedAt` nothing was posted.
-- `authorizationUpdateAmount` says by how much the hold changed; `amount` is already the new total.
+- `authorizationUpdateAmount` is the change of the hold; `amount` is already the new total.
 """
 
 

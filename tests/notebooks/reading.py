@@ -83,7 +83,7 @@ def execute(path: Path, folder: Path, **variables: str) -> Executed:
         timeout=60,
         kernel_name="python3",
         allow_errors=True,
-        coalesce_streams=True,  # how often a busy kernel flushes its output depends on the machine
+        coalesce_streams=True,  # a kernel's flushes depend on the machine's load
         resources={"metadata": {"path": str(own)}},
     )
     client.execute(env=environ)

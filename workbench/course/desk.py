@@ -63,7 +63,7 @@ class TaskResult:
     done: bool = False
     tries: int = 0
     hints: int = 0
-    last_hint: bool = False  # whether the hint was shown that contains the code
+    last_hint: bool = False  # whether the hint with the code was shown
     minutes: float | None = attrs.field(default=None, converter=_or_none)  # of work until it was done, or the last try
     last_problem: str = ""
     begun_at: str | None = None

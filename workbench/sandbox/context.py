@@ -282,7 +282,7 @@ class RequestContext:
         )
 
     def _status(self, status: int, assumed: str) -> int:
-        """Return the status of a refusal: that of the assumption's setting, if the setting is one for this refusal."""
+        """Return the status of a refusal, from the assumption's setting if it applies to this refusal."""
         chosen = self.settings.get(assumed)
         usual = BEHAVIORS[assumed].documented if assumed in BEHAVIORS else None
         is_for_another = isinstance(usual, str) and usual.isdigit() and int(usual) != status

@@ -182,7 +182,7 @@ def _options_for(error: "CycloptsError", tokens: list[str]) -> str:
         return f"Did you mean `{near[0]} {rest[0]}`?"
     fitting = [name for name in free if _fits(error.target, name, options[name], first)]
     missing = error.argument.name if isinstance(error, MissingArgumentError) and error.argument is not None else ""
-    fitting.sort(  # missing options first, then those of this command, then strict ones
+    fitting.sort(  # missing options first, then options of this command, then strict ones
         key=lambda name: (name != missing, _is_general(options[name]), _fits(error.target, name, options[name], "¿"))
     )
     if not fitting:

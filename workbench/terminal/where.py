@@ -1,4 +1,4 @@
-"""Target of a command: the user's sandbox in a file, that of a class, a new or served one, or the service of a profile.
+"""Target of a command: a sandbox (the user's file, a class's, new or served), or the service of a profile.
 
 Shell completion takes ids from the user's sandbox, if there is one; cyclopts writes the scripts.
 """

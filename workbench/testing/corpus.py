@@ -258,7 +258,7 @@ class _Again:
 
     Args:
         api: A session or client of the service.
-        ids: Original ids by those of the corpus.
+        ids: Original ids by corpus id.
         sample: The traffic.
     """
 

@@ -103,7 +103,7 @@ def number(value: Number, places: int | None = None) -> str:
     """Return a number as a label: all digits up to ten million, then four digits and the scale.
 
     Args:
-        places: Decimal places (default: those of the value, at most three).
+        places: Decimal places (default: as in the value, at most three).
     """
     exact = EXACT.create_decimal(value)
     if exact.copy_abs() < 10_000_000:

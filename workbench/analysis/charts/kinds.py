@@ -36,7 +36,7 @@ class Picture:
         unit: Unit of the numbers.
         notes: Notes below the chart.
         steps: Steps of time of the rows; `x` is the index of a step then.
-        places: Decimal places of the numbers of lines and columns (default: those of each, at most three).
+        places: Decimal places of numbers in lines and columns (default: as in each number, at most three).
     """
 
     data: pd.DataFrame

@@ -273,7 +273,7 @@ def _typed(frame: pd.DataFrame, dtypes: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _written(values: "pd.Series[Any]", write: Callable[[str], str]) -> "pd.Series[Any]":
-    """Return texts in another notation, each different one converted once."""
+    """Convert texts to another notation, each distinct text once."""
     codes, texts = pd.factorize(values)
     new = [write(text) for text in texts]
     if new == [*texts]:

@@ -147,7 +147,7 @@ def fiscal(period: object, known: object) -> Any:
 
 
 def period_before(period: str | tuple[Any, Any], tz: str) -> datetime:
-    """Return the first moment of the period before one, of as many days for a first and last day."""
+    """Return the start of the previous period; for a first and last day, of an equal number of days before."""
     if isinstance(period, tuple | list):
         first, last = (pd.Timestamp(str(day)) for day in period)
         return _start_of(first - (last - first) - pd.Timedelta(days=1), tz)

@@ -76,7 +76,7 @@ def read_table(
         separator: Separator of its cells.
         sheet: Name of the sheet of a workbook.
         header: Line with the names of the columns; 0 if there is none.
-        mapping: TOML file with answers to use instead; written with those of this call if it does not exist.
+        mapping: TOML file with answers to use instead; written with the answers of this call if it does not exist.
         against: Frame of the other side: answers under which nine of ten values match it are proposed in the error.
         rejects: File for rows with problems (.csv); the other rows are returned. By default problems are an error.
         max_rows: Maximum number of rows; default 200,000, of Parquet 20 million.

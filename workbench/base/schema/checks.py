@@ -434,7 +434,7 @@ _LOOKED_AT = frozenset({"birth_date", "national_id", "country_of_issue", "ip_add
 """Members whose values can be implausible even if they match their pattern."""
 
 
-# what is unusual about an answer
+# unusual content of answers
 
 
 def flags(answer: object) -> tuple[Problem, ...]:

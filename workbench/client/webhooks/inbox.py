@@ -573,7 +573,7 @@ class Inbox:
             host: Address to listen on: loopback, unless the inbox has keys and accepts nothing unsigned.
             port: Port to listen on; 0 chooses a free one.
             path: Path that accepts deliveries.
-            hosts: Further host names of the receiver, such as that of a tunnel; they require keys, or a path that
+            hosts: Further host names of the receiver, such as a tunnel's; they require keys, or a path that
                 cannot be guessed.
 
         Raises:

@@ -241,7 +241,7 @@ def sample(
         key: Key to sign with.
         event_id: Id of the envelope (default: a new id for each sample).
         version: Version of the payload (default: the documented one).
-        event_received_at: Time of the event (default: that of the examples, if the kind has one).
+        event_received_at: Time of the event (default: as in the examples, if the kind has a time).
         overrides: Members of the body by attribute name, such as `application_status="denied"`; nested ones: mappings.
 
     Raises:

@@ -132,7 +132,7 @@ class Results:
 
         Args:
             learner: The learner.
-            url: URL of the class (default: that of its last start).
+            url: URL of the class (default: from its last start).
         """
         fingerprint = str(self.get("fingerprint", ""))[:FINGERPRINT_DIGITS]
         return f"{url or self.get('url', 'URL')}/{learner.code}{'#' if fingerprint else ''}{fingerprint}"

@@ -298,7 +298,7 @@ def companies(api: object) -> Rows:
         )
         for record in records(api, "company")
     )
-    note = "The service has no list of companies: only those of the sandbox are shown."
+    note = "The service has no list of companies: only the sandbox's companies are shown."
     return rows_of("name id:id application_status:status owners:number external_id", company_rows, note)
 
 

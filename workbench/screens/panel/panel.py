@@ -392,7 +392,7 @@ class Panel(Displayed):
     def _asked_list(self, asked: Mapping[str, Any]) -> str:
         name = str(asked.get("list"))
         if name not in self.lists:
-            raise UsageError(f"there is no list {visible(name, 40)}", of="browse")
+            raise UsageError(f"unknown list {visible(name, 40)}", of="browse")
         return name
 
     def _number(self, name: str, key: str) -> int:
@@ -513,7 +513,7 @@ class Panel(Displayed):
         name, kind, overwrite = self._asked_list(asked), str(asked.get("file")), bool(asked.get("overwrite"))
         listing, numbers = self.lists[name], self._asked_rows(self._current(name), asked)
         if kind not in _FILES:
-            raise UsageError(f"there is no format {visible(kind, 20)}", of="browse")
+            raise UsageError(f"unknown format {visible(kind, 20)}", of="browse")
         if kind == "page":
             return {"text": str(to_file(self, "workbench.html", overwrite=overwrite))}
         path = Path(f"{name.replace(' ', '-')}.{kind}")
