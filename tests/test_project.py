@@ -56,7 +56,7 @@ def run(*command: str | Path, cwd: Path = ROOT, **environ: str) -> str:
     return done.stdout
 
 
-# -- what is installed --------------------------------------------------------------------------------------------
+# -- installation ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", PROJECT["scripts"])
@@ -114,7 +114,7 @@ for module in pkgutil.walk_packages(workbench.__path__, "workbench.", onerror=la
     run(sys.executable, "-c", script)
 
 
-# -- what is pinned -----------------------------------------------------------------------------------------------
+# -- pinned versions ---------------------------------------------------------------------------------------------
 
 
 def pins(extra: str) -> dict[str, str]:
@@ -290,7 +290,7 @@ def test_hooks_are_local() -> None:
     assert set(repos) == {"local"}
 
 
-# -- what is shipped ----------------------------------------------------------------------------------------------
+# -- content of the wheel --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

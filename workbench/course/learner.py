@@ -61,7 +61,7 @@ class TaskShown(Display):
 
 
 class TaskList(Display):
-    """All tasks, which a notebook offers to begin."""
+    """All tasks; a notebook offers to start one."""
 
     def __init__(self, tasks: Mapping[str, Task]) -> None:
         self.titles = {name: task.title for name, task in tasks.items() if task.kind != "quiz"}

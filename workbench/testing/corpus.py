@@ -77,7 +77,7 @@ class Checked(Shown):
         self.differences = tuple(differences)
         self.compared = compared  # number of compared calls and events
         self.problems = tuple(problems)  # such as an exception without a matching difference
-        self.notes = tuple(notes)  # what was not compared, and why
+        self.notes = tuple(notes)  # items not compared, with reasons
 
     @property
     def ok(self) -> bool:

@@ -78,7 +78,7 @@ class Learned(Shown):
         self.findings = tuple(sorted(findings, key=lambda finding: (_ORDER.index(finding.status), finding.id)))
         self.unlisted = tuple(sorted(unlisted, key=lambda item: (item.kind, item.name)))
         self.counts = dict(counts)  # {"exchanges": 120, "events": 40}
-        self.notes = tuple(notes)  # what was skipped, and why
+        self.notes = tuple(notes)  # skipped items, with reasons
 
     @property
     def ok(self) -> bool:
@@ -120,7 +120,7 @@ class Learned(Shown):
         by_id = {finding.id: finding for finding in self.findings}
         counted = ", ".join(f"{number:,} {what}" for what, number in self.counts.items())
         lines = [
-            "# How the service behaved, learned from recorded traffic. Review it: few observations are no proof.",
+            "# How the service behaved, learned from recorded traffic. Review it: few observations prove little.",
             f"# {counted}.",
             "",
             f"behavior = {toml.dumps(name or 'documented')}",

@@ -209,7 +209,7 @@ class ClassServer(ClassState):
             loop.set_default_executor(self._threads)
 
     async def _late(self, code: str) -> LearnerSandboxes | None:
-        """Return the sandboxes of a learner added by `course add` since; the file is read at most once a second."""
+        """Return a learner's sandboxes, also after a later `course add`; the file is read at most once a second."""
         if self._looked_up < monotonic() - 1:
             self._looked_up = monotonic()
             await self._with_results(self._read_learners)

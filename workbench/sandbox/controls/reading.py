@@ -102,7 +102,7 @@ class ReadingControls(ControlGroup):
 
     @control(changes=False)
     def state(self, record_id: str, api_key: str | None = None, all_tenants: bool = False) -> StoredRecord:
-        """Return a record of the tenant as the sandbox stores it, with its kind, and the pages to send a person to. It
+        """Return a record of the tenant as the sandbox stores it, with its kind, and links to pages for people. It
         prints masked.
 
         Args:

@@ -57,7 +57,7 @@ class Number:
             cells = data.column(self.column)
             numbers = [number for number in numbers if cells[number] is not None]
             if kind == "money" and self.key is None:
-                statuses = data.column("status")  # declined amounts are in no sum
+                statuses = data.column("status")  # sums exclude declined amounts
                 numbers = [number for number in numbers if statuses[number] != "declined"]
             values = [cells[number] for number in numbers]
         table = _table(api, listing, numbers, values, "Int64" if kind == "money" else None)
