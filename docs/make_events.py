@@ -11,8 +11,7 @@ from workbench.service.interface.events import EVENT_KINDS, ORDER, EventKind
 PAGE = Path(__file__).parent / "events.md"
 INTRODUCTION = """# Events
 
-Each event that the service sends, with the meaning of every member and of every word that a member can be, and the order in which events
-come. `workbench docs user.updated` shows the same at a prompt, `wb.events.sample("user.updated")` makes an example, and
+Each event that the service sends, with the meaning of every member and value, and the order of events. `workbench docs user.updated` shows the same at a prompt, `wb.events.sample("user.updated")` makes an example, and
 [Webhooks](interface.md#events) says how they are delivered and signed.
 
 What is **assumed** is not in the interface document.
@@ -24,13 +23,13 @@ What is **assumed** is not in the interface document.
 | `Signature` | hex HMAC-SHA256 of the raw body with the signing key (**assumed**; by default the API key) |
 | `Secondary-Signature` | while the key is changed, the same with the other key (**assumed**) |
 
-A delivery is genuine if one of both headers fits one of your keys. An inbox checks that: give it both keys, `wb.Inbox(keys=[NEW, OLD])`, before the change
-begins, and remove the old one when the service no longer signs with it. A handler of your own compares the bytes as they came, before they are
-parsed, in constant time (`hmac.compare_digest`). `api.sandbox.update_endpoint(id, signing_key=NEW)` lets you try it: the sandbox then sends both headers.
+A delivery is genuine if either header matches one of your keys. An inbox checks that: give it both keys, `wb.Inbox(keys=[NEW, OLD])`,
+before the change begins, and remove the old one when the service no longer signs with it. Without an inbox, compare the raw bytes in
+constant time (`hmac.compare_digest`), before parsing them. `api.sandbox.update_endpoint(id, signing_key=NEW)` lets you try it: the sandbox then sends both headers.
 
 ## Order
 
-Deliveries can overtake each other and come twice: use the status and the amounts of an event, not its position, and store the id of the
+Deliveries can arrive out of order or more than once: use the status and the amounts of an event, not its position, and store the id of the
 envelope to recognize a repeat. Events are sent in this order for
 """
 LAST = """
@@ -38,7 +37,7 @@ LAST = """
 
 - On `pending`, hold `amount`. On `reversed`, hold the new `amount` and give back the rest. On `declined`, do nothing.
 - On `completed`, post `amount` and release the hold; a negative `amount` is a refund. Without `postedAt` nothing was posted.
-- `authorizationUpdateAmount` says by how much the hold changed; `amount` is already the new total.
+- `authorizationUpdateAmount` is the change of the hold; `amount` is already the new total.
 """
 
 

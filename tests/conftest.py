@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
 _HELPERS = ("*.py", "[a-z]*/*.py")
-pytest.register_assert_rewrite(  # a failed assertion of a helper shows its values
+pytest.register_assert_rewrite(  # failed assertions in helpers show their values
     *{
         ".".join(path.relative_to(HERE.parent).with_suffix("").parts)
         for pattern in _HELPERS
@@ -36,14 +36,14 @@ RECORDED = SAMPLES / "recorded"
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 """jsonschema would build forty grammars of international addresses with it, for a second; nothing here has one."""
 
-_context = httpx._config.create_ssl_context
+_context = httpx.create_ssl_context
 _shared = functools.cache(_context)
 httpx._transports.default.create_ssl_context = (  # type: ignore[attr-defined]
     lambda verify=True, cert=None, trust_env=True: (_shared if verify is True else _context)(verify, cert, trust_env)
 )
 """Each `httpx.get` of a test would read the certificates of all authorities, for 20 ms."""
 
-CORES = min(os.cpu_count() or 1, 4)  # each collects by itself, so more gain little
+CORES = min(os.cpu_count() or 1, 4)  # each process collects all tests, so more processes gain little
 
 OTHER_TIERS = re.compile(r"^pytestmark = .*\bmark\.(slow|browser|soak|notebook)\b", re.MULTILINE)
 
@@ -53,10 +53,10 @@ ENOUGH_MEMORY = 4 << 30
 
 RECURSION = sys.getrecursionlimit()
 
-# Where an image says that no bytecode is written, each of the tests' processes would compile all modules again.
+# Some images disable bytecode: each test process would compile all modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-os.environ.setdefault("PYTEST_ADDOPTS", "-p no:schemathesis")  # of tests that start pytest: see pyproject.toml
+os.environ.setdefault("PYTEST_ADDOPTS", "-p no:schemathesis")  # for tests that start pytest: see pyproject.toml
 
 settings.register_profile("fast", max_examples=5, deadline=None, derandomize=True)
 settings.register_profile("default", max_examples=10, deadline=None, derandomize=True)
@@ -79,11 +79,11 @@ def _plain(config: pytest.Config) -> bool:
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Share the entire plain tier among the cores, file by file; `-n 0` keeps it in one process, as a part of it is."""
     if hasattr(config, "workerinput") or "PYTEST_XDIST_WORKER" in os.environ:
-        return  # one of those processes, or one that a test started: it must not start more
+        return  # in a worker, or in a pytest that a test started: start no more processes
     if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_MEMORY:
         files = tempfile.TemporaryDirectory(prefix="workbench-tests-", dir=MEMORY, ignore_cleanup_errors=True)
-        atexit.register(files.cleanup)  # after the folder that multiprocessing has in it
-        KEPT.append(files)  # a forked process drops what is to be done at exit, and would remove the folder with it
+        atexit.register(files.cleanup)  # runs after multiprocessing removes its folder in it
+        KEPT.append(files)  # a forked process drops its exit handlers, and garbage collection would remove the folder
         os.environ["TMPDIR"] = tempfile.tempdir = files.name
     asked = config.option
     plain = _plain(config) and not asked.keyword
@@ -92,7 +92,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if plain and whole and not watched and getattr(asked, "numprocesses", 0) is None and CORES > 1:
         asked.numprocesses = CORES
         asked.dist = "loadfile"
-        asked.loadscopereorder = False  # small files last, as they lie: those with few tests are not the quick ones
+        asked.loadscopereorder = False  # keep the file order: files with few tests are not the quick ones
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -102,14 +102,14 @@ def pytest_configure(config: pytest.Config) -> None:
     for plugin in UNUSED if _plain(config) else ():
         config.pluginmanager.unregister(name=plugin)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", wanted))
-    # Journals, pins and profiles of the person who runs the tests are left alone.
+    # Leave journals, pins and profiles of the user unchanged.
     folder = tempfile.TemporaryDirectory(prefix="workbench-tests-")
     config.add_cleanup(folder.cleanup)
     os.environ["WORKBENCH_STATE"] = str(Path(folder.name) / "state")
     os.environ["WORKBENCH_CONFIG"] = str(Path(folder.name) / "profiles.toml")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup: tests interrupt themselves and children
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # children do not inherit a handler, so they end at a hangup
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # children inherit no handler, so a hangup ends them
         signal.signal(signal.SIGHUP, lambda *_: None)
 
 
@@ -130,7 +130,7 @@ def pytest_runtest_setup() -> None:
     """Put back what a user has at first: the recursion limit, which py_ecc of eth-account raises for good, and no class."""
     sys.setrecursionlimit(RECURSION)
     if process := sys.modules.get("workbench.base.system.process"):
-        process.HOSTED.clear()  # otherwise nothing that follows could reach a service
+        process.HOSTED.clear()  # otherwise later tests could not reach a service
 
 
 @pytest.hookimpl(trylast=True)

@@ -22,9 +22,9 @@ from typing import Any
 import attrs
 import pytest
 
-SECTOR = 512  # bytes that a disk writes whole
+SECTOR = 512  # bytes that a disk writes atomically
 _OK = 0
-_CODES = {  # of SQLite, by the step that fails
+_CODES = {  # SQLite's error codes, by the step that fails
     "open": 14, "write": 10 | 3 << 8, "sync": 10 | 4 << 8, "truncate": 10 | 6 << 8, "remove": 10 | 10 << 8,
     "grow": 10 | 19 << 8,
 }  # fmt: skip
@@ -37,7 +37,7 @@ class Step:
 
     kind: str
     path: str = ""
-    value: Any = None  # where, how long, the other name, or what was noted
+    value: Any = None  # offset, length, new name or note
     data: bytes = b""
 
 
@@ -59,7 +59,7 @@ class Disk:
     steps: list[Step] = attrs.field(factory=list)
     count: int = 0
     refused: int = 0
-    _files: dict[int, str] = attrs.field(factory=dict)  # by the descriptor
+    _files: dict[int, str] = attrs.field(factory=dict)  # by descriptor
     _at_first: dict[str, bytes | None] = attrs.field(factory=dict)  # None for a folder
 
     def note(self, *value: Any) -> None:
@@ -102,7 +102,7 @@ class Disk:
             for name, call in _functions(self).items():
                 patch.setattr(os, name, call)
             for module in (io, builtins):
-                patch.setattr(module, "open", _pyio.open)  # written in Python: it calls the functions of `os`
+                patch.setattr(module, "open", _pyio.open)  # the Python implementation calls the functions of `os`
             yield self
 
     # power cuts
@@ -234,7 +234,7 @@ def _functions(disk: Disk) -> dict[str, Callable[..., Any]]:
     real = {name: getattr(os, name) for name in (
         "open", "close", "write", "ftruncate", "fsync", "replace", "rename", "link", "unlink", "mkdir", "chmod", "fchmod",
     )}  # fmt: skip
-    at: dict[int, int] = {}  # where the next write of a descriptor goes
+    at: dict[int, int] = {}  # offset of the next write, by descriptor
 
     def open_(name: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
         path = disk.path(name)
@@ -263,9 +263,7 @@ def _functions(disk: Disk) -> dict[str, Callable[..., Any]]:
                 disk.step("write", path, place, bytes(data))
             except OSError:
                 if disk.error == errno.ENOSPC and half:
-                    return int(
-                        real["write"](descriptor, half)
-                    )  # as a disk does that becomes full: the next write fails
+                    return int(real["write"](descriptor, half))  # as on a disk that becomes full, the next write fails
                 raise
         return int(real["write"](descriptor, data))
 
@@ -315,7 +313,7 @@ _WRITE = ctypes.CFUNCTYPE(_INT, _POINTER, _POINTER, _INT, _LONG)
 _TRUNCATE = ctypes.CFUNCTYPE(_INT, _POINTER, _LONG)
 _SYNC = ctypes.CFUNCTYPE(_INT, _POINTER, _INT)
 _MAP = ctypes.CFUNCTYPE(_INT, _POINTER, _INT, _INT, _INT, _POINTER)
-_CREATE, _MAIN_JOURNAL, _WAL = 0x4, 0x800, 0x80000  # flags of opening
+_CREATE, _MAIN_JOURNAL, _WAL = 0x4, 0x800, 0x80000  # flags for opening
 
 
 class _VFS(ctypes.Structure):
@@ -367,10 +365,10 @@ class _Layer:
         library.sqlite3_vfs_find.argtypes = [ctypes.c_char_p]
         library.sqlite3_vfs_register.argtypes = [_POINTER, _INT]
         self.real = library.sqlite3_vfs_find(None).contents
-        self._paths: dict[int, str] = {}  # by the address of the open file
-        self._unsynced: set[str] = set()  # those whose folder SQLite syncs with them
-        self._ours: dict[int, _Methods] = {}  # by the address of the real ones
-        self._real: dict[int, _Methods] = {}  # by the address of ours
+        self._paths: dict[int, str] = {}  # by address of the open file
+        self._unsynced: set[str] = set()  # files whose folder SQLite syncs as well
+        self._ours: dict[int, _Methods] = {}  # by address of the real methods
+        self._real: dict[int, _Methods] = {}  # by address of our methods
         self._calls = (_WRITE(self._write), _TRUNCATE(self._truncate), _SYNC(self._sync), _MAP(self._map))
         self.own = _VFS.from_buffer_copy(self.real)
         self.own.open, self.own.delete = _OPEN(self._open), _DELETE(self._delete)
@@ -392,7 +390,7 @@ class _Layer:
 
     def _open(
         self, _: int, name: int | None, file: int, flags: int, out: int
-    ) -> int:  # SQLite keeps the address of the name
+    ) -> int:  # SQLite retains the address of the name
         path = None if name is None or self.disk is None else self.disk.path(ctypes.string_at(name))
         there = path is None or os.path.exists(path)  # noqa: PTH110
         if path is not None and flags & _CREATE:
@@ -448,7 +446,7 @@ class _Layer:
         if path in self._unsynced:
             self._unsynced.remove(path)
             self._record("sync", str(Path(path).parent))
-        return _OK  # the disk of a test is never cut off from power
+        return _OK  # tests do not cut the disk's power
 
     def _map(self, file: int, region: int, size: int, extend: int, out: int) -> int:
         if extend and self._refuses():

@@ -126,7 +126,7 @@ class JournalOf:
         for entry in api.journal.unknown():
             api.journal.resolve(entry.id, "done")
         assert api.journal.unknown() == []
-        for name in effects[-1:]:  # the key of the hashes is the one of before
+        for name in effects[-1:]:  # the hashes have the same key as before
             with pytest.raises(DuplicateSuspected):
                 api.update_user(user_id=CARD, external_id=name)
         api.update_user(user_id=CARD, external_id="next")
@@ -187,10 +187,11 @@ class InboxOf:
         inbox = InboxOf._opened(folder / "inbox.db", lambda _, name: handled.append(name))
         for sample in EVENTS[3:]:
             inbox.receive(sample.headers, sample.body)
-        inbox.receive(EVENTS[5].headers, EVENTS[5].body)  # what failed before is tried again
+        inbox.receive(EVENTS[5].headers, EVENTS[5].body)  # a failed delivery is retried
         stored = {one.event.id: one.raw for one in inbox.stored()}
-        booked = Counter(id_ for (id_,) in inbox._store.file.run("SELECT id FROM book"))
         inbox.close()
+        with closing(sqlite3.connect(folder / "inbox.db")) as file:
+            booked = Counter(id_ for (id_,) in file.execute("SELECT id FROM book"))
         gone = EVENTS[1].event.id
         for sample in EVENTS:
             id_ = sample.event.id
@@ -205,7 +206,7 @@ class InboxOf:
         if purged:
             assert gone not in stored
             body = EVENTS[1].body
-            at = body.index(gone.encode())  # the id itself is remembered
+            at = body.index(gone.encode())  # only the id may remain stored
             assert all(body[at - 6 : at + 38] not in one.read_bytes() for one in folder.glob("inbox.db*")), (
                 "still there"
             )
@@ -247,7 +248,7 @@ class RunOf:
         unknown = {row.row: RunOf.rows[row.row - 1]["external_id"] for row in first.unknown()}
         resolved = {row: "done" if name in sent else "not_sent" for row, name in unknown.items()}
         last = wb.bulk.resume(api, path, resolved=resolved, **run) if unknown else first
-        if last.unknown():  # the row that is lost at each try
+        if last.unknown():  # each attempt loses this row
             last = wb.bulk.resume(api, path, resolved={row.row: "done" for row in last.unknown()}, **run)
 
         assert last.ok, last.verdict
@@ -487,7 +488,7 @@ class Files:
     write: Callable[[Path, int], Any]
     read: Callable[[Path], int | None]
     versions: int = 2
-    silent: bool = False  # what cannot be written is left
+    silent: bool = False  # values that cannot be written are skipped without an error
 
 
 SESSION = functools.cache(wb.connect)

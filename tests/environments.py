@@ -99,7 +99,7 @@ def _link(source: Path, target: Path) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        target.symlink_to(source)  # from another disk, or from memory
+        target.symlink_to(source)  # the folder is on another disk or in memory
 
 
 def repack(name: str, folder: Path) -> Path:

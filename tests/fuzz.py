@@ -47,9 +47,9 @@ from workbench.service import rendering
 from workbench.service.interface.convert import converter, placeholders
 from workbench.service.interface.table import OPERATIONS
 
-SECOND = 1.0  # of processor time: longer is a hang
+SECOND = 1.0  # maximum processor time: longer is a hang
 SAMPLES = Path(__file__).parent / "samples"
-LONGEST = 200_000  # bytes of a changed text
+LONGEST = 200_000  # maximum bytes of a changed text
 ROWS = ("simulate_authorization", "create_user_application", "create_payment_account", "update_user", "simulate_refund")
 """Operations whose rows are put into files."""
 
@@ -65,7 +65,7 @@ class Target:
     process: int = attrs.field(factory=os.getpid)
 
 
-# changes of bytes
+# mutations of bytes
 
 WORDS = (
     b"\0", b"\xff", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\r\n", b"\n", b'"', b"'", b"\\", b",", b";", b"\t", b"null", b"true", b"NaN",
@@ -79,7 +79,7 @@ _TOKEN = re.compile(rb'"[^"\n]*"|[\w.+-]+')
 
 def changed(chance: random.Random, data: bytes, words: Sequence[bytes] = (), others: Sequence[bytes] = ()) -> bytes:
     """Return bytes with one to six random changes: bits, slices, lines, words, and parts of other texts."""
-    words = (*WORDS, *words * 3)  # those of the format are the likelier ones
+    words = (*WORDS, *words * 3)  # words of the format are more likely
     for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 6))):
         size = len(data)
         at = chance.randrange(size + 1)
@@ -383,7 +383,7 @@ def event_logs(folder: Path) -> Iterator[Target]:
         try:
             if way < 60:
                 assert repr(list(logs))
-            elif way < 62:  # a database is made for each
+            elif way < 62:  # rare, since each creates a database
                 logs.frame(chance.choice((None, "user.updated", "transaction.*")), progress=False)
             elif way == 62:
                 logs.summary(progress=False)
@@ -448,7 +448,7 @@ def answers(_: Path) -> Iterator[Target]:
         return httpx.Response(first.status_code, headers=first.headers, content=first.content)
 
     def case(chance: random.Random) -> bool:
-        if chance.random() < 0.005 or not client:  # its journal would hold all calls
+        if chance.random() < 0.005 or not client:  # a new client at times, since its journal holds all calls
             client[:] = [client_on(respond)]
         name, request = chance.choice(requests)
         body = chance.choice(bodies[name] if chance.random() < 0.8 else everything)
@@ -535,13 +535,13 @@ def http_requests(folder: Path) -> Iterator[Target]:
                 connection.settimeout(0.03)
                 try:
                     found = connection.recv(65536)
-                except TimeoutError:  # it waits for more
+                except TimeoutError:  # the server waits for more
                     found = b""
                 connection.settimeout(30)
                 connection.shutdown(socket.SHUT_WR)
                 while chunk := connection.recv(65536):
                     found += chunk
-            except OSError:  # refused before it was whole
+            except OSError:  # refused before it was complete
                 pass
             return found
 
@@ -603,10 +603,10 @@ class Report:
     accepted: int = 0
     seconds: float = 0.0
     processor: float = 0.0
-    longest: float = 0.0  # seconds of processor time of one case
+    longest: float = 0.0  # processor time of the slowest case, in seconds
     longest_case: int = 0
-    memory: list[float] = attrs.field(factory=list)  # MB after each tenth
-    failures: dict[str, list[int]] = attrs.field(factory=dict)  # cases by what went wrong
+    memory: list[float] = attrs.field(factory=list)  # MB after each tenth of the cases
+    failures: dict[str, list[int]] = attrs.field(factory=dict)  # cases by failure
 
     def __str__(self) -> str:
         return (
@@ -642,7 +642,7 @@ def run(name: str, cases: int, seed: int, folder: Path, first: int = 0) -> Repor
     """Run cases of a target and return what was found."""
     report = Report(name, cases, seed)
     with TARGETS[name](folder) as target:
-        target.case(random.Random("warm"))  # what is imported and made once takes its time
+        target.case(random.Random("warm"))  # warm up: imports and caches take time
         began, spent = time.monotonic(), _processor(target.process)
         for number in range(first, first + cases):
             before = _processor(target.process)

@@ -6,6 +6,7 @@ no transaction may be open, no lock held, no thread left, and what is recorded m
 
 import asyncio
 import contextlib
+import faulthandler
 import json
 import os
 import random
@@ -14,9 +15,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -138,7 +139,7 @@ def bulk(folder: Path) -> Scenario:
             return
         try:
             result = wb.bulk.resume(api, state["path"], state["rows"], progress=False)
-        except WorkbenchError:  # interrupted before the plan was kept: nothing may have been sent
+        except WorkbenchError:  # interrupted before the plan was stored: nothing may have been sent
             prefix = state["rows"][0]["external_id"].partition("-")[0] + "-"
             sent = [
                 entry for entry in api.journal.list() if str(entry.request.get("externalId", "")).startswith(prefix)
@@ -165,7 +166,7 @@ def sequences(folder: Path) -> Scenario:
     script = wb.sequences.catalogue["authorize"]
 
     def check() -> None:
-        api.sandbox.restore("start")  # or the card's credit would be used up in time
+        api.sandbox.restore("start")  # otherwise the card's credit would run out
         run = wb.sequences.run(api, script)
         assert run.ok, run.verdict
 
@@ -268,7 +269,7 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
                 swallowed += 1
             except KeyboardInterrupt:
                 caught += 1
-            except (asyncio.CancelledError, RuntimeError) as error:  # how asyncio.run ends where one meets its own ends
+            except (asyncio.CancelledError, RuntimeError) as error:  # from an interrupt in asyncio.run's cleanup
                 if name != "async_client" or not isinstance(error.__context__, KeyboardInterrupt | None):
                     raise
                 caught += 1
@@ -282,13 +283,11 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
     while (
         len(left := [one for one in threading.enumerate() if one.is_alive()]) > threads and time.monotonic() < deadline
     ):
-        time.sleep(
-            0.01
-        )  # one that an interrupt kept from being started is listed by CPython for ever, and runs nothing
-    stacks = [
-        traceback.format_stack(sys._current_frames()[one.ident]) for one in left if one.ident in sys._current_frames()
-    ]
-    assert len(left) <= threads, (left, stacks)
+        time.sleep(0.01)  # CPython lists a thread forever if an interrupt prevents its start; it runs nothing
+    with tempfile.TemporaryFile("w+") as stacks:
+        faulthandler.dump_traceback(stacks)
+        stacks.seek(0)
+        assert len(left) <= threads, (left, stacks.read())
     return {"caught": caught, "swallowed": swallowed}
 
 
@@ -403,7 +402,7 @@ def stopped(
             if ignored:
                 process.send_signal(signal.SIGINT)
                 time.sleep(0.2)
-                assert worker.is_alive(), errors  # it is still served
+                assert worker.is_alive(), errors  # the server still answers
             with sqlite3.connect(folder / hold if hold else ":memory:", isolation_level=None, timeout=30) as holder:
                 holder.execute("BEGIN EXCLUSIVE")
                 time.sleep(0.1 if hold else 0)
@@ -429,4 +428,4 @@ def start_of_python() -> float:
 
 if __name__ == "__main__":
     print(json.dumps(campaign(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))), flush=True)
-    os._exit(0)  # what is left of threads was checked above
+    os._exit(0)  # remaining threads were checked above

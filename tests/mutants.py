@@ -30,11 +30,11 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("base/schema", "client", "sandbox", "analysis", "runs")
-FIRST_TESTS, MAX_TESTS = 40, 300  # functions a mutant meets: some first, and what survives them meets the others too
-MAX_FILES = 10  # that these are in; those of the folder of its package first
-SECONDS = 150  # of processor time: an endless loop counts as killed; four times as much for the slow tier
+FIRST_TESTS, MAX_TESTS = 40, 300  # tests per mutant: the first ones, and the maximum if it survives these
+MAX_FILES = 10  # maximum test files; the package's folder comes first
+SECONDS = 150  # processor time; an endless loop counts as killed; four times as much in the slow tier
 _QUICK = "not slow and not browser and not soak and not notebook"
-IMPORTED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # libraries are imported before pytest is
+IMPORTED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # libraries are imported before pytest
 _SLOW = "not browser and not soak and not notebook"
 _SWAPS: Mapping[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -139,7 +139,7 @@ FOLDERS = [
 ]
 """What is run to learn which test runs which line: the tests of the packages that are changed, and of those that use them most."""
 
-# which test runs which line
+# tests by line
 
 
 def record(tree: Path, out: Path, folders: list[str]) -> None:
@@ -199,7 +199,7 @@ def failure(tree: Path, tests: list[str], marks: str) -> str | None:
     child = os.fork()
     if child == 0:
         os.setsid()
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))  # a busy machine kills no mutant
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))  # so that a busy machine kills no mutant
         os.chdir(tree)
         with Path(os.devnull).open("w") as nothing:
             os.dup2(nothing.fileno(), 1)
@@ -217,11 +217,11 @@ def failure(tree: Path, tests: list[str], marks: str) -> str | None:
             status = pytest.main(options, plugins=[Noted()])
         finally:
             os._exit(int(status))
-    until = time.monotonic() + 8 * seconds  # one that only waits
+    until = time.monotonic() + 8 * seconds  # for a mutant that only waits
     while time.monotonic() < until:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            passed = os.waitstatus_to_exitcode(status) in (0, 5)  # 5: none of the tests is of this tier
+            passed = os.waitstatus_to_exitcode(status) in (0, 5)  # 5: no test of this tier
             return None if passed else note.read_text() or tests[0]
         time.sleep(0.05)
     os.killpg(child, signal.SIGKILL)
@@ -271,7 +271,7 @@ def work(
         "pandas",
         "pyarrow.parquet",
     ):
-        import_module(library)  # once, before the forks
+        import_module(library)  # import once, before the forks
 
     while (job := jobs.get()) is not None:
         mutant, tests = job  # type: ignore[misc]

@@ -90,7 +90,7 @@ def texts(rule: Rule, plain: bool = True) -> st.SearchStrategy[str]:
 def values(member: Member, kind: Kind | None = None, plain: bool = True) -> st.SearchStrategy[Any]:
     """Return values of a request member that satisfy its rule; nested records as mappings of attribute names."""
     kind, rule = kind or member.kind, member.about.rule
-    if plain and member.name == "currency" and rule.pattern is not None:  # of an account
+    if plain and member.name == "currency" and rule.pattern is not None:  # currency of an account
         return st.just("usd")
     if plain and member.name in _NAMED:
         return _NAMED[member.name]

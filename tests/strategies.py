@@ -24,7 +24,7 @@ from workbench.base.schema.walk import (
 )
 from workbench.service.interface.table import Operation
 
-# one broken rule at a time
+# records with one broken rule
 
 
 @attrs.frozen(kw_only=True)

@@ -11,9 +11,7 @@ import pytest
 
 import workbench as wb
 from workbench.base.errors import InvalidWebhook, WorkbenchError
-from workbench.base.system.http_post import PostResult
 from workbench.sandbox import delivery
-from workbench.sandbox.internals import internals
 
 NOBODY = "3f2a0b1c-0000-4000-8000-000000000000"
 SPEND = {"currency": "USD", "merchant_name": "Corner Shop", "merchant_category_code": "5411"}
@@ -103,12 +101,11 @@ def failing_endpoint(api: wb.Session) -> None:
 
 def slow_endpoint(api: wb.Session) -> None:
     """Receive deliveries so that each counts as slow."""
-    internals(api.sandbox).engine.dispatcher._relay = lambda *_: PostResult(status=204)
-    with mock.patch.object(delivery, "_SLOW", 0):
-        api.sandbox.register_endpoint("http://127.0.0.1:9/slow")
+    receiver = wb.Inbox(accept_unsigned=True)
+    with mock.patch.object(delivery, "_SLOW", 0), receiver, receiver.serve() as url:
+        api.sandbox.register_endpoint(url)
         buy(api)
         api.sandbox.flush(timeout=10)
-    internals(api.sandbox).engine.dispatcher._relay = None
 
 
 def forgotten_fault(api: wb.Session) -> None:
@@ -192,8 +189,8 @@ def test_of_a_real_service_the_journal_tells(tmp_path: Path) -> None:
         with suppress(WorkbenchError):
             served.simulate_refund(transaction_id=NOBODY, amount=1)
         by_log = [(trouble.operation, trouble.status, trouble.rule) for trouble in served.health()]
-        served._sandbox = None
-        by_journal = [(trouble.operation, trouble.status, trouble.rule) for trouble in served.health()]
+        plain = wb.Session(base_url=served.base_url, api_key=served.sandbox.full_key, journal=served.journal)
+        by_journal = [(trouble.operation, trouble.status, trouble.rule) for trouble in plain.health()]
 
     assert by_log == by_journal == [("simulate_refund", 404, "no transaction has this id")]
 

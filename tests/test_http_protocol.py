@@ -59,7 +59,7 @@ class Call:
     method: str
     path: str
     body: bytes | None
-    chunks: tuple[int, ...]  # sizes; none: sent with its length
+    chunks: tuple[int, ...]  # sizes of chunks; empty for a body with a Content-Length
     offer: bytes
     expect: bool
 

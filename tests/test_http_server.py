@@ -13,7 +13,7 @@ from workbench.base.system import http_server
 from workbench.base.system.http_server import PortTaken
 from workbench.base.system.messages import Request, Response
 
-pytestmark = pytest.mark.slow  # each serves over HTTP
+pytestmark = pytest.mark.slow  # each test serves over HTTP
 
 HEAD = b"GET /%s HTTP/1.1\r\nhost: localhost\r\n\r\n"
 LAST = HEAD.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
@@ -39,7 +39,7 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
         with http_server.running(answer) as made:
             with socket.create_connection((urlsplit(made).hostname, urlsplit(made).port)) as first:
                 first.sendall(LAST % b"")
-                rest(first)  # the loop was chosen before the modules are as they were
+                rest(first)  # the loop is chosen before the modules are restored
             yield made
 
 

@@ -51,4 +51,4 @@ def test_a_path_without_a_file_is_named(tmp_path: Path, name: str, make: Callabl
     with pytest.raises((wb.errors.UsageError, wb.errors.UnusableFile)) as caught:
         read(path)
     named = re.search("rows|file|directory", str(caught.value))
-    assert named or (name, make) == ("world_from", folder)  # a folder of logs, without any
+    assert named or (name, make) == ("world_from", folder)  # a log folder without logs

@@ -56,7 +56,7 @@ def run(*command: str | Path, cwd: Path = ROOT, **environ: str) -> str:
     return done.stdout
 
 
-# -- what is installed --------------------------------------------------------------------------------------------
+# -- installation ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", PROJECT["scripts"])
@@ -114,7 +114,7 @@ for module in pkgutil.walk_packages(workbench.__path__, "workbench.", onerror=la
     run(sys.executable, "-c", script)
 
 
-# -- what is pinned -----------------------------------------------------------------------------------------------
+# -- pinned versions ---------------------------------------------------------------------------------------------
 
 
 def pins(extra: str) -> dict[str, str]:
@@ -141,7 +141,7 @@ def test_requirements_fit_the_bounds() -> None:
 
 # -- who may import what ------------------------------------------------------------------------------------------
 
-# Library to the places that may name it, as prefixes of paths inside workbench/.
+# Library, and the packages that may import it, as prefixes of paths inside workbench/.
 FROM_TABLES = (
     "analysis/tables/", "analysis/sheets/", "analysis/rewards/", "runs/bulk/", "analysis/reports/", "runs/sequences/", "analysis/charts/", "testing/", "screens/panel/", "course/", "terminal/",
 )  # fmt: skip
@@ -290,7 +290,7 @@ def test_hooks_are_local() -> None:
     assert set(repos) == {"local"}
 
 
-# -- what is shipped ----------------------------------------------------------------------------------------------
+# -- content of the wheel --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -171,7 +171,7 @@ def python_texts(source: str) -> list[Text]:
             pieces.add(id(node.value))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings | pieces:
             texts.append(Text(node.lineno, node.value))
-    texts += [  # a comment, or what follows such a sign in a string
+    texts += [  # a comment, or the text after this sign in a string
         Text(number, line[line.index("#") :]) for number, line in enumerate(source.splitlines(), 1) if "#" in line
     ]
     return [text for text in texts if re.search(r"[A-Za-z]\W*\s\W*[A-Za-z]", text.text)]
@@ -243,7 +243,7 @@ def groups() -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for name in listed:
         path = ROOT / name
-        translated = re.match(r"notebooks/[a-z]{2}/", name)  # by its folder another language, with words of its own
+        translated = re.match(r"notebooks/[a-z]{2}/", name)  # the folder names another language, which has other words
         if name and path.is_file() and not translated and path.name not in {SELF, "CHANGELOG.md"}:
             found.setdefault(group(path), []).append(path)
     return found

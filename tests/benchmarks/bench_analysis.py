@@ -165,7 +165,7 @@ def measured(size: int, folder: str) -> dict[str, Any]:
     clocked("outstanding by cohort", lambda: wb.history(points).points("cohort"))
     clocked("liability", lambda: wb.history(points).filter(tz="America/New_York").liability())
     clocked("cumsum of decimals by user", lambda: tables.cumsum(points["points"], by=points["user_id"]))
-    found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3  # before pandas has its turn
+    found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3  # measured before pandas runs
     floats = points["points"].astype("float64")
     clocked("plain pandas: cumsum of floats by user", lambda: floats.groupby(points["user_id"]).cumsum())
     clocked("plain pandas: the funnel's sums", lambda: plain_funnel(made))

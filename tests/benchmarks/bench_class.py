@@ -34,8 +34,8 @@ from tests.notebooks.reading import COURSE
 from workbench.course import stored
 from workbench.course.task_files import DRILLS, EXERCISES
 
-TRIES = 8  # of a notebook
-SLOW = 1.0  # seconds at most from a report until the board shows it
+TRIES = 8  # tries per notebook
+SLOW = 1.0  # maximum seconds until the board shows a report
 WRONG = """
 api.simulate_authorization(card_id=api.sandbox.guide()["cards"]["active"][2], amount=421, currency="USD",
     merchant_name="Example Books", merchant_category_code="5942")
@@ -101,7 +101,7 @@ class Learner:
         if found is None:
             return self.run(source)
         exercise = found[1]
-        again = f'wb.course.task("{exercise}")'  # what was done wrong may not be changed with it
+        again = f'wb.course.task("{exercise}")'  # start again: some mistakes cannot be corrected in the same sandbox
         if mistake and not (self.run(source) and self.run(WRONG) and self.run(source) and self.run(again)):
             return False
         solution = EXERCISES[exercise].answer
@@ -148,7 +148,7 @@ def _code(path: Path) -> Iterator[str]:
 
 def learn(number: int, seconds: float) -> dict[str, Any]:
     """Do the course as one learner."""
-    warnings.simplefilter("ignore")  # the client tells of faults
+    warnings.simplefilter("ignore")  # the client warns about faults
     one = Learner(number, seconds)
     for path in COURSE:
         one.learn(path)

@@ -12,8 +12,8 @@ from jupyter_client.manager import KernelManager, start_new_kernel
 
 from tests.notebooks.reading import NOTEBOOKS, cells, execute
 
-FIRST = 60  # seconds from a kernel's start to a first result, at most
-SLOW = 1  # seconds: what most cells stay below
+FIRST = 60  # maximum seconds from a kernel's start to its first result
+SLOW = 1  # second; most cells take less
 
 
 def first_result() -> tuple[float, float]:

@@ -57,7 +57,7 @@ def measured(page: Page) -> dict[str, float]:
 
     found = {"first rows": took("one.click()", NAV, f"{COUNT} === '100,000 rows'")}
     page.wait_for_function("!document.querySelector('.wbp .foot').textContent.includes('Reading')")
-    page.wait_for_timeout(1_500)  # until the idle page made what a search and an order need
+    page.wait_for_timeout(1_500)  # the idle page builds its indexes for search and order
     head = ".sort-amount_cents"
     sorts = [took("one.click()", head, f"root.querySelector('{head}').textContent.includes('{mark}')") for mark in "▲▼"]
     found["sort"] = max(sorts)
@@ -90,7 +90,7 @@ def session(folder: Path, engine: Engine) -> int:
     (folder / "program.toml").write_text("size = 2600\n")  # users
     api = workbench.connect(world=folder / "program.toml")
     store = internals(api.sandbox).engine.store
-    pd.DataFrame({})  # pandas is imported before anything is measured
+    pd.DataFrame({})  # import pandas before the measurement
     asked = {"do": "rows", "list": "transactions"}
     first = least(lambda: workbench.browse(api).answer(asked | {"first": True}))
     whole = least(lambda: workbench.browse(api).answer(asked))

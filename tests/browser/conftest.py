@@ -25,13 +25,13 @@ def browser_context_args() -> dict[str, object]:
     return {"viewport": {"width": 1280, "height": 900}}
 
 
-expect.set_options(timeout=SLOW / 2)  # two cores may be shared with much else
+expect.set_options(timeout=SLOW / 2)  # other work may share the two cores
 
 
 _OF_LAB = "Failed to execute 'removeChild' on 'Node'"
 
 
-@attrs.define(slots=False)  # Playwright marks the owner of a handler
+@attrs.define(slots=False)  # Playwright sets an attribute on the owner of a handler
 class Watch:
     """What a page did that it should not have: requests that left this machine, dialogs, errors."""
 

@@ -28,7 +28,7 @@ IMAGES = Path(__file__).parents[2] / "docs" / "images"
 TOLERANCE = 0.02
 """Mean difference of two pictures, of black to white, seen from so far that letters blur."""
 MAKE = "MAKE_PICTURES"
-_FAR = 4  # pixels to one
+_FAR = 4  # pixels of the page per pixel of the reduced picture
 _FONTS = """() => ["system-ui", "monospace"].map(font => {
   const on = document.createElement("canvas").getContext("2d");
   on.font = `100px ${font}`;
@@ -60,7 +60,7 @@ def picture(shown: Locator, name: str, colors: int = 96) -> None:
     for _ in range(10):
         if apart(_taken(shown), wanted) <= TOLERANCE:
             return
-        page.wait_for_timeout(500)  # what a kernel adds may still be on its way
+        page.wait_for_timeout(500)  # a kernel's last output may arrive late
     raise AssertionError(f"{name} looks different: python -m tests.browser.pictures")
 
 

@@ -120,7 +120,7 @@ def test_a_saved_notebook_holds_no_secret_and_is_not_blank(desk: Desk) -> None:
     expect(page.locator(".wb-answer-card")).to_contain_text("•••54")
     page.evaluate(SAVE_STATE)
     text = desk.save()
-    page.evaluate(SAVE_STATE)  # it is a switch
+    page.evaluate(SAVE_STATE)  # the command is a toggle
     desk.reopen()
 
     assert "000123987654" not in text
@@ -151,7 +151,7 @@ def test_widgets_whose_kernel_is_gone_do_nothing(desk: Desk, watch: Watch) -> No
 
     expect(page.locator(".wb-answer-card")).to_have_count(0)
     expect(page.locator(".jupyter-widgets-error-widget")).to_have_count(0)
-    assert {"Cannot send"} >= set(watch.errors)  # what JupyterLab says of a widget without its kernel
+    assert {"Cannot send"} >= set(watch.errors)  # JupyterLab's error for a widget without a kernel
     watch.errors.clear()
     desk.show(START, PURCHASE, "print('sent', len(api.sandbox.requests()))")
     expect(page.locator(".jp-OutputArea-output", has_text="sent 0")).to_be_visible()
@@ -190,7 +190,7 @@ def test_a_form_is_used_by_the_keyboard_alone(desk: Desk) -> None:
     expect(page.locator(".wb-form .wb-amount .wb-ok")).to_contain_text("12.50 USD")
     page.keyboard.down("Enter")
     for _ in range(10):
-        page.keyboard.down("Enter")  # as a key that is held repeats
+        page.keyboard.down("Enter")  # repeated, as by a held key
     page.keyboard.up("Enter")
     expect(page.locator(".wb-answer-card")).to_contain_text("authorized")
     expect(page.locator(".wb-answer-card")).to_be_focused()

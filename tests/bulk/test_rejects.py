@@ -28,7 +28,7 @@ from workbench.runs.bulk.rows import raw_bodies
 from workbench.sandbox import Sandbox
 from workbench.sandbox.internals import internals
 
-MISTYPED = "0x8ba1f109551bD432803012645Ac136ddd64DBA7A"  # the checksum of another address
+MISTYPED = "0x8ba1f109551bD432803012645Ac136ddd64DBA7A"  # with the checksum of another address
 
 
 @pytest.fixture
@@ -288,7 +288,7 @@ def test_huge_numbers_are_a_problem_of_their_cell(sandbox: Sandbox, tmp_path: Pa
             else f'[{{"transaction_id": "00000000-0000-4000-8000-000000000001", "amount": {cell}}}]' if suffix == ".json"
             else f'{{"transaction_id": "00000000-0000-4000-8000-000000000001", "amount": {cell}}}\n'
         )  # fmt: skip
-        with pytest.raises((InvalidRequest, UsageError)):  # of the row, or of a file that cannot be read
+        with pytest.raises((InvalidRequest, UsageError)):  # from the row, or from an unreadable file
             run(api_of(sandbox).simulate_refund, path, progress=False)
 
 

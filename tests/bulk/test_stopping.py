@@ -19,7 +19,7 @@ from workbench.runs.sequences import Sequence, Stepper, param, run_many, step
 from workbench.runs.sequences.sequence import Parameter
 from workbench.sandbox import Sandbox
 
-pytestmark = pytest.mark.slow  # each is stopped while it waits
+pytestmark = pytest.mark.slow  # stops each run while it waits
 
 BASE = Sandbox(seed=3)
 CARD = BASE.guide()["cards"]["active"][0]
@@ -80,7 +80,7 @@ class Service(httpx.BaseTransport):
             now = self.calls == self._at
         time.sleep(0.001)
         if self.reached and self._kind == "progress callback":
-            self._raised.wait(10)  # its thread may get no processor before all rows are sent
+            self._raised.wait(10)  # otherwise all rows might be sent before its thread runs
         if now:
             self.reached = True
             if self._kind in SIGNALS:
@@ -114,7 +114,7 @@ def moments(*plain: tuple[int, int]) -> list[Any]:
     return [one if one in plain else pytest.param(*one, marks=pytest.mark.soak) for one in every]
 
 
-# CPython's own `Thread.start` is not safe from an exception of a signal handler: the thread that starts may then end.
+# In CPython, an exception of a signal handler during `Thread.start` can end the new thread.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("workers, at", moments((1, 1), (3, 17), (8, 17)))
 @pytest.mark.parametrize("kind", KINDS)

@@ -16,9 +16,11 @@ import pytest
 import workbench as wb
 from tests.canaries.planted import ACCOUNT, BUSINESS, CHANGES, LINK, OWNER, PERSON, PLANTED
 from tests.client.doubles import Service, client_on
-from workbench.client.session import Session
+from workbench.client.calls.journal import Journal
+from workbench.client.session import Session, SessionClock
 from workbench.runs.sequences import run
 from workbench.sandbox.internals import internals
+from workbench.sandbox.transport import SandboxTransport
 from workbench.testing import from_journal
 
 RECIPIENT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
@@ -41,6 +43,7 @@ class Recorded(httpx.BaseTransport):
     """Keep every byte that goes to a service and comes back from it."""
 
     def __init__(self, inner: httpx.BaseTransport, went: list[bytes]) -> None:
+        self.is_embedded = isinstance(inner, SandboxTransport)  # as the client asks its transport
         self._inner = inner
         self._went = went
 
@@ -113,8 +116,8 @@ def _receive(path: Path, things: dict[str, Any], went: list[bytes]) -> None:
             things[f"receipt of {name}"] = inbox.receive(sample.headers, sample.body)
         things["inbox"], things["received"] = inbox, inbox.events()
     service = Service({"id": USER, "firstName": "Zqfirst", "member": "zq-unknown-member", "more": {"a": [LINK]}})
-    with client_on(service, api_key=PLANTED["api key"]) as api:
-        api._given = Recorded(api._given, went)
+    recorded = Recorded(httpx.MockTransport(service), went)
+    with client_on(recorded.handle_request, api_key=PLANTED["api key"]) as api:
         things["unknown member"], things["client"] = api.update_user(user_id=USER, **CHANGES), api
         things["its journal"] = list(api.journal)
     with client_on(Service({"id": USER}), environment="production", journal=path / "production.db") as real:
@@ -151,10 +154,20 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
     root.addHandler(captured)
     root.setLevel(logging.DEBUG)
     things: dict[str, Any] = {}
-    with warnings.catch_warnings(record=True) as advised, wb.connect(seed=7, journal=folder / "journal.db") as api:
+    sandbox = wb.Sandbox(seed=7)
+    clock = SessionClock(sandbox)
+    settings: dict[str, Any] = {
+        "sandbox": sandbox,
+        "base_url": sandbox.base_url,
+        "api_key": sandbox.full_key,
+        "environment": "sandbox",
+        "clock": clock,
+        "transport": Recorded(sandbox.transport(), went),
+        "journal": Journal(folder / "journal.db", clock=clock),
+    }
+    with warnings.catch_warnings(record=True) as advised, Session(**settings) as api:
         warnings.simplefilter("always")
         guide = api.sandbox.guide()
-        api._given = Recorded(api._given.over_httpx(), went)
         _write(api, things)
         _receive(folder, things, went)
         drawn = _withdraw(api, things)

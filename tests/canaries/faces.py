@@ -106,7 +106,7 @@ def _agent(_: Life, __: Path) -> list[str]:
     return texts
 
 
-# calls that were made
+# finished calls
 
 
 def _recordings(_: Life, folder: Path) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _spans(_: Life, __: Path) -> list[str]:
 
     collected = InMemorySpanExporter()
     provider = trace.get_tracer_provider()
-    if not isinstance(provider, TracerProvider):  # a process has one
+    if not isinstance(provider, TracerProvider):  # one provider per process
         provider = TracerProvider()
         trace.set_tracer_provider(provider)
     provider.add_span_processor(SimpleSpanProcessor(collected))
@@ -142,7 +142,7 @@ def _spans(_: Life, __: Path) -> list[str]:
     return [one.to_json() for one in collected.get_finished_spans()]
 
 
-# a class, and what is learned there
+# a class, and learning
 
 
 def _class(_: Life, folder: Path) -> Iterator[str]:
@@ -179,7 +179,7 @@ def _sql(life: Life, _: Path) -> Iterator[str]:
     with wb.connect(seed=7) as api:
         _people(api)
         for table in SESSION:
-            if table != "rewards":  # ten thousand rows, of nobody's
+            if table != "rewards":  # ten thousand rows without planted values
                 found = wb.sql(f"select * from {table}", api)
                 yield from (found.to_string(), repr(found.to_dict()), repr(found.attrs))
     people = wb.sql("select * from people", people=[life.things["application"], life.things["update"]])

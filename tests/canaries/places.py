@@ -35,12 +35,12 @@ class Place:
     """Somewhere that a value might come to lie."""
 
     read: Callable[[Life, Path], Texts]
-    says: str  # text that is there, which shows that the search is not empty
-    belongs: frozenset[str] = frozenset()  # what may stand there, and must
+    says: str  # expected text, which shows that the search is not empty
+    belongs: frozenset[str] = frozenset()  # planted values that may and must occur here
     slow: bool = False
 
 
-# what calls give back, in every way it can be shown
+# results of calls, in every representation
 
 
 def _shown(show: Callable[[Any], Any]) -> Callable[[Life, Path], Texts]:
@@ -80,7 +80,7 @@ SHOWN: dict[str, Callable[[Any], Any]] = {
 def _file(*names: str) -> Callable[[Life, Path], Texts]:
     def read(life: Life, _: Path) -> Iterator[bytes]:
         for name in names:
-            (life.folder / name).stat()  # it is there
+            (life.folder / name).stat()  # raises if the file is missing
             for beside in life.folder.glob(f"{name}*"):
                 yield beside.read_bytes()
 
@@ -137,7 +137,7 @@ def _exports(kind: str) -> Callable[[Life, Path], Texts]:
             if kind == "xlsx":
                 with ZipFile(saved) as packed:
                     yield from (packed.read(one) for one in packed.namelist())
-            if kind == "parquet":  # its pages are compressed
+            if kind == "parquet":  # Parquet pages are compressed
                 yield repr(pd.read_parquet(saved).to_dict())
 
     return read
@@ -211,7 +211,7 @@ def _forms(_: Life, __: Path) -> Iterator[str]:
             sent = wb.form(getattr(api, name)).fill(**values)
             try:
                 answer = sent.submit()
-            except wb.WorkbenchError as error:  # a reversed purchase is not refunded; that a card says so is fine
+            except wb.WorkbenchError as error:  # a reversed purchase cannot be refunded: an expected error
                 answer = None
                 yield str(error)
             yield from (repr(sent), sent.html, widgets(), pretty_repr(sent))

@@ -21,7 +21,7 @@ PLANTED: dict[str, str] = {
     "salary": "662483779131",
     "share token": "zq-sumsub-token",
     "other share token": "zq-persona-token",
-    # an update of a user
+    # update of a user
     "new first name": "Zqfore",
     "new last name": "Zqafter",
     "new email": "zqpost",
@@ -35,7 +35,7 @@ PLANTED: dict[str, str] = {
     "owner's national id": "900771293",
     "owner's email": "zqboss",
     "owner's street": "Zqlane",
-    # a payment account
+    # payment account
     "account number": "000773129731",
     "beneficiary's first name": "Zqben",
     "beneficiary's last name": "Zqeficiary",
@@ -53,7 +53,7 @@ PLANTED: dict[str, str] = {
     "cardholder's last name": "Zqbearer",
     "cardholder's email": "zqpayer",
     "unknown member": "zq-unknown-member",
-    # what does not belong anywhere
+    # values that may not occur anywhere
     "private key": "7731" * 16,
     "seed phrase": "zqlegal winner thank",
 }

@@ -14,8 +14,8 @@ from tests.canaries.faces import FACES
 from tests.canaries.places import PLACES, Place
 from tests.canaries.planted import PLANTED, found
 
-NOT_SENT = {"private key", "seed phrase"}  # refused before anything leaves
-KEPT_HERE = {"webhook key"}  # signs, and never travels
+NOT_SENT = {"private key", "seed phrase"}  # rejected before a request is sent
+KEPT_HERE = {"webhook key"}  # used for signing, and not sent
 
 
 def test_there_are_forty() -> None:

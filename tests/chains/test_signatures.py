@@ -179,7 +179,7 @@ ED_BASE = (
 )
 WEAK = [
     (y | sign << 255).to_bytes(32, "little")
-    for y in [*YS, *range(PRIME, 1 << 255)]  # of small order, and those that are not reduced
+    for y in [*YS, *range(PRIME, 1 << 255)]  # points of small order, and numbers above the prime
     for sign in (0, 1)
 ]
 

@@ -292,7 +292,7 @@ def test_everything_stays_on_the_paper(name: str, size: str) -> None:
         assert title(given) == r"June at \$5 <b>per</b> card"
         assert " ".join(says(given, "subtitle")).split() == title(axes).split()
         assert given.get_label().startswith("June at $5 <b>per</b> card. ")  # type: ignore[union-attr]
-    if size != "compact":  # stands in a page that has them
+    if size != "compact":  # a compact chart is part of a page with title and labels
         assert axes.get_title()
         assert axes.get_xlabel() or axes.get_ylabel()
 
@@ -365,13 +365,13 @@ def test_a_notebook_shows_text_in_the_color_of_the_page(name: str) -> None:
     drawn = axes._repr_html_()  # type: ignore[attr-defined]
     root = ET.fromstring(drawn.standalone())
     styles = [(text.text, text.get("style", "")) for text in root.iter(f"{SVG}text")]
-    own = {"", "white", "#ffffff"} if name == "cohorts" else set()  # on a ground of its own
+    own = {"", "white", "#ffffff"} if name == "cohorts" else set()  # text on colored cells
 
     assert styles
     for text, style in styles:
         size_of = re.search(r"([\d.]+)px", style)
         assert size_of is not None, text
-        assert float(size_of[1]) >= 10, text  # units of the drawing are points
+        assert float(size_of[1]) >= 10, text  # the drawing's unit is the point
         ink = re.search(r"fill: ([^;]*)", style)
         assert "currentColor" in style or (ink[1] if ink else "") in own, (text, style)
     assert root.get("aria-label") == axes.get_label()
@@ -611,7 +611,7 @@ def test_letters_of_any_script_stay_text(tmp_path: Path, name: str) -> None:
     frame = samples.rewards_of([{"points": Decimal(1), "merchant_name": name, "created_at": samples.MARCH}])
     axes: Any = charts.rewards_chart(frame, by="merchant_name")
     axes.figure.savefig(tmp_path / "a.svg")
-    axes.figure.savefig(tmp_path / "a.png")  # a warning would be an error
+    axes.figure.savefig(tmp_path / "a.png")  # warnings are errors here
 
     assert name in axes._repr_html_()
     assert name in axes.get_label()

@@ -17,7 +17,7 @@ from workbench.sandbox.internals import internals
 
 LEARNERS = 10
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
-MAX_HELD = 900_000  # cents: below the limit of the card
+MAX_HELD = 900_000  # cents, below the card's limit
 
 
 @attrs.define
@@ -32,7 +32,7 @@ class Expected:
     endpoints: int = 0
     hours: int = 0
     locked: set[str] = attrs.field(factory=set)
-    open: dict[str, int] = attrs.field(factory=dict)  # authorizations and their cents
+    open: dict[str, int] = attrs.field(factory=dict)  # cents by open authorization
     snapshots: dict[str, tuple[int, int, int, dict[str, int]]] = attrs.field(factory=dict)
 
 
@@ -49,7 +49,7 @@ class Class:
         self.card = self.guide["cards"]["active"][0]
         self.begun = self.learners[0].sandbox("").clock.now()
         self.digests = [self.digest(number) for number in range(LEARNERS)]
-        self.held, self.posted = self.digests[0][:2]  # of the purchases that the seed made
+        self.held, self.posted = self.digests[0][:2]  # for the purchases of the seed
         self.steps: list[Callable[[int], None]] = [
             self.buy, self.buy, self.buy, self.settle, self.reverse, self.fault, self.no_faults, self.advance, self.snapshot,
             self.restore, self.reset, self.endpoint, self.note, self.lock, self.unlock, self.report, self.wrong_key, self.foreign,
@@ -167,9 +167,9 @@ class Class:
     def report(self, number: int) -> None:
         content = {"kind": "check", "task": "start-1"}
         is_locked = EXERCISES["start-1"].notebook in self.model[number].locked
-        self.learners[number].entries.clear()  # the limit of a minute is not what is tested
+        self.learners[number].entries.clear()  # the limit per minute is not under test
         answer = self.send(number, "_class", content)
-        if answer.status == 400:  # it was not begun in this sandbox
+        if answer.status == 400:  # the task was not started in this sandbox
             assert self.send(number, "_class", {**content, "kind": "start"}).status == 200
             answer = self.send(number, "_class", content)
         assert answer.status == (403 if is_locked else 200)
@@ -217,7 +217,8 @@ class Class:
             mine.endpoints,
         )
         assert (now - self.begun).total_seconds() == 3600 * mine.hours
-        assert set(self.server._locked(name)) == mine.locked
+        (row,) = (row for row in self.server.board()["learners"] if row["learner"] == name)
+        assert set(row["locked"]) == mine.locked
         other = self.chance.randrange(LEARNERS)
         assert self.digest(other) == self.digests[other], f"{number} changed {other}"
 

@@ -21,7 +21,7 @@ from workbench.course.task_files import EXERCISES
 from workbench.sandbox.internals import internals
 from workbench.sandbox.server import self_signed
 
-pytestmark = pytest.mark.slow  # each serves a class
+pytestmark = pytest.mark.slow  # each test serves a class
 
 
 @pytest.fixture(autouse=True)
@@ -125,7 +125,7 @@ def test_a_class_that_is_over_says_how_to_go_on_and_progress_comes_along(server:
 def test_effects_on_real_services_are_refused_until_the_class_is_left(server: ClassServer, tmp_path: Path) -> None:
     with server.serve():
         wb.course.join(link(server))
-    HOSTED.clear()  # as in another process
+    HOSTED.clear()  # as if in another process
     settings = {"base_url": "https://api.example.com/v1", "api_key": "k" * 20, "journal": tmp_path / "journal.db"}
     with (
         wb.Client(**settings, environment="production") as real,
@@ -183,7 +183,7 @@ def decoded(svg: str) -> str:
     for right in (
         *range(size - 1, 6, -2),
         *range(5, 0, -2),
-    ):  # two columns at a time, without that of the timing pattern
+    ):  # pairs of columns, without the column of the timing pattern
         for y in range(size - 1, -1, -1) if upward else range(size):
             for x in (right, right - 1):
                 corner = (y < 9 and (x < 9 or x >= size - 8)) or (y >= size - 8 and x < 9)

@@ -1,25 +1,30 @@
 """A place for each notebook and drill, and a board that says what is so."""
 
+import asyncio
 import json
+import os
 import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
 import workbench as wb
 from workbench.base.errors import ApiError, UnusableFile, UsageError
+from workbench.base.system.messages import Request
 from workbench.course import membership
 from workbench.course.classroom import ClassServer, class_state, exports
 from workbench.course.classroom.class_results import read_roster
 from workbench.course.classroom.learner_sandboxes import MAX_OPEN
 from workbench.course.desk import Act, TaskResult
 from workbench.course.task_files import EXERCISES
+from workbench.sandbox.internals import internals
 
-pytestmark = pytest.mark.slow  # each serves a class
+pytestmark = pytest.mark.slow  # each test serves a class
 
 TASK = """
 title = "A lost card"
@@ -208,13 +213,16 @@ def test_progress_is_that_of_the_class(
 def test_a_restarted_server_goes_on(server: ClassServer, ann: str, tmp_path: Path) -> None:
     with first_cell("02") as api:
         wb.course.task("purchases-1", api)
-        bought = buy(api)
-    place = membership._places[0]
-    server._by_code.clear()
+        bought, key = buy(api), api.sandbox.full_key
+        address = urlsplit(internals(api.sandbox).url).path
+    place = address.rpartition("/")[2]
+    server.close()
     with_new = ClassServer((), tmp_path / "class")
     try:
-        state = with_new._by_name["Ann"].sandbox(place).state(bought)
-        assert state["held"] == 420
+        headers = {"host": "127.0.0.1", "content-type": "application/json", "api-key": key}
+        asked = {"path": f"{address}/_sandbox/state", "body": json.dumps({"record_id": bought}).encode()}
+        answer = asyncio.run(with_new.handle(Request(method="POST", headers=headers, local=True, **asked)))
+        assert json.loads(answer.body)["held"] == 420
         assert with_new.do("Ann", place, Act(kind="check", task="purchases-1"))["missing"]
         assert with_new.results.get(f"attempt\nAnn\n{place}\npurchases-1")
     finally:
@@ -301,7 +309,8 @@ def test_few_files_are_open_however_many_notebooks_were_begun(server: ClassServe
         assert api.sandbox.state(bought[place])["held"] == 420
         api.close()
 
-    assert len(server._by_name["Ann"]._apps) <= MAX_OPEN + 1
+    opened = {Path(link.path).readlink() for link in os.scandir("/proc/self/fd") if Path(link.path).is_symlink()}
+    assert 0 < sum(path.name.endswith("-sandbox.db") for path in opened) <= MAX_OPEN + 1
 
 
 def test_mistakes_of_a_novice_are_named_as_in_an_embedded_sandbox(

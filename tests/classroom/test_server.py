@@ -33,7 +33,7 @@ from workbench.course.task_files import EXERCISES
 from workbench.sandbox.internals import internals
 from workbench.sandbox.server import self_signed
 
-pytestmark = pytest.mark.slow  # each serves a class
+pytestmark = pytest.mark.slow  # each test serves a class
 
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
 
@@ -301,9 +301,9 @@ def test_a_held_file_of_one_learner_makes_no_other_wait(tmp_path: Path) -> None:
             results.execute("BEGIN IMMEDIATE")
             waiting = [threads.submit(ann.buy, 100) for _ in range(20)]
             waiting += [threads.submit(ann.check, "start-1") for _ in range(20)]
-            while server._by_name["Ann"]._waiting <= AT_ONCE:  # until more of hers wait than there are threads for
+            while server._by_name["Ann"]._waiting <= AT_ONCE:  # until her waiting requests exceed the limit
                 time.sleep(0.01)
-            assert bob.buy(100)  # answered before the files are released
+            assert bob.buy(100)  # answered before the files are unlocked
             early = [one for one in waiting if one.done() and one.exception() is None]
             held.execute("ROLLBACK")
             results.execute("ROLLBACK")
@@ -338,7 +338,7 @@ def test_the_port_stays(tmp_path: Path) -> None:
 
 def test_a_late_learner_joins_while_the_class_is_served(tmp_path: Path) -> None:
     with closing(ClassServer(["Ann"], tmp_path)) as server, server.serve() as url:
-        with closing(Results(tmp_path / "class.db")) as elsewhere:  # as the command does
+        with closing(Results(tmp_path / "class.db")) as elsewhere:  # a second connection, like the command's
             late = elsewhere.enroll_late("Late")
         other = Trainer(server, url).act("all", "enroll", name="Later").json()["done"]["Later"].rpartition("/")[2]
 
@@ -501,13 +501,14 @@ def test_learners_are_listed_by_name_and_number() -> None:
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_each_event_of_the_board_is_sent(server: ClassServer, event: str) -> None:
-    ann, bob = (server._by_name[name].sandbox("") for name in ("Ann", "Bob"))
     server.act(["Ann"], "event", event=event)
+    ann, bob = (server.act([name], "events")["done"][name] for name in ("Ann", "Bob"))
 
     kind = re.search(r"\((\w+\.\w+)\)", event)
     assert kind
-    assert [one for one in ann.events() if f"{one.payload['resource']}.{one.payload['action']}" == kind[1]]
-    assert bob.events() == []
+    payloads = [one["payload"] for one in ann]
+    assert [payload for payload in payloads if f"{payload['resource']}.{payload['action']}" == kind[1]]
+    assert bob == []
 
 
 def test_every_action_of_the_board_works(server: ClassServer) -> None:

@@ -25,9 +25,11 @@ from workbench.course.classroom import ClassServer, wheel_house
 from workbench.course.classroom.wheel_house import SYSTEMS
 from workbench.sandbox.server import self_signed
 
-pytestmark = pytest.mark.slow  # each serves a class
+pytestmark = pytest.mark.slow  # each test serves a class
 
 NOTEBOOKS = environments.ROOT / "notebooks"
+BASE_PYTHON = Path(sys.executable).resolve()
+"""The Python from which the environment of the tests was made."""
 OWN = f"{sys.version_info[0]}.{sys.version_info[1]}"
 SYSTEM = next(name for name, one in SYSTEMS.items() if one.name == f"{sys.platform}-{platform.machine().lower()}")
 WHEEL = "wheels/pip-26.3-py3-none-any.whl"
@@ -177,7 +179,7 @@ def test_a_laptop_installs_from_a_class(
         environments.repack(name, index)
     here = attrs.evolve(
         SYSTEMS[SYSTEM], tags=list(platform_tags())
-    )  # wheels may have been chosen for this machine alone
+    )  # the chosen wheels may be specific to this machine
     monkeypatch.setattr(wheel_house, "SYSTEMS", {**SYSTEMS, SYSTEM: here})
     monkeypatch.setattr(wheel_house, "_build", wheel)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -197,7 +199,7 @@ def test_a_laptop_installs_from_a_class(
     own = tmp_path / "laptop"
     own.mkdir()
     with server.serve(certfile=certificate, keyfile=key) as url:
-        line = line_of(httpx.get(f"{url}/setup", verify=False).text).replace("python3", f"'{sys._base_executable}'", 1)  # type: ignore[attr-defined]
+        line = line_of(httpx.get(f"{url}/setup", verify=False).text).replace("python3", f"'{BASE_PYTHON}'", 1)
         fingerprint = server.results.link(server.learners[0]).partition("#")[2]
         other = line.replace(fingerprint, "0" * 32)
         refused = subprocess.run(
@@ -220,6 +222,6 @@ def test_a_laptop_installs_from_a_class(
 
     mine = own / "card-course" / "notebooks" / "01-start-here.ipynb"
     mine.write_text("my work")
-    again = environments.run(sys._base_executable, folder / "setup" / "install.py", cwd=own)  # type: ignore[attr-defined]
+    again = environments.run(BASE_PYTHON, folder / "setup" / "install.py", cwd=own)
     assert "✓ 0 notebooks" in again
     assert mine.read_text() == "my work"

@@ -46,7 +46,7 @@ def test_the_client_refuses(request_, path, words):
     with wb.connect() as api:
         with pytest.raises(wb.InvalidRequest, match=words) as caught:
             api.send(request_)
-        with pytest.raises(wb.errors.ApiError):  # it leaves, and the sandbox refuses what it does not have
+        with pytest.raises(wb.errors.ApiError):  # the request is sent, and the sandbox refuses unknown ids
             api.allowing(unverified_address=True).send(request_)
 
     assert problem in caught.value.problems
@@ -85,7 +85,7 @@ def test_single_character_slips(count):
             warned = any(problem.path == "recipientAddress" for problem in address_warnings(request))
             assert chains.has_checksum(slip) or warned
 
-    assert passed <= count / 1_000  # EIP-55 misses about one in some thousands
+    assert passed <= count / 1_000  # EIP-55 misses one typo in some thousands
 
 
 def test_bulk_refuses(tmp_path):

@@ -49,7 +49,7 @@ Fault = Callable[[httpx.Request, Answer], httpx.Response]
 
 def before(error: BaseException) -> Fault:
     def fault(_: httpx.Request, __: Answer) -> httpx.Response:
-        raise error.with_traceback(None)  # of this time alone: it is raised again
+        raise error.with_traceback(None)  # drop the earlier traceback: the error is raised repeatedly
 
     return fault
 
@@ -243,7 +243,7 @@ def test_faults_of_the_network(name: str, fault: str, once: bool) -> None:
     sent = rig.network.sent
     result, end, effects = rig.call(name, arguments)
 
-    # What provably never left is sent again, so one such fault is not even seen.
+    # A request that provably was not sent is retried, so a single such fault stays invisible.
     recovered = once and expected == {Outcome.NOT_SENT}
     assert end in ({Outcome.DONE} if recovered else expected)
     assert agrees(result, end, effects), (result, end, effects)
@@ -271,7 +271,7 @@ def test_unknown_is_what_the_ledger_cannot_tell() -> None:
     assert len(rig.client.journal.unknown()) == lost
 
 
-# the journal's own faults
+# faults of the journal
 
 
 def _failing(at: str) -> Callable[..., Any]:
@@ -355,7 +355,7 @@ def test_reads_go_on_after_faults() -> None:
     """A read that meets each fault once has its answer all the same, unless the service itself fails."""
     for fault, (broken, _) in FAULTS.items():
         if "interrupt" in fault or "refusal" in fault or "unreadable" in fault or "shape" in fault:
-            continue  # these are answers of their own
+            continue  # a read is not retried after these
         rig = Rig()
         rig.network.fault = broken
         with contextlib.suppress(ServiceFailure):

@@ -314,7 +314,7 @@ def test_a_file_is_for_its_owner_and_holds_no_private_value(tmp_path: Path, stat
     path = tmp_path / "folder" / "journal.db"
     journal = Journal(path)
     client = client_on(Service({"id": CARD, "status": "x"}), journal=journal)
-    context_of(client).real = True  # as on a real service, where hashes are kept
+    context_of(client).real = True  # real services store hashes
     with pytest.warns(AdviceWarning, match="never issued"):
         client.update_ubo(
             company_id=CARD, ubo_id=CARD, national_id=NATIONAL_ID, country_of_issue="US", email="grace@example.com"
@@ -443,7 +443,7 @@ def test_two_journals_on_one_file_see_the_same(tmp_path: Path) -> None:
     assert [e.what for e in Journal(path)] == ["POST authorization of 12.50 USD on card " + CARD]
 
 
-# the same again
+# duplicate calls
 
 
 def _real(service: Service, **more: Any) -> Any:
@@ -468,7 +468,7 @@ def test_the_same_again_is_an_error_in_production(make: Callable[[], Journal]) -
     client.allowing(again=True).update_user(user_id=CARD, first_name="Grace")
     with pytest.raises(BadRequest):
         client.update_user(user_id=CARD, first_name="Ada")
-    client.update_user(user_id=CARD, first_name="Ada")  # what was refused is not an earlier one
+    client.update_user(user_id=CARD, first_name="Ada")  # a refused call is not a duplicate
     client.update_user(user_id=CARD, last_name="Ada")
 
     assert service.count == 5

@@ -25,11 +25,11 @@ class Model:
 
     def __init__(self) -> None:
         self.rig = Rig()
-        self.truth: dict[str, int] = {}  # effects by attempt
+        self.truth: dict[str, int] = {}  # number of effects by attempt
         self.ends: dict[str, Outcome] = {}
-        self.lost: dict[str, tuple[str, dict[str, Any]]] = {}  # unknown and not yet settled
+        self.lost: dict[str, tuple[str, dict[str, Any]]] = {}  # calls with an unknown, unresolved outcome
         self.first_name: str | None = None
-        self.entries: list[Any] = []  # of the journal, after the last step that could change it
+        self.entries: list[Any] = []  # journal entries after the last step that could change them
 
     def _read(self) -> list[Any]:
         self.entries = list(self.rig.client.journal)
@@ -161,7 +161,7 @@ def _live(seed: str) -> float:
     began = time.process_time()
     chance, model, faults = random.Random(seed), Model(), sorted(FAULTS)
     for number in range(STEPS):
-        lost = list(model.lost)  # in the order of the calls: ids are others each time
+        lost = list(model.lost)  # in call order, since ids differ in each run
         do = chance.choice(("call", "call", "read", *(("resolve", "resend") if lost else ())))
         try:
             if do == "call":

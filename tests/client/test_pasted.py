@@ -68,7 +68,7 @@ def test_a_row_with_a_private_key_stops_the_plan(tmp_path: Path) -> None:
             client_on(service).simulate_authorization,
             [SALE, {**SALE, "merchant_name": "0x" + HEX}],
             progress=False,
-            rejects=tmp_path / "rejects.csv",  # not even where wrong rows are set aside
+            rejects=tmp_path / "rejects.csv",  # not even with a rejects file
         )
 
     assert 0 == service.count

@@ -136,7 +136,7 @@ def test_any_text_is_a_key_or_is_refused(text: str) -> None:
             Key(text)
 
 
-# what is raised
+# exceptions
 
 
 def _frames(error: BaseException) -> list[tuple[types.FrameType, str]]:

@@ -29,9 +29,9 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("sign_withdrawal", {"amount": "1e3"}, "amount"),
     ("sign_withdrawal", {"amount": "١٠"}, "amount"),
     ("sign_withdrawal", {"amount": "-1"}, "amount"),
-    # the unit is said
+    # the unit is required
     ("sign_withdrawal", {"is_amount_native": None}, "is not given; it is true or false"),
-    # whole matches only
+    # patterns match the entire value
     ("sign_withdrawal", {"recipient_address": EVM + "\n"}, "recipient_address"),
     ("update_user", {"wallet_address": EVM.replace("0x", "0X")}, "wallet_address"),
     ("update_user", {"wallet_address": "example.eth"}, "wallet_address"),
@@ -55,7 +55,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     # V24
     ("create_payment_account", {"company_id": CARD}, "Provide either user_id or company_id"),
     ("create_payment_account", {"user_id": None}, "Provide either user_id or company_id"),
-    # the other way: a word that is none is not sent
+    # unknown enum values are not sent
     ("update_dispute", {"status": "accepted"}, "status"),
     ("simulate_authorization", {"decline_reason": "because"}, "decline_reason"),
     # V28

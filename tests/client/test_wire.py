@@ -303,7 +303,7 @@ UNREADABLE = {
 
 
 def _readable(name: str, kind: str) -> bool:
-    # No body is an answer, too; a deletion has no member of another type.
+    # An empty body is an answer, too; a deletion reads no members, so none has a wrong type.
     return kind in {"empty", "blank"} or (kind == "type" and name == "delete_payment_account")
 
 
@@ -487,7 +487,7 @@ def test_simulations_never_reach_production(name: str) -> None:
     assert service.count == 0
 
 
-# redirects, sizes, hints beside the answer
+# redirects, sizes, and warnings about answers
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -904,7 +904,7 @@ def test_the_base_url_is_where_calls_go() -> None:
     assert len(service.requests) == len(EFFECTS)
 
 
-# the rest of what can happen
+# other cases
 
 
 def test_a_client_without_a_journal_reports_the_same() -> None:

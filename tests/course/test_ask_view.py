@@ -32,7 +32,7 @@ def test_a_drill_is_started_from_the_list_and_answered_with_dollars() -> None:
         chooser.names.value = "read-a-card"
         chooser.start.click()
         assert len(chooser.begun.children) == 1
-        asked = view("read-a-card")  # continues the drill that was begun
+        asked = view("read-a-card")  # resumes the started drill
         balance = api.sandbox.balance(api.sandbox.guide()["cards"]["active"][9])
         asked.buttons["Check"].click()
         untried = asked.feedback.value
@@ -95,7 +95,7 @@ def test_a_task_is_done_from_the_panel() -> None:
         panel.answer({"do": "close form"})
         assert panel.pane is None
         assert len(_instances) == before
-        assert other.sandbox.events() != api.sandbox.events()  # done in the session of the panel
+        assert other.sandbox.events() != api.sandbox.events()  # the panel's session acted
 
 
 def test_a_panel_of_a_real_service_offers_no_tasks(monkeypatch: pytest.MonkeyPatch) -> None:

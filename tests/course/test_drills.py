@@ -14,7 +14,7 @@ from workbench.course import attempt
 from workbench.course.learner import CheckResult
 from workbench.course.task_files import DRILLS
 
-pytestmark = pytest.mark.slow  # each plays an incident
+pytestmark = pytest.mark.slow  # each test plays an incident
 
 BAD = [
     ("duplicate-bookings", "one of two", 'wb.course.answer("duplicate-bookings", transactions=facts["ledger"][1][0], cents=480)'),

@@ -13,7 +13,7 @@ from tests.course.wrong_tries import WRONG
 from workbench import course
 from workbench.course.task_files import EXERCISES
 
-pytestmark = pytest.mark.slow  # each attempts an exercise in a world of its own
+pytestmark = pytest.mark.slow  # each test attempts an exercise in a separate world
 SOAK = pytest.mark.soak
 
 
@@ -133,7 +133,7 @@ def test_a_right_answer_with_a_further_write_is_not_done(name: str, what: str) -
     """Nothing else may change, whatever it is; the check says what."""
     code = BESIDE[what]
     if EXERCISES[name].environment == "production" and not code.startswith("api.sandbox"):
-        code = "api.sandbox.cards.unlock(GUIDE['cards']['locked'][0])"  # calls with an effect are not armed there
+        code = "api.sandbox.cards.unlock(GUIDE['cards']['locked'][0])"  # such calls are not armed in production
     with scene(name) as names:
         names["GUIDE"] = names["api"].sandbox.guide()
         attempt(EXERCISES[name].answer, names)

@@ -14,7 +14,6 @@ import workbench as wb
 from tests.course.lessons import SEED
 from workbench import course
 from workbench.base.errors import UsageError
-from workbench.course import learner
 from workbench.course.stored import FILE
 from workbench.course.task_files import EXERCISES
 
@@ -23,8 +22,8 @@ from workbench.course.task_files import EXERCISES
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep progress in a folder of the test's own."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
-    learner._bound.clear()
-    wb.connect(seed=SEED).close()  # so that the latest session is none of a class that another test has ended
+    course.begin("01")
+    wb.connect(seed=SEED).close()  # so that the latest session does not belong to an earlier test's class
     return tmp_path
 
 

@@ -66,6 +66,16 @@ def below(widget: Any) -> list[Any]:
     return found
 
 
+def labelled(widget: Any, label: str) -> Any:
+    """Return the button or box below a widget that has a label."""
+    return next(one for one in below(widget) if getattr(one, "description", "") == label)
+
+
+def classes(widget: Any) -> tuple[str, ...]:
+    """Return the style classes that a page receives for a widget."""
+    return tuple(widget.get_state().get("_dom_classes", ()))
+
+
 def state(widget: Any) -> str:
     """Return all that the widgets under one hold and would tell a browser, as a notebook would save it."""
     return json.dumps(

@@ -8,7 +8,7 @@ from typing import Any
 import ipywidgets
 import pytest
 
-from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
+from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, classes, state
 from workbench.base.errors import ApiError, InvalidRequest, NotArmed, UsageError
 from workbench.base.schema import walk
 from workbench.base.schema.rules import FULL
@@ -39,18 +39,16 @@ def test_every_operation_with_arguments_has_a_form(api: Session, name: str) -> N
 
     wanted = {path: one for path, one in leaves(OPERATIONS[name].request) if not isinstance(one.kind, Nested)}
     assert set(wanted) == set(made.view.inputs.fields)
-    assert all(field.box for field in made.view.inputs.fields.values())  # makes those that are not shown
+    assert all(field.box for field in made.view.inputs.fields.values())  # also creates the hidden ones
     made.view.refresh()
     for path, one in wanted.items():
         said = f"{made.view.inputs.fields[path].label} {note(made, path)}".lower()
         assert one.about.doc.partition(";")[0].lower() in said
         assert "matches" not in said
         assert one.about.assumed is None or one.about.assumed in note(made, path)
-    for path, field in made.view.inputs.fields.items():
-        assert field.input.comm._reply_subshell_for(None, "of the page") == "of the page", path
-    for one in below(made.widget):
-        if isinstance(one, ipywidgets.Button | ipywidgets.Checkbox):
-            assert one.comm._reply_subshell_for(None, "of the page") == "of the page", one.description
+    pressed = [one for one in below(made.widget) if isinstance(one, ipywidgets.Button | ipywidgets.Checkbox)]
+    for one in (*(field.input for field in made.view.inputs.fields.values()), *pressed):
+        assert one.comm._reply_subshell_for(None, "of the page") == "of the page", one
     made.close()
 
 
@@ -523,7 +521,7 @@ class TestProduction:
 
         assert "PRODUCTION" in made.view.head.value
         assert "PRODUCTION" in made.view.button.description
-        assert "wb-live" in made.view.button._dom_classes
+        assert "wb-live" in classes(made.view.button)
         assert live.info()["key_fingerprint"] in made.view.head.value
 
     def test_it_is_dead_until_armed(self, live: Session) -> None:
@@ -710,7 +708,7 @@ def test_a_key_stroke_annotates_what_changed(api: Session, monkeypatch: pytest.M
     help_of = fields.help_of
 
     def counted(one: walk.Member) -> str:
-        if one.name in inputs:  # and is not a section
+        if one.name in inputs:  # a field, not a section
             written.append(one.name)
         return help_of(one)
 

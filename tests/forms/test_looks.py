@@ -12,7 +12,7 @@ import ipywidgets
 import pytest
 
 import workbench
-from tests.forms.conftest import below
+from tests.forms.conftest import below, classes
 from workbench.base.schema import walk
 from workbench.client.session import Session, connect
 from workbench.screens.forms.widgets import css
@@ -47,7 +47,7 @@ TAGS = frozenset(
         "h2",
         "p",
     ]
-)  # all that stands in our HTML
+)  # tags allowed in the workbench's HTML
 DRAWN = frozenset({"svg", "path", "rect", "circle", "text", "details"})
 ATTRIBUTES = frozenset({"style", "class", "title", "scope", "role"})
 HOSTILE = (
@@ -157,7 +157,7 @@ class Found(HTMLParser):
         if tag == "button" and puts_in_a_cell(dict(attrs)):
             return
         if tag in DRAWN and not any(name.startswith("on") or "href" in name for name, _ in attrs):
-            return  # the diagram of states; tests/rendering/test_states.py has what it holds
+            return  # the state diagram; tests/rendering/test_states.py checks its content
         self.odd += [tag] if tag not in TAGS else []
         self.odd += [f"{tag} {name}" for name, _ in attrs if name not in ATTRIBUTES]
 
@@ -241,12 +241,12 @@ def test_everything_names_where_it_works(where: str, tmp_path: Path) -> None:
         key = api.info()["key_fingerprint"]
 
     for name, (widget, html) in rendering.items():
-        head = next(one.value for one in below(widget) if "wb-head" in getattr(one, "_dom_classes", ()))
+        head = next(one.value for one in below(widget) if "wb-head" in classes(one))
         for text in (head, html):
             assert where.upper() in text, name
             assert key in text, name
         assert f"wb-where-{where}" in head
-        assert (where == "production") == ("wb-production" in widget._dom_classes), name
+        assert (where == "production") == ("wb-production" in classes(widget)), name
 
 
 def test_the_panel_names_where_it_works() -> None:
@@ -264,7 +264,7 @@ def test_the_panel_names_where_it_works() -> None:
 
 def test_a_page_sets_text_as_text_alone() -> None:
     """The panel's script has no way to make markup of a text, to run one, or to ask another place for anything."""
-    text = script("file").replace('"http://www.w3.org/2000/svg"', "")  # a name of a language
+    text = script("file").replace('"http://www.w3.org/2000/svg"', "")  # an XML namespace
     ways = r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(|DOMParser|createContextual|fetch\(|XMLHttp|import\(|WebSocket|https?://|srcdoc|\.src\b|\.href\b"
 
     assert [] == re.findall(ways, text)

@@ -6,7 +6,7 @@ import ipywidgets
 import pytest
 
 import workbench as wb
-from tests.forms.conftest import ACCOUNT, CANARY, PERSON, below
+from tests.forms.conftest import ACCOUNT, CANARY, PERSON, below, labelled, state
 from workbench.base.schema import walk
 from workbench.client.session import Session
 from workbench.screens.forms import offers as offers
@@ -68,7 +68,7 @@ ACTIONS = [
     ("payment accounts", {}, {"delete_payment_account"}),
     ("disputes", {"status": "pending"}, {"update_dispute", "resolve_dispute"}),
     ("transactions", {"status": "authorized"}, {"simulate_reversal", "settle"}),
-    ("transactions", {"status": "settled"}, {"simulate_refund"}),  # the first one is disputed
+    ("transactions", {"status": "settled"}, {"simulate_refund"}),  # the first transaction is disputed
     ("events", {}, {"resend"}),
     ("assumptions", {}, set()),
 ]  # fmt: skip
@@ -115,16 +115,17 @@ def test_controls_of_the_sandbox_are_used(panel: Panel) -> None:
     assert "approved" == panel.sandbox.state(user)["status"]
 
 
-def test_a_change_is_seen_at_once(panel: Panel) -> None:
+def test_a_change_is_seen_at_once(panel: Panel, api: Session) -> None:
     """After the answer a page is sent what changed; the record stays open with its new request."""
     mark = panel.answer({"do": "rows", "list": "users"})["mark"]
     opened(panel, "users", kind="user", application_status="approved")
     panel.act("update_user", is_active=False).view.button.click()
 
     assert "done" == panel.form.state, panel.form.view.error.value
-    assert "update_user" in str([one.operation for one in panel._api.journal])
-    assert 1 == len(panel._details("users", panel.opened[1])["requests"])
-    assert "done" == panel.form.state  # its answer stays
+    assert "update_user" in str([one.operation for one in api.journal])
+    details = panel.answer({"ask": 1, "do": "details", "list": "users", "id": panel.opened[1]})
+    assert "'Requests (1)'" in str(details["sections"])
+    assert "done" == panel.form.state  # the form's answer stays
     assert panel.opened[1] in panel.answer({"do": "rows", "list": "users", "mark": mark})["rows"]["columns"][1]["of"]
 
 
@@ -151,9 +152,9 @@ def test_alternatives_are_reached_from_the_panel(panel: Panel) -> None:
     assert any(any("first_name" in group for group in found) for found in groups["users"])
 
 
-def test_the_rewards_of_a_user_are_one_press_away(panel: Panel) -> None:
+def test_the_rewards_of_a_user_are_one_press_away(panel: Panel, api: Session) -> None:
     """The list of rewards opens with what the user earned."""
-    user = panel._api.sandbox.guide()["rewards_users"][0]["id"]
+    user = api.sandbox.guide()["rewards_users"][0]["id"]
     opened(panel, "users", id=user)
 
     answer = pressed(panel, "list_rewards_activity")
@@ -237,16 +238,13 @@ def test_an_answer_offers_what_its_record_allows(panel: Panel, purchase: dict[st
     def labels() -> list[str]:
         return [one.description for one in below(made.view.card.widget) if isinstance(one, ipywidgets.Button)]
 
-    def press(label: str) -> None:
-        next(one for one in below(made.widget) if getattr(one, "description", "") == label).click()
-
     first = labels()
-    press("Settle")
+    labelled(made.widget, "Settle").click()
     settled = labels()
-    press("Refund")
+    labelled(made.widget, "Refund").click()
     made.opened[0].fill(amount=wb.FULL).submit()
 
     assert ["Reverse", "Settle"] == first[:2]
     assert ["Refund", "Dispute", "Open transaction"] == settled[:3]
-    assert "Purchase refunded." in made.view.card._became.value
+    assert "Purchase refunded." in state(made.view.card.widget)
     assert not {"Refund", "Settle", "Reverse"} & set(labels())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from tests.forms.conftest import PERSON
+from tests.forms.conftest import PERSON, labelled
 from tests.panel.script import listed
 from workbench.client.session import Session, connect
 from workbench.course.classroom import ClassServer
@@ -18,19 +18,25 @@ from workbench.screens.panel.panel import Panel, browse
 
 
 @pytest.fixture(params=["in memory", "in a file", "served", "of a learner"])
-def panel(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Panel]:
-    """Yield a panel on each kind of sandbox."""
+def session(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Session]:
+    """Yield a session on each kind of sandbox."""
     if request.param == "of a learner":
         server = ClassServer(["Ada"])
-        with server.serve() as url, connect(f"{url}/{server.learners[0].code}") as session:
-            yield browse(session)
+        with server.serve() as url, connect(f"{url}/{server.learners[0].code}") as made:
+            yield made
     elif request.param == "served":
-        with Sandbox(seed=7).serve() as url, connect(url) as session:
-            yield browse(session)
+        with Sandbox(seed=7).serve() as url, connect(url) as made:
+            yield made
     else:
         path = None if request.param == "in memory" else tmp_path / "sandbox.db"
-        with connect(seed=7, path=path) as session:
-            yield browse(session)
+        with connect(seed=7, path=path) as made:
+            yield made
+
+
+@pytest.fixture
+def panel(session: Session) -> Panel:
+    """Return a panel on the session."""
+    return browse(session)
 
 
 @pytest.fixture
@@ -53,7 +59,7 @@ def act(panel: Panel, name: str, do: str, *, state: str, **values: str) -> str:
     return key
 
 
-def test_an_action_is_undone(panel: Panel, messages: list[dict[str, Any]]) -> None:
+def test_an_action_is_undone(session: Session, panel: Panel, messages: list[dict[str, Any]]) -> None:
     """A lock and a purchase by the form: lists show the former state, and the journal notes it."""
     sandbox = panel.sandbox
     card = act(panel, "cards", "lock_card", state="active")
@@ -79,7 +85,7 @@ def test_an_action_is_undone(panel: Panel, messages: list[dict[str, Any]]) -> No
 
     assert before == sandbox.records("transaction")
     assert panel.form is None
-    assert ["undone", "undone"] == [note.kind for note in panel._api.journal.notes if note.kind == "undone"]
+    assert ["undone", "undone"] == [note.kind for note in session.journal.notes if note.kind == "undone"]
 
 
 def test_nothing_is_undone_twice(panel: Panel, messages: list[dict[str, Any]]) -> None:
@@ -103,9 +109,9 @@ def test_what_changed_since_is_not_lost(panel: Panel, messages: list[dict[str, A
 
 
 @pytest.mark.slow
-def test_two_panels_undo_only_the_last_action(panel: Panel, messages: list[dict[str, Any]]) -> None:
+def test_two_panels_undo_only_the_last_action(session: Session, panel: Panel, messages: list[dict[str, Any]]) -> None:
     """The savepoint of the first panel is gone after an action in the second."""
-    second = browse(panel._api)
+    second = browse(session)
     card = act(panel, "cards", "lock_card", state="active")
     other = act(second, "cards", "lock_card", state="active")
 
@@ -159,8 +165,7 @@ def test_a_next_step_of_an_answer_is_undone(panel: Panel, messages: list[dict[st
     panel.open("users")
     form = panel.act("create_user_application", **PERSON)
     user = form.submit()
-    step = next(each for each in form.view.card._actions.children if each.description == "Approve in the sandbox")  # type: ignore[union-attr]
-    step.click()
+    labelled(form.widget, "Approve in the sandbox").click()
     assert "approved" == panel.sandbox.state(user.id)["status"]
 
     assert "error" not in ask(panel, "undo")
@@ -197,18 +202,18 @@ def test_forms_of_the_panel_begin_with_values(api: Session) -> None:
     assert {} == wb.form(api.simulate_authorization).draft.given
 
 
-def rows(panel: Panel) -> dict[str, list[tuple[Any, ...]]]:
+def rows(session: Session) -> dict[str, list[tuple[Any, ...]]]:
     """Return the rows of the lists of records, as a new panel shows them."""
-    lists = browse(panel._api).lists
+    lists = browse(session).lists
     names = ("users", "cards", "transactions", "payment accounts", "disputes")
     return {name: [*zip(*lists[name].data.cells, strict=True)] for name in names}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("job", ["application", "purchase", "deleted account"])
-def test_lists_show_the_former_state(panel: Panel, messages: list[dict[str, Any]], job: str) -> None:
+def test_lists_show_the_former_state(session: Session, panel: Panel, messages: list[dict[str, Any]], job: str) -> None:
     """What the journal and the events still say of an undone action is not in the lists."""
-    before = rows(panel)
+    before = rows(session)
     if job == "application":
         panel.open("users")
         panel.act("create_user_application", **PERSON).submit()
@@ -220,20 +225,22 @@ def test_lists_show_the_former_state(panel: Panel, messages: list[dict[str, Any]
         panel.show("payment accounts", panel.open("payment accounts").ids[0])
         panel.act("delete_payment_account").submit()
     assert messages[-1]["undo"]
-    assert rows(panel) != before
+    assert rows(session) != before
 
     assert "error" not in ask(panel, "undo")
 
-    assert rows(panel) == before
+    assert rows(session) == before
 
 
-def test_a_refused_action_in_another_panel_keeps_nothing_to_undo(panel: Panel, messages: list[dict[str, Any]]) -> None:
+def test_a_refused_action_in_another_panel_keeps_nothing_to_undo(
+    session: Session, panel: Panel, messages: list[dict[str, Any]]
+) -> None:
     """It saved the state after the first action, which is not the state before it."""
     card = act(panel, "cards", "lock_card", state="active")
-    second = browse(panel._api)
+    second = browse(session)
     second.show("cards", listed(second, "cards", "status=active")[0])
     with second.last_action.acting():
-        pass  # its action is refused
+        pass  # the action is refused
 
     assert "Something else" in ask(panel, "undo")["error"]
     assert "locked" == panel.sandbox.state(card)["status"]
@@ -251,11 +258,11 @@ def test_ids_of_what_was_undone_are_not_used_again(panel: Panel, messages: list[
     assert ids[0] != ids[1]
 
 
-def test_other_panels_notice_an_undo(panel: Panel, messages: list[dict[str, Any]]) -> None:
+def test_other_panels_notice_an_undo(session: Session, panel: Panel, messages: list[dict[str, Any]]) -> None:
     """Their next look finds that the sandbox changed, although there is no new event."""
     act(panel, "cards", "lock_card", state="active")
     stamp = ask(panel, "tick")["stamp"]
-    other = browse(panel._api)
+    other = browse(session)
     assert not ask(other, "tick", stamp=stamp)["changed"]
     savepoint, actor = panel.last_action.undoable or (0, "")
     internals(panel.sandbox).undo(savepoint=savepoint, actor=actor)
@@ -263,11 +270,13 @@ def test_other_panels_notice_an_undo(panel: Panel, messages: list[dict[str, Any]
     assert ask(other, "tick", stamp=stamp)["changed"]
 
 
-def test_faults_and_reads_do_not_count_as_changes(panel: Panel, messages: list[dict[str, Any]]) -> None:
+def test_faults_and_reads_do_not_count_as_changes(
+    session: Session, panel: Panel, messages: list[dict[str, Any]]
+) -> None:
     """They are not part of the state that undo restores."""
     act(panel, "cards", "lock_card", state="active")
     panel.sandbox.add_fault("lost", of="update_user")
-    panel._api.list_contracts()
+    session.list_contracts()
 
     assert "error" not in ask(panel, "undo")
 
@@ -280,7 +289,7 @@ def test_changes_are_counted_after_a_restart(tmp_path: Path) -> None:
         session.sandbox.create.user()
     with connect(path=tmp_path / "sandbox.db") as session:
         assert internals(session.sandbox).changes() == savepoint + 1
-        for _ in range(700):  # more than the file's log holds
+        for _ in range(700):  # more changes than the file's log holds
             session.sandbox.redeem(user_id=session.sandbox.guide()["rewards_users"][0]["id"], points=1)
         assert internals(session.sandbox).changes() == savepoint + 701
 

@@ -49,7 +49,7 @@ def test_stopped_work_resumes_without_sending_twice(
         if len(sent) == 3:
             made[0].stop_button.click()
         if made[0].state == "stopping":
-            never.wait(0.2)  # until the run has noticed
+            never.wait(0.2)  # until the run notices
         return send(request)
 
     api.allowing = lambda **_: api  # type: ignore[method-assign]

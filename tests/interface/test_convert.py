@@ -548,7 +548,7 @@ def test_answers_are_frozen_and_alike() -> None:
     with pytest.raises(AttributeError):
         read.status = "settled"
     made.extra["a"] = 1
-    assert read.extra == {} == attrs.evolve(made).extra  # none is shared
+    assert read.extra == {} == attrs.evolve(made).extra  # each record has a separate dict
 
 
 def test_every_record_is_reachable() -> None:

@@ -17,7 +17,7 @@ EVM = r"^0x[0-9a-fA-F]{40}$"
 SOLANA = r"^[1-9A-HJ-NP-Za-km-z]{32,44}$"
 DIGITS = r"^[0-9]+$"
 
-# record, member: shortest, longest. Source: Limits.
+# record, member: minimum and maximum length. Source: Limits.
 LENGTHS = [
     (people.CreatePaymentAccount, "nickname", None, 64),
     (people.PaymentAccount, "nickname", None, 64),
@@ -58,7 +58,7 @@ def test_lengths(record: type[Any], name: str, low: int | None, high: int) -> No
     assert (low, high) == (rule.min_length, rule.max_length)
 
 
-# record, member: least, most. Source: Limits.
+# record, member: minimum and maximum. Source: Limits.
 RANGES = [
     (transactions.SimulateAuthorization, "amount", 1, None),
     (transactions.SimulateReversal, "new_amount", 0, None),
@@ -514,6 +514,6 @@ def test_a_comparison_with_a_misspelled_value_warns() -> None:
 
     assert warned[0].filename == __file__
     assert status == "authorized"
-    assert "reversed" not in list(vocabulary.TransactionStatus)  # a word of a later release
+    assert "reversed" not in list(vocabulary.TransactionStatus)  # a value of a later release
     assert {"authorized": 1, "done": 2}[status] == 1
     assert status != 7

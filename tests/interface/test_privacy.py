@@ -17,7 +17,7 @@ from workbench.service.interface import contracts, events, people, table, transa
 from workbench.service.interface.convert import converter
 from workbench.service.interface.examples import example
 
-# Secret and personal fields; every field that stands in neither list is open.
+# Secret and personal fields; all other fields are open.
 SECRETS = {
     contracts.Signature: "data salt",
     contracts.WithdrawalSignature: "parameters",

@@ -8,7 +8,7 @@ import pytest
 from workbench.service.interface import assumptions as module
 from workbench.service.interface.assumptions import BEHAVIORS, assumptions
 
-# The sentences, as the document has them, and the assumptions that answer them.
+# Quoted sentences of the document, and the assumptions that answer them.
 SILENCES: dict[str, tuple[str, ...]] = {
     "Values of status other than ready: not shown.": ("withdrawal_pending", "withdrawal_signature.retry_after"),
     "Required or optional markers of payment-account fields, allowed values of beneficiaryType other than individual, of "

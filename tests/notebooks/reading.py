@@ -53,16 +53,16 @@ class Executed:
     errors: tuple[str, ...]
     seconds: tuple[float, ...]
     widgets: Any
-    strays: str  # tries to reach another machine
-    kept: str  # all files of the state folder
-    history: bytes  # the files of IPython's history
-    bare: tuple[str, ...]  # cells that show a widget and no static HTML beside it
-    sections: tuple[tuple[str, str], ...]  # text, and code with its outputs, from each heading to the next
+    strays: str  # attempts to reach another machine
+    kept: str  # content of the state folder
+    history: bytes  # content of IPython's history
+    bare: tuple[str, ...]  # cells that display a widget without static HTML
+    sections: tuple[tuple[str, str], ...]  # text, and code with its outputs, by heading
 
 
 def execute(path: Path, folder: Path, **variables: str) -> Executed:
     """Run all cells of a notebook in a clean kernel, in a folder of its own, with variables of the environment."""
-    import nbformat  # which takes a second, and only here
+    import nbformat  # takes a second to import, and only this function needs it
     from nbclient import NotebookClient
 
     notebook = nbformat.read(path, as_version=4)
@@ -83,7 +83,7 @@ def execute(path: Path, folder: Path, **variables: str) -> Executed:
         timeout=60,
         kernel_name="python3",
         allow_errors=True,
-        coalesce_streams=True,  # how often a busy kernel flushes its output depends on the machine
+        coalesce_streams=True,  # a kernel's flushes depend on the machine's load
         resources={"metadata": {"path": str(own)}},
     )
     client.execute(env=environ)

@@ -78,10 +78,10 @@ def test_leaves_the_exercises_to_the_reader(path: Path, ran: Run) -> None:
 
 
 _OF_THE_FIELD = {
-    "05": ["000123456"],  # of the cell before the test planted its people
-    "06": ["25"],  # percent of a company that makes an owner
-    "08": ["100"],  # items of a page, at most
-    "11": ["1,000,000", "100"],  # native units of a token, cents of a dollar
+    "05": ["000123456"],  # from a cell before the planted people
+    "06": ["25"],  # minimum share of an owner, in percent
+    "08": ["100"],  # maximum items per page
+    "11": ["1,000,000", "100"],  # native units per token, cents per dollar
 }
 
 

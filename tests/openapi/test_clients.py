@@ -193,7 +193,7 @@ def test_a_client_of_openapi_python_client(folder, served, calls, monkeypatch):
         if call.body is not None:
             arguments["body"] = body = getattr(models, operation.request.__name__).from_dict(call.body)
             assert (body.to_dict() | call.body, body.additional_properties) == (body.to_dict(), {}), call.operation
-        if "type" in arguments:  # its words are those of an enum
+        if "type" in arguments:  # an enum
             arguments["type"] = models.RewardType(arguments["type"])
         known = inspect.signature(module.sync_detailed).parameters
         arguments = {name if name in known else f"{name}_": value for name, value in arguments.items()}

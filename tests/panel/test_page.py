@@ -48,7 +48,7 @@ def test_the_selection_comes_back_as_a_frame() -> None:
     assert "changed meanwhile" in stale["error"]
 
 
-# what is written
+# static page
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_hostile_text_is_data() -> None:
     assert not any(text in page for text in ("<img", "\u202e", "\x1b"))
     assert page.count("</script>") == 2
     assert "Content-Security-Policy" in page
-    assert {*re.findall(r"https?://[^\"]*", page)} == {"http://www.w3.org/2000/svg"}  # a name of a language
+    assert {*re.findall(r"https?://[^\"]*", page)} == {"http://www.w3.org/2000/svg"}  # an XML namespace
 
 
 @pytest.mark.slow

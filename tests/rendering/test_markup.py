@@ -17,7 +17,7 @@ from workbench.service.rendering.text import Sheet
 
 TAGS = {"div", "span", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi", "br", "strong"}
 ATTRIBUTES = {"style", "class", "title", "scope"}
-STATES = re.compile("<details.*?</details>", re.DOTALL)  # test_states.py has what they hold
+STATES = re.compile("<details.*?</details>", re.DOTALL)  # tests/rendering/test_states.py checks these
 PAYLOADS = [
     "<img src=x onerror=alert(1)>",
     '"><script>alert(1)</script>',

@@ -527,7 +527,7 @@ def _(case: Case) -> str:
     return ""
 
 
-# Rewards: own paging through `list_rewards_activity`, sums in Decimal.
+# Rewards: pages read with `list_rewards_activity`, and sums in Decimal.
 
 
 @cache

@@ -125,7 +125,7 @@ def test_other_methods_are_405(api, method):
     answer = api.call(method, "/issuing/tenants/contracts")
 
     assert (answer.status, answer.headers["allow"]) == (405, "GET")
-    if method != "HEAD":  # which has no body
+    if method != "HEAD":  # an answer to HEAD has no body
         assert "Served: GET /v1/issuing/tenants/contracts" in answer.body["message"]
 
 

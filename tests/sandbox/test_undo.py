@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from time import monotonic, sleep
 from types import FrameType
@@ -260,10 +260,10 @@ def _bought(view: Panel) -> str:
 
 
 @pytest.mark.slow
-def test_a_file_that_is_held_at_each_step(tmp_path: Path) -> None:
+def test_a_file_that_is_held_at_each_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another program holds the file during saving, acting or undoing: what is reported is so, and a later try works."""
+    monkeypatch.setattr(store, "Database", partial(database.Database, busy_seconds=0.05))
     with sessions("file", tmp_path) as (api, _):
-        internals(api.sandbox).engine.store._file._busy_seconds = 0.05  # type: ignore[attr-defined]
         view = browse(api)
         for held in ("save", "act", "undo"):
             with closing(sqlite3.connect(tmp_path / "sandbox.db", isolation_level=None)) as other:
@@ -313,7 +313,7 @@ def test_an_action_without_a_change_offers_no_undo(tmp_path: Path) -> None:
         view.widget.send = messages.append  # type: ignore[method-assign]
         with view.last_action.acting():
             made = purchase_of_another(api)
-        view._changed("Nothing changed")
+        view.act("simulate_authorization").when_done("Nothing changed")
 
         assert not messages[-1]["undo"]
         assert "there is nothing to undo" in view.answer({"ask": 1, "do": "undo"})["error"]
@@ -352,7 +352,7 @@ def test_what_fails_after_the_commit_is_not_an_error(where: str, do: str, monkey
         if where == "note":
             monkeypatch.setattr(type(panel_module.context_of(api)), "note", fail)
         elif where == "state":
-            view._stamp = fail  # type: ignore[method-assign]
+            monkeypatch.setattr(panel_module.things, "stamp", fail)
         else:
             view.update_static = fail  # type: ignore[method-assign]
 

@@ -19,7 +19,7 @@ from workbench.sandbox.internals import internals
 from workbench.sandbox.server import App, refused
 from workbench.sandbox.service import MAX_BODY
 
-_OWN = frozenset({"advance", "requests"})  # the clock is mirrored below; each sandbox has its own requests
+_OWN = frozenset({"advance", "requests"})  # the clock is mirrored below; requests differ by sandbox
 
 
 class Served:
@@ -48,7 +48,7 @@ class Served:
 
     def ask(self, method: str, target: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
         """Return what the twin answers."""
-        self.connection.close()  # one that lay idle may have been closed by the server; it opens again by itself
+        self.connection.close()  # the server may have closed an idle connection; it reopens automatically
         self.connection.request(method, target, body or None, headers)
         answer = self.connection.getresponse()
         said = {
@@ -89,7 +89,7 @@ class Mirrored(Sandbox):
     def _handle(self, request: Request) -> Response:
         """Answer as the twin does."""
         if threading.current_thread() is not threading.main_thread():
-            self._alone = True  # calls at once have no order in which a twin could follow
+            self._alone = True  # concurrent calls have no order for the twin to follow
         here = super()._handle(request)
         target = request.path + (f"?{request.query}" if request.query else "")
         if (
@@ -98,7 +98,7 @@ class Mirrored(Sandbox):
             or " " in target
             or not (target.isprintable() and request.method.isupper())
         ):
-            return here  # or it cannot be sent by HTTP
+            return here  # concurrent, or not sendable by HTTP
         status, headers, body = self._twin.ask(request.method, target, dict(request.headers), request.body)
 
         assert (status, body) == (here.status, b"" if request.method == "HEAD" else here.body)
@@ -120,7 +120,7 @@ class Mirrored(Sandbox):
         def both(*args: Any, **kwargs: Any) -> Any:
             try:
                 arguments = CONTROLS[name].signature.bind(self, *args, **kwargs).arguments
-            except TypeError:  # the control says what is wrong
+            except TypeError:  # the control reports the problem
                 return control(*args, **kwargs)
             arguments.pop("self")
             if "api_key" in CONTROLS[name].signature.parameters:
@@ -131,7 +131,7 @@ class Mirrored(Sandbox):
                 there = self._control(name, arguments)
             said = json.loads(json.dumps(to_json(here)))
             if name == "guide":
-                said["base_url"] = there["base_url"]  # each has its own
+                said["base_url"] = there["base_url"]  # base URLs differ
             assert said == there
             return here
 

@@ -14,7 +14,7 @@ from workbench.base.errors import AdviceWarning, UnusableFile
 from workbench.sandbox import Sandbox
 from workbench.sandbox.server import self_signed
 
-pytestmark = pytest.mark.slow  # each serves over HTTP
+pytestmark = pytest.mark.slow  # each test serves over HTTP
 
 HOST = "sandbox.test"
 KEYS = Sandbox().guide()["api_keys"]
@@ -188,7 +188,7 @@ def test_a_shared_sandbox_has_keys_of_its_own() -> None:
             assert other.list_contracts() == api.list_contracts()
             assert other.sandbox.events() is not None
             assert other.sandbox.guide(api_key=there["full"])["api_keys"] == there
-        assert api.list_contracts()  # in this process nothing changed
+        assert api.list_contracts()  # this process's session still works
 
 
 def test_a_shared_sandbox_keeps_random_keys() -> None:

@@ -74,7 +74,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 def review(sandbox: Sandbox, *statuses: str) -> None:
     """Move the application of one user through some statuses."""
-    user = sandbox.records("user")[32]["id"]  # exempt at first
+    user = sandbox.records("user")[32]["id"]  # initially exempt
     for status in statuses:
         sandbox.review(user, status)
 

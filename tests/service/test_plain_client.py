@@ -137,7 +137,7 @@ def test_all_twelve_operations(plain: Plain) -> None:
     applied = call("POST", "/issuing/applications/user", PERSON)
     rewards = call("GET", "/issuing/rewards/activity", userId=guide["rewards_users"][0]["id"], limit=3)
 
-    served = {one["id"] for one in guide["contracts"] if one["chain_id"] != 1501}  # Stellar: behavior observed
+    served = {one["id"] for one in guide["contracts"] if one["chain_id"] != 1501}  # Stellar needs behavior observed
     assert {one["id"] for one in contracts} == served
     assert (signature["status"], set(signature["signature"])) == ("ready", {"data", "salt"})
     assert (held["status"], partly["status"]) == ("authorized", "authorized")

@@ -15,26 +15,26 @@ def fetch(relay: DeliveryRelay, *urls: str) -> list[dict[str, Any]]:
     return asyncio.run(relay.fetch(urls, wait=False))
 
 
-def posted(relay: DeliveryRelay, url: str) -> tuple[threading.Thread, list[PostResult]]:
-    """Post a delivery in a thread, and wait until it can be fetched."""
+def posted(relay: DeliveryRelay, url: str) -> tuple[threading.Thread, list[PostResult], int]:
+    """Post a delivery in a thread, wait until it can be fetched, and return its number, too."""
     results: list[PostResult] = []
     thread = threading.Thread(target=lambda: results.append(relay.post(url, {"signature": "s"}, b"{}")))
     thread.start()
-    while thread.is_alive() and not relay._waiting:
-        pass
-    return thread, results
+    while not (numbers := list(relay._waiting)):
+        assert thread.is_alive()
+    return thread, results, numbers[0]
 
 
 def test_a_delivery_is_fetched_once_by_its_process_and_answered() -> None:
     relay = DeliveryRelay()
     fetch(relay, URL)
-    thread, results = posted(relay, URL)
+    thread, results, number = posted(relay, URL)
 
     assert fetch(relay, "http://127.0.0.1:9/other") == []
-    (given,) = fetch(relay, URL)
+    assert [given["number"] for given in fetch(relay, URL)] == [number]
     assert fetch(relay, URL) == []
-    relay.answer([{"number": given["number"] + 1, "status": 500, "error": None, "length": 0}])
-    relay.answer([{"number": given["number"], "status": 401, "error": None, "length": 15}])
+    relay.answer([{"number": number + 1, "status": 500, "error": None, "length": 0}])
+    relay.answer([{"number": number, "status": 401, "error": None, "length": 15}])
     thread.join()
     assert results == [PostResult(status=401, length=15)]
 
@@ -42,8 +42,7 @@ def test_a_delivery_is_fetched_once_by_its_process_and_answered() -> None:
 def test_a_delivery_that_was_not_fetched_is_not_answered() -> None:
     relay = DeliveryRelay()
     fetch(relay, URL)
-    thread, results = posted(relay, URL)
-    (number,) = relay._waiting
+    thread, results, number = posted(relay, URL)
     relay.answer([{"number": number, "status": 200, "error": None, "length": 0}])
     assert not results
     fetch(relay, URL)
@@ -59,6 +58,7 @@ def test_without_a_process_that_asks_the_delivery_fails_at_once() -> None:
 
 def test_a_client_posts_only_to_urls_of_its_own_machine_that_it_registered() -> None:
     asked: list[Mapping[str, Any]] = []
+    ended = threading.Event()
 
     def ask(_: str, __: str, content: Mapping[str, Any]) -> Any:
         asked.append(content)
@@ -67,13 +67,13 @@ def test_a_client_posts_only_to_urls_of_its_own_machine_that_it_registered() -> 
             for number, url in enumerate((URL, "http://127.0.0.1:10/", "http://10.0.0.1/"))
         ]
         if len(asked) == 3:
-            raise RuntimeError  # as of a closed client
+            ended.set()
+            raise RuntimeError  # as if the client were closed
         return {"deliveries": deliveries if len(asked) == 2 else []}
 
     client = RelayClient(ask)
     client.add(URL)
-    assert client._thread is not None
-    client._thread.join()
+    assert ended.wait(30)
 
     errors = [result["error"] for result in asked[2]["results"]]
     assert errors == ["connection refused", *["not sent: it was not registered by this process"] * 2]

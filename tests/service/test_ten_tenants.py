@@ -14,7 +14,7 @@ from workbench.sandbox.internals import internals
 from workbench.screens.panel.panel import browse
 from workbench.terminal import main
 
-pytestmark = pytest.mark.slow  # ten tenants at work
+pytestmark = pytest.mark.slow  # ten tenants with concurrent traffic
 
 NAMES = [f"tenant {number}" for number in range(10)]
 KINDS = ("user", "card", "contract", "transaction")

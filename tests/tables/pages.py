@@ -27,7 +27,7 @@ def value(name: str, text: str) -> bytes:
 
 
 ODD: dict[str, bytes] = {
-    # what is not a page
+    # bodies that are not pages
     "an error body": b'{"statusCode":500,"error":"InternalServerError","message":"Internal server error"}',
     "nothing": b"",
     "blanks": b"  \n",
@@ -57,7 +57,7 @@ ODD: dict[str, bytes] = {
     "a null row among others": b'{"items":[{"id":"1"},null,{"id":"2"}]}',
     "a number for a row": b'{"items":[5]}',
     "a list for a row": b'{"items":[[]]}',
-    # pages that are well
+    # valid pages
     "a usual page": GOOD,
     "no rows": b'{"items":[]}',
     "a row of nothing": b'{"items":[{}]}',
@@ -121,7 +121,7 @@ ODD: dict[str, bytes] = {
             "2026-01-01T00:00:00Z ", "2026-1-1T00:00:00Z", "٢٠٢٦-01-01T00:00:00Z", "-2026-01-01T00:00:00Z",
         )
     },
-    # members and values nobody named
+    # unknown members and values
     "an unknown type": value("type", '"refunded"'),
     "a new text": value("tier", '"gold"'),
     "a new time": value("tier", '"2026-01-01T00:00:00Z"'),

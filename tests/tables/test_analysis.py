@@ -365,7 +365,7 @@ def test_records_without_a_category_are_other(world: Any) -> None:
     _, frame, books = world
     own = wb.history(books).transactions().set_index("transaction_id")["merchant_category"]
     events = frame[frame["transaction_id"].isin(own.index)]
-    refunds = frame[~frame["transaction_id"].isin(own.index)]  # they have transactions of their own in events
+    refunds = frame[~frame["transaction_id"].isin(own.index)]  # in events, refunds are separate transactions
 
     assert own.to_dict() == events.set_index("transaction_id")["merchant_category"].to_dict()
     assert refunds["refunded_cents"].sum() == refunds["refunded_cents"].abs().sum() == -refunds["net_cents"].sum()

@@ -74,7 +74,7 @@ def test_a_cluster_reads_the_same_rows(
 def test_no_key_is_in_the_graph(machines: Any, url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What is submitted names a profile or a URL; a client is refused, since it holds a key."""
     with connect(url) as api:
-        key = api._key.header().decode()
+        key = api.sandbox.full_key
     sent: list[bytes] = []
     submit = machines.submit
 

@@ -465,7 +465,7 @@ def test_a_folder_is_refreshed(tmp_path: Path) -> None:
     assert made.complete
     pd.testing.assert_frame_equal(made.frame(), read(service).frame())
     table = pq.read_table(folder)
-    assert table.num_rows == sum(map(len, service.rows.values()))  # for any other reader of the folder, too
+    assert table.num_rows == sum(map(len, service.rows.values()))  # other programs can read the folder, too
     assert read(service, path=folder, refresh=timedelta(days=400)).changes.empty
 
 

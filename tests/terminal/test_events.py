@@ -12,7 +12,7 @@ import pytest
 from tests.terminal.conftest import ROOT
 from workbench.client.webhooks.inbox import Inbox
 
-pytestmark = pytest.mark.slow  # each listens or serves
+pytestmark = pytest.mark.slow  # each test listens or serves
 
 BODY = "tests/terminal/application.json"
 WB = [sys.executable, "-m", "workbench"]

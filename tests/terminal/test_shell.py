@@ -15,7 +15,7 @@ from tests.terminal.conftest import ROOT
 from workbench.client.session import connect
 from workbench.terminal.shell import holds_key, load
 
-pytestmark = pytest.mark.slow  # each starts processes of its own
+pytestmark = pytest.mark.slow  # each test starts processes
 
 
 @pytest.fixture

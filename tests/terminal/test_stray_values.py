@@ -52,7 +52,7 @@ def positional(path: tuple[str, ...]) -> list[str] | None:
 def is_convertible(hint: Any, word: str) -> bool:
     try:
         convert(hint, [word])
-    except (CycloptsError, ValueError):  # the latter for types of several values
+    except (CycloptsError, ValueError):  # ValueError for types with several values
         return False
     return True
 

@@ -18,7 +18,7 @@ from workbench.sandbox import Sandbox
 from workbench.sandbox.internals import internals
 from workbench.terminal.output import Output, show
 
-pytestmark = pytest.mark.slow  # each starts processes of its own
+pytestmark = pytest.mark.slow  # each test starts processes
 
 WB = [sys.executable, "-m", "workbench"]
 
@@ -45,7 +45,7 @@ def test_width_of_the_terminal_is_kept(columns):
     """Help fits a narrow terminal."""
     child = pexpect.spawn(
         sys.executable, ["-m", "workbench", "--help"], cwd=ROOT, timeout=60, dimensions=(50, columns), encoding="utf-8",
-        env=dict(os.environ),  # explicit: readline puts its own COLUMNS into what a child would inherit
+        env=dict(os.environ),  # explicit: readline adds COLUMNS to an inherited environment
     )  # fmt: skip
     lines = [re.sub(r"\x1b\[\d+m", "", line) for line in child.read().splitlines()]
     child.close()

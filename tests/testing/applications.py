@@ -64,7 +64,7 @@ class Books:
         return [row[0] for row in self.database.execute("SELECT id FROM refunds WHERE state = 'due'").fetchall()]
 
     def paid(self, transaction: str, state: str) -> None:
-        for entry in self.universe.journal.unknown():  # before the commit, after which nobody would come back to it
+        for entry in self.universe.journal.unknown():  # before the commit: afterwards no retry would resolve the call
             if entry.idempotency_key == self.idempotency_key(transaction):
                 self.universe.journal.resolve(entry.id, "done" if state == "done" else "not_sent", note="sent again")
         with self.database:

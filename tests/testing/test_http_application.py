@@ -109,7 +109,7 @@ def test_what_one_delivery_after_the_other_hides_is_found(kind: str, crashes: bo
         result = testing.explore(application, universes=100)
 
     assert result.failure is not None
-    names = {"each event counts once", "the books agree with the service"}  # which comes first is up to the crash
+    names = {"each event counts once", "the books agree with the service"}  # the crash determines which fails first
     assert result.failure.breach.invariant in names, str(result)
 
 

@@ -53,7 +53,7 @@ class Program:
                 return True
             case MicroDepositReceived() | CardUpdated():
                 return False
-            case Mapping():  # of a kind that this version of the workbench does not know
+            case Mapping():  # an unknown kind in this version of the workbench
                 return False
             case _:
                 assert_never(body)

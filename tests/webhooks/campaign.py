@@ -89,7 +89,7 @@ def deliveries(events: int, seed: int) -> deque[tuple[str | None, dict[str, str]
         if chance.random() < 0.05:
             forged = sample_event("user.updated", FORGED)
             made.append((None, dict(forged.headers), forged.body))
-    for i in range(0, len(made), 500):  # reordered within some time, as a service does
+    for i in range(0, len(made), 500):  # reordered within a time window, as by a service
         part = made[i : i + 500]
         chance.shuffle(part)
         made[i : i + 500] = part
@@ -101,7 +101,7 @@ class Senders:
 
     def __init__(self, ports: list[int], queue: deque[tuple[str | None, dict[str, str], bytes]], count: int) -> None:
         self.acknowledged: set[str] = set()
-        self.wrong: list[int] = []  # statuses that should not have been
+        self.wrong: list[int] = []  # unexpected statuses
         self._ports, self._queue = ports, queue
         self.threads = [threading.Thread(target=self._run, args=(seed,)) for seed in range(count)]
         for thread in self.threads:

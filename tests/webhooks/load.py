@@ -53,8 +53,8 @@ class Receiver:
 
     def __init__(self, path: Path, notes: Path | None = None) -> None:
         self.path = path
-        self.notes = notes  # written by a second handler, which is not atomic
-        self.port = free_port()  # it stays when the system has many connections at work
+        self.notes = notes  # written by a second handler, not atomically
+        self.port = free_port()  # remains free even with many connections on the system
         self.start()
 
     def start(self, patience: float = 60) -> None:
@@ -80,7 +80,7 @@ class Sent:
 
     seconds: float
     acknowledged: frozenset[str]
-    waits: tuple[float, ...]  # seconds of each acknowledged delivery
+    waits: tuple[float, ...]  # seconds until each acknowledgment
 
 
 def deliveries(events: int, repeats: float, seed: int) -> list[tuple[str, bytes]]:
@@ -154,7 +154,7 @@ def send(
         receiver.kill()
         receiver.start(*([chance.uniform(0, 0.05)] if chance.random() < 0.2 else []))
     if kills:
-        receiver.kill()  # it may have been left as it starts
+        receiver.kill()  # it may still be starting
         receiver.start()
     for thread in threads:
         thread.join()

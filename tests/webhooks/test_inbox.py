@@ -6,7 +6,7 @@ import os
 import sqlite3
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -223,7 +223,7 @@ def test_source_is_read_first() -> None:
     inbox = Inbox(source=source, accept_unsigned=True)
 
     assert [event.id for event in inbox.events()] == [sample.event.id for sample in samples]
-    assert (len(inbox), asked, len(inbox.refusals)) == (3, [0, 3, 3], 1)  # until nothing comes, then once more
+    assert (len(inbox), asked, len(inbox.refusals)) == (3, [0, 3, 3], 1)  # until a batch is empty, then once more
 
 
 # -- on disk ------------------------------------------------------------------------------------------------------
@@ -239,17 +239,15 @@ def test_file_is_private(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == 0o700
 
 
-def test_full_disk_is_not_acknowledged(tmp_path: Path) -> None:
+def test_full_disk_is_not_acknowledged(tmp_path: Path, fill_disk: Callable[[bool], None]) -> None:
     """A delivery that cannot be stored is an error, so nobody takes it for received; later ones are taken again."""
     with Inbox(tmp_path / "inbox.db", accept_unsigned=True) as inbox:
-        connection = inbox._store.file.connection
-        pages = connection.execute("PRAGMA page_count").fetchone()[0]
-        connection.execute(f"PRAGMA max_page_count={pages}")
+        fill_disk(True)
         sample = sample_event("user.updated", application_reason="x" * 100_000)
         with pytest.raises(UnusableFile, match="Nothing was stored"):
             inbox.receive(sample.headers, sample.body)
         assert inbox.respond(sample.headers, sample.body) == 503
-        connection.execute("PRAGMA max_page_count=100000")
+        fill_disk(False)
 
         assert inbox.receive(sample.headers, sample.body).duplicate is False
 

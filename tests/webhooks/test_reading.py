@@ -197,6 +197,8 @@ def test_parsed_events_are_bounded_and_purged(monkeypatch: pytest.MonkeyPatch) -
     """The newest are kept, by the bytes of their bodies; of what was purged none."""
     samples = [sample_event("user.updated") for _ in range(20)]
     monkeypatch.setattr(store, "MAX_PARSED", 3 * len(samples[0].body))
+    parsed = store.ParsedEvents()
+    monkeypatch.setattr(store, "ParsedEvents", lambda: parsed)
     inbox = Inbox(accept_unsigned=True)
     for one in samples:
         inbox.receive(one.headers, one.body)
@@ -204,6 +206,6 @@ def test_parsed_events_are_bounded_and_purged(monkeypatch: pytest.MonkeyPatch) -
 
     assert looks[0] == looks[1] == [one.event for one in samples]
     assert [a is b for a, b in zip(*looks, strict=True)] == [False] * 17 + [True] * 3
-    assert len(inbox._store.parsed) == 3
+    assert len(parsed) == 3
     inbox.purge(*(one.event.id for one in samples))
-    assert len(inbox._store.parsed) == 0
+    assert len(parsed) == 0

@@ -11,7 +11,7 @@ import pytest
 import workbench as wb
 from tests.chains.cases import chance
 from tests.chains.test_second_opinion import COUNTS
-from tests.withdrawals.lessons import planned
+from tests.withdrawals.lessons import Service, answered, planned
 from workbench.base.errors import UsageError
 from workbench.service.chains.curves import ed25519_public_key
 from workbench.service.chains.values import base58_encode, strkey_encode
@@ -40,7 +40,7 @@ def their_hash(number: int, said: dict, salt: bytes, end: int) -> bytes:
     if number == 2:
         keccak = pytest.importorskip("eth_utils").keccak
         controller = their_key(number, said["controller"])
-        # public examples use chain id 900 on the test network too
+        # public examples use chain id 900 on the test network, too
         domain = [keccak(DOMAIN), keccak(b"Coordinator"), keccak(b"2"), (900).to_bytes(8), controller, salt]
         amount, nonce = said["units"].to_bytes(8), (0).to_bytes(4)
         message = [keccak(WITHDRAW), admin, proxy, token, amount, recipient, nonce, end.to_bytes(8)]
@@ -198,10 +198,13 @@ def test_a_late_one_is_refused(api, number):
 
 def test_verifying_needs_a_key(api):
     """An answer without the public key cannot be verified by itself, and on EVM chains the signer is named."""
-    withdrawal = planned(api, 2).sign()
-    assert withdrawal.verify(nonce=0)
+    contract = api.list_contracts()[2]
+    data, salt = base64.b64encode(b"d" * 64).decode(), base64.b64encode(b"s" * 32).decode()
+    answer = answered(contract, signature={"data": data, "salt": salt}, parameters=None)
+    units = wb.withdrawals.native_units(25_000_000)
+    withdrawal = Service(contract, answer).plan(2, contract=contract, amount=units).sign()
+    assert planned(api, 2).sign().verify(nonce=0)
 
-    withdrawal._require_secret().public_key = None
     with pytest.raises(wb.errors.UsageError, match="signer is required: the public key of the service"):
         withdrawal.verify(nonce=0)
     with pytest.raises(wb.errors.UsageError, match="signer is required: the address that signs"):

@@ -70,7 +70,7 @@ def test_it_expires_by_the_clock_of_the_sandbox(api):
     ):
         with pytest.raises(UsageError, match="this signature expired 0 s ago"):
             use()
-    assert withdrawal._secret is None
+    assert not held(withdrawal)
     assert "could take 25.00 USD" in str(withdrawal)
     with pytest.raises(wb.errors.BadRequest, match="expired"):
         api.sandbox.execute(transaction)
@@ -233,9 +233,15 @@ def test_that_it_was_shown_is_noted(api):
     assert data not in repr(api.journal.notes)
 
 
+def held(withdrawal):
+    """Return the signatures that a withdrawal and its parts hold, by the references that the collector follows."""
+    parts = gc.get_referents(withdrawal)
+    return [one for one in (*parts, *gc.get_referents(*parts)) if isinstance(one, Secret)]
+
+
 def secrets_of(withdrawal):
     """Return the texts that must be nowhere: the signature and the salt, in each form in which they might stand."""
-    shown, secret = withdrawal.reveal(), withdrawal._secret
+    shown, (secret,) = withdrawal.reveal(), held(withdrawal)
     return [
         shown.data, shown.salt, secret.data.hex(), secret.salt.hex(), repr(secret.data)[2:-1], repr(secret.salt)[2:-1],
         ", ".join(map(str, secret.salt)),
@@ -246,14 +252,10 @@ def test_an_expired_signature_is_deleted(contract):
     """Once a withdrawal has been seen to have expired, nothing in it holds the signature any more."""
     withdrawal, clock = signed(contract)
 
-    def held():
-        parts = gc.get_referents(withdrawal)
-        return [one for one in (*parts, *gc.get_referents(*parts)) if isinstance(one, Secret)]
-
-    assert held()
+    assert held(withdrawal)
     clock.at += timedelta(minutes=11)
     assert not withdrawal.ready
-    assert not held()
+    assert not held(withdrawal)
 
 
 def dumps(thing):
@@ -267,7 +269,7 @@ def dumps(thing):
     for name in ("_repr_html_", "sheet"):
         if hasattr(thing, name):
             yield str(getattr(thing, name)())
-    if not isinstance(thing, Secret | AdminSignature):  # which hold it; nobody else may in the open
+    if not isinstance(thing, Secret | AdminSignature):  # these hold the signature; no other object may expose it
         for name in getattr(type(thing), "__slots__", ()):
             yield repr(getattr(thing, name, ""))
     try:
@@ -287,7 +289,7 @@ def test_the_signature_is_nowhere(api, caplog):
     transaction = withdrawal.transaction(half, direct_transfer=True)
     other = planned(api, 2).sign()
     things = [
-        plan, withdrawal, withdrawal.reveal(), withdrawal._secret, message, half, transaction,
+        plan, withdrawal, withdrawal.reveal(), *held(withdrawal), message, half, transaction,
         transaction["to"], withdrawal.explain(transaction), other, other.parameters(), api.journal,
         *api.journal, *api.journal.notes,
     ]  # fmt: skip
@@ -308,7 +310,7 @@ def test_nothing_of_it_is_pickled_or_copied(api):
     for thing in (
         withdrawal,
         withdrawal.reveal(),
-        withdrawal._secret,
+        *held(withdrawal),
         transaction,
         transaction["data"],
         other.parameters(),

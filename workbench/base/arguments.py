@@ -1,4 +1,4 @@
-"""Arguments of public functions: what their annotations allow, and errors that hold no argument.
+"""Check arguments of public functions against their annotations; the errors contain no argument.
 
 One reader of annotations serves functions, controls of the sandbox, and options. An annotation is a type, and with
 `Annotated` a `Between`, a `Fits`, or the allowed values.

@@ -107,7 +107,7 @@ MAX_PROBLEMS = 100
 
 
 def first_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the first `MAX_PROBLEMS` problems, followed by the number of the others."""
+    """Return the first `MAX_PROBLEMS` problems, followed by the number of further ones."""
     rest = iter(problems)
     kept = tuple(islice(rest, MAX_PROBLEMS))
     more = sum(1 for _ in rest)
@@ -236,7 +236,7 @@ def not_allowed(argument: str, value: object, allowed: Iterable[object]) -> Prob
 
 
 def unsupported_file(name: str, extensions: Iterable[str]) -> str:
-    """Return the text of the error of a file whose extension is none of the supported ones."""
+    """Return the error text for a file with an unsupported extension."""
     return f"{visible(name, 100)}: unsupported file extension (supported: {', '.join(extensions)})"
 
 

@@ -6,7 +6,7 @@ _MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UT
 
 
 class NotText(ValueError):
-    """Bytes that are not UTF-8; the message says what they are, and at which byte."""
+    """Bytes that are not UTF-8; the message names their content and the position of the error."""
 
     def __init__(self, reason: str, offset: int | None = None) -> None:
         super().__init__(reason if offset is None else f"{reason} (at byte {offset})")

@@ -311,4 +311,4 @@ _CHECKS = (
     _Check("failed request", "session", _failed_requests),
     _Check("active fault", "sandbox", _faults, "Clear the fault rules when they are no longer needed."),
 )
-"""Check of each kind of trouble, most urgent first."""
+"""Checks by kind of problem, most urgent first."""

@@ -383,7 +383,7 @@ def _takes_arguments_of(function: Callable[P, object]) -> Callable[[Callable[...
 @hide_arguments
 @_takes_arguments_of(connect)
 async def connect_async(*args: object, **given: object) -> AsyncSession:
-    """Open an asynchronous session; the arguments are those of `connect`."""
+    """Open an asynchronous session, with the arguments of `connect`."""
     arguments = inspect.signature(connect).bind(*args, **given)
     arguments.apply_defaults()
     import asyncio  # not before there is an event loop

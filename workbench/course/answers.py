@@ -27,7 +27,7 @@ def allowed_answers(question: "Expectation") -> str:
 
 
 def read_answer(question: "Expectation", text: str) -> str:
-    """Return an answer as it is compared: letters in lower case, an amount in cents, and other text unchanged.
+    """Normalize an answer for comparison: letters in lower case, amounts in cents, other text unchanged.
 
     Raises:
         UsageError: The question cannot be answered with it.

@@ -69,7 +69,7 @@ class AskView(Displayed):
 
 
 class ChooserView(Displayed):
-    """All tasks, of which one is begun and done below.
+    """List of all tasks; the selected one opens below.
 
     Args:
         shown: The table of tasks, as `wb.course.task` returns it without a name.

@@ -81,7 +81,7 @@ class Attempt:
             "port": port,
             "url": f"http://127.0.0.1:{port}/webhooks",
             **task.values,
-        }  # of a receiver of the learner
+        }  # for a learner's webhook receiver
         names = ChainMap(facts, dict(first_guide(self.sandbox.seed)))
         with operator(self.sandbox, self._ca_file) as client:
             cards = names["cards"]["active"]

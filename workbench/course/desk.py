@@ -14,12 +14,12 @@ from workbench.course.judge import same
 from workbench.course.task_files import Expectation, Task
 
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors where a sandbox does not hold what the task expects."""
+"""Errors if a sandbox lacks records that the task expects."""
 
 
 @attrs.frozen(kw_only=True)
 class Act:
-    """One thing that a learner does with a task.
+    """A learner's action on a task.
 
     Attributes:
         kind: "start", "check", "hint" or "answer".
@@ -63,11 +63,11 @@ class TaskResult:
     done: bool = False
     tries: int = 0
     hints: int = 0
-    last_hint: bool = False  # whether the hint was shown that contains the code
+    last_hint: bool = False  # whether the hint with the code was shown
     minutes: float | None = attrs.field(default=None, converter=_or_none)  # of work until it was done, or the last try
     last_problem: str = ""
     begun_at: str | None = None
-    begun_active: float = attrs.field(default=0.0, converter=float)  # seconds that the learner had worked by then
+    begun_active: float = attrs.field(default=0.0, converter=float)  # active seconds of the learner at the start
     done_at: str | None = None
 
     @classmethod
@@ -89,7 +89,7 @@ class TaskResult:
         return {"status": "✓ done" if self.done else "○ not done", **(numbers if self.begun_at else {})}
 
     def after(self, reply: Mapping[str, Any], hints: int, active: float) -> "TaskResult":
-        """Return the result after an act: with what a hint or a check showed. What is done stays.
+        """Return the result after an action such as a hint or a check. A completed task stays done.
 
         Args:
             reply: The answer to the learner.
@@ -205,7 +205,7 @@ KINDS = frozenset({"start", "check", "answer", "hint"})
 
 
 def _hint(task: Task, result: TaskResult) -> dict[str, Any]:
-    """Return one more hint, after those shown before; all of them once the task is done."""
+    """Return the next hint; all hints once the task is done."""
     hints = task.all_hints if result.done else task.all_hints[: result.hints + 1]
     if not hints:
         raise UsageError(f"{task.name} has no hints", of="course.hint")

@@ -30,7 +30,7 @@ class Display(Shown):
 
 
 def marked(html: str) -> str:
-    """Return HTML with what stands between backticks as code."""
+    """Return HTML with text between backticks as code."""
     return re.sub("`([^`<>\n]+)`", r"<code>\1</code>", html)
 
 

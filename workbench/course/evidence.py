@@ -41,7 +41,7 @@ def flat(value: object) -> Iterator[tuple[str, Any]]:
 
 
 def digest(record: Record) -> str:
-    """Return a short hash of what a record holds, without what follows from other records."""
+    """Return a short hash of a record, without members derived from other records."""
     left_out = _FOLLOWS.get(str(record.get("kind")), ())
     content = {name: value for name, value in record.items() if name not in left_out}
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
@@ -72,7 +72,7 @@ LISTED: Mapping[str, Callable[[Any], Iterable[Record]]] = {
 
 
 def mark(sandbox: "Sandbox") -> Facts:
-    """Return what a task begins with: hashes of all records, the last request and the last event, as JSON values."""
+    """Return the initial state of a task as JSON: hashes of all records, the last request and the last event."""
     records = all_records(sandbox)
     requests = sandbox.requests(all_tenants=True)
     contracts = {id_: record for id_, record in records.items() if record["kind"] == "contract"}
@@ -87,7 +87,7 @@ def mark(sandbox: "Sandbox") -> Facts:
 
 
 def signature(entry: Any) -> str:
-    """Return what identifies a request in the log, which numbers only those with events."""
+    """Return an identifier of a request in the log, which numbers only requests with events."""
     return f"{entry.method} {entry.path} {entry.status} {entry.at.isoformat()} {entry.seconds} {entry.request_id or ''}"
 
 
@@ -106,7 +106,7 @@ def as_number(value: object) -> Decimal | None:
 
 
 def absorb(state: Facts, sandbox: "Sandbox", before: Mapping[str, str], last_event: int) -> None:
-    """Take what others changed in a sandbox out of a task: the records and events are not the learner's.
+    """Exclude changes by others from a task: their records and events are not the learner's.
 
     Args:
         state: The mark of the task.
@@ -145,7 +145,7 @@ class Evidence:
 
     @cached_property
     def changed(self) -> dict[str, Record]:
-        """Records that were created or changed, and deleted ones as their id alone."""
+        """Created and changed records, and the ids of deleted records."""
         before = self.state["records"]
         now = {id_: record for id_, record in self.records.items() if before.get(id_) != digest(record)}
         return {**now, **{id_: {"id": id_, "kind": "deleted"} for id_ in before if id_ not in self.records}}
@@ -161,14 +161,14 @@ class Evidence:
         return [call for call in calls if call.get("answer.transaction_id") not in live]
 
     def called(self, operation: str, status: int | None) -> list[Record]:
-        """Return the requests of an operation with a status, flat; None for those with an injected fault."""
+        """Return the flattened requests of an operation with a status; None for requests with an injected fault."""
         calls = [call for call in self.calls if call[OPERATION] == operation]
         if status is None:
             return [call for call in calls if call[FAULT]]
         return [call for call in calls if call[STATUS] == status and call[FAULT] in ("", "lost")]
 
     def add_live(self, transaction: str) -> None:
-        """Take a purchase that the task itself made out of the learner's changes."""
+        """Exclude a purchase by the task from the learner's changes."""
         self.state["live"].append(transaction)
         self.state["records"][transaction] = digest(self.sandbox.state(transaction))
 

@@ -43,7 +43,7 @@ class _Judgment:
         return self._answer(expected) if expected.verb == "answer" else self._found(expected)
 
     def _found(self, expected: Expectation) -> Iterator[str]:
-        """Compare the records, requests or events that a criterion is about with what it expects."""
+        """Compare the records, requests or events of a criterion with its expectation."""
         where, members = self._resolved(expected.where), self._resolved(expected.members)
         pool = self._pool(expected)
         chosen = [record for record in pool if self._fits(record, where)]
@@ -208,7 +208,7 @@ def _part(value: Any, part: str) -> Any:
 
 
 def filled(names: Mapping[str, Any], value: object) -> Any:
-    """Return a value in which texts that begin with `$` are what their path refers to; see `look_up`."""
+    """Resolve references in a value: texts that begin with `$`; see `look_up`."""
     if isinstance(value, Mapping):
         return {name: filled(names, inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -227,7 +227,7 @@ def _expected(members: Mapping[str, Any], path: str = "") -> Iterator[tuple[str,
 
 
 def _further(record: Record, expected: Expectation) -> list[str]:
-    """Return the arguments of a request beside those that a criterion names; any are allowed with `others`."""
+    """Return the arguments of a request that a criterion does not name; `others` allows any."""
     if expected.others or expected.verb == "not_called" or CALLED not in record:
         return []
     named = {path.partition(".")[0] for path in (*expected.where, *expected.members, *expected.may)}

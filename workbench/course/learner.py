@@ -24,7 +24,7 @@ from workbench.service.rendering.text import Sheet
 
 _ADDED: dict[str, Task] = {}
 _bound: dict[str, "weakref.ref[Any]"] = {}
-_ended = threading.Event()  # set, it ends live traffic
+_ended = threading.Event()  # when set, live traffic ends
 _lock = threading.RLock()
 PLACES = tuple(dict.fromkeys(task.place for task in TASKS.values()))
 """Names of the sandboxes of a class: numbers of the notebooks, and drills."""
@@ -61,7 +61,7 @@ class TaskShown(Display):
 
 
 class TaskList(Display):
-    """All tasks, which a notebook offers to begin."""
+    """All tasks; a notebook offers to start one."""
 
     def __init__(self, tasks: Mapping[str, Task]) -> None:
         self.titles = {name: task.title for name, task in tasks.items() if task.kind != "quiz"}
@@ -132,7 +132,7 @@ def begin(place: str) -> None:
 
 
 def add(path: str | os.PathLike[str]) -> TaskShown:
-    """Add a task from a file to those of this process, and show it without beginning it.
+    """Add a task from a file to this process, and show it without starting it.
 
     Raises:
         UsageError: The file is not a task; the message lists what is wrong.
@@ -147,7 +147,7 @@ def task(name: str, api: object = None) -> TaskShown: ...
 @overload
 def task() -> TaskList: ...
 def task(name: str | None = None, api: object = None) -> TaskShown | TaskList:
-    """Show a task and begin it: what the sandbox holds now is what only the task may change.
+    """Show a task and start it: the check compares later states of the sandbox with the current one.
 
     A drill creates its incident, and goes on if it was begun before. To begin an exercise again, call this again. A
     quiz needs no session. Without a name all exercises and drills are shown, and a notebook offers to start one.
@@ -213,7 +213,7 @@ def answer(name: str, value: object = None, /, api: object = None, **values: obj
 
 
 def hint(name: str, api: object = None) -> Hint:
-    """Return one more hint of a task, after those shown before; the last one contains the code.
+    """Return the next hint of a task; the last hint contains the code.
 
     Raises:
         UsageError: There is no such task, or it has no hints.
@@ -239,7 +239,7 @@ def progress() -> CourseProgress:
     """Return your progress in the course, with tries, hints and minutes; in a class that of its server."""
     results = {name: stored.get(f"result:{name}") for name in TASKS}
     name, status = _account(), membership.status()
-    if status is not None:  # quizzes are answered without the class
+    if status is not None:  # quizzes work without a class
         name = str(status["learner"])
         results = {**{name: results[name] for name in QUIZZES}, **status["results"]}
     read = {name: TaskResult.read(result) for name, result in results.items()}
@@ -265,7 +265,7 @@ def notes(api: object = None) -> tuple[str, ...]:
     return () if status is None else tuple(visible(note["text"]) for note in status["notes"])
 
 
-# sessions, and the class
+# sessions and the class
 
 
 def _class_of(api: object) -> RemoteSandbox | None:

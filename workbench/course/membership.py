@@ -2,10 +2,10 @@
 sandbox.
 
 In a class no call with an effect is sent to a real service, and `connect()` opens the learner's sandbox. `begin` gives
-each notebook and drill a sandbox of its own there.
+each notebook and drill a separate sandbox there.
 """
 
-from __future__ import annotations  # `import workbench` loads this, and not the library of types
+from __future__ import annotations  # `import workbench` loads this module but not typing
 
 import os
 
@@ -41,12 +41,12 @@ def stored() -> dict[str, str]:
     """Return the URL and certificate file of the joined class; empty if there is none.
 
     Raises:
-        UnusableFile: The file is damaged, so that nobody can tell which class was joined.
+        UnusableFile: The file is damaged, so the joined class is unknown.
     """
     import json
 
     from workbench.base.errors import UnusableFile
-    from workbench.client.calls.keys import state_path  # a session has loaded it, `import workbench` does not
+    from workbench.client.calls.keys import state_path  # loaded by a session, but not by `import workbench`
 
     path = state_path() / JOINED
     try:
@@ -69,7 +69,7 @@ def joined() -> bool:
 
 
 def begin(place: str) -> None:
-    """Begin a place anew: later sessions of this process open its sandbox; does nothing outside a class."""
+    """Restart a place: later sessions of this process open its sandbox; does nothing outside a class."""
     if address := _resolve_root():
         _places[:] = [ask(address.url, address.ca_file, {"kind": "begin", "place": place})["place"]]
 
@@ -85,7 +85,7 @@ def status(sandbox: RemoteSandbox | None = None) -> dict[str, Any] | None:
 
 
 def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
-    """Send what the learner does with a task to the class, and return the answer to the learner.
+    """Send a learner's action on a task to the class, and return the answer to the learner.
 
     Raises:
         UsageError: The class refused it, for example since the lesson is locked.

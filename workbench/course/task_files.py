@@ -30,7 +30,7 @@ class Expectation:
         verb: "equals" (records), "called" and "not_called" (requests), "event" or "answer".
         subject: Kind of record, operation, kind of event, or name of the answer.
         that: What is asked for, as a noun phrase; it is shown when it is missing.
-        id: Records that must be so, changed or not; by default those that were created or changed.
+        id: Records to compare, changed or not; by default all created or changed records.
         where: Members that select records, requests or events.
         members: Members that they must have; `with` in a file.
         may: Further members that a request may have.
@@ -143,7 +143,7 @@ def read_task(name: str, content: Mapping[str, Any]) -> Task:
     """Return the task of a file.
 
     Args:
-        name: Its name, which is that of the file.
+        name: Its name, equal to the file name.
         content: Its content.
 
     Raises:
@@ -171,7 +171,7 @@ def read_task(name: str, content: Mapping[str, Any]) -> Task:
 
 
 def _criterion(row: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the members of an expectation, of which a file names the subject by the verb, and their problems."""
+    """Return the members of an expectation and their problems; in a file the verb's key names the subject."""
     verbs = [verb for verb in VERBS if verb in row]
     if len(verbs) != 1:
         return {}, [f"needs one of {', '.join(VERBS)}"]

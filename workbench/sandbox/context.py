@@ -46,7 +46,7 @@ NEVER = 10**15 - 1
 
 
 def due_by(at: int) -> str:
-    """Return the upper bound of the ids of entries that are due by a time."""
+    """Return an upper bound for ids of entries due by a time."""
     return f"{at:015d}~"
 
 
@@ -282,7 +282,7 @@ class RequestContext:
         )
 
     def _status(self, status: int, assumed: str) -> int:
-        """Return the status of a refusal: that of the assumption's setting, if the setting is one for this refusal."""
+        """Return the status of a refusal, from the assumption's setting if it applies to this refusal."""
         chosen = self.settings.get(assumed)
         usual = BEHAVIORS[assumed].documented if assumed in BEHAVIORS else None
         is_for_another = isinstance(usual, str) and usual.isdigit() and int(usual) != status

@@ -30,7 +30,7 @@ from workbench.service.interface.table import OPERATIONS
 
 @record
 class ApplicationState:
-    """Status of the application of a user, an owner or a company."""
+    """Application status of a user, an owner or a company."""
 
     id: str = about("User, owner or company", ID)
     status: str = about("Application status")

@@ -96,7 +96,7 @@ _GENERAL = (table.UNAUTHORIZED, table.FORBIDDEN, table.TEAM_NOT_FOUND, table.INV
 
 
 def _documented(status: int, name: str | None) -> dict[str, Any]:
-    """Return the documented error body for a status, preferably that of the operation."""
+    """Return the documented error body for a status, preferably the operation's body."""
     own = table.OPERATIONS[name].failures if name is not None and name in table.OPERATIONS else ()
     of_status = [failure for failure in (*own, *_GENERAL) if failure.status == status and "{" not in failure.message]
     error, message = "InternalServerError", "Injected by a fault rule"

@@ -52,7 +52,7 @@ def page(operations: Iterable[Operation[..., Any]], url: str, converter: Convert
 
 
 def _subject(path: str) -> str:
-    """Return what an operation is about: the first part of its path that names records."""
+    """Return the resource of an operation: the first part of its path that names records."""
     return next(part for part in path.split("/") if part not in _PREFIXES).replace("-", " ")
 
 

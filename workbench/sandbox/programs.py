@@ -99,7 +99,7 @@ class CastDispute:
 
 @record
 class CastMember:
-    """A user in the list, whose ids depend on the seed and `external_id` alone."""
+    """A listed user, whose ids depend only on the seed and `external_id`."""
 
     name: str = about(
         "First and last name", Rule(pattern=r"^\S+( \S+)+$", says="a first and a last name", max_length=99)
@@ -116,7 +116,7 @@ class CastMember:
 class Program:
     """A card program."""
 
-    size: int = about("Number of users, those in the list apart", _COUNT)
+    size: int = about("Number of users, without listed users", _COUNT)
     merchants: int = about("Number of merchants", Rule(minimum=1, maximum=256))
     habit: Number = about("Share of purchases in three favorite categories of the user", _SHARE)
     months: tuple[Number, ...] = about("Purchases by month, January to December, as weights", _WEIGHT)
@@ -161,7 +161,7 @@ def _defaults() -> Mapping[str, Any]:
 
 
 def _checked(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a program with what its file leaves out.
+    """Return a program with the defaults that its file omits.
 
     Raises:
         UsageError: It has problems.

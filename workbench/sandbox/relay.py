@@ -60,7 +60,7 @@ class DeliveryRelay:
         return waiting.result
 
     def answer(self, results: Sequence[Mapping[str, Any]]) -> None:
-        """Accept responses of receivers; responses that nobody waits for are ignored."""
+        """Accept responses of receivers; unexpected responses are ignored."""
         for given in results:
             waiting = self._waiting.get(given["number"])
             if waiting is not None and waiting.fetched:

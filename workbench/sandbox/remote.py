@@ -86,7 +86,7 @@ class RemoteSandbox(Controls):
         self.clock = RemoteClock(self)
 
     def _guide(self, api_key: str | None) -> Any:
-        """Fetch the guide, without a key if the sandbox is local and open, otherwise with the given key."""
+        """Fetch the guide: without a key if the sandbox is local and open, otherwise with a key."""
         if self._full_key is None:
             try:
                 return self._exchange("guide", {}, method="GET")

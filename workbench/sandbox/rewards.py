@@ -47,7 +47,7 @@ CATEGORIES: Mapping[str, Category] = {
 }
 OTHER = Category("Other", "other", 1)
 _MEMBERS = ("description", "spending", "points")
-"""Names of the members of a category in a program's file."""
+"""Member names of a category in a program's file."""
 _MERCHANTS = (
     ("Corner Grocery", "5411"),
     ("  Harbor Fuel  ", "5541"),
@@ -122,7 +122,7 @@ def redeem(context: RequestContext, user: Record, points: int, status: str) -> R
 
 
 def put(store: Store, user: str, row: Record) -> None:
-    """Store a row of a user, and count the hidden ones."""
+    """Store a user's row, and count hidden rows."""
     store.save(kept_in(user), row)
     if row.get("status") in _HIDDEN:
         store.put("hidden", user, (store.get("hidden", user) or 0) + 1)

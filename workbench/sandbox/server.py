@@ -53,7 +53,7 @@ IDENTITY = "workbench-sandbox"
 """Header of control responses that identifies the sandbox."""
 
 SESSION_KEY = "workbench-session-key"
-"""Header with the key of the session that a control is for; its tenant's records alone are found."""
+"""Header with the session's key for a control, which then acts on that tenant's records only."""
 
 FOREIGN = "Requests from pages of other origins are not answered"
 NOT_JSON = "the content type must be application/json"

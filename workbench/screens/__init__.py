@@ -9,4 +9,4 @@ if TYPE_CHECKING:
     from typing import Any
 
 PANES: dict[str, Callable[[Any], Any]] = {}
-"""Functions of packages above, by the label of a button of the panel: each returns what opens for a session."""
+"""Functions of higher packages by the label of their button in the panel; each returns an object to open."""

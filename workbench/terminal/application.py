@@ -43,8 +43,8 @@ def make_app(noun: str = "", *, described: bool = False) -> Any:
     """Return the command-line application. Commands are imported on first use.
 
     Args:
-        noun: Noun whose commands are needed; without it those of all nouns, as for completion.
-        described: Whether the commands are imported now, for their help lines.
+        noun: Load only the commands of this noun; by default, as for completion, of all nouns.
+        described: Whether to import the commands now, for their help lines.
     """
     from pkgutil import resolve_name
 
@@ -169,7 +169,7 @@ def _hints(error: object, tokens: list[str]) -> Iterator[str]:
 
 
 def _options_for(error: "CycloptsError", tokens: list[str]) -> str:
-    """Return which options a value without one was probably meant for: similar names, else those that take it."""
+    """Return the probable options for a stray value: similar names, otherwise options that accept it."""
     from difflib import get_close_matches
 
     from cyclopts import MissingArgumentError
@@ -182,7 +182,7 @@ def _options_for(error: "CycloptsError", tokens: list[str]) -> str:
         return f"Did you mean `{near[0]} {rest[0]}`?"
     fitting = [name for name in free if _fits(error.target, name, options[name], first)]
     missing = error.argument.name if isinstance(error, MissingArgumentError) and error.argument is not None else ""
-    fitting.sort(  # missing options first, then those of this command, then strict ones
+    fitting.sort(  # missing options first, then options of this command, then strict ones
         key=lambda name: (name != missing, _is_general(options[name]), _fits(error.target, name, options[name], "¿"))
     )
     if not fitting:

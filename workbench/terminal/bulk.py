@@ -258,7 +258,7 @@ def chart(api: "Session", kind: _Kind, *users: str, out: Path | None = None) -> 
 
     Args:
         kind: The chart to draw.
-        users: Ids of the users, for charts of rewards; default: those of the sandbox's guide.
+        users: Ids of the users, for charts of rewards; default: the users in the sandbox's guide.
         out: File to write, .svg, .png or .pdf.
     """
     if out is not None and out.suffix not in _ENDINGS:

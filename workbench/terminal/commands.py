@@ -89,7 +89,7 @@ are added when the noun is used."""
 
 
 def _help_line(noun: str) -> str:
-    """Return the help line of a noun of operations: its verbs, or the line of its only operation."""
+    """Return the help line of a noun: its verbs, or the line of its only operation."""
     verbs = COMMANDS[noun]
     only = {of: TABLE[name].doc for (of, _), name in OPERATIONS.items()}
     return f"{', '.join(verbs).capitalize()}." if verbs.keys() - {""} and len(verbs) > 1 else only[noun]

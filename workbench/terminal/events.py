@@ -194,7 +194,7 @@ def listen(
         timeout: Stop after N seconds.
         earlier: Show earlier events too.
         unsigned: Accept unsigned deliveries and mark them unverified.
-        allow_host: Further host name of the receiver, such as that of a tunnel.
+        allow_host: Further host name of the receiver, such as a tunnel's.
     """
     target = _target(forward_to) if forward_to else None
     deadline = None if timeout is None else monotonic() + timeout

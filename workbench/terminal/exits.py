@@ -245,7 +245,7 @@ def _importing(frame: FrameType | None) -> bool:
 
 
 class _Timer:
-    """A timer that calls a function in the main thread. It is stopped before the command ends: else it kills Python."""
+    """A timer that calls a function in the main thread. Stop it before the command ends; otherwise it kills Python."""
 
     def __init__(self) -> None:
         self._before: Any = None

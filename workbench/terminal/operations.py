@@ -188,7 +188,7 @@ def _dry_run(
 
 
 def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Convert option texts to values by dotted path; also return the problems of those that cannot be converted."""
+    """Convert option texts to values by dotted path; also return the problems of invalid texts."""
     values_read: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for path, member in option_members(operation.request):

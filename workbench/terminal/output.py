@@ -118,7 +118,7 @@ def _table(x: object, fields: list[str], how: Output) -> str:
 
 
 def _private(kinds: Collection[type[Any]]) -> set[str]:
-    """Return the names of all members of records, to show them unmasked."""
+    """Return the member names of all records, to show them unmasked."""
     names = {"extra"}
     for kind in kinds:
         for record in records(kind):

@@ -312,7 +312,7 @@ NOT_COMMANDS = (
     "last_event",
     "world_id",
 )
-"""Controls with commands of their own, and those that only the panel, sessions and sequences call."""
+"""Controls with separate commands, and controls that only the panel, sessions and sequences call."""
 _CONTROLS = Group("Controls (not part of the interface)", sort_key=1)
 
 

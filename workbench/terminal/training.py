@@ -134,7 +134,7 @@ def print_(what: _Page, /, *, folder: Path | None = None, url: Url | None = None
     Args:
         what: sheets and certificates (one for each learner), answers (the key), handout (to keep), or a plan.
         folder: Folder of the class, for sheets and certificates.
-        url: URL under which learners reach the class; default: that of its last start.
+        url: URL under which learners reach the class; default: the URL of its last start.
     """
     from workbench.course.classroom import exports
     from workbench.course.classroom.server import inline_style

@@ -1,4 +1,4 @@
-"""Target of a command: the user's sandbox in a file, that of a class, a new or served one, or the service of a profile.
+"""Target of a command: a sandbox (the user's file, a class's, new or served), or the service of a profile.
 
 Shell completion takes ids from the user's sandbox, if there is one; cyclopts writes the scripts.
 """
@@ -238,7 +238,7 @@ def read_operation(text: str) -> Operation[..., Any]:
 
 
 def complete_documented(context: object) -> Iterable[str]:
-    """Complete the name of an operation or of a kind of event."""
+    """Complete the name of an operation or event kind."""
     return [*complete_operations(context), *EVENT_KINDS]
 
 
@@ -271,7 +271,7 @@ _EXAMPLES = {
     "DISPUTE-ID": "disputes.pending",
     "PAYMENT-ACCOUNT-ID": "payment_accounts",
 }
-"""Path in the sandbox's guide of the value of each placeholder in an example."""
+"""Paths in the sandbox's guide for the placeholders in examples."""
 
 
 def example_values() -> dict[str, str]:

@@ -36,9 +36,9 @@ class Terms:
     """Values of a withdrawal that the interface does not state.
 
     Attributes:
-        decimals: The token's decimals if known; in a sandbox those of its token.
+        decimals: The token's decimals if known; default in a sandbox: from its token.
         allow: The last 8 characters of the recipient, to override a problem that allows it.
-        nonce: The contract's nonce, on EVM chains the value of adminNonce(); default in a sandbox: that of its chain.
+        nonce: The contract's nonce, on EVM chains the value of adminNonce(); default in a sandbox: from its chain.
     """
 
     decimals: Whole | None = None
@@ -104,7 +104,7 @@ def typed_data(
     /,
     *,
     salt: Annotated[Hex | None, Parameter(help="32 bytes chosen by the admin, as hex; default: random.")] = None,
-    admin: Annotated[Address | None, Parameter(help="Admin who signs; default: that of the plan.")] = None,
+    admin: Annotated[Address | None, Parameter(help="Admin who signs; default: the plan's admin.")] = None,
     terms: Terms = Terms(),
 ) -> None:
     """Print the EIP-712 message for an admin's wallet to sign, as JSON. It contains no secret."""

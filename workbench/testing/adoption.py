@@ -1,6 +1,6 @@
-"""Adopt the records that a recorded call is about into a twin, and name the states in which they may have been.
+"""Adopt the records of a recorded call into a twin, and list their possible states.
 
-A record is adopted at first sight: with what the answer or an event shows of it, and with fictitious members otherwise.
+A record is adopted when it first occurs, with its members in the answer or event, and fictitious ones otherwise.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from workbench.testing.twin import Change, Step, Twin, nothing
 
 Record = dict[str, Any]
 _NAMES = {"first_name": "A", "last_name": "B", "email": "a@b.example"}
-_LIMIT = 10**15  # cents: limit of a card without an event that shows it
+_LIMIT = 10**15  # in cents, for a card whose limit no event shows
 _MAX_FILLERS = 1_000
 _STATES = ("active", "locked", "canceled", "notActivated")
 _DISPUTES = ("pending", "inReview", "canceled", "accepted", "rejected")
@@ -232,7 +232,7 @@ def _contracts(of: Adoption) -> list[Change]:
 
 
 def _rewards(of: Adoption) -> list[Change]:
-    """Adopt the rows of a page, with fictitious ones for those that its offset skips."""
+    """Adopt the rows of a page, with fictitious rows before its offset."""
     key, items = of.id_of("userId"), of.shown.get("items") or []
     if key:
         of.user(key)

@@ -50,7 +50,7 @@ Schema = dict[str, Any]
 _JSON = "application/json"
 _ASSUMPTION_MEMBERS = ("id", "reason", "confidence", "change")
 _KEY_CONTROLS = frozenset({"wallet_sign", "execute", "create_key"})  # controls that take or return keys or signatures
-_ENDPOINT_CONTROLS = frozenset({"register_endpoint", "update_endpoint", "remove_endpoint"})  # only for people
+_ENDPOINT_CONTROLS = frozenset({"register_endpoint", "update_endpoint", "remove_endpoint"})  # for people
 _PANEL_CONTROLS = frozenset({"changes", "savepoint", "undo"})
 _WITHHELD_CONTROLS = _KEY_CONTROLS | _ENDPOINT_CONTROLS | _PANEL_CONTROLS
 _CONTROLS = {name: row for name, row in CONTROLS.items() if name not in _WITHHELD_CONTROLS}
@@ -106,7 +106,7 @@ class _Tools:
         self._controls = {} if self._sandbox is None else _CONTROLS
         production = api.environment == "production"
         self._operations = {name: row for name, row in OPERATIONS.items() if not (row.sandbox_only and production)}
-        self._pending: dict[str, str] = {}  # by state: digest of the call that a client confirms itself
+        self._pending: dict[str, str] = {}  # digest of a call that the client confirms, by state
 
     async def list(self, _: object, __: object) -> types.ListToolsResult:
         """Return the tools: `describe` and `call`, and with a sandbox `control`."""
@@ -184,7 +184,7 @@ class _Tools:
             raise UsageError(problems, of=control.name)
         given = {snake(key): value for key, value in arguments.items()}
         answer = json_values(perform(self._sandbox, control.name, given))
-        if control.name == "guide":  # without its keys
+        if control.name == "guide":  # omit its keys
             del answer["api_keys"]
         return _masked(answer)
 
@@ -244,7 +244,7 @@ class _Tools:
         return types.ListResourcesResult(resources=listed)
 
     async def read_resource(self, _: object, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """Return the content of a resource; its schemas define what they refer to."""
+        """Return the content of a resource, with all schemas that it refers to."""
         uri = str(params.uri)
         if uri not in _RESOURCES:
             raise ValueError(f"no resource {visible(uri, 100)!r}")

@@ -1,7 +1,7 @@
 """A corpus: recorded traffic with replaced values, in a folder that people can read and keep in git.
 
-It is replayed on a sandbox, and its calls can be made again: what differs on the sandbox alone is the sandbox's, what
-differs on the service is a change of the service.
+It is replayed on a sandbox, and its calls can be repeated on the service: a difference only on the sandbox is a fault
+of the sandbox, a difference on the service is a change of the service.
 """
 
 import os
@@ -76,8 +76,8 @@ class Checked(Shown):
     def __init__(self, differences: Iterable[Difference], compared: int, problems: Iterable[str], notes: Iterable[str]):
         self.differences = tuple(differences)
         self.compared = compared  # number of compared calls and events
-        self.problems = tuple(problems)  # such as an exception that applies to nothing
-        self.notes = tuple(notes)  # what was not compared, and why
+        self.problems = tuple(problems)  # such as an exception without a matching difference
+        self.notes = tuple(notes)  # items not compared, with reasons
 
     @property
     def ok(self) -> bool:
@@ -238,7 +238,7 @@ def _of_sandbox(replay: Replay) -> Iterator[Difference]:
 
 
 def _compared(operation: str, recorded: Facts, now: Facts, whose: str, place: str) -> list[Difference]:
-    """Return the facts that differ; the status alone, if it does."""
+    """Return the facts that differ; only the status, if it differs."""
     paths = sorted(differing(recorded, now))
     return [
         Difference(
@@ -258,7 +258,7 @@ class _Again:
 
     Args:
         api: A session or client of the service.
-        ids: Original ids by those of the corpus.
+        ids: Original ids by corpus id.
         sample: The traffic.
     """
 
@@ -304,7 +304,7 @@ class _Again:
         return _compared(x.name, recorded, now, "service", x.place)
 
     def _is_of_others(self, x: Exchange, old: list[str], new: list[str]) -> bool:
-        """Return whether a read lists records, and none of those that the corpus knows."""
+        """Return whether a read lists records, but none from the corpus."""
         known = {self._new[key] for key in old if key in self._new}
         return not x.operation.effect and bool(known) and known.isdisjoint(new)
 

@@ -88,7 +88,7 @@ class Deliveries(Life):
                 self.happen(varied)
 
     def happen(self, event: dict[str, Any]) -> None:
-        """Count what an event says of money, and plan its deliveries."""
+        """Count the amounts of an event, and plan its deliveries."""
         if event["resource"] == "transaction":
             transaction, spend = event["body"]["id"], event["body"]["spend"]
             is_open = event["action"] != "completed" and spend.get("status") == "pending" and spend["amount"] > 0

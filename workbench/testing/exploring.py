@@ -63,7 +63,7 @@ def transactions_agree(universe: Universe) -> None:
 
 def _explanations(extra: int, effects: list[int]) -> list[str]:
     """Return what explains the difference of a transaction with the fewest events; several, if several do."""
-    repeated = (effects * 2)[:_MAX_EFFECTS]  # an event may count three times
+    repeated = (effects * 2)[:_MAX_EFFECTS]  # an event may count up to three times
     for size in range(1, len(repeated) + 1):
         sums = {sum(some) for some in combinations(repeated, size)}
         lost = {sum(some) for some in combinations(effects, size)}
@@ -77,7 +77,7 @@ _RULES = ("each event counts once", "no event is lost")
 
 
 def holds_agree(universe: Universe) -> None:
-    """Check that the holds of an application that has `holds()` are those of the service."""
+    """Check that an application with `holds()` has the same holds as the service."""
     for name, booked, pending in unequal(universe.holds, universe.held) if universe.holds is not None else ():
         evidence = f"transaction {name}: the application holds {booked} cents, the service {pending}"
         raise InvariantBroken("holds agree with the service", evidence, name)

@@ -35,7 +35,7 @@ _BYTES = 16  # minimum length of a list of numbers that counts as bytes
 _MEASURED = frozenset({"textEvidence"})
 """Texts whose length counts."""
 _PADDED = frozenset({"merchantCity"})
-"""Texts of which the blanks at the end count."""
+"""Texts with significant trailing blanks."""
 
 
 @cache
@@ -67,13 +67,13 @@ def texts_of(value: object) -> Iterable[str]:
 
 
 def is_word(text: object) -> bool:
-    """Return whether a text consists of words of a list."""
+    """Return whether a text consists only of listed words."""
     return isinstance(text, str) and all(part.lower() in words() for part in re.split(", ?", text))
 
 
 @cache
 def declared(*kinds: type[Any]) -> frozenset[str]:
-    """Return the names of the members of the interface: all, or those of some kinds."""
+    """Return the interface's member names: all, or only some kinds."""
     tops: list[Any] = [Event, *(kind.body for kind in EVENT_KINDS.values())]
     tops += [of for row in (*OPERATIONS.values(), *ROWS.values()) for of in (row.request, row.answer)]
     members = [member for top in tops for record in walk.records(top) for member in walk.members(record)]

@@ -75,7 +75,7 @@ class Flip:
 
 
 class Flips(Shown):
-    """Assumptions that a suite relies on, with the test that shows each, and those that no test noticed."""
+    """Assumptions that a suite relies on, each with a test that shows it, and assumptions that no test noticed."""
 
     def __init__(self, rows: list[Flip]) -> None:
         self.rows = rows

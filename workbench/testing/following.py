@@ -1,4 +1,4 @@
-"""Follow recorded traffic with a twin: calls as steps, events assigned to the calls that caused them, and the rest as
+"""Follow recorded traffic with a twin: calls as steps, events assigned to their causes, and the rest as
 changes from outside.
 """
 
@@ -44,9 +44,9 @@ def resource_of(x: Exchange) -> str:
 
 @attrs.define
 class Sample:
-    """The traffic that is replayed, in bounded memory: a number of calls of each kind, and the calls of their records.
+    """Traffic to replay, in bounded memory: a number of calls of each kind, and later calls for their records.
 
-    Events of retries are counted apart.
+    Retried deliveries are counted separately.
     """
 
     calls: list[Exchange] = attrs.field(factory=list)
@@ -97,8 +97,8 @@ class Following:
         self._sample = sample
         self._calls = Counter(resource_of(x) for x in sample.calls if x.ok)
         self._queues: dict[str, deque[Delivery]] = {}
-        self._refunds: dict[tuple[str, int], deque[Delivery]] = {}  # with ids of their own, by card and amount
-        self._waiting: dict[str, float] = {}  # time by user with an application under review
+        self._refunds: dict[tuple[str, int], deque[Delivery]] = {}  # refunds with separate ids, by card and amount
+        self._waiting: dict[str, float] = {}  # start time by user with an application under review
         self._now = 0.0
         resources = {resource_of(x) for x in sample.calls}
         self.clues.followed.update(resource_of(x) for x in sample.calls if x.name == "settle" and x.ok)
@@ -108,7 +108,7 @@ class Following:
         self._has_users = any(event.event.get("resource") == "user" for event in sample.events)
 
     def _assign(self, event: Delivery, resources: set[str]) -> None:
-        """Queue an event for its record, and note what it shows of others."""
+        """Queue an event for its record, and note its facts about other records."""
         key, spend = str(event.body.get("id", "")).lower(), event.spend
         if event.event.get("resource") == "card":
             limit = (event.body.get("limit") or {}).get("amount")
@@ -145,7 +145,7 @@ class Following:
         self.twin.move(self._now)
 
     def _step(self, x: Exchange, resource: str) -> tuple[Step, list[Change], str]:
-        """Return a call as a step, after adopting what it is about."""
+        """Return a call as a step, after adopting its records."""
         headers = dict(x.sent_headers)
         key = headers.get("api-key") or headers.get("authorization", "").partition(" ")[2]
         if not key and x.status != 401:
@@ -198,7 +198,7 @@ class Following:
         return queue
 
     def done(self, step: Step, emitted: int) -> None:
-        """Take the events away that a step has explained."""
+        """Remove the events that a step explained."""
         x = step.exchange
         if x is None:
             return
@@ -331,7 +331,7 @@ def _emitted(kind: str, key: str, event: str, changes: Mapping[str, Any], of: An
 
 
 def _group(queue: deque[Delivery]) -> list[Delivery]:
-    """Return the first event with those that the same change may have caused."""
+    """Return the first event with further events that the same change may have caused."""
     first, *others = islice(queue, 3)
     group = [first]
     for event in others:

@@ -44,7 +44,7 @@ _READ_SECONDS = 10.0
 MAX_BOOKS = 50_000_000  # bytes
 Command = str | Sequence[str] | Callable[[], object]
 _TOGETHER = 0.5  # deliveries within these seconds of the universe are sent in parallel
-_KILLED_AFTER = (0.0, 0.0, 0.002, 0.005, 0.015, 0.05)  # seconds after the first delivery; the first value means never
+_KILLED_AFTER = (0.0, 0.0, 0.002, 0.005, 0.015, 0.05)  # seconds after the first delivery; the first entry: not killed
 _CALLS = {
     "": "",
     "lost": "lost after it was carried out",
@@ -310,7 +310,7 @@ class HttpUniverse(Universe):
             self._http.boot()
 
     def _books_at_start(self, process: Process) -> Mapping[str, Any]:
-        """Return the books after the reset; without one they may hold those of earlier universes."""
+        """Return the books after the reset; without a reset they may include earlier universes."""
         return self._http.read_books() if self._http.reset is not None else {}
 
     def _of_here(self, books: Mapping[str, int]) -> set[str]:

@@ -52,9 +52,9 @@ class Finding:
     id: str
     status: str  # "refuted", "mixed", "undecided", "confirmed" or "not seen"
     seen: str = ""  # "3 of 3": how many steps show the value
-    value: Any = None  # of the setting that agrees; None where there is no setting
-    expected: Any = None  # the value that was assumed
-    place: str = ""  # of the first step that shows it
+    value: Any = None  # value of the matching setting; None without a setting
+    expected: Any = None  # the assumed value
+    place: str = ""  # location of the first step that shows it
 
 
 @attrs.frozen(kw_only=True)
@@ -78,7 +78,7 @@ class Learned(Shown):
         self.findings = tuple(sorted(findings, key=lambda finding: (_ORDER.index(finding.status), finding.id)))
         self.unlisted = tuple(sorted(unlisted, key=lambda item: (item.kind, item.name)))
         self.counts = dict(counts)  # {"exchanges": 120, "events": 40}
-        self.notes = tuple(notes)  # what was skipped, and why
+        self.notes = tuple(notes)  # skipped items, with reasons
 
     @property
     def ok(self) -> bool:
@@ -91,7 +91,7 @@ class Learned(Shown):
     def behavior(self) -> dict[str, Any]:
         """Settings in which the service differs, for `connect(behavior=…)`."""
         refuted = [row for row in self.findings if row.status == "refuted" and row.value is not None]
-        return {row.id: row.value for row in refuted}  # a name has no value: the profile has another one
+        return {row.id: row.value for row in refuted}  # a refuted name has no value here; the profile sets it
 
     def rows(self) -> list[Finding]:
         """Return the findings, refuted ones first."""
@@ -120,7 +120,7 @@ class Learned(Shown):
         by_id = {finding.id: finding for finding in self.findings}
         counted = ", ".join(f"{number:,} {what}" for what, number in self.counts.items())
         lines = [
-            "# How the service behaved, learned from recorded traffic. Review it: few observations are no proof.",
+            "# How the service behaved, learned from recorded traffic. Review it: few observations prove little.",
             f"# {counted}.",
             "",
             f"behavior = {toml.dumps(name or 'documented')}",
@@ -180,10 +180,10 @@ class Replay:
     search: bool = True
     learned: dict[str, Any] = attrs.field(factory=dict)
     tallies: dict[str, Tally] = attrs.field(factory=dict)
-    undecided: dict[str, frozenset[str]] = attrs.field(factory=dict)  # settings, by place of a step
+    undecided: dict[str, frozenset[str]] = attrs.field(factory=dict)  # candidate settings, by place of the step
     differences: list[tuple[Step, list[str], Attempt]] = attrs.field(factory=list)
     delays: dict[str, list[float]] = attrs.field(factory=dict)
-    learned_from: dict[str, Tally] = attrs.field(factory=dict)  # where a setting was learned, in an earlier pass
+    learned_from: dict[str, Tally] = attrs.field(factory=dict)  # evidence for settings learned in an earlier pass
     _following: Any = None
     _tried: Counter[object] = attrs.field(factory=Counter)
 
@@ -373,7 +373,7 @@ class _Learner:
         expected = self.base[key] if is_setting else True
         tally = (replay.tallies if is_setting else self.names).get(key)
         if tally is None and key in replay.learned:
-            tally = replay.learned_from[key]  # with the setting, nothing shows it any more
+            tally = replay.learned_from[key]  # once the setting is applied, no step shows the difference
         if tally is None:
             for place, names in replay.undecided.items():
                 if key in names:
@@ -401,8 +401,8 @@ def _assumed(cls: type[Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _learn_delays(replay: Replay) -> None:
-    """Learn after what time the service settles and decides by itself: where all delays are the same."""
-    for name, least in (("settle_by_clock", 2), ("review_seconds", 1)):  # people settle by hand, too
+    """Learn the delays after which the service settles and decides by itself, if all observed delays are equal."""
+    for name, least in (("settle_by_clock", 2), ("review_seconds", 1)):  # since people settle by hand, too
         waits = replay.delays.get(name, [])
         if len(waits) >= least and len(set(waits)) == 1:
             _settle(replay, name, int(waits[0]), len(waits), "events")
@@ -434,7 +434,7 @@ def _learn_retries(replay: Replay) -> None:
         if len(top) > 2 and top[-1] < 0.75 * first * factor ** (len(top) - 1):
             longest = _round(top[-1])
         sizes = sorted(map(len, deliveries))
-        tries = sizes[-1] if sizes[-2:] == [sizes[-1]] * 2 else tries  # the last try of two events
+        tries = sizes[-1] if sizes[-2:] == [sizes[-1]] * 2 else tries  # the maximum, if two events reached it
         spread = round(1 - min(columns[0]) / top[0], 1)
     _settle(replay, "event_retries", (tries, first, factor, longest), count, _DELIVERIES)
     if fits or len(columns[0]) > 4:
@@ -506,7 +506,7 @@ def check_names(names: Mapping[str, str], of: str) -> None:
 
 
 def given_paths(paths: object, of: str) -> list[str | os.PathLike[str]]:
-    """Return the given paths, one or several, as a list.
+    """Return one or several paths as a list.
 
     Raises:
         UsageError: The argument is not a path or paths, or names none.

@@ -111,7 +111,7 @@ class Life:
         self._ticks = self._moved = 0
         self._process: Process | None = None
 
-    # what the application uses
+    # interface for the application
 
     @cached_property
     def journal(self) -> Journal:
@@ -119,7 +119,7 @@ class Life:
         return Journal(clock=self.clock)
 
     def connect_async(self, **options: object) -> AsyncSession:
-        """Return an asynchronous session for the application; the arguments are those of a client."""
+        """Return an asynchronous session for the application, with the arguments of a client."""
         session: AsyncSession = self._connect(ConnectedAsync, options)
         return session
 
@@ -406,7 +406,7 @@ class Life:
         return [entry.what for entry in self.journal.unknown()] if "journal" in vars(self) else []
 
     def collect(self) -> None:
-        """Process what the service has done since the last call."""
+        """Process the service's changes since the last call."""
 
 
 _BURIED = object()

@@ -61,10 +61,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._running = self._closed = False
         self.refusal: NotSimulated | None = None
 
-    # for the owner of the loop
+    # interface for the owner of the loop
 
     def next_time(self) -> float | None:
-        """Return the time of the next callback: now, the next timer, or None if there is none."""
+        """Return the time of the next callback: now, the next timer, or None."""
         while self._timers and self._timers[0][2].cancelled():
             heapq.heappop(self._timers)
         if self._ready:

@@ -38,7 +38,7 @@ def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[A
 
 
 def alternatives(name: str, current: object) -> list[Any]:
-    """Return other values of a setting, of which a step that shows it must differ."""
+    """Return other values of a setting; a step that shows it must differ under them."""
     row = BEHAVIORS.get(name)
     if row is None or not row.settable:
         return []

@@ -10,7 +10,7 @@ _NAMES = ("limit", "offset", "type")
 
 @attrs.define
 class Pages:
-    """First items of the pages so far that have no offset, by the rest of their query; and the types of each user."""
+    """First items of earlier pages without an offset, by their other parameters; and the types of each user."""
 
     _first: dict[tuple[tuple[str, Any], ...], Any] = attrs.field(factory=dict)
     _types: dict[str, set[Any]] = attrs.field(factory=dict)

@@ -10,7 +10,7 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 
 
 def send_reads(api: Client, user_id: str | None) -> None:
-    """Send at most seven reads: the contracts, rewards of an unknown user, and pages and types of those of a user.
+    """Send at most seven reads: contracts, rewards of an unknown user, and pages and types of a user's rewards.
 
     Args:
         user_id: A user with rewards; None leaves the pages and types out.
@@ -18,7 +18,7 @@ def send_reads(api: Client, user_id: str | None) -> None:
     Raises:
         WorkbenchError: The service cannot be reached, refuses the key, or does not implement this API.
     """
-    with suppress(BadRequest):  # an answer too
+    with suppress(BadRequest):  # a refusal is an answer, too
         api.list_contracts()
     queries: list[dict[str, Any]] = [{"user_id": NOBODY, "limit": 1}]
     if user_id is not None:

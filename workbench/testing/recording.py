@@ -43,7 +43,7 @@ def record(api: object, path: str | Path) -> Iterator[None]:
 
 
 def lines_of(responses: Iterable[HttpResponse]) -> bytes:
-    """Return responses of a client as lines of JSON, without those that contain signatures of withdrawals.
+    """Return responses of a client as lines of JSON, without responses that contain withdrawal signatures.
 
     Raises:
         UsageError: There are none.
@@ -56,7 +56,7 @@ def lines_of(responses: Iterable[HttpResponse]) -> bytes:
 
 
 def exchanges(responses: Iterable[HttpResponse], reading: Reading) -> Iterator[Exchange]:
-    """Yield responses of a client as exchanges, without those that contain signatures of withdrawals."""
+    """Yield responses of a client as exchanges, without responses that contain withdrawal signatures."""
     for response in responses:
         members = {
             "method": response.request.operation.method,

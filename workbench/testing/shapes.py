@@ -1,4 +1,4 @@
-"""Replace every value of recorded traffic by one of the same shape, the same value always by the same one.
+"""Replace every value of recorded traffic by a value of the same shape, equal values always by equal ones.
 
 Words of a list, times, amounts and statuses stay, so the traffic can be replayed. Names, texts, ids, addresses, numbers
 of accounts, keys and unknown members are replaced by letters and digits drawn with a secret key.
@@ -44,7 +44,7 @@ _HEADERS = {
     "x-ratelimit-limit": re.compile(r"\d{1,7}"),
     "idempotency-cached": re.compile("true|false"),
 }
-"""Headers that stay, with what they may be."""
+"""Retained headers, with their allowed values."""
 _SECRET_HEADERS = frozenset({"api-key", "authorization", "idempotency-key", "signature", "secondary-signature"})
 _KNOWN = frozenset(
     {"statusCode", "error", "message", "bearer", "is", "not", "a", "the", "of", "by", "must", "be", "for"}

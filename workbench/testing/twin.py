@@ -192,7 +192,7 @@ class Twin:
         return lambda twin: twin.engine.service.handle(request)
 
     def control(self, tenant: str, handler: Callable[..., object], *arguments: object) -> None:
-        """Run a handler for a tenant; what it refuses does not happen."""
+        """Run a handler for a tenant; a refusal rolls it back."""
         context = RequestContext(self.environment, "outside")
         context.tenant = self.store.get("tenant", tenant) or TENANT
         with suppress(ApiError), self.store:

@@ -351,7 +351,7 @@ class _Purchase:
 
 
 def _changed(event: dict[str, Any], why: str, action: str = "", **spend: object) -> dict[str, Any]:
-    """Return an event with an id of its own and other members of its spend."""
+    """Return an event with a separate id and changed spend members."""
     body = {**event["body"], "spend": {**event["body"]["spend"], **spend}}
     return {**event, "id": made_up(event["id"] + why, 4), "action": action or event["action"], "body": body}
 

@@ -47,7 +47,7 @@ class Service(http.server.BaseHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    def handle_error(self, *_):  # a connection without a certificate
+    def handle_error(self, *_):  # ignore connections without a certificate
         pass
 
 

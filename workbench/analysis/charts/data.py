@@ -103,7 +103,7 @@ def number(value: Number, places: int | None = None) -> str:
     """Return a number as a label: all digits up to ten million, then four digits and the scale.
 
     Args:
-        places: Decimal places (default: those of the value, at most three).
+        places: Decimal places (default: as in the value, at most three).
     """
     exact = EXACT.create_decimal(value)
     if exact.copy_abs() < 10_000_000:
@@ -182,7 +182,7 @@ def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
 
 
 def report(data: object, kind: str, method: str, *columns: str) -> pd.DataFrame:
-    """Return the frame of a report; anything else is the source of a history, of which `method` makes it.
+    """Return the frame of a report; `method` makes it from the history of any other source.
 
     Raises:
         UsageError: A column is missing, or amounts are in several currencies.
@@ -195,7 +195,7 @@ def report(data: object, kind: str, method: str, *columns: str) -> pd.DataFrame:
 
 
 def period_of(data: pd.DataFrame) -> Any:
-    """Return the column of periods of a report; None if it has none."""
+    """Return the period column of a report; None without one."""
     return next((name for name in data.columns if name in PERIODS), None)
 
 
@@ -215,7 +215,7 @@ def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any
 
 
 def top_of(groups: Mapping[Any, Any], top: int) -> tuple[list[Any], list[Any]]:
-    """Return the keys of the `top` largest groups and the keys of the others, largest first."""
+    """Return the keys of the `top` largest groups and of the remaining groups, largest first."""
     ranked = sorted(groups, key=lambda key: (-groups[key], str(key)))
     return ranked[: max(top, 1)], ranked[max(top, 1) :]
 

@@ -36,7 +36,7 @@ class Picture:
         unit: Unit of the numbers.
         notes: Notes below the chart.
         steps: Steps of time of the rows; `x` is the index of a step then.
-        places: Decimal places of the numbers of lines and columns (default: those of each, at most three).
+        places: Decimal places of numbers in lines and columns (default: as in each number, at most three).
     """
 
     data: pd.DataFrame
@@ -278,7 +278,7 @@ KINDS: Mapping[str, Draw] = {"bars": _bars, "lines": _lines, "columns": _columns
 
 
 def heading_rows(picture: Picture, form: Form) -> tuple[list[str], int]:
-    """Return the names beside a chart, which the title leaves room for, and the number of its rows."""
+    """Return the row names beside a chart, which fit beside the title, and the number of rows."""
     if form.kind == "bars":
         firsts = picture.rows.drop_duplicates("key") if form.by else picture.rows
         return [*map(str, firsts[NAME])], max(len(firsts), 4)

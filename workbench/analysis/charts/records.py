@@ -140,7 +140,7 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, **place: Unpack[Place]) 
     Args:
         deliveries: The result of `sandbox.deliveries()`, or a frame with columns kind, state and attempts (or their
             number).
-        top: Number of kinds drawn; the others are counted in a note.
+        top: Maximum number of kinds to draw; a note counts the others.
     """
     if not isinstance(deliveries, pd.DataFrame):
         listed = list(deliveries)
@@ -205,7 +205,7 @@ def times_chart(times: object, **place: Unpack[Place]) -> Picture:
 
 
 def _durations(times: Any) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    """Return the frame, and by name the median and the most in days, the count and the look; and what they are."""
+    """Return the frame; by name the median and upper value in days, the count and the look; and a description."""
     if callable(getattr(times, "frame", None)):
         times = times.frame()
     is_frame = isinstance(times, pd.DataFrame)
@@ -243,7 +243,7 @@ def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]
 
     Args:
         contracts: Contracts, the result of `history.contracts`, or that of `history.record_balances` (over time).
-        top: Number of chains and tokens drawn, those of highest value; the others are summed up in a note.
+        top: Maximum number of chains and tokens to draw, by value; a note sums up the others.
     """
     if isinstance(contracts, pd.DataFrame) and {"at", "chain"} <= set(contracts):
         return _balances(table(contracts, "at", "chain", "value_usd"))

@@ -42,7 +42,7 @@ def spend_chart(spend: object, *, top: int = 12, **place: Unpack[Place]) -> Pict
     Args:
         spend: The result of `history.spend`, `history.funnel` (requested, approved, posted, refunded, net) or
             `history.changes` (from one month to the next), or anything that `wb.history` takes.
-        top: Number of groups drawn; the others are summed up in a note.
+        top: Maximum number of groups to draw; a note sums up the others.
     """
     if isinstance(spend, pd.DataFrame) and "stage" in spend:
         return _funnel(table(spend, "stage", "transactions", "amount_cents"))
@@ -115,7 +115,7 @@ def _currency(data: pd.DataFrame) -> str:
 
 
 def _group(data: pd.DataFrame, *others: str) -> str:
-    """Return the column by which a report is grouped: the first one not in `others`; empty if there is none."""
+    """Return the grouping column of a report: the first one not in `others`; empty without one."""
     return str(next((name for name in data.columns if name not in others), ""))
 
 
@@ -151,7 +151,7 @@ def declines_chart(transactions: object, *, top: int = 14, **place: Unpack[Place
 
     Args:
         transactions: Answers of `simulate_authorization` or a frame of them, or anything that `wb.history` takes.
-        top: Number of reasons drawn; the others are summed up in a note.
+        top: Maximum number of reasons to draw; a note sums up the others.
     """
     data = transactions
     if not isinstance(data, pd.DataFrame) and (not data or is_other(data)):

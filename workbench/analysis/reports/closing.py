@@ -25,7 +25,7 @@ _OF = "history.close"
 
 @attrs.frozen
 class Close:
-    """The reports of a month by sheet name, and what its statement says."""
+    """Reports of a month by sheet name, and the facts of its statement."""
 
     month: str
     tz: str
@@ -128,7 +128,7 @@ def _begin(history: Any) -> str:
 
 
 def _record(month: str, known: Any, signed_by: str) -> dict[str, Any]:
-    """Return what the next close compares its opening with: the closing balances of a month by currency."""
+    """Return the closing balances of a month by currency, which the next close compares with its opening."""
     table = known.roll_forward()
     until = table[mask(table["month"] <= pd.Timestamp(month))]
     codes = until["currency"] if "currency" in until else pd.Series([until.attrs.get("currency")] * len(until))
@@ -141,7 +141,7 @@ def _record(month: str, known: Any, signed_by: str) -> dict[str, Any]:
 
 
 def _prior(history: Any, known: Any, former: str | Path | None, since: datetime) -> tuple[pd.DataFrame, list[str]]:
-    """Return the postings of earlier months that the close of their month did not know, and what they change."""
+    """Return postings of earlier months that arrived after the close, and the changes that they cause."""
     start, facts = pd.Timestamp(since), known.facts
     late = mask((facts["known_at"] >= start) & (facts["at"] < start))
     lines = ["No former close was given: the opening is not compared with a signed one."]

@@ -84,7 +84,7 @@ class Explanations(View):
 
 
 def _parts(frame: pd.DataFrame, column: str, row: int | Collection[int] | None = None) -> tuple[list[Part], Any]:
-    """Return the parts of some cells of a column, and their number.
+    """Return the parts of some cells in a column, and the number that they make up.
 
     Raises:
         UsageError: The frame is not a report of this process, a cell does not exist, or it has changed since.

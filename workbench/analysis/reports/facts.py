@@ -49,7 +49,7 @@ def mask(values: "pd.Series[Any]") -> Any:
 
 
 def whole(values: "pd.Series[Any]") -> Any:
-    """Return a column of whole numbers as an array; missing is 0."""
+    """Return an integer column as an array, with 0 for missing values."""
     return values.to_numpy(dtype="int64", na_value=0)
 
 
@@ -102,7 +102,7 @@ def _actions(events: pd.DataFrame) -> tuple[Any, Any, Any]:
 
 
 def _neighbors(own: "pd.Series[Any]", rows: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the earliest and the latest time of some rows by their places between rows with times of their own."""
+    """Return the earliest and latest possible time of rows without a time, from their position between timed rows."""
     times = own.dt.tz_localize(None).to_numpy().astype("datetime64[us]").astype("int64")
     known = times != _MISSING
     steps = np.diff(times[known])
@@ -121,7 +121,7 @@ _MISSING = np.iinfo("int64").min  # value of a missing time
 
 
 def known_by(rows: pd.DataFrame, moment: datetime) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows that were known at a time, and those of which that cannot be said."""
+    """Return the rows known at a time, and the rows for which this is unclear."""
     at = pd.Timestamp(moment)
     known_at = rows["known_at"].fillna(rows["at"])
     known = mask(known_at < at) | mask(known_at.isna() & (rows["latest"] <= at))
@@ -138,7 +138,7 @@ def facts_of(events: pd.DataFrame) -> pd.DataFrame:
     amount, change = whole(events["amount"]), whole(events["change"])
 
     def each(how: str, values: object) -> Any:
-        """Return an aggregate of the rows of each transaction."""
+        """Aggregate the rows by transaction."""
         return pd.Series(values).groupby(codes).agg(how).to_numpy()
 
     def has(rows: NDArray[np.bool_]) -> NDArray[np.bool_]:

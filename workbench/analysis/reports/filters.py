@@ -67,7 +67,7 @@ class Filter:
         return pd.Timestamp(self.since), pd.Timestamp(self.until)
 
     def rows(self, table: pd.DataFrame, time: str) -> tuple[pd.DataFrame, list[Left]]:
-        """Return the rows of the currency and period, and those that belong to neither or cannot be placed."""
+        """Return the rows in the currency and period, and the excluded rows: outside them, or unclear."""
         left = []
         if self.currency is not None:
             own = mask(table["currency"] == self.currency)

@@ -158,19 +158,19 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
     def _begun(
         self, freq: Every | None = None, scope: Filter | None = None, table: pd.DataFrame | None = None
     ) -> tuple[pd.DataFrame, list[Left], Any]:
-        """Return the transactions whose request is in the source, since the others have no rate."""
+        """Return the transactions whose request is in the source; others do not count in rates."""
         rows, left, period = self._rows(self._folded if table is None else table, "authorized_at", freq, scope)
         begun = mask(rows["authorized_cents"].notna())
         left.append(Left("their request is not in the source", rows[~begun]))
         return rows[begun], left, period
 
     def _asked(self, freq: Every | None = None) -> tuple[pd.DataFrame, list[Left], Any]:
-        """Return the authorizations: transactions whose request is in the source, without refunds of their own."""
+        """Return the authorizations: transactions whose request is in the source, without separate refunds."""
         rows, left, period = self._begun(freq)
         return rows[~_is_refund(rows)], left, period
 
     def approvals(self, by: Columns = (), *, freq: Every | None = "day") -> pd.DataFrame:
-        """Return the number of authorizations approved and declined in each period, and by columns.
+        """Return the number of approved and declined authorizations by period and columns.
 
         Args:
             by: One or more columns to group by, such as "merchant_category_code".

@@ -132,7 +132,7 @@ def _skip_line(file: Any) -> int:
 
 
 def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None, datetime | None]:
-    """Parse a line strictly; return its error text, or its event and the time stated beside it.
+    """Parse a line strictly; return its error text, or its event and the time in the line.
 
     All are empty for a blank line.
     """
@@ -192,7 +192,7 @@ class BlockReader:
                 self._has.setdefault(path, np.zeros(len(self._names) + 1, bool))[place] = True
 
     def read(self, block: Block) -> tuple[int, Lines, Table]:
-        """Return the size of a block, the lines that are not events, and the columns of the others."""
+        """Return the size of a block, its lines without events, and the columns of its events."""
         first, data, starts, size, _ = block
         sizes = np.diff(starts) - 1
         strict: Sequence[int] = range(len(sizes))
@@ -317,7 +317,7 @@ class BlockReader:
 
 
 def _select(columns: Iterable[Column], kinds: Kinds) -> str:
-    """Return the SQL that parses lines into JSON structures, without those of other kinds."""
+    """Return the SQL that parses lines of these kinds into JSON structures."""
     structure: dict[str, Any] = {"resource": "JSON", "action": "JSON"}
     for column in columns:
         *parents, last = column.wire.split(".")
@@ -394,7 +394,7 @@ def _marks(data: bytes, starts: Any) -> tuple[Any, Any]:
 
 
 def _converted(column: Column, values: Any) -> tuple[Any, Any]:
-    """Return the Arrow column of texts, and a mask of those that fit its type."""
+    """Convert texts to an Arrow column; also return a mask of the texts that fit its type."""
     kind = type(column.kind)
     if isinstance(column.kind, Choice):
         known = pa.array([*(str(c.value) for c in column.kind.of), None], values.type)

@@ -105,7 +105,7 @@ class Rows:
 
     @cached_property
     def groups(self) -> tuple[NDArray[np.int64], pd.DataFrame]:
-        """Number of the group of each row, and the keys of each group."""
+        """Group number of each row, and keys of each group."""
         codes = np.zeros(len(self.values), "int64")
         if not self.keys:
             return codes, pd.DataFrame(index=range(1))
@@ -165,7 +165,7 @@ class Rows:
 
 
 def statistic_of(values: Any, statistic: str) -> Any:
-    """Return "median", "max" or a quantile such as "0.9 quantile" of values or of groups of them."""
+    """Compute "median", "max" or a quantile such as "0.9 quantile" of values or groups."""
     share, _, quantile = statistic.partition(" ")
     return values.quantile(float(share)) if quantile else values.agg(statistic)
 
@@ -203,7 +203,7 @@ class Trace(str):
         return int(self.rows.part(measure, cells, self.period).values.sum())
 
     def audit(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the source rows of each number of a report, with its row (the first is 1) and column."""
+        """Return the source rows behind each number of a report, with its row (from 1) and column."""
         named = [
             part.table().assign(row=row + 1, column=str(column))
             for row in range(len(frame))
@@ -312,7 +312,7 @@ def _shares(frame: pd.DataFrame, share: Share, keys: list[str]) -> Any:
 
 
 def caveats_of(left: Iterable[Left], noun: str) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return the notes on rows, largest amount first, and of those that are left out reason, currency and amounts."""
+    """Return the notes on rows, largest amount first, and reason, currency and amounts of excluded rows."""
     entries: list[tuple[float, str, dict[str, Any]]] = []
     for part in left:
         names = [name for name in (*MONEY, *_OTHER_AMOUNTS) if name in part.rows]

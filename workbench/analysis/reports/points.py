@@ -151,7 +151,7 @@ def _opening(rewards: object, opening: Decimal | None, until: datetime | None) -
 
 
 def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the rows that count, with their time as `at` and their flows, and the marks of a report of them."""
+    """Return the counted rows with their time as `at` and their flows, and the marks for a report."""
     frame = rewards if isinstance(rewards, pd.DataFrame) else to_frame(rewards, of="list_rewards_activity")
     if on not in _TIMES:
         raise UsageError([not_allowed("on", on, _TIMES)])

@@ -54,7 +54,7 @@ _MAX_SECONDS = 120.0  # seconds since the call
 def sql(query: str, source: object = None, *, tz: str = "UTC", **frames: object) -> pd.DataFrame:
     """Run a SQL query over frames in DuckDB and return a frame. The query can read only the given tables.
 
-    It runs in a process of its own, which ends with an interrupt.
+    It runs in a separate process, which an interrupt ends.
 
     Args:
         query: A DuckDB query, such as "select card_id, sum(net_cents) as net_cents from transactions group by all".

@@ -88,7 +88,7 @@ class Reconciliations(View):
 
 
 def _theirs(history: View) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the settlements and refunds of all periods, and those of which the period is not known."""
+    """Return the settlements and refunds of all periods, and the postings with an unknown period."""
     facts = history.facts
     moved = facts[mask((facts["posted_cents"] != 0) | (facts["refunded_cents"] != 0))]
     scope = history.scope
@@ -207,7 +207,7 @@ def _pairs(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _timing(pairs: pd.DataFrame, history: View) -> pd.DataFrame:
-    """Return the matched pairs of which one side is in another period, with the amount of each side in the period."""
+    """Return matched pairs with one side in another period, and the amount of each side in this period."""
     times = [pairs[f"at_{name}"].dt.tz_convert(history.scope.tz).dt.tz_localize(None) for name in ("mine", "theirs")]
     months = [moments.dt.to_period("M") for moments in times]
     late = mask(months[0].notna() & months[1].notna() & (months[0] != months[1]))
@@ -232,7 +232,7 @@ def _rows(kind: object, keys: Any, currency: object, *columns: Any) -> pd.DataFr
 
 
 def _unmatched(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """Return the unmatched rows of both sides, paired by id where each side has one left."""
+    """Return the unmatched rows of both sides, paired by id if each side has a single one."""
     rest = []
     for side in (mine, theirs):
         part = side[~side["matched"] & side["inside"]]

@@ -1,4 +1,4 @@
-"""Read card transactions from any source: events, logs, records or frames, with what the source says of itself."""
+"""Read card transactions from any source: events, logs, records or frames, with the source's metadata."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +28,7 @@ from workbench.service.interface.events import Event
 
 PATTERN = "transaction.*"
 OWN = "own:"
-"""Prefix of the caller's columns in facts, so that no column of ours can have the name of one of them."""
+"""Prefix of the caller's columns in facts, which prevents conflicts with the workbench's columns."""
 _ACTIONS = ("requested", "created", "updated", "completed")
 _SPEND = {
     "status": "status", "amount": "amount", "authorized_amount": "authorized_amount",
@@ -63,7 +63,7 @@ class Left:
 
 @attrs.frozen(eq=False)
 class Reading:
-    """The facts of a source, and what it says of itself.
+    """Facts of a source, and its metadata.
 
     Args:
         kind: What the source is, such as "log of events".
@@ -85,7 +85,7 @@ class Reading:
     """Events that `anomalies` lists."""
 
     def facts(self, at: datetime | None) -> tuple[pd.DataFrame, Left]:
-        """Return the facts known at a time, and the rows of which that cannot be said."""
+        """Return the facts known at a time, and the rows for which this is unclear."""
         rows, rest = self.rows, self.rows.iloc[:0]
         if at is not None:
             rows, rest = known_by(rows, at)
@@ -119,7 +119,7 @@ def read(source: object) -> Reading:
 
 
 def is_other(source: object) -> bool:
-    """Return whether a source has records for other reports than those on card transactions."""
+    """Return whether a source has records for reports other than card transactions."""
     if isinstance(source, pd.DataFrame) and _RECORD <= set(source):
         source = source.iloc[:1].to_dict("records")
     if isinstance(source, pd.DataFrame):
@@ -182,7 +182,7 @@ def _of_sandbox(sandbox: Any, kind: str) -> Reading:
 
 
 def _refunded(sandbox: Any) -> dict[str, str]:
-    """Return the id of the purchase of each refund that has a transaction of its own, by event."""
+    """Return the purchase id of each refund with a separate transaction, by event."""
     of_request = {
         entry.request_id: entry.path.split("/")[-2]
         for entry in sandbox.requests()
@@ -273,7 +273,7 @@ def _typed(frame: pd.DataFrame, dtypes: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _written(values: "pd.Series[Any]", write: Callable[[str], str]) -> "pd.Series[Any]":
-    """Return texts in another notation, each different one converted once."""
+    """Convert texts to another notation, each distinct text once."""
     codes, texts = pd.factorize(values)
     new = [write(text) for text in texts]
     if new == [*texts]:
@@ -292,7 +292,7 @@ def _converted(values: "pd.Series[Any]", dtype: Any) -> "pd.Series[Any]":
 
 
 def _whole_number(value: Any) -> Any:
-    """Return a whole number of 64 bits in any notation; missing for others, and for floats that may lack digits."""
+    """Return a 64-bit integer in any notation; missing for other values, and for floats that may lack digits."""
     try:
         exact = Decimal(str(value))
         is_exact = exact == exact.to_integral_value() and abs(exact) < (2**53 if isinstance(value, float) else 2**63)
@@ -310,7 +310,7 @@ def _of_events(
     notes: Iterable[str] = (),
     until: datetime | None = None,
 ) -> Reading:
-    """Return the transaction events of a frame of events, each once."""
+    """Return the transaction events in an event frame, without duplicates."""
     own = [name for name in frame if not str(name).startswith(("body.", "extra")) and name not in _ENVELOPE]
     names = {"id": "id", "transaction_id": "body.id", "known_at": "at"}
     names |= {name: f"body.spend.{member}" for name, member in _SPEND.items()}
@@ -501,7 +501,7 @@ def _transactions(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _time_of(values: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Return times of records: milliseconds since 1970, or times as a frame has them."""
+    """Return the times of records, as milliseconds since 1970 or as in the frame."""
     return _converted(pd.to_datetime(values, unit="ms") if is_numeric_dtype(values) else values, TIME)
 
 

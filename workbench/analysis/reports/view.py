@@ -32,7 +32,7 @@ class View:
 
     @cached_property
     def reading(self) -> Reading:
-        """The source as it was read: its kind, end, notes and unread events."""
+        """Source of a history: its kind, end, notes and unread events."""
         return read(self.source)
 
     @cached_property
@@ -73,7 +73,7 @@ class View:
         currency: str | None = None,
         at: object = None,
     ) -> Self:
-        """Return the history of a period, a currency, or as it was known at a time. Each report then shows the filter.
+        """Return the history filtered by period or currency, or as known at a time. Each report then shows the filter.
 
         Args:
             period: "2026-03", "2026-W14" (ISO), "2026-Q1", "2026", a day, a fiscal "FY2026-Q1-SEP" (whose year ends in
@@ -100,7 +100,7 @@ class View:
     def _rows(
         self, table: pd.DataFrame, time: str, freq: Every | None = None, scope: Filter | None = None
     ) -> tuple[pd.DataFrame, list[Left], Any]:
-        """Return the rows of the filter, what is left out, and by index the first day of the period of each row."""
+        """Return the filtered rows, the excluded rows, and the first day of each row's period, by index."""
         scope = scope or self.scope
         rows, left = scope.rows(table, time)
         if freq is None:
@@ -114,7 +114,7 @@ class View:
         return rows[~unknown], left, periods[~unknown]
 
     def _keys(self, rows: pd.DataFrame, by: Columns | None, period: Any, measures: Measures, of: str) -> dict[str, Any]:
-        """Return the columns that group rows: the period, those of `by`, and the currency if there are several."""
+        """Return the grouping columns: the period, the columns of `by`, and the currency if there are several."""
         keys: dict[str, Any] = {} if period is None else {str(period.name): period[rows.index]}
         names = columns_of(by)
         for name in names:
@@ -154,7 +154,7 @@ class View:
         return self._marked(frame, kind, left, noun, notes, currency=self._currency_of(rows.values), **more)
 
     def _currency_of(self, rows: pd.DataFrame) -> str | None:
-        """Return the currency of rows, if they have one."""
+        """Return the common currency of rows, if any."""
         if self.scope.currency or "currency" not in rows:
             return self.scope.currency
         codes = rows["currency"].dropna().unique()
@@ -183,7 +183,7 @@ class View:
         return mark_report(frame, kind, notes, until=until, filter=str(self.scope), left_out=entries, **more)
 
     def _own(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return a table in which the caller's columns have their names.
+        """Return a table with the original names of the caller's columns.
 
         Raises:
             UsageError: A column of the caller has the name of one of the table.

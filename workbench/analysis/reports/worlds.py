@@ -31,7 +31,7 @@ _DAY = pd.Timedelta(days=1)
 
 @attrs.frozen
 class ProgramNumbers:
-    """The numbers of a card program, as a file for `Sandbox(world=…)` has them."""
+    """Parameters of a card program, as in a file for `Sandbox(world=…)`."""
 
     table: Mapping[str, Any]
     notes: tuple[str, ...]
@@ -146,7 +146,7 @@ def _quantiles(values: Iterable[Any], digits: int = 0, highest: float = np.inf) 
 
 
 def _weights(frame: pd.DataFrame, groups: "pd.Series[Any]", count: int) -> list[float] | None:
-    """Return the weight of each group, 0 for those of fewer than 20 users; None if all are."""
+    """Return the weight of each group, 0 for groups under 20 users; None if all groups are."""
     rows = frame.groupby(groups)["user_id"].agg(["size", "nunique"]).reindex(range(count), fill_value=0)
     sizes = rows["size"].where(rows["nunique"] >= GROUP, 0)
     return None if not sizes.sum() else [round(float(size), 3) for size in sizes * count / sizes.sum()]
@@ -179,7 +179,7 @@ def _habit(frame: pd.DataFrame) -> float:
     counts = counts[counts.index.get_level_values(0).isin(frequent)]
     squares = (counts.groupby(level=0).apply(lambda row: ((row / row.sum()) ** 2).sum()) - 1 / totals[frequent]).mean()
     usual = float((frame["merchant_category_code"].value_counts(normalize=True) ** 2).sum())
-    # with three favorites drawn by the same shares, repetition rises by habit² / 3 of what is left
+    # with three favorites drawn by the same shares, repetition adds habit² / 3 of the remaining share
     return round(float(np.sqrt(np.clip(3 * (squares - usual) / max(1 - usual, 1e-9), 0, 1))), 2)
 
 
@@ -224,7 +224,7 @@ def _categories(frame: pd.DataFrame, rewards: pd.DataFrame | None) -> list[dict[
 
 
 def _points(rewards: pd.DataFrame | None) -> dict[str, int]:
-    """Return points per dollar by spending category, of those with at least 20 rows."""
+    """Return points per dollar by spending category, for categories with at least 20 rows."""
     if rewards is None:
         return {}
     earned = rewards[(rewards["type"] == "earned") & (rewards["transaction_amount_cents"] > 0)]

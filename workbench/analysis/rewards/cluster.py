@@ -1,4 +1,4 @@
-"""Read rewards on a Dask cluster: each task reads some users into a folder of its own, as `rewards.fetch` does.
+"""Read rewards on a Dask cluster: each task reads some users into a separate folder, as `rewards.fetch` does.
 
 Tasks hold about a thousand pages each, or one task per thread. Workers receive a profile name or the URL of a served
 sandbox and build the client from their own settings, so the graph contains no key. The limits on requests in flight and

@@ -343,7 +343,7 @@ class Reading:
         self._report(self._progress)
 
     def _trimmed(self, table: Table, kept: tuple[int, ...] | None) -> tuple[Table, int]:
-        """Return the matching rows of a page that paging selected, and the number of rows of another type."""
+        """Return the selected rows of a page that match the filters, and the number of rows of other types."""
         columns, other_type = table.columns, 0
         if kept is not None:
             columns = {name: values.take(pa.array(kept, pa.int64())) for name, values in columns.items()}

@@ -73,7 +73,7 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     (lambda user: user.duplicates, "{total:,} rows were received twice and are here once."),
     (lambda user: user.without_id, "{total:,} rows have no id, so duplicates among them cannot be detected."),
 )
-"""Caveats by user: a sentence, and a condition or a number of which it states the minimum or the total."""
+"""Caveats by user: a sentence, and a condition, or a number whose minimum or total it states."""
 
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
@@ -86,7 +86,7 @@ class Rewards:
     path: Path | None = None
     cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # cursors of users that were read or failed
     same_users: set[str] = attrs.field(factory=set)  # users with the same first page
-    stopped: str = ""  # reason of an early end
+    stopped: str = ""  # reason if the read ended early
     filters: Mapping[str, Any] = attrs.field(factory=dict)  # requested filters by argument: type, since, until
     tables: dict[str, list[Table]] = attrs.field(factory=dict)
     started: dict[str, list[Part]] = attrs.field(factory=dict)  # pages of incompletely read users
@@ -190,7 +190,7 @@ def _listed(users: Iterable[str]) -> str:
 
 
 class ReadRows(str):
-    """The rows of a read, in `frame.attrs["read"]`, to tell what a part of them lacks; in a file it is empty text."""
+    """The rows of a read, in `frame.attrs["read"]`, to report the gaps of a part; in a file it is empty text."""
 
     __slots__ = ("_rows",)
     _rows: pd.DataFrame

@@ -68,7 +68,7 @@ def fetch(
     Args:
         api: A session or a client. With `cluster`, the name of a profile, the URL of a served sandbox, or an importable
             function that returns a client.
-        users: User ids, users, those of a sandbox's guide, a column, or a frame with a column `user_id` or `id`.
+        users: User ids, users, a sandbox's guide users, a column, or a frame with a column `user_id` or `id`.
         type: "earned" or "redeemed"; both by default. The offset reaches 10,100 rows of each.
         since: Keep rows from this time or day on ("2025-12-01" begins at midnight UTC): `created_at`, else `posted_at`,
             else `minted_at`. Rows without a time stay. Where rows come newest first, older pages are not requested.

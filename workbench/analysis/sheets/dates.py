@@ -82,7 +82,7 @@ def written_date(text: str, *, compact: bool = False) -> WrittenDate | None:
 
 
 def serial_date(cell: object) -> WrittenDate | None:
-    """Return the readings of a number of days of a spreadsheet, from 1954 to 2123; None for any other cell."""
+    """Return the readings of a spreadsheet's day number, from 1954 to 2123; None for any other cell."""
     text = str(cell).strip() if isinstance(cell, str | int) else ""
     if not re.fullmatch("[2-7][0-9]{4}", text):
         return None

@@ -94,7 +94,7 @@ def _strictly(data: bytes, codec: str) -> str | None:
 
 
 def _makes_sense(text: str, codec: str) -> bool:
-    """Return whether the letters of a text are those of languages, in places where letters stand."""
+    """Return whether the letters of a text belong to languages of the encoding, in plausible positions."""
     parts = {part for word in set(_WORD.findall(text)) for part in re.split("[’\u00a0·–—]", word)}
     spelled = {part.strip("".join(_SIGNS)) for part in parts}
     spelled = {word for word in spelled if not word.isascii()}

@@ -1,4 +1,4 @@
-"""Rows of cells with the row that names the columns, found by what stands under the names."""
+"""Rows of cells, and detection of the header row by the cells below it."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -63,7 +63,7 @@ class Row:
 
 @attrs.frozen
 class Grid:
-    """The non-blank rows of a file, and the index of the row of names; -1 if the columns have none."""
+    """Non-blank rows of a file, and the index of the header row; -1 without one."""
 
     rows: list[Row]
     head: int
@@ -110,15 +110,15 @@ def trimmed(cells: Cells) -> list[Any]:
 
 
 def head_of(rows: Sequence[Row], head: int | None) -> int:
-    """Return the index of the row that names the columns.
+    """Return the index of the header row.
 
     Args:
         rows: The rows.
-        head: Its line, if it is known; 0 if there is none.
+        head: Line of the header row, if known; 0 without one.
 
     Raises:
-        UnclearTable: Several rows may be it.
-        BadSheet: No row can be it.
+        UnclearTable: Several rows may be the header row.
+        BadSheet: No row can be the header row.
     """
     if head == 0 or not rows:
         return -1
@@ -180,7 +180,7 @@ def _typed_below(kinds: Sequence[Sequence[str]], width: int) -> int:
 
 
 def _stands_below(rows: Sequence[Row], index: int) -> bool:
-    """Return whether a cell of a row stands again in its column, in another row: names do not."""
+    """Return whether another row repeats a cell of this row in the same column, unlike a header."""
     cells = trimmed(rows[index].cells)
     others = [row.cells for row in rows[index + 1 : _SAMPLE] if row.cells[: len(cells)] != cells]
     return any(row[column] == cell for row in others for column, cell in enumerate(cells) if column < len(row))
@@ -203,7 +203,7 @@ def cells_by_name(names: Sequence[str], row: Row) -> Mapping[str, Any]:
     """Return the non-empty cells of a row by column.
 
     Raises:
-        BadSheet: A cell stands in no column.
+        BadSheet: A cell is outside all columns.
     """
     cells = trimmed(row.cells)
     if len(cells) > len(names):

@@ -37,7 +37,7 @@ ERROR = re.compile(r"#(?:[^\s#]{1,20}[!?]|N/?[AVD]|GETTING_DATA|FMT|#+)|Err:[0-9
 
 @attrs.frozen
 class WrittenNumber:
-    """A number as written: its sign, its digits with marks, and the currency or side beside them."""
+    """Parts of a written number: sign, digits with separators, and currency or side."""
 
     negative: bool
     digits: str
@@ -58,7 +58,7 @@ class WrittenNumber:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it has digits alone, as ids have."""
+        """Whether it has only digits, as ids do."""
         return self.digits.isdigit() and not (self.negative or self.currency or self.side)
 
 
@@ -97,7 +97,7 @@ def _is_spaced(digits: str) -> bool:
 
 
 def destroyed(cell: object) -> str | None:
-    """Return what a spreadsheet did to a cell so that its value is lost; None if nothing shows."""
+    """Return how a spreadsheet destroyed a cell's value; None if no damage is visible."""
     if not isinstance(cell, str) or not _SUSPECT.search(cell, 0, _LONGEST):
         return None
     text = cell.strip(SPACES)

@@ -44,7 +44,7 @@ class BadSheet(LimitExceeded):
 
 
 def distinct(readings: Mapping[str, Sequence[object]]) -> dict[str, Sequence[object]]:
-    """Return the readings without those that give the same values as an earlier one."""
+    """Return the readings without duplicates that give the same values."""
     unlike: dict[str, Sequence[object]] = {}
     for answer, values in readings.items():
         if not any(values == other for other in unlike.values()):

@@ -27,7 +27,7 @@ def separated_grid(text: str, limits: FileLimits, *, separator: str | None, head
     """
     first, _, rest = text.partition("\n")
     if declared := re.fullmatch(r'"?sep=(.)"?\s*', first, re.IGNORECASE):
-        separator, text = separator or declared[1], f"\n{rest}"  # the line of spreadsheets; lines keep their numbers
+        separator, text = separator or declared[1], f"\n{rest}"  # spreadsheets' separator line; line numbers stay
     separator = separator or _separator(text, limits, head)
     rows = _split(text, separator, limits)
     return Grid(rows, head_of(rows, head), separator)
@@ -61,7 +61,7 @@ def _separator(text: str, limits: FileLimits, head: int | None) -> str:
 
 
 def _head(rows: list[Row], head: int | None) -> int:
-    """Return the row of names; -1 if there is none, which is an error only of the separator that fits."""
+    """Return the index of the header row; -1 without one, which is an error only for the matching separator."""
     try:
         return head_of(rows, head)
     except BadSheet:

@@ -1,4 +1,4 @@
-"""Read the rows of a sheet of an XLSX file that is not trusted."""
+"""Read the rows of a sheet in an untrusted XLSX file."""
 
 import math
 import re

@@ -27,7 +27,7 @@ def _is_mapping(value: object) -> bool:
 
 @attrs.frozen(kw_only=True)
 class Answers:
-    """Answers to what a file does not state; None where the file has to show it."""
+    """Facts that a file does not state; None for facts to be detected."""
 
     columns: Annotated[Mapping[str, str] | None, Fits(_is_mapping, "must map names to columns of the file")] = None
     dates: Dates | None = None

@@ -53,7 +53,7 @@ def _is_event(x: object) -> bool:
 
 
 def envelope_of(x: Mapping[str, Any]) -> tuple[Mapping[str, Any], object]:
-    """Return the event in a delivery or a line of a log, and the time that is stated beside it."""
+    """Return the event in a delivery or a log line, and the time in its envelope."""
     if {"resource", "action"} <= x.keys():
         return x, x.get("at")
     for name in ("event", "payload", "body", "data"):
@@ -101,7 +101,7 @@ def delivered_events(x: Any) -> list[tuple[Event, datetime | None, str]]:
 
 
 def time_of(at: object) -> datetime | None:
-    """Return a time that was stated beside an event; None if it is not one."""
+    """Parse the time stated with an event; None if it is not a time."""
     read = read_time(at)[0] if isinstance(at, str) else at
     return read if isinstance(read, datetime) and read.tzinfo else None
 

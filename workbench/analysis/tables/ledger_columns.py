@@ -24,7 +24,7 @@ _CODE = re.compile(r"[(\[_ ]([A-Z]{3})[)\]]?$")
 
 @attrs.define(slots=False)
 class Ledger:
-    """The named columns of a file.
+    """Named columns of a file.
 
     Args:
         named: Column of the file by our name; "-Betrag" is the column with its sign turned.

@@ -178,7 +178,7 @@ def _head(name: str, unit: str) -> str:
 
 
 def _code(frame: pd.DataFrame, prefix: str = "") -> str:
-    """Return the currency of all amounts of a frame, or of all local ones; empty if there are several, or none."""
+    """Return the currency of a frame's amounts, or of its local amounts; empty unless there is exactly one."""
     column, stated = f"{prefix}currency", "" if prefix else str(frame.attrs.get("currency") or "")
     codes = {stated} if stated else set(frame[column].dropna()) if column in frame else set[str]()
     codes = {code.upper() for code in codes}
@@ -203,7 +203,7 @@ def _cover(title: str, sheets: list[_Sheet]) -> list[tuple[str, str]]:
 
 
 def _common_notes(sheets: list[_Sheet]) -> list[str]:
-    """Return the notes that all sheets have. They stand on the cover, all others below their table."""
+    """Return the notes common to all sheets. They go on the cover, other notes below their table."""
     return [note for note in sheets[0].notes if all(note in sheet.notes for sheet in sheets)]
 
 
@@ -277,7 +277,7 @@ def _letters(index: int) -> str:
 
 
 def _charted(sheet: _Sheet) -> int:
-    """Return the index of the amount to draw, the last; 0 if there is none, or the first column labels no rows."""
+    """Return the index of the last amount, which is drawn; 0 without amounts or row labels."""
     amounts = [j for j, column in enumerate(sheet.columns) if column.is_amount]
     if not amounts or sheet.rows < 2 or amounts[0] == 0:
         return 0

@@ -42,7 +42,7 @@ def is_period(name: str) -> bool:
 
 
 def period_name(freq: str) -> str:
-    """Return the name of the column of a period: `quarter` for "Q-JAN".
+    """Return the column name for a period: `quarter` for "Q-JAN".
 
     Raises:
         UsageError: `freq` is not a period.
@@ -52,7 +52,7 @@ def period_name(freq: str) -> str:
 
 
 def freq_of(column: str, about: Mapping[Any, Any]) -> str:
-    """Return the period of a column of a report, by the attributes of its frame; empty if it has no periods."""
+    """Return the period of a report column from the frame's attributes; empty without periods."""
     freq = "month" if column == "cohort" else str(about.get("freq") or column)
     return freq if column == "cohort" or (is_period(freq) and period_name(freq) == column) else ""
 
@@ -147,7 +147,7 @@ def fiscal(period: object, known: object) -> Any:
 
 
 def period_before(period: str | tuple[Any, Any], tz: str) -> datetime:
-    """Return the first moment of the period before one, of as many days for a first and last day."""
+    """Return the start of the previous period; for a first and last day, of an equal number of days before."""
     if isinstance(period, tuple | list):
         first, last = (pd.Timestamp(str(day)) for day in period)
         return _start_of(first - (last - first) - pd.Timedelta(days=1), tz)
@@ -173,7 +173,7 @@ def _start_of(day: Any, tz: str) -> datetime:
 
 
 def steps(times: "pd.Series[Any]", freq: Every, tz: str) -> "pd.Series[Any]":
-    """Return the first day of the period of each time, in a time zone; weeks begin on Monday.
+    """Return the first day of the period that contains each time, in a time zone; weeks begin on Monday.
 
     Raises:
         UsageError: `freq` is not a period, or `tz` not a time zone.

@@ -76,7 +76,7 @@ def read_table(
         separator: Separator of its cells.
         sheet: Name of the sheet of a workbook.
         header: Line with the names of the columns; 0 if there is none.
-        mapping: TOML file with answers to use instead; written with those of this call if it does not exist.
+        mapping: TOML file with answers to use instead; written with the answers of this call if it does not exist.
         against: Frame of the other side: answers under which nine of ten values match it are proposed in the error.
         rejects: File for rows with problems (.csv); the other rows are returned. By default problems are an error.
         max_rows: Maximum number of rows; default 200,000, of Parquet 20 million.
@@ -157,7 +157,7 @@ def _table(path: Path, suffix: str, sizes: FileLimits, answers: Answers) -> _Tab
 
 
 def _arrays(table: _Table, reader: Columns, answers: Answers) -> dict[str, Any]:
-    """Return the columns of the frame: those named by the caller first, then the others of the file."""
+    """Return the columns of the frame: first the columns named by the caller, then the rest of the file."""
     cells: dict[str, list[Any]] = {}
     for column, name in enumerate(table.names):
         values = [row.cells[column] if column < len(row.cells) else None for row in table.rows]

@@ -143,7 +143,7 @@ class Notes:
 
     notes: list[str] = attrs.field(factory=list)
     unknown_members: Counter[str] = attrs.field(factory=Counter)
-    unusual: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # (wire path, what is unusual)
+    unusual: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # (wire path, description)
     pages: Counter[str] = attrs.field(factory=Counter)  # unknown members of a page, outside its items
 
     def add(self, other: Notes) -> None:

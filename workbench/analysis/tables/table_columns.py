@@ -118,7 +118,7 @@ class Columns:
 
     @staticmethod
     def _are_numbers(filled: Cells) -> bool:
-        """Return whether cells are numbers and not ids: numbers of a sheet, or texts of which one has a fraction."""
+        """Return whether cells are numbers and not ids: numeric cells, or texts with at least one fraction."""
         if any(isinstance(cell, bool | date | time | list) for cell in filled):
             return False
         written = [written_number(cell) if isinstance(cell, str) else None for cell in filled if cell not in _NOTHING]
@@ -212,7 +212,7 @@ class Columns:
         return signed[positive or "+"]
 
     def currencies(self, name: str, cells: Cells) -> set[str]:
-        """Return the currencies beside the numbers of a column."""
+        """Return the currencies written with the numbers of a column."""
         parts = [written_number(cell) for cell in cells if isinstance(cell, str)]
         marks = {part.currency for part in parts if part is not None and part.currency}
         if shared := sorted(marks & {*SHARED_SYMBOLS}):
@@ -343,7 +343,7 @@ def as_text(cell: object) -> str | None:
 
 
 def numbers_array(values: Sequence[Decimal | None]) -> Any:
-    """Return numbers as whole numbers if all are, else as exact decimals."""
+    """Return numbers as integers if all are whole, otherwise as exact decimals."""
     whole = [value is None or (value.as_tuple().exponent == 0 and abs(value) < 2**63) for value in values]
     if all(whole):
         return pd.array([None if value is None else int(value) for value in values], dtype="Int64")

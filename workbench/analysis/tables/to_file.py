@@ -120,7 +120,7 @@ def to_file(
 
 
 def _prepared(table: "pd.DataFrame | pd.Series[Any]") -> tuple[pd.DataFrame, int]:
-    """Return a frame as it is written, and the number of cells with control characters that became escapes."""
+    """Return a frame ready to write, and the number of cells with escaped control characters."""
     if isinstance(table, pd.Series) or any(name is not None for name in table.index.names):
         table = table.reset_index()  # the keys of groups become columns
     check_columns(table)
@@ -156,7 +156,7 @@ def _with_units(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def notes_of(frame: pd.DataFrame) -> list[str]:
-    """Return what a reader of a frame has to know, as sentences."""
+    """Return the caveats of a frame, as sentences."""
     notes = [visible(str(note)) for note in frame.attrs.get("notes", ())]
     if "kind" not in frame.attrs and any(AMOUNT.search(str(name)) for name in frame):
         notes.insert(0, UNKNOWN)

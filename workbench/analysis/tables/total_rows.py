@@ -1,4 +1,4 @@
-"""Rows of a table that are totals or remarks, which are no rows like the others."""
+"""Rows of a table that are totals or remarks, not data."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -95,7 +95,7 @@ def write_table(page: "Worksheet", columns: Sequence[BookColumn], formats: Mappi
     width = 0
     for j, column in enumerate(columns):
         texts = [column.head, *map(column.text, column.values[:_MEASURED])]
-        widest = max(max(map(len, texts)) + 3, len(formats[column.form].num_format))  # that of a time has its zone
+        widest = max(max(map(len, texts)) + 3, len(formats[column.form].num_format))  # a time's format has its zone
         letters = min(max(widest, _NARROWEST), _WIDEST)
         width += letters
         page.set_column(j, j, letters)

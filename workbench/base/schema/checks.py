@@ -350,7 +350,7 @@ def _cross_problems(record: object, rule: CrossRule, prefix: str) -> Iterator[Pr
                     yield Problem(prefix + wires[field], "pattern", f"must be {description}")
 
 
-# what a careful client adds
+# additional checks before a request is sent
 
 
 def cautions(request: object, allowing: Collection[str] = ()) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
@@ -428,13 +428,13 @@ _US_POSTAL_CODE = re.compile("[0-9]{5}(?:-[0-9]{4})?|.*[A-Za-z].*")  # a spreads
 _PLAUSIBLE = {
     "country_code": ("[A-Z]{2}", "is usually two capital letters, as US"),
     "merchant_category_code": ("[0-9]{4}", "is usually four digits, such as 0742"),
-    "currency": ("[A-Za-z]{3}", "is usually three letters, as USD"),
+    "currency": ("[A-Za-z]{3}", "is usually three letters, such as USD"),
 }
 _LOOKED_AT = frozenset({"birth_date", "national_id", "country_of_issue", "ip_address", "routing_number", "postal_code"})
 """Members whose values can be implausible even if they match their pattern."""
 
 
-# what is unusual about an answer
+# unusual content of answers
 
 
 def flags(answer: object) -> tuple[Problem, ...]:

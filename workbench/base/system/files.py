@@ -138,7 +138,7 @@ def write_files(
 
 
 def _draft(path: Path) -> Path:
-    """Return a name beside a path for a file or folder that is not complete."""
+    """Return a temporary name in the same folder for an incomplete file or folder."""
     return path.with_name(f".{path.name[:40]}.{os.getpid()}-{secrets.token_hex(4)}{path.suffix}")
 
 

@@ -50,7 +50,7 @@ class Target:
 
 @attrs.frozen(kw_only=True)
 class PostResult:
-    """Status of the response, or the reason why there is none."""
+    """Status of the response, or the reason for its absence."""
 
     status: int | None
     error: str | None = None
@@ -223,7 +223,7 @@ def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float
 
 
 def _connect(target: Target, until: float) -> "socket.socket":
-    """Connect to the first address that accepts; each has its part of the time that is left."""
+    """Connect to the first address that accepts; each address gets an equal share of the remaining time."""
     import socket
 
     failure: OSError | None = None

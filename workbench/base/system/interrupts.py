@@ -1,4 +1,4 @@
-"""Defer signals until the end of a block of code."""
+"""Defer signals to the end of a code block."""
 
 import signal
 import threading

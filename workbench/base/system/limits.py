@@ -68,7 +68,7 @@ def too_many_columns(columns: int, limits: FileLimits) -> LimitExceeded:
 
 
 def too_large(limits: FileLimits) -> LimitExceeded:
-    """Return the error of a file that unpacks to too much."""
+    """Return the error for a file that exceeds the limit when unpacked."""
     return LimitExceeded(f"unpacks to too many bytes (maximum max_size={limits.size:,})")
 
 

@@ -55,7 +55,7 @@ def release_from_thread(comm: object) -> None:
 
 
 def replace_pool(transport: object, pool: object) -> None:
-    """Replace the connections of a transport of httpx, which stays that transport for tools that patch it."""
+    """Replace the connections of an httpx transport; its class stays the same for tools that patch it."""
     kind = next(base for base in type(transport).__mro__ if base.__module__.startswith("httpx"))
     made_with = vars(kind)["__init__"].__code__.co_names  # mocking tools replace the sending methods
     _require("_pool" in made_with, kind.__module__.partition(".")[0], f"{kind.__name__}._pool")

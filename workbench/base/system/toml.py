@@ -118,5 +118,5 @@ def dumps(value: object, default: Callable[[Any], object] | None = None) -> str:
 
 
 def key(name: str) -> str:
-    """Return a name as it is written in TOML."""
+    """Return a name as a TOML key."""
     return name if re.fullmatch("[A-Za-z0-9_-]+", name) else dumps(name)

@@ -38,7 +38,7 @@ class Outcome(StrEnum):
 
 
 def outcome_of(status: int) -> Outcome:
-    """Return what the status of an answer proves about a call with an effect: a 408 or a 5xx proves nothing."""
+    """Return the outcome that an HTTP status proves for a call with an effect: 408 and 5xx prove nothing."""
     if 200 <= status < 300:
         return Outcome.DONE
     return Outcome.REFUSED if 400 <= status < 500 and status != 408 else Outcome.UNKNOWN
@@ -90,7 +90,7 @@ class JournalEntry:
     ended: datetime | None = None
     status: int | None = None
     error: str | None = None
-    request: Mapping[str, Any] = attrs.field(factory=dict, repr=False)  # not shown, and no columns of a frame
+    request: Mapping[str, Any] = attrs.field(factory=dict, repr=False)  # neither displayed nor in frames
     answer: object = attrs.field(default=None, repr=False)
     digest: str = attrs.field(default="", repr=False)
     process: str = attrs.field(default="", repr=False)

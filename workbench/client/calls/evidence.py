@@ -118,7 +118,7 @@ class Evidences:
         self._shown: dict[str, list[tuple[Key, Any]]] = {}
 
     def bodies(self, record_id: str) -> list[Any]:
-        """Return the bodies of the events of a record."""
+        """Return the event bodies of a record."""
         return self._bodies.get(record_id, [])
 
     def request(self, record_id: str) -> Stored | None:
@@ -199,7 +199,7 @@ class Evidences:
         return self._shown[operation]
 
     def _calls_of(self, operation: str, trace: Trace) -> list[_Call]:
-        """Return the calls that may have caused events, except those whose answer names the record."""
+        """Return the calls that may have caused events, without calls whose answer names the record."""
         if operation not in self._calls:
             calls = self._calls[operation] = []
             for entry in self._entries:
@@ -215,7 +215,7 @@ class Evidences:
         return self._calls[operation]
 
     def _repeated(self, entry: JournalEntry) -> str:
-        """Return what the refusal of a repeated call makes probable, as text."""
+        """Return the probable meaning of a repeated call's refusal, as text."""
         for other in self._entries:
             effect = _effect(other)
             if other.resend_of == entry.id and effect is not None and effect.is_repeat(other.status, other.error):
@@ -229,7 +229,7 @@ def _effect(entry: JournalEntry) -> Effect | None:
 
 
 def _created_by(entry: JournalEntry) -> str | None:
-    """Return the id of the record that a call created, as its answer has it."""
+    """Return the id of the created record from a call's answer."""
     effect = _effect(entry)
     trace = None if effect is None else effect.evidence
     if trace is None or trace.record is None or not isinstance(entry.answer, Mapping):

@@ -90,8 +90,8 @@ class Exchange:
         self.deadline = float("inf")
         self.answer: Any = None
         self.attempt: Attempt | None = None
-        self.ending: tuple[Outcome, int | None, str | None] | None = None  # None until it is known
-        self.is_recorded = False  # whether the ending is in the journal
+        self.ending: tuple[Outcome, int | None, str | None] | None = None  # None until the outcome is known
+        self.is_recorded = False  # whether the outcome is in the journal
         self.active = True  # until its coroutine ends
         self.notices: list[str] = []  # notices from answers, reported after the outcome is recorded
 
@@ -416,7 +416,7 @@ class Exchange:
         return 0.0 if asked else pause
 
     def pause_as_asked(self, response: HttpResponse) -> float:
-        """Make all threads wait as Retry-After asks, unless it is too long; return its seconds, 0 if there is none."""
+        """Make all threads wait for Retry-After, unless it is too long; return its seconds, 0 without one."""
         asked = retry_after(response.headers, self.context.clock.now()) or 0.0
         if 0 < asked <= LONGEST_WAIT:
             self.context.pace.pause(self.context.clock.monotonic() + asked)

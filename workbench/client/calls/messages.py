@@ -45,7 +45,7 @@ class HttpRequest:
 class HttpResponse:
     """A response: status, and as much of the body as could be read. The body may contain private values."""
 
-    request: HttpRequest  # what was sent, without the key
+    request: HttpRequest  # the sent request, without the key
     status: int
     headers: Mapping[str, str]  # names in lower case
     body: bytes

@@ -122,7 +122,7 @@ def _is_list(value: object) -> bool:
 
 
 def checked(table: Mapping[str, Any], rules: Mapping[str, Any], where: str, problems: list[Problem]) -> dict[str, Any]:
-    """Return the valid members of a table; append problems of the others to `problems`."""
+    """Return the valid members of a table; append problems of invalid members to `problems`."""
     right = {}
     for key, value in table.items():
         if key not in rules:

@@ -11,7 +11,7 @@ from workbench.base.errors import Problem, UsageError
 
 @attrs.frozen
 class Proxy:
-    """Address of a proxy, and separately what it knows its user by."""
+    """Address of a proxy, and separately its credentials."""
 
     url: str
     auth: tuple[bytes, bytes] | None = attrs.field(default=None, repr=False)

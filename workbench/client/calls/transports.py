@@ -167,7 +167,7 @@ class AsyncTransport(httpx.AsyncHTTPTransport):
 
 
 async def _lifetime(pool: Any) -> AsyncGenerator[None, None]:
-    """Close a pool when this generator is dropped, or its event loop ends: the loop runs what is left of it then."""
+    """Close a pool when this generator is dropped or its event loop ends, since the loop then runs its cleanup."""
     try:
         yield
     finally:
@@ -436,7 +436,7 @@ class SeparateConnections(httpx.AsyncBaseTransport):
 
 
 class _Separate:
-    """Open connections, and those of them that are idle."""
+    """Open connections, and the idle ones among them."""
 
     def __init__(self) -> None:
         self.idle: list[Any] = []

@@ -73,7 +73,7 @@ class AsyncInbox(Inbox):
     ) -> Any:
         """Return the newest matching event, or wait for the next one without blocking the event loop.
 
-        Arguments and errors are those of `Inbox.wait`.
+        Arguments and errors are the same as for `Inbox.wait`.
         """
         import asyncio  # only where a loop runs
 

@@ -291,7 +291,7 @@ class Handlers:
         now, pauses = self._clock(), json.dumps([pause * (1 + JITTER) for pause in handler.retry_after])
         again = self._store.file.run(
             "SELECT sequence, tries FROM effects AS run JOIN events USING(sequence)"
-            # A run that has to wait longer than its pause was recorded before the clock was set back.
+            # A wait longer than its pause was recorded before the clock was set back.
             " WHERE handler = ? AND run.state = 'waiting'"
             " AND NOT (due > ? AND due <= ? + coalesce(json_extract(?, '$[' || (tries - 1) || ']'), 0))"
             f" AND {free} AND {undamaged} ORDER BY sequence LIMIT 1",

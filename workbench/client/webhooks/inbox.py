@@ -491,7 +491,7 @@ class Inbox:
         since: str = "beginning",
         retry_after: Sequence[float] = RETRY_AFTER,
     ) -> Callable[[Any], Any]:
-        """Return a decorator that registers a handler of events of a kind; `user.*` and `*` work too.
+        """Return a decorator that registers an event handler for a kind such as `user.updated`, `user.*` or `*`.
 
         A function declared with `async def` is awaited. A failure is recorded and retried, and does not stop other
         handlers. A handler with a known name continues at its stored position, also in another process. If several
@@ -573,7 +573,7 @@ class Inbox:
             host: Address to listen on: loopback, unless the inbox has keys and accepts nothing unsigned.
             port: Port to listen on; 0 chooses a free one.
             path: Path that accepts deliveries.
-            hosts: Further host names of the receiver, such as that of a tunnel; they require keys, or a path that
+            hosts: Further host names of the receiver, such as a tunnel's; they require keys, or a path that
                 cannot be guessed.
 
         Raises:

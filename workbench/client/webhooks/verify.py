@@ -234,14 +234,14 @@ def sample(
     event_received_at: datetime | None = TIME,
     **overrides: object,
 ) -> Sample[Any]:
-    """Return a sample delivery of a kind of event, signed if a key is given.
+    """Return a sample delivery of an event kind, signed if a key is passed.
 
     Args:
         kind: Kind of event, such as `user.updated`.
         key: Key to sign with.
         event_id: Id of the envelope (default: a new id for each sample).
         version: Version of the payload (default: the documented one).
-        event_received_at: Time of the event (default: that of the examples, if the kind has one).
+        event_received_at: Time of the event (default: as in the examples, if the kind has a time).
         overrides: Members of the body by attribute name, such as `application_status="denied"`; nested ones: mappings.
 
     Raises:

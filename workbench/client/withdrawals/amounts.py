@@ -104,7 +104,7 @@ def native_units(units: int | str) -> NativeUnits:
 
 
 def amount_problems(amount: object, decimals: object) -> Iterator[Problem]:
-    """Yield the problems of an amount and of a number of decimals."""
+    """Yield problems with an amount and its number of decimals."""
     if not isinstance(amount, Cents | NativeUnits):
         yield Problem("amount", "type", "has no unit", Remedy("amount"))
     if decimals is not None and (type(decimals) is not int or not 0 <= decimals <= _MAX_DECIMALS):

@@ -1,4 +1,4 @@
-"""Signatures and what a wallet gets: the admin's message, call data, transaction and parameters; explained call data.
+"""Signatures and inputs for wallets: the admin's message, call data, transaction, parameters; and explained call data.
 
 Signatures are masked in output and excluded from dumps and pickles.
 """

@@ -1,4 +1,4 @@
-"""A signed withdrawal: the answer compared with the request, its expiry, and what a wallet needs to execute it."""
+"""A signed withdrawal: comparison of the answer with the request, expiry, and data for the wallet that executes it."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping

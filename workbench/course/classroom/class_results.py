@@ -22,16 +22,16 @@ CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE learner (code TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE) WITHOUT ROWID
 """
 _WORDS = tuple(Path(__file__).with_name("words.txt").read_text(encoding="ascii").split())
-_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
+_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without characters that look alike
 _PARTS = re.compile(r"(\d+)")
-_JOINERS = re.compile(r"(?<=\S)[\u200c\u200d\ufe0e\ufe0f](?=\S|$)")  # inside Persian and Indic names, and emoji
+_JOINERS = re.compile(r"(?<=\S)[\u200c\u200d\ufe0e\ufe0f](?=\S|$)")  # joiners inside Persian and Indic names, and emoji
 _NAMES = frozenset({"name", "names", "learner", "student", "id", "teilnehmer", "nom", "nombre", "nome"})
 _PARTS_OF_NAMES = ("first name", "first_name", "firstname", "given name", "vorname", "prénom", "last name", "last_name",
                    "lastname", "surname", "family name", "nachname")  # fmt: skip
 """Names of columns with a part of a name, in the order in which the parts are joined."""
 MAX_LEARNERS = 200
 MAX_NAME = 80
-FINGERPRINT_DIGITS = 32  # of a link: 128 bits, which nobody finds another certificate for
+FINGERPRINT_DIGITS = 32  # digits of the fingerprint in a link: 128 bits, infeasible to match with another certificate
 
 
 @attrs.frozen
@@ -43,9 +43,9 @@ class Learner:
 
 
 def read_roster(source: str | Path) -> list[str]:
-    """Return the names of the learners: of a file of any program, or "Learner 1" and so on for a number.
+    """Return the names of the learners: from a file of any program, or "Learner 1" and so on for a number.
 
-    The names are in the first column, or in those that are called first and last name.
+    The names are in the first column, or in the columns for first and last name.
 
     Raises:
         UsageError: The file cannot be read, or has no names, duplicate names or too many names.
@@ -54,7 +54,7 @@ def read_roster(source: str | Path) -> list[str]:
     if text.isascii() and text.isdigit():
         names = [f"Learner {number}" for number in range(1, min(int(text), MAX_LEARNERS + 1) + 1)]
     else:
-        from workbench.analysis.tables.read_table import read_table  # needs pandas, the rest of a class does not
+        from workbench.analysis.tables.read_table import read_table  # needs pandas, unlike the rest of a class
 
         rows = [[str(cell).strip() for cell in row] for row in read_table(Path(source), header=0).fillna("").to_numpy()]
         head = [cell.casefold() for cell in rows[0]] if rows else []
@@ -86,7 +86,7 @@ def _letters(count: int) -> str:
 class Results:
     """Results file of a class. A restarted server continues with the same file.
 
-    Parts of the name of an attempt, a result or a note are separated by line breaks, which no learner's name has.
+    Names of attempts, results and notes consist of lines; names of learners have no line breaks.
 
     Args:
         path: The file; None stores everything in memory.
@@ -110,7 +110,7 @@ class Results:
             connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, json.dumps(value)))
 
     def all(self, beginning: str) -> dict[str, Any]:
-        """Return the settings whose names begin with a text, by the rest of their names, in order."""
+        """Return the settings with a name prefix, by the rest of the name, in order."""
         query = "SELECT substr(name, ?), value FROM setting WHERE name > ? AND name < ? ORDER BY name"
         rows = self._file.run(query, (len(beginning) + 1, beginning, f"{beginning}\U0010ffff"))
         return {name: strict_json.stored(value) for name, value in rows}
@@ -132,7 +132,7 @@ class Results:
 
         Args:
             learner: The learner.
-            url: URL of the class (default: that of its last start).
+            url: URL of the class (default: from its last start).
         """
         fingerprint = str(self.get("fingerprint", ""))[:FINGERPRINT_DIGITS]
         return f"{url or self.get('url', 'URL')}/{learner.code}{'#' if fingerprint else ''}{fingerprint}"
@@ -159,7 +159,7 @@ class Results:
             ],
         )
 
-    # what was done
+    # results of learners
 
     def record(self, learner: str, result: TaskResult) -> None:
         """Store the result of a learner in a task."""

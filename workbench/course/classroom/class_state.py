@@ -23,11 +23,11 @@ from workbench.sandbox.controls import perform
 from workbench.sandbox.internals import internals
 from workbench.sandbox.server import App
 
-SEED = 7  # of the notebooks
-MAX_WRONG_CODES = 30  # a minute, of one address; further ones are answered with 429. A right code always passes.
-MIN_FREE = 64 * 2**20  # bytes of the disk, below which nothing is changed
+SEED = 7  # seed of the notebooks
+MAX_WRONG_CODES = 30  # per minute and address; further ones are answered with 429. A correct code always passes.
+MIN_FREE = 64 * 2**20  # minimum free bytes on the disk; with less, nothing is changed
 DISK_FULL = "The disk of the class server is full: nothing was changed. Your trainer sees this, too"
-_ADDRESSES = 1_000  # whose wrong codes are counted
+_ADDRESSES = 1_000  # maximum addresses whose wrong codes are counted
 _EVERYWHERE = frozenset({"add_fault", "clear_faults", "advance"})
 """Actions for all sandboxes of a learner; others are for the one that the learner used last."""
 STUCK_TRIES = 3
@@ -61,7 +61,7 @@ class ClassState:
         self._by_code: dict[str, LearnerSandboxes] = {}
         self._by_name: dict[str, LearnerSandboxes] = {}
         self._read_learners()
-        self._wrong_codes: OrderedDict[str, deque[float]] = OrderedDict()  # times by address
+        self._wrong_codes: OrderedDict[str, deque[float]] = OrderedDict()  # times of wrong codes, by address
         self._connected: dict[str, float] = dict(self.results.get("joined", {}))
         self._traffic: dict[tuple[str, str], tuple[str, float]] = {}  # drills with live traffic, by learner and place
         self._paused = bool(self.results.get("paused", False))
@@ -135,7 +135,7 @@ class ClassState:
     # tasks
 
     def begin(self, learner: str, name: str) -> str:
-        """Begin a notebook or drill of a learner anew, and return its place."""
+        """Restart a notebook or drill of a learner, and return its place."""
         sandboxes = self._by_name[learner]
         place = sandboxes.begin(name)
         self.results.set(f"begun:{learner}", sandboxes.begun)
@@ -160,7 +160,7 @@ class ClassState:
         self.results.set(f"active:{sandboxes.learner.name}", round(sandboxes.active, 1))
 
     def do(self, learner: str, place: str, act: Act) -> dict[str, Any]:
-        """Carry out what a learner does with a task, and return the answer to the learner.
+        """Perform a learner's action on a task, and return the answer to the learner.
 
         Raises:
             WorkbenchError: It is not possible.
@@ -247,7 +247,7 @@ class ClassState:
         return results[-1]
 
     def _act_in(self, name: str, place: str, action: str, arguments: Mapping[str, Any]) -> Any:
-        """Run an action in one sandbox; what it changes is not the learner's, in any task."""
+        """Run an action in one sandbox; tasks do not count its changes as the learner's."""
         sandbox, prefix = self._by_name[name].sandbox(place), f"attempt\n{name}\n{place}\n"
         before = {id_: digest(record) for id_, record in all_records(sandbox).items()}
         last_event = internals(sandbox).last_event()

@@ -27,7 +27,7 @@ _PARTS = dict(re.findall(r"<!-- (\w+) -->\n(.*?)\n(?=<!--|\Z)", (_FOLDER / "pape
 
 def results_table(results: Results) -> str:
     """Return the results of a class as CSV."""
-    columns = attrs.filters.exclude("begun_active")  # which `minutes` is made of
+    columns = attrs.filters.exclude("begun_active")  # `minutes` is computed from it
     rows = [
         {"learner": learner, **attrs.asdict(result, filter=columns)}
         for learner, row in results.progress().items()

@@ -27,7 +27,7 @@ ATTEMPTS = 3
 
 
 def read(name: str) -> bytes:
-    """Return a file of the class server, or of the folder of this file."""
+    """Return a file from the class server, or from this file's folder."""
     if not SERVER:
         return (Path(__file__).parent / name).read_bytes()
     trusted = ssl.create_default_context(cadata=CERTIFICATE or None)
@@ -44,7 +44,7 @@ def read(name: str) -> bytes:
 
 
 def answer() -> dict[str, Any]:
-    """Return what the class server, or the folder, says of the course."""
+    """Return the description of the course from the class server or the folder."""
     try:
         setup: dict[str, Any] = json.loads(read("setup.json"))
     except ValueError:

@@ -1,7 +1,7 @@
 """Sandboxes of one learner: one for each notebook and drill, with a production environment each.
 
-A place is the name of a notebook or drill with the number of its beginning, such as `02.3`; the empty one is for what
-was begun by nobody, as commands. The address of a sandbox is its place, with `/production` for that environment.
+A place is the name of a notebook or drill with the number of its start, such as `02.3`; the empty place is for work
+without a start, such as commands. The address of a sandbox is its place, with `/production` for that environment.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ from workbench.sandbox import Sandbox
 from workbench.sandbox.relay import MAX_URLS, DeliveryRelay
 from workbench.sandbox.server import CONTROL_PATH, App, refused
 
-MAX_ENTRIES_A_MINUTE = 180  # of a learner
-MAX_LEARNER_BYTES = 64 * 2**20  # of the files of a learner's sandboxes
-AT_ONCE = 4  # requests of a learner that wait for a file or a control
-PRODUCTION = "/production"  # end of an address
-_WAITING = 64  # further ones of a learner
-MAX_OPEN = 3  # sandboxes of a learner whose files stay open; others are opened again when they are used
+MAX_ENTRIES_A_MINUTE = 180  # per learner
+MAX_LEARNER_BYTES = 64 * 2**20  # maximum size of the files of a learner's sandboxes
+AT_ONCE = 4  # maximum concurrent requests of a learner
+PRODUCTION = "/production"  # suffix of an address
+_WAITING = 64  # maximum waiting requests of a learner
+MAX_OPEN = 3  # maximum sandboxes of a learner with open files; others are reopened on use
 _ADDRESS = re.compile(r"(/[a-z0-9-]{1,41}\.[0-9]{1,6})?(/production)?(?=/|$)")
-_PAUSE = 120  # seconds without a request after which a learner does something else
+_PAUSE = 120  # seconds without a request after which a learner counts as inactive
 
 
 def split(path: str) -> tuple[str, str]:
@@ -69,7 +69,7 @@ class LearnerSandboxes:
         self._drained: dict[str, int] = {}
         self._make = make
         self._folder = folder
-        self._apps: dict[str, App] = {}  # the one that was used last is the last
+        self._apps: dict[str, App] = {}  # the most recently used is the last
         self._in_use: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._turns = asyncio.Semaphore(AT_ONCE)
@@ -158,9 +158,9 @@ class LearnerSandboxes:
 
     async def _ask(self, app: App, request: Request, control: str | None, address: str) -> Response:
         headers = request.headers
-        if control == "guide" and "api-key" not in headers:  # the code opens the guide
+        if control == "guide" and "api-key" not in headers:  # the code in the path authorizes the guide
             headers = {**headers, "api-key": app.sandbox.full_key}
-        # the code in the path is what a connection from this machine is elsewhere
+        # the code in the path gives the rights of a local connection
         answer = await app.handle(attrs.evolve(request, headers=headers, local=True))
         if answer.status == 200 and control in ("drain", "reset", "restore"):
             self._drained[address] = strict_json.loads(answer.body)["last"] if control == "drain" else 0
@@ -180,7 +180,7 @@ class LearnerSandboxes:
                     self._apps.pop(address).sandbox.close()
 
     def _file(self, address: str) -> str:
-        """Return the name of the file of a sandbox."""
+        """Return the file name of a sandbox."""
         place, _, environment = address.partition("/")
         name = place.partition(".")[0]
         return "-".join(filter(None, (self.learner.code, name, environment or "sandbox"))) + ".db"

@@ -56,7 +56,7 @@ TRAINER_KEY = "trainer-key"
 _JSON = {"content-type": "application/json"}
 _PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "board.css": "text/css"}
 _STYLESHEET = '<link rel="stylesheet" href="/board.css">'
-_ACTIVE_SECONDS = 30  # of work after which they are stored
+_ACTIVE_SECONDS = 30  # active seconds between two writes
 _BEGIN = "begin"
 _UNREADABLE = (strict_json.NotJson, KeyError, TypeError, ValueError, AttributeError)
 """Errors of a body with other content."""
@@ -74,12 +74,12 @@ class ClassServer(ClassState):
     def __init__(self, names: Sequence[str] = (), folder: Path | None = None) -> None:
         super().__init__(names, folder)
         self._looked_up = 0.0
-        self._shown: dict[str, int] = {}  # notes that each learner has seen
+        self._shown: dict[str, int] = {}  # number of notes shown to each learner
         self._loop: asyncio.AbstractEventLoop | None = None
         self._threads = ThreadPoolExecutor(1)
         self._writer = ThreadPoolExecutor(
             1, "workbench-class-results"
-        )  # no request waits in the event loop for the file
+        )  # requests do not wait for the file in the event loop
         self._setup_page = SetupPage(folder, "", "", "")
 
     @contextmanager
@@ -209,7 +209,7 @@ class ClassServer(ClassState):
             loop.set_default_executor(self._threads)
 
     async def _late(self, code: str) -> LearnerSandboxes | None:
-        """Return the sandboxes of a learner added by `course add` since; the file is read at most once a second."""
+        """Return a learner's sandboxes, also after a later `course add`; the file is read at most once a second."""
         if self._looked_up < monotonic() - 1:
             self._looked_up = monotonic()
             await self._with_results(self._read_learners)
@@ -280,10 +280,10 @@ class ClassServer(ClassState):
             return refused(400, "the action cannot be read, or an argument is missing or has the wrong type")
 
     def _read_board(self, rest: str, query: str) -> Response:
-        """Return what the board reads: its data, the link of a learner, or results to print or to save."""
+        """Return content for the board: its data, the link of a learner, or results to print or save."""
         match rest:
             case "data" if query == f"after={self.results.version()}":
-                return Response(status=204)  # nothing was done since
+                return Response(status=204)  # nothing changed since
             case "data":
                 return _answer(self.board())
             case "link" if sandboxes := self._by_name.get(unquote(query.removeprefix("learner="))):
@@ -312,7 +312,7 @@ def _only_reads(path: str) -> bool:
 
 
 def _act(content: Mapping[str, Any], tasks: Mapping[str, Task]) -> Act:
-    """Return what a learner does; raise KeyError, TypeError, ValueError or AttributeError if it cannot be read."""
+    """Parse a learner's action; raise KeyError, TypeError, ValueError or AttributeError if it is invalid."""
     kind, values = content["kind"], content.get("values", {})
     name = content["place" if kind == _BEGIN else "task"]
     known = {task.place for task in tasks.values()} if kind == _BEGIN else tasks

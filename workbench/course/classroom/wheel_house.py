@@ -163,7 +163,7 @@ def _pip(*arguments: str | Path) -> None:
 
 
 def _build(folder: Path) -> None:
-    """Write the wheel of this workbench to a folder, from what it was installed from."""
+    """Write the wheel of this workbench to a folder, from its installation source."""
     source, _ = install_source()
     if not source:
         raise UsageError(
@@ -177,7 +177,7 @@ def _build(folder: Path) -> None:
 
 
 def _fetch(folder: Path, own: Path, system: System, python: str, requirement: str) -> None:
-    """Download the wheels of a requirement, of what it requires on a system, and of pip.
+    """Download the wheels of a requirement with its dependencies on a system, and of pip.
 
     pip evaluates markers for the machine that it runs on; therefore the requirements are followed here.
 

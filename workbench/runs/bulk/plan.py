@@ -113,7 +113,7 @@ def rows_of(rows: Any, of: str) -> list[Any]:
 
 
 def _cell(value: object) -> Any:
-    """Return a cell as a file has it: a date as text."""
+    """Return a cell as stored in a file: a date as text."""
     return value.isoformat() if type(value) is date else value
 
 
@@ -394,7 +394,7 @@ def _with_duplicates(rows: list[PlannedRow]) -> list[PlannedRow]:
 
 
 def listed(numbers: Sequence[int], most: int) -> str:
-    """Return the first row numbers, and the count of the others, as text."""
+    """Return the first row numbers, and the count of further ones, as text."""
     more = f" and {len(numbers) - most:,} more" if len(numbers) > most else ""
     return ", ".join(map(str, numbers[:most])) + more
 

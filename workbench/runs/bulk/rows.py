@@ -99,7 +99,7 @@ def _cell(member: Member, value: object) -> Any:
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of dotted columns as nested dictionaries, without those that are None.
+    """Return a row with dotted columns as nested dictionaries, without None values.
 
     Raises:
         UsageError: Columns conflict (such as `address` and `address.city`), or a name is too deep.

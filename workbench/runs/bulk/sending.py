@@ -227,7 +227,7 @@ def _run(
 
 
 def _world_of(api: Any) -> str:
-    """Return the id of the world of a client's sandbox; empty for a real service."""
+    """Return the world id of a client's sandbox; empty for a real service."""
     try:
         return str(internals(api.sandbox).world_id())
     except (WrongEnvironment, AttributeError):
@@ -340,7 +340,7 @@ class _Sender:
                 answer_status=None if status is None else str(status),
             )
         with self._lock:
-            if row.number in self._in_flight:  # else it was abandoned, and stays unknown
+            if row.number in self._in_flight:  # otherwise it was abandoned and stays unknown
                 self._in_flight.discard(row.number)
                 problem = self._record.record_or_keep(result)
                 if problem is not None:

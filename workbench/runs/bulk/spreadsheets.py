@@ -1,4 +1,4 @@
-"""Find what a spreadsheet made of text: error values, formulas, and numbers in place of account numbers and codes."""
+"""Find text damaged by a spreadsheet: error values, formulas, and numbers in place of account numbers and codes."""
 
 import re
 
@@ -23,7 +23,7 @@ _DIGITS = re.compile(r"[0-9]+(?:[\s\u00a0\u202f]+[0-9]+)+")
 
 
 def damage(member: Member, text: str) -> str | None:
-    """Return what a spreadsheet did to the text of a cell, and what to do about it; None if nothing shows."""
+    """Return how a spreadsheet damaged a cell's text, and the remedy; None if no damage is visible."""
     bare = text.strip()
     if ERROR.fullmatch(bare):
         return f"is an error value of a spreadsheet ({bare[:12]}); correct the cell"

@@ -60,7 +60,7 @@ class Ledger:
         self._holds: dict[str, Entry] = {}  # the first entry of each transaction
 
     def balance(self, card_id: str) -> dict[str, int]:
-        """Return the change of each account of a card, in cents."""
+        """Return the change in each account of a card, in cents."""
         return {name: self._balances[card_id][name] for name in ACCOUNTS}
 
     def total(self) -> dict[str, int]:

@@ -58,7 +58,7 @@ declare(
 )
 
 T = TypeVar("T")
-BLOCKED, FAILED = "blocked", "failed"  # outcomes of steps, in addition to those of calls
+BLOCKED, FAILED = "blocked", "failed"  # outcomes of steps, in addition to outcomes of calls
 _OUTCOMES: tuple[tuple[Any, Outcome], ...] = (
     (ApiError, Outcome.REFUSED),
     (UnreadableEffect, Outcome.DONE),

@@ -248,7 +248,7 @@ _NOT_SCRIPTED = frozenset(
     }
 )
 CONTROLLED = {name: row for name, row in CONTROLS.items() if row.changes and name not in _NOT_SCRIPTED}
-"""Sandbox controls that a step may call: those that change records, not the sandbox itself."""
+"""Sandbox controls that a step may call: controls that change records, not the sandbox itself."""
 
 _Found = Iterator[tuple[str, str, str]]  # member of a step, rule, message
 

@@ -343,7 +343,7 @@ def _toml(value: object) -> str:
 
 
 def _as_read(value: object) -> Any:
-    """Return what a file says for a value that TOML does not have."""
+    """Return the spelling in a file of a value without a TOML type."""
     match value:
         case Full():
             return "FULL"

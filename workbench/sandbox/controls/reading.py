@@ -102,7 +102,7 @@ class ReadingControls(ControlGroup):
 
     @control(changes=False)
     def state(self, record_id: str, api_key: str | None = None, all_tenants: bool = False) -> StoredRecord:
-        """Return a record of the tenant as the sandbox stores it, with its kind, and the pages to send a person to. It
+        """Return a record of the tenant as the sandbox stores it, with its kind, and links to pages for people. It
         prints masked.
 
         Args:
@@ -150,7 +150,7 @@ class ReadingControls(ControlGroup):
     def _changed(
         self, kind: Annotated[str, RECORD_KINDS], names: str = "", mark: str = "", api_key: str | None = None
     ) -> list[Any]:
-        """Return a mark, whether all records of a kind follow or only those that changed since another mark, and their
+        """Return a mark, whether all records of a kind follow or only changes since another mark, and their
         members, a list each.
 
         Args:

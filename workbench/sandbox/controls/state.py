@@ -73,7 +73,7 @@ class StateControls(ControlGroup):
 
     @control(changes=False)
     def _changes(self, actor: str = "") -> int:
-        """Return the number of changes of the state so far.
+        """Return the number of state changes so far.
 
         Args:
             actor: Return 0 unless the last change is of the action with this token.

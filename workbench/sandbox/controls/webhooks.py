@@ -208,7 +208,7 @@ class WebhookControls(ControlGroup):
 
     @control(changes=True)
     def clear_faults(self) -> list[FaultRule]:
-        """Remove all fault rules, and return those that were removed."""
+        """Remove all fault rules, and return them."""
         removed = self._engine.faults.rules
         self._engine.store.fill("fault", {})
         return removed

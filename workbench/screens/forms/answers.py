@@ -88,7 +88,7 @@ class AnswerCard:
         form.view.guard(self.check_events)
 
     def offer_steps(self, said: str = "") -> None:
-        """Say what became of the record, and offer what its present state allows."""
+        """Show the record's new state, and offer the actions that it allows."""
         self._became.value = line("ok", f"{said}.") if said else ""
         before = self._actions.children
         self._actions.children = (*(self._step(*offer) for offer in self._steps()), *self._lasting)

@@ -89,7 +89,7 @@ class Section:
 
 @attrs.frozen
 class Alternative:
-    """A choice between groups of fields of one section, from a `OneOf`."""
+    """A choice between groups of fields in a section, from a `OneOf`."""
 
     section: str
     rule: OneOf
@@ -173,7 +173,7 @@ class Draft:
 
     @hide_arguments
     def replace(self, values: Mapping[str, Any]) -> None:
-        """Set values as `fill` does, and discard those of groups that the values do not choose."""
+        """Set values as `fill` does, and discard values of groups that are not chosen."""
         for alternative in self.alternatives:
             named = [
                 number
@@ -210,7 +210,7 @@ class Draft:
         return path in self.given or any(given.startswith(f"{path}.") for given in self.given)
 
     def choose(self, alternative: Alternative, number: int | None) -> None:
-        """Choose a group of an alternative and discard the values of the others."""
+        """Choose a group of an alternative and discard the values of other groups."""
         self.chosen[alternative] = number
         groups = alternative.rule.groups
         kept = groups[number] if number is not None else ()

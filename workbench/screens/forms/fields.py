@@ -58,7 +58,7 @@ _CHOICES: Mapping[str, str] = {
 _QUESTIONS: Mapping[str, str] = {
     "sumsub_share_token": "How is the identity verified?", "user_id": "Whose account is it?",
 }  # fmt: skip
-"""What a person is asked to choose, by the first field of the first group."""
+"""Questions for choices, by the first field of the first group."""
 _MANY = 8  # maximum inputs of a form without steps
 
 
@@ -78,7 +78,7 @@ def label_of(member: Member) -> str:
 
 
 def question_of(alternative: Alternative) -> str:
-    """Return what a person is asked to choose."""
+    """Return the question for a choice."""
     return _QUESTIONS.get(alternative.rule.groups[0][0], alternative.rule.doc)
 
 
@@ -211,12 +211,12 @@ class Field(Quiet):
 
     @cached_property
     def note(self) -> Any:
-        """What is said below the input."""
+        """Note below the input."""
         return ipywidgets.HTML().add_class("wb-note")
 
     @cached_property
     def full(self) -> Any:
-        """The box to tick for an entire amount; None where there is no such amount."""
+        """Checkbox for the entire amount; None without such an amount."""
         kind = self.leaf.member.kind
         if not (isinstance(kind, Integer) and kind.full):
             return None
@@ -224,7 +224,7 @@ class Field(Quiet):
 
     @cached_property
     def tick(self) -> Any:
-        """The box to tick for an omission with an effect; None where there is none."""
+        """Checkbox for an omission with an effect; None without one."""
         if not self.leaf.acknowledged:
             return None
         omitted = f"I understand that omitting it means {self.leaf.default}"
@@ -388,7 +388,7 @@ class Inputs(Quiet):
         return box
 
     def make_shown(self) -> None:
-        """Make the fields that are shown and have a place; those of what was not chosen are made when it is."""
+        """Create the visible fields; fields of an unchosen alternative are created when it is chosen."""
         for box, paths in self._places:
             fields = [self.fields[path] for path in paths if self.fields[path].made or self._draft.shown(path)]
             for field in fields:

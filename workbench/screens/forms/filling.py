@@ -62,7 +62,7 @@ class Filling(Quiet):
         self._fill(lambda: self._of_person(key))
 
     def _of_person(self, key: str) -> Values:
-        """Return what the sandbox stores of a user; required values that it does not store are examples."""
+        """Return a user's values in the sandbox, with examples for required values that it does not store."""
         stored, request = self._sandbox.state(key), self._draft.operation.request
         names = [*GROUPS["Identity"], *GROUPS["Contact"]]
         known = {name: stored[name] for name in names if stored.get(name)}

@@ -82,7 +82,7 @@ class Form(Displayed):
         self.opened: list[Any] = []
         """Forms and panels that were opened from the answer."""
         self.show_thing: Callable[[str, str], Any] = lambda *_: None
-        """Opens a thing of a list, and returns its widget or None: a new panel, or the panel that has the form."""
+        """Opens an item of a list, and returns its widget or None: a new panel, or the panel with the form."""
         self.api: Any = call.client
         """The client or session that it calls."""
         self._lock = threading.Lock()
@@ -276,7 +276,7 @@ class Form(Displayed):
         return form.view.widget
 
     def _followed(self, what: str) -> None:
-        """Offer what the record allows after a call of a form that was opened from the answer."""
+        """Offer the record's next actions after a call of a form opened from the answer."""
         if self.view.card is not None and self.state == "done":
             self.view.card.offer_steps(what)
         self.when_done(what)

@@ -170,7 +170,7 @@ DONE: Mapping[str, str] = {
 
 
 def done(do: str, answer: object = None) -> str:
-    """Return what an action did, in words: `Purchase declined`."""
+    """Describe an action's result: `Purchase declined`."""
     text = DONE.get(do) or f"{sentence(rendering.label(do))}: done"
     return text.format(status=rendering.label(str(getattr(answer, "status", None) or "sent")))
 
@@ -181,7 +181,7 @@ def of_tab(name: str, api: object) -> list[Offer]:
 
 
 def prefilled(offer: Offer, api: Any) -> dict[str, Any]:
-    """Return the values that a form begins with, besides those of its row; none for a real service."""
+    """Return the initial values of a form besides the values of its row; none for a real service."""
     sandbox = sandbox_of(api) if offer.fills and api.environment == "sandbox" else None
     if sandbox is None:
         return {}
@@ -190,7 +190,7 @@ def prefilled(offer: Offer, api: Any) -> dict[str, Any]:
 
 
 def of_row(name: str, facts: Mapping[str, Any], api: object) -> list[tuple[Offer, dict[str, Any]]]:
-    """Return the actions of an opened row with their arguments; those with unknown arguments are omitted."""
+    """Return the actions of an opened row with their arguments; actions with unknown arguments are omitted."""
     over = facts.get(_FINAL.get(name, "")) is not None
     return [] if over else _with_arguments(OF_ROWS.get(name, ()), facts, api)
 

@@ -40,7 +40,7 @@ def terminal(draft: Draft, api: Any = None) -> str:
 
 
 def _url(api: object) -> str:
-    """Return the URL of the session's sandbox; empty if it is not served or there is none."""
+    """Return the URL of the session's sandbox; empty without a served sandbox."""
     return getattr(sandbox_of(api), "_url", "")
 
 

@@ -25,7 +25,7 @@ _LINES = {
     "problem": ("problem", "✗ ", ' role="alert"'), "advice": ("advice", "! ", ""), "ok": ("ok", "✓ ", ' role="status"'),
     "words": ("ok", "= ", ""), "timer": ("ok", "", ' role="timer"'), "quiet": ("quiet", "", ""),
 }  # fmt: skip
-"""Class, mark and role of each kind of line."""
+"""Class, mark and role by kind of line."""
 
 
 Later = Callable[[float, Callable[[], None]], Any]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from workbench.screens.panel.background import rewards_panel as rewards
     from workbench.screens.panel.background import sequence_panel as sequence
 
-    __all__ = ["bulk", "rewards", "sequence"]  # which have other names where they are
+    __all__ = ["bulk", "rewards", "sequence"]  # modules of these functions have other names
 
 _NAMES = {
     "bulk": "workbench.screens.panel.background:bulk_panel",

@@ -84,7 +84,7 @@ class Rows:
     """Positions of rows that were changed or added in place."""
 
     def put(self, ids: Sequence[str], cells: Iterable[Sequence[Any]]) -> None:
-        """Change the rows of known ids in place, and add the others at the end.
+        """Change rows with known ids in place, and append new ones.
 
         Args:
             cells: The values of these rows in each column.
@@ -120,7 +120,7 @@ class Rows:
         return attrs.evolve(self, cells=cells, ids=ids, things=(), newest="", frame=None)
 
     def column(self, name: str) -> Sequence[Any]:
-        """Return the values of a column; None for each row if there is no such column."""
+        """Return the values of a column; None for each row without such a column."""
         names = [column.name for column in self.columns]
         return self.cells[names.index(name)] if name in names else (None,) * len(self.ids)
 
@@ -169,7 +169,7 @@ def rows_of_cells(
     names: Mapping[str, str],
     notes: tuple[str, ...] = (),
 ) -> Rows:
-    """Return rows of the cells of each column, as of `rows_of`."""
+    """Return rows from the cells of each column, like `rows_of`."""
     kept, values = [], []
     for name, _, rest in (part.partition(":") for part in columns.split()):
         kind, _, to = rest.partition(">")

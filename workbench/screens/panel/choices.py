@@ -19,7 +19,7 @@ _PICKED: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "payment_account_id": ("payment accounts", "", ("nickname", "type", "user_id")),
     "dispute_id": ("disputes", "", ("transaction_id", "status", "created")),
 }  # argument → list, kind of its rows, columns
-_MOST = 1_000  # choices of an argument, the newest
+_MOST = 1_000  # maximum choices of an argument, newest first
 
 
 def choices(api: object, member: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ APPROVED = "approved"
 
 @attrs.frozen(kw_only=True)
 class Number:
-    """A number of the panel: the sum of a column of a list, of one row or of those that pass a filter.
+    """A number in the panel: the sum of a list's column, over one row or the filtered rows.
 
     Args:
         of: Name of the list.
@@ -40,7 +40,7 @@ class Number:
     ids: Sequence[str] | None = None
 
     def rows(self, api: object, lists: Mapping[str, Callable[[], Listing]]) -> Rows:
-        """Return what the number is made of, one row each; the contributions add up to it.
+        """Return the rows behind the number; their contributions add up to it.
 
         Args:
             lists: Functions that return the list of the number and the transactions.
@@ -57,7 +57,7 @@ class Number:
             cells = data.column(self.column)
             numbers = [number for number in numbers if cells[number] is not None]
             if kind == "money" and self.key is None:
-                statuses = data.column("status")  # declined amounts are in no sum
+                statuses = data.column("status")  # sums exclude declined amounts
                 numbers = [number for number in numbers if statuses[number] != "declined"]
             values = [cells[number] for number in numbers]
         table = _table(api, listing, numbers, values, "Int64" if kind == "money" else None)
@@ -110,7 +110,7 @@ def _table(
     cells = zip(names, listing.data.cells, strict=True)
     frame = pd.DataFrame({name: [column[number] for number in numbers] for name, column in cells})
     series = pd.Series([values] * len(frame) if isinstance(values, int) else [*values], dtype=dtype or "object")
-    table = Part(frame, series, "sum" if dtype else "count").table()  # a rate counts rows that contribute 0, too
+    table = Part(frame, series, "sum" if dtype else "count").table()  # rows that contribute 0 count in a rate, too
     if "transaction_id" not in table:
         return table
     sandbox, wanted = sandbox_of(api), set(table["transaction_id"])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 _MODULES = ("elements", "filter", "engine", "table", "overview", "panel")
-_STATIC, _STATIC_OF_MANY = 200, 30  # rows of a page without JavaScript: of a single list, and of each of several
+_STATIC, _STATIC_OF_MANY = 200, 30  # rows on a page without JavaScript: with one list, and with several
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 
 

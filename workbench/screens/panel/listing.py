@@ -22,13 +22,13 @@ from workbench.service.rendering.elements import isolated, table
 from workbench.service.rendering.text import sentence, status_cell
 
 FIRST = 200
-"""Rows that a page receives before all others are packed."""
-_LONGEST = 500  # characters of a cell
+"""Number of rows that a page receives first."""
+_LONGEST = 500  # maximum characters of a cell
 _LARGEST = 2**53  # largest exact integer in JavaScript
 _NUMBERS = ("money", "number", "time", "wall")  # kinds of columns
 _INTEGERS = {int, type(None)}
 _APART = {str, type(None), datetime}  # types of values that equal no value of another type
-_SIZES = (("B", 2**8), ("H", 2**16), ("I", 2**32))  # typed arrays, each with the number of values that it can count
+_SIZES = (("B", 2**8), ("H", 2**16), ("I", 2**32))  # typed arrays, with the number of values that each can encode
 
 
 class Listing:
@@ -65,7 +65,7 @@ class Listing:
         return len(self.data.ids)
 
     def read(self) -> Rows:
-        """Read the rows again and return them; those that were read may be changed in place."""
+        """Read the rows again and return them; earlier rows may be changed in place."""
         with _uncollected():
             data = self._load()
         if data is not self._data:
@@ -79,7 +79,7 @@ class Listing:
         return [self._version, data.log.number, len(data.ids)]
 
     def frame(self, numbers: Sequence[int] | None = None) -> Any:
-        """Return all rows as a DataFrame, or those at some positions."""
+        """Return all rows, or the rows at some positions, as a DataFrame."""
         import pandas as pd
 
         numbers = self.data.order if numbers is None else numbers
@@ -89,7 +89,7 @@ class Listing:
         return pd.DataFrame({column.name: [cells[number] for number in numbers] for column, cells in columns})
 
     def to_file(self, path: str | Path, *, numbers: Sequence[int] | None = None, overwrite: bool = False) -> Any:
-        """Write all rows, or those at some positions, to a .csv, .xlsx or .parquet file.
+        """Write all rows, or the rows at some positions, to a .csv, .xlsx or .parquet file.
 
         Raises:
             FileExistsError: The file exists, and `overwrite` is False.
@@ -106,7 +106,7 @@ class Listing:
         return packed(self.name, data, part) | {"mark": mark}
 
     def first(self) -> dict[str, Any]:
-        """Return the first rows for a page that waits for the others."""
+        """Return the first rows for a page that waits for the rest."""
         return packed(self.name, self.data, limit=FIRST) | {"mark": None, "partial": True}
 
     def rows_since(self, mark: Any) -> dict[str, Any]:
@@ -128,10 +128,10 @@ class Listing:
         return self._sent[1]
 
     def select(self, mark: Any, numbers: Sequence[int]) -> list[int]:
-        """Return the positions of rows that a page names by theirs; those of removed rows are omitted.
+        """Translate a page's row positions to current positions; removed rows are omitted.
 
         Raises:
-            UsageError: The page has rows of another reading.
+            UsageError: The page has rows from another read.
         """
         data = self._rows_of(mark)
         if data is None:
@@ -154,7 +154,7 @@ def _uncollected() -> Iterator[None]:
 
 
 def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> dict[str, Any]:
-    """Return rows in columns, each as its distinct values and the position of each row's value among them.
+    """Return rows in columns: the distinct values of a column, and each row's index among them.
 
     A column whose values are mostly different has one value for each row.
 
@@ -256,7 +256,7 @@ def stored(value: Any, kind: str) -> Any:
 
 
 def changes_in_place(data: Rows, number: int, count: int) -> dict[str, Any]:
-    """Return what makes rows into what they are after changes in place, as `changes` does.
+    """Return the changes made to rows in place, in the format of `changes`.
 
     Args:
         number: Number of changes that were made before.
@@ -305,7 +305,7 @@ def _same_labels(before: Rows, after: Rows) -> bool:
 
 
 def currency(code: object) -> str:
-    """Return the code of a currency, USD if there is none."""
+    """Return a currency code, by default USD."""
     return str(code or "USD").upper()
 
 

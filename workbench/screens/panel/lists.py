@@ -76,7 +76,7 @@ def received(api: object) -> list[Any]:
 
 
 def _seen(api: object, *sources: Iterable[Found]) -> list[Found]:
-    """Return what the journal and events say of records; nothing of a sandbox, which knows after a reset or an undo."""
+    """Return facts about records from the journal and events; none for a sandbox, which lists its current records."""
     return [] if sandbox_of(api) is not None else [fact for source in sources for fact in source]
 
 
@@ -98,7 +98,7 @@ _LABELED = {
 
 
 class Labels:
-    """Masked labels of the sandbox's cards, people and companies, by id; those that changed are read again."""
+    """Masked labels of the sandbox's cards, people and companies, by id; changed labels are read again."""
 
     def __init__(self, api: object) -> None:
         self.of: dict[str, str] = {}
@@ -179,7 +179,7 @@ _MADE_OF = {
     "users": _PEOPLE, "companies": _PEOPLE, "cards": ("card", *_PEOPLE), "disputes": ("dispute",),
     "transactions": ("transaction", "card", *_PEOPLE),
 }  # fmt: skip
-"""Kinds of stored records of which a list is made, if nothing else is in it."""
+"""Kinds of stored records that a list consists of, if it has no other source."""
 
 
 def stamp(api: object, name: str = "") -> tuple[Any, ...]:
@@ -197,9 +197,9 @@ def stamp(api: object, name: str = "") -> tuple[Any, ...]:
 
 
 def _known(objects: Iterable[Any], members: str, thing: str = "", **more: object) -> list[Found]:
-    """Return what each record, call or event contains about an object: members as of `_facts`, with an `id`.
+    """Return the data about an object in each record, call or event: members as in `_facts`, with an `id`.
 
-    Those without an id are skipped.
+    Objects without an id are skipped.
 
     Args:
         thing: Path of the object within the record; default: the record itself.
@@ -223,7 +223,7 @@ def _merged(*sources: Iterable[Found]) -> list[Found]:
     return [(key, facts, facts if thing is None else thing) for key, (facts, thing) in known.items()]
 
 
-# Kinds of lists.
+# kinds of lists
 
 
 def health(api: object) -> Rows:
@@ -298,12 +298,12 @@ def companies(api: object) -> Rows:
         )
         for record in records(api, "company")
     )
-    note = "The service has no list of companies: only those of the sandbox are shown."
+    note = "The service has no list of companies: only the sandbox's companies are shown."
     return rows_of("name id:id application_status:status owners:number external_id", company_rows, note)
 
 
 def cards(api: object) -> Rows:
-    """Return the known cards: those of the sandbox, or those that transactions name."""
+    """Return the known cards: from the sandbox, or from transactions."""
     members = "id status user_id=user limit_cents=limit available_cents=available held_cents=held posted_cents=posted"
     stored = _known(records(api, "card"), members)
     bodies = (event.event.body for event in received(api))
@@ -323,9 +323,9 @@ _TRANSACTION = (
 
 
 class Transactions:
-    """Reader of the sandbox's stored transactions; for a real service of those known from events.
+    """Reader of the sandbox's stored transactions, or of a real service's transactions from events.
 
-    Of a sandbox only those that changed are read again, into the rows that were returned before.
+    For a sandbox only changed transactions are read again, into the rows returned before.
     """
 
     def __init__(self, api: object) -> None:
@@ -353,7 +353,7 @@ class Transactions:
 
 
 def transactions(api: object) -> Rows:
-    """Return the sandbox's stored transactions; for a real service those known from events."""
+    """Return the sandbox's stored transactions, or a real service's transactions from events."""
     return Transactions(api)()
 
 
@@ -459,7 +459,7 @@ def events(api: object) -> Rows:
 
 
 def deliveries(api: object) -> Rows:
-    """Return the sandbox's deliveries to registered endpoints, and those that the inbox rejected."""
+    """Return the sandbox's deliveries to registered endpoints, and the deliveries that the inbox rejected."""
     sandbox = sandbox_of(api)
     listed: list[tuple[str, Mapping[str, Any], Any]] = [
         (

@@ -28,8 +28,8 @@ RANGES: Mapping[str, str] = {
     "custom": "From … to …",
 }
 _zones = cache(available_timezones)
-_TOP = 6  # bars of a chart
-_LINE = 30  # days of the line of a tile
+_TOP = 6  # maximum bars of a chart
+_LINE = 30  # days shown by the line of a tile
 
 
 @attrs.frozen(kw_only=True)
@@ -95,7 +95,7 @@ class Tile:
 
 
 class Scope:
-    """What an overview is about: a range of days, and the transactions of a program in their most frequent currency.
+    """Scope of an overview: a range of days, and the transactions of a program in their most frequent currency.
 
     Args:
         lists: Function that returns the rows of a list of the panel.
@@ -115,7 +115,7 @@ class Scope:
 
     @cached_property
     def members(self) -> list[str]:
-        """Ids of the users of the program, or of all."""
+        """Ids of the program's users, or of all users."""
         data, program = self.lists("users"), self.filters.program
         programs = zip(data.ids, data.column("external_id"), strict=True)
         return [key for key, external in programs if not program or program_of(external) == program]
@@ -148,7 +148,7 @@ class Scope:
         return self.span(self.first - length, self.last - length)
 
     def line(self, value: Callable[[int, int], float]) -> list[float]:
-        """Return a value of each of the last thirty days of the range, by the ends of the day."""
+        """Return a value for each of the last thirty days in the range, computed from the bounds of the day."""
         days = [self.last - timedelta(days=back) for back in reversed(range(_LINE))]
         return [value(*self.span(day, day)) for day in days]
 
@@ -158,7 +158,7 @@ class Scope:
         return f'{column}>="{since:%Y-%m-%d %H:%M}" {column}<"{until:%Y-%m-%d %H:%M}"'
 
     def money(self, tile: Tile, cents: int, before: int, line: Callable[[int, int], float]) -> Tile:
-        """Return a tile of an amount of the transactions, with its thirty days and the change on the period before."""
+        """Return a tile for an amount, with its last thirty days and the change from the previous period."""
         return attrs.evolve(
             tile,
             figure=rendering.money(cents, self.currency),
@@ -258,7 +258,7 @@ TILES: Mapping[str, Callable[[Scope], Tile]] = {
 
 
 def tiles(scope: Scope, chosen: Iterable[Any]) -> Iterator[Tile]:
-    """Yield tiles by name; a function of the history in the range makes a tile of what it returns."""
+    """Yield tiles by name; a function of the history in the range returns a tile's value."""
     for each in chosen:
         if callable(each):
             label, note = getattr(each, "__name__", "tile"), (getattr(each, "__doc__", None) or "").partition("\n")[0]

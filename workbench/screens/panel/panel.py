@@ -58,10 +58,10 @@ _HERE = Path(__file__).parent
 _STATIC_ROWS = 20
 _FILES = {"csv": "CSV", "xlsx": "Excel", "parquet": "Parquet", "html": "HTML", "page": "HTML of all lists read"}
 EXPLANATION = "explanation"
-"""The name of the list of what a number is made of."""
+"""Name of the list of rows behind a number."""
 ALL = "All known users"
 """Input that selects the rewards of all known users."""
-_VIEWS = "views.json"  # in the state folder
+_VIEWS = "views.json"  # file in the state folder
 _STILL = ("rewards", "sequences", "assumptions")
 """Lists that do not change with the session: rewards are read on request."""
 
@@ -85,7 +85,7 @@ def browse(api: object, *, tiles: Sequence[str | Callable[[Any], object]] = tupl
 def form(call: Any, *, script: Script | None = None, **values: object) -> Form:
     """Return a form for an operation of a client: `form(api.create_user_application)`. This sends nothing.
 
-    In a notebook it closes the forms of earlier runs of its cell, and those whose name it is given.
+    In a notebook it closes forms of earlier runs of its cell, and forms with the same name.
 
     Args:
         call: An operation of a client or session.
@@ -139,7 +139,7 @@ class Rewards(Listing):
                 filters[name] = datetime.combine(day, time(), UTC)
         known = choices(self._api, "user_id")
         users = [known.get(user, user)]
-        if user == ALL:  # of a sandbox those that its guide names, of which some have rewards
+        if user == ALL:  # in a sandbox, the users in its guide: some have rewards
             sandbox = sandbox_of(self._api)
             guide = {} if sandbox is None else self._api.sandbox.guide()
             users = [user["id"] for user in guide.get("rewards_users", ())] if guide else list(known.values())
@@ -178,7 +178,7 @@ class Panel(Displayed):
         self.filters = Filters()
         """The filters of the overview."""
         self._sums = Sums(api)
-        self._history: tuple[str, Any] | None = None  # the history of the session, and its stamp
+        self._history: tuple[str, Any] | None = None  # history of the session, with its stamp
         self.script = Script(called="panel.script")
         """The steps that forms of the panel added."""
         self.form: Form | None = None
@@ -187,7 +187,7 @@ class Panel(Displayed):
         self.selected = "overview"
         """The name of the list in view."""
         self.opened: tuple[str, str] | None = None
-        """The list and the id of the thing whose details are open."""
+        """List and id of the open record."""
         self.rewards = Rewards(api)
         self.lists: dict[str, Listing] = {}
         for name, load in things.KINDS.items():
@@ -199,8 +199,8 @@ class Panel(Displayed):
         self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
         self.last_action = LastAction(api)
         self._chosen: tuple[Listing, list[str]] | None = None
-        self._read_at: dict[str, object] = {}  # what the session contained when a list was read, by list
-        self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
+        self._read_at: dict[str, object] = {}  # stamp of the session when each list was read
+        self._seen: set[str] = set()  # displayed lists, which the static HTML includes
         self._lock = threading.RLock()  # messages may arrive in several threads of the kernel
 
     @property
@@ -296,7 +296,7 @@ class Panel(Displayed):
         read = ", ".join(f"{name} {len(listing.data.ids):,}" for name, listing in self.lists.items() if listing.is_read)
         return f"<panel on {self._api.environment}: {read or 'nothing read yet'}>"
 
-    # for the page
+    # messages of the page
 
     def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to a message of the page; errors are shown as text."""
@@ -392,7 +392,7 @@ class Panel(Displayed):
     def _asked_list(self, asked: Mapping[str, Any]) -> str:
         name = str(asked.get("list"))
         if name not in self.lists:
-            raise UsageError(f"there is no list {visible(name, 40)}", of="browse")
+            raise UsageError(f"unknown list {visible(name, 40)}", of="browse")
         return name
 
     def _number(self, name: str, key: str) -> int:
@@ -434,7 +434,7 @@ class Panel(Displayed):
         return {**parts, "explained": explained, "sections": list(details.sections(shown))}
 
     def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Show the private values of the open record, record that in the journal; the page hides them again."""
+        """Show the private values of the open record, and note it in the journal; the page hides them again."""
         if self.opened is None or self.opened != (asked.get("list"), asked.get("id")):
             raise UsageError("the record is not open", of="browse")
         name, key = self.opened
@@ -459,7 +459,7 @@ class Panel(Displayed):
         raise UsageError(f"{visible(key, 80)} is not known here", of="browse")
 
     def _explain(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Open the list of what a number is made of: of a row, of a tile, or of a bar."""
+        """Open the list of rows behind a number of a row, a tile or a bar."""
         name = self._asked_list(asked)
         listing = self._current(name)
         column, key = str(asked.get("column") or ""), asked.get("id")
@@ -513,7 +513,7 @@ class Panel(Displayed):
         name, kind, overwrite = self._asked_list(asked), str(asked.get("file")), bool(asked.get("overwrite"))
         listing, numbers = self.lists[name], self._asked_rows(self._current(name), asked)
         if kind not in _FILES:
-            raise UsageError(f"there is no format {visible(kind, 20)}", of="browse")
+            raise UsageError(f"unknown format {visible(kind, 20)}", of="browse")
         if kind == "page":
             return {"text": str(to_file(self, "workbench.html", overwrite=overwrite))}
         path = Path(f"{name.replace(' ', '-')}.{kind}")
@@ -579,7 +579,7 @@ class Panel(Displayed):
     def _changed(self, done: str, *, undone: bool = False) -> None:
         """Read again what an action may have changed; filter, order, details and the form's answer are unchanged.
 
-        The action was carried out, so whatever fails here is a note and not its error.
+        The action was carried out, so a failure here becomes a note, not an error of the action.
         """
         last, stamp = self.last_action, ""
         text = f"Undone: {done}. Webhooks already delivered are not undone." if undone else f"{done}.{last.refusal}"

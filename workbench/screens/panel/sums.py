@@ -24,7 +24,7 @@ def milliseconds(at: datetime) -> int:
 
 
 class _WithEvents:
-    """The part of a sandbox whose transactions have events, for a history of these alone."""
+    """Transactions of a sandbox that have events, as the source of a history."""
 
     def __init__(self, sandbox: Any, events: list[Any], ids: Sequence[str]) -> None:
         self._sandbox, self._events, self._ids = sandbox, events, ids
@@ -41,7 +41,7 @@ class _WithEvents:
 
 
 class Sums:
-    """Numbers of a session's transactions, of which only those that changed are read again.
+    """Totals over a session's transactions; only changed transactions are read again.
 
     Money moves when it is settled or refunded: of transactions with events a history says when, and a stored one
     without events was settled at its posting, and refunded between then and now.
@@ -50,15 +50,15 @@ class Sums:
     def __init__(self, api: Any) -> None:
         self._api = api
         self._rows: Rows | None = None
-        self._number = self._last = 0  # of changes, and of the last event
+        self._number = self._last = 0  # number of changes, and of the last event
         self._events: list[Any] = []
         self._numbers: dict[str, array[int]] = {}
         self._codes: dict[Any, int] = {None: 0}
-        self._apart: list[int] = []  # positions of the transactions whose movements a history knows
+        self._apart: list[int] = []  # positions of transactions with movements in a history
         self._facts: dict[str, NDArray[np.int64]] = {}
 
     def read(self, rows: Rows) -> None:
-        """Take over what changed in the list of transactions."""
+        """Apply the changes in the list of transactions."""
         if rows is self._rows:
             changed: Sequence[int] = rows.log.since(self._number)
         else:
@@ -173,7 +173,7 @@ class Part:
         self._held = np.concatenate([opened, -amount[settled], facts.get("held_cents", none)[timed]])
 
     def net(self, since: int, end: int) -> int:
-        """Return the settlements less the refunds of a range; those that may be in none are in none."""
+        """Return settlements less refunds in a range, without postings that may be outside every range."""
         return int(self._net[(self._first >= since) & (self._last < end)].sum())
 
     def posted(self, since: int, end: int) -> tuple[int, int]:
@@ -182,7 +182,7 @@ class Part:
         return int(self.rows["posted_cents"][within].sum()), int(within.sum())
 
     def asked(self, since: int, end: int) -> tuple[int, int]:
-        """Return the number of authorizations of a range, and of those that were declined."""
+        """Return the number of authorizations in a range, and how many were declined."""
         amount, _, posted, refunded = (self.rows[name] for name in _AMOUNTS)
         only_refund = (amount == 0) & (refunded > 0) & (posted == 0)
         chosen = self._within("authorized_at", since, end) & (amount != _NEVER) & ~only_refund

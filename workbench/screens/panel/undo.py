@@ -11,7 +11,7 @@ from workbench.sandbox.internals import internals
 
 
 class LastAction:
-    """The last action of a panel: its label, and what undoes it alone."""
+    """The last action of a panel: its label, and the savepoint for its undo."""
 
     def __init__(self, api: object) -> None:
         self._sandbox = sandbox_of(api)
@@ -24,7 +24,7 @@ class LastAction:
 
     @contextmanager
     def acting(self) -> Iterator[None]:
-        """Save the state of the sandbox before an action and mark its change, so that it alone can be undone."""
+        """Save the state of the sandbox before an action and mark its change, so that only this action is undone."""
         self.undoable, self._saved, self.refusal = None, None, ""
         actor = secrets.token_hex(8)
         if self._sandbox is not None:

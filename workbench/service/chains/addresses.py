@@ -127,7 +127,7 @@ def address_problems(address: object, chain_id: int | None = None) -> tuple[Addr
 
 
 def _problems(address: object, family: Family | None, taker: str) -> Iterator[_Found]:
-    """Yield the problems of an address of a family, or of any; `taker` names the recipient of that family."""
+    """Yield the problems of an address in one chain family or in any; `taker` names the recipient of that family."""
     if not isinstance(address, str):
         yield "type", "must be text"
     elif looks_like_private_key(address):
@@ -170,7 +170,7 @@ def has_checksum(address: str) -> bool:
 
 
 def checksum_note(address: str) -> str:
-    """Return a sentence on what the checks of a valid address show, and what they do not."""
+    """Describe the checks of a valid address, and their limits."""
     if has_checksum(address):
         return (
             "its checksum is correct, which rules out nearly every typing error; it does not show whose address it is"

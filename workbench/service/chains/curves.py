@@ -54,7 +54,7 @@ def public_point(secret: bytes) -> _Point | None:
 
 
 def signed(digest: bytes, secret: bytes) -> tuple[int, int, int]:
-    """Return r, s and the parity of y of a signature; its nonce is that of RFC 6979, its s the lower of both."""
+    """Return r, s and the parity of y of a signature, with the nonce of RFC 6979 and the lower s."""
     number = int.from_bytes(digest) % ORDER
     key = int.from_bytes(secret)
     for nonce in _nonces(number, secret):
@@ -193,7 +193,7 @@ _ED_BASE = (
 )
 _EIGHTH = 0x7A03AC92_77FDC74E_C6CC392C_FA53202A_0F67100D_760B3CBA_4FD84D3D_706A17C7
 _SMALL_ORDER = frozenset((0, 1, _ED_PRIME - 1, _EIGHTH, _ED_PRIME - _EIGHTH))
-"""The y of all points of order 1, 2, 4 and 8: under such a key, signatures can be made by anybody."""
+"""The y of all points of order 1, 2, 4 and 8: with such a public key, anybody can forge signatures."""
 
 
 def ed25519_public_key(secret: bytes) -> bytes:
@@ -213,7 +213,7 @@ def ed25519_signed(message: bytes, secret: bytes) -> bytes:
 
 
 def ed25519_verifies(key: bytes, message: bytes, signature: bytes) -> bool:
-    """Return whether a signature is valid: R is exactly what it has to be, as for libsodium and Solana.
+    """Return whether a signature is valid: R must match exactly, as in libsodium and Solana.
 
     The library's own check also takes keys of small order and multiplies by eight, which chains do not.
     """

@@ -127,7 +127,7 @@ def _checked(declared: Mapping[str, Any]) -> _Types:
 
 
 def encoded(kind: str, value: Any, types: _Types, path: str, depth: int = 0) -> bytes:
-    """Return the 32-byte EIP-712 encoding of a value of a validated type."""
+    """Return the 32-byte EIP-712 encoding of a value with a validated type."""
     if depth > _MAX_DEPTH:
         raise invalid(path, "depth", f"is nested more than {_MAX_DEPTH} levels deep")
     if kind in types:

@@ -214,7 +214,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_ed25519_transaction",
             "withdrawals",
-            "on Solana and Stellar an admin sends the transaction, so that its own signature is their half; it "
+            "on Solana and Stellar an admin sends the transaction, whose signature replaces the admin's; it "
             "carries the parameters, on Solana after the instruction that checks the service's signature",
             "not in the document; in public examples the program's instruction on Solana is "
             "withdrawSingleSignerCollateralAsset(request), the contract's function on Stellar withdraw_assets(caller, "

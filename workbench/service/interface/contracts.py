@@ -87,7 +87,7 @@ class IssuingContract(Answer):
 
 _NAMES = "the names of the query parameters are not shown"
 NAME = Reason(_NAMES, WIDELY)
-NEEDED = Reason(f"{_NAMES}; which of them are required is not shown either", WIDELY)
+NEEDED = Reason(f"{_NAMES}; nor is it shown which are required", WIDELY)
 NOT_THERE = Reason("not in the document", LIVE)
 
 

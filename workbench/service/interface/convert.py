@@ -39,7 +39,7 @@ from workbench.service.interface.table import Operation
 
 T = TypeVar("T")
 MAX_BODY = 4_000_000
-"""Maximum number of bytes of a file with a request."""
+"""Maximum size of a request file in bytes."""
 Hook = Callable[..., Any]
 """Function that structures a value as a class; takes both."""
 Names = Mapping[str, str]

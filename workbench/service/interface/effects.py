@@ -1,4 +1,4 @@
-"""What calls with an effect do: their line in the journal, their confirmation, and the events that only they cause.
+"""Calls with an effect: their line in the journal, their confirmation, and the events that only they cause.
 
 Each operation with an effect has one `Effect`. Labels and confirmations read the request record. Traces read what the
 journal stores of a call, which is masked, and the bodies of events.
@@ -35,7 +35,7 @@ class Records(Protocol):
     """What is known of records from events and from answered calls."""
 
     def bodies(self, record_id: str) -> list[Any]:
-        """Return the bodies of the events of a record."""
+        """Return the event bodies of a record."""
 
     def request(self, record_id: str) -> Stored | None:
         """Return the request that created a record; None if it is not in the journal."""
@@ -204,7 +204,7 @@ def _refund_label(r: Any) -> str:
 
 
 def _refund_of_call(request: Stored, records: Records) -> Key | None:
-    """Return the card, merchant and amount of a refund, since the events of a refund may have an id of their own."""
+    """Return the card, merchant and amount of a refund, since its events may have a separate id."""
     amount, transaction = request.get("amount"), request["transactionId"]
     if amount == 0:
         return None

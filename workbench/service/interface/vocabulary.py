@@ -59,7 +59,7 @@ class ApplicationStatus(Word):
 
 
 class EventApplicationStatus(Word):
-    """Status of an application in `user.updated`: those in answers and three more. Source: Events, "user.updated"."""
+    """Status of an application in `user.updated`: as in answers, and three more. Source: Events, "user.updated"."""
 
     APPROVED = "approved"
     PENDING = "pending"

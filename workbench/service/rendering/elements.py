@@ -12,7 +12,7 @@ class Markup(str):
 
 
 def joined(contents: Iterable[str], between: str = "") -> Markup:
-    """Return contents as one HTML text, with those that are not `Markup` escaped."""
+    """Return contents as one HTML text, and escape contents other than `Markup`."""
     return Markup(between.join(part if isinstance(part, Markup) else escape(part) for part in contents))
 
 

@@ -33,7 +33,7 @@ def operation_blocks(row: Operation[..., Any], converter: Converter) -> Iterator
 
 
 def event_blocks(kind: EventKind, converter: Converter) -> Iterator[Block]:
-    """Yield what is known of a kind of event: purpose, order, body, and the meaning of its values."""
+    """Yield the description of an event kind: purpose, order, body, and the meaning of its values."""
     assumed = f"Assumed ({kind.assumed.confidence}): {kind.assumed}." if kind.assumed else ""
     yield Sheet(title="", words=_present(f"{kind.doc}.", assumed, f"Source: {kind.source}."))
     orders = ((what, ", then ".join(events)) for what, events in ORDER.items() if _is_in(kind, events))

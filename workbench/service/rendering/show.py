@@ -153,7 +153,7 @@ def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows:
 
 
 def event_row(event: Event, *, reveal: bool = False) -> dict[str, str]:
-    """Return the row of an event in a list: time, kind, status, amount, what it is about, and its id."""
+    """Return an event's row in a list: time, kind, status, amount, subject and id."""
     body: object = event.body
     reported = getattr(body, "spend", None) or body
     status = getattr(body, "application_status", None) or getattr(reported, "status", None)
