@@ -92,7 +92,7 @@ def test_threads_beside_a_held_file_wait_together(tmp_path: Path, monkeypatch: p
             looks.append(next(moments) - began)
 
     assert looks[0] > 30  # reads of the clock, every 0.1 s
-    assert max(looks[1:]) < 6
+    assert max(looks[1:]) < 15
 
 
 @pytest.mark.slow

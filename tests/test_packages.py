@@ -1,7 +1,6 @@
 """Packages of pure functions: their public names exist, and importing all of them loads no library before it is used."""
 
 import importlib
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -77,22 +76,6 @@ def test_arguments_in_another_order_are_named() -> None:
         wb.bulk.run("simulate_refund", [])
     with pytest.raises(UsageError, match="takes an operation of a client"):
         wb.bulk.run(api, [])
-
-
-@pytest.mark.slow
-def test_the_package_is_imported_at_once() -> None:
-    """`import workbench` takes at most 5 ms of a processor over bare Python, as it loads neither `typing` nor `json`."""
-    resource = pytest.importorskip("resource")
-    quick = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-
-    def spent(code: str) -> float:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-c", code], check=True, env=quick)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return float(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-
-    bare, ours = (min(spent(code) for _ in range(15)) for code in ("pass", "import workbench"))
-    assert ours - bare <= 0.005
 
 
 def test_importing_the_package_loads_little() -> None:

@@ -197,7 +197,7 @@ def test_declines_count_a_transaction_once() -> None:
     assert widths(axes) == [2, 1]
     assert says(axes) == ["2 (66.7%)", "1 (33.3%)"]
     assert title(axes) == "Declines by reason: 3 of 4 authorizations"
-    assert footnotes(axes) == ""
+    assert footnotes(axes) == "Shown: all times, UTC."
 
 
 def test_declines_of_answers() -> None:

@@ -1,5 +1,6 @@
 """Actions of the panel: forms with the ids filled in, nothing sent by opening one, lists read again afterwards."""
 
+import importlib
 from typing import Any
 
 import ipywidgets
@@ -199,6 +200,7 @@ def test_steps_of_the_panel_make_one_sequence(panel: Panel) -> None:
 
 def test_production_offers_no_simulation_and_asks() -> None:
     """What exists in a sandbox alone is not offered; what has an effect waits for arming."""
+    importlib.import_module("workbench.course.learner")  # its tasks are offered in panels of sandboxes
     with wb.connect(seed=7, environment="production") as live:
         panel = browse(live)
         shown = panel.answer({"do": "rows", "list": "transactions"})

@@ -37,7 +37,7 @@ HAPPENINGS = {
     "A reversal, whole or partial": (authorize, lambda api, made: api.simulate_reversal(transaction_id=made, new_amount=400)),
     "A whole reversal, with behavior `observed`": (authorize, lambda api, made: api.simulate_reversal(transaction_id=made, new_amount=wb.FULL)),
     "A settlement": (authorize, lambda api, made: api.sandbox.settle(made)),
-    "A refund, under an id of its own": (settled, lambda api, made: api.simulate_refund(transaction_id=made, amount=100)),
+    "A refund, under its own id": (settled, lambda api, made: api.simulate_refund(transaction_id=made, amount=100)),
     "Terms to accept": (lambda api: review(api, "pending"), accepted),
     "A review that changes nothing": (lambda api: review(api, "denied"), lambda api, made: review(api, "denied", made)),
 }  # fmt: skip

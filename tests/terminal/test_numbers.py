@@ -34,10 +34,7 @@ def card(api: Any) -> str:
 def tasks(_: Any) -> Any:
     from workbench.course.task_files import TASKS
 
-    return [
-        {"task": task.name, "where": task.notebook or "drill", "minutes": task.minutes or None, "title": task.title}
-        for task in TASKS.values()
-    ]
+    return [task.row for task in TASKS.values()]
 
 
 NO_ARGUMENTS = [

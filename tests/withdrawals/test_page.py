@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from workbench.service.interface.assumptions import assumptions
-
 PAGE = Path(__file__).parents[2] / "docs" / "withdrawals.md"
 BLOCKS = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
 
@@ -24,12 +22,3 @@ def test_the_page_runs():
         assert shown
         assert printed.getvalue()[: len(shown)] == shown
     assert len(blocks) == 12
-
-
-def test_the_assumptions_it_names_are_listed():
-    """Every assumption that the page names is one of assumptions()."""
-    text = PAGE.read_text(encoding="utf-8").partition("## What is assumed")[2]
-    named = set(re.findall(r"`((?:withdrawal|coordinator|token)_[a-z_]+)`", text))
-
-    assert len(named) == 10
-    assert named <= {one.id for one in assumptions()}

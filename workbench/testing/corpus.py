@@ -25,6 +25,7 @@ from workbench.base.errors import (
     WorkbenchError,
     visible,
 )
+from workbench.base.schema import strict_json
 from workbench.base.schema.rules import UUID
 from workbench.base.system import toml
 from workbench.base.system.files import write_file, write_files
@@ -329,12 +330,12 @@ class _Again:
         with self._api.responses() as answers, suppress(ApiError):
             self._api.send(self._api.from_wire(x.name, raw))
         asked = answers[-1].request
-        sent: Any = orjson.loads(asked.body or b"null")
+        sent: Any = strict_json.stored(asked.body or b"null")
         recorded: Any = x.body
         if x.operation.in_query:
             sent, recorded = sorted(parse_qsl(asked.target.partition("?")[2])), sorted(x.query)
         if orjson.dumps(sent, option=_SORTED) != orjson.dumps(
-            orjson.loads(self._renamed(orjson.dumps(recorded))), option=_SORTED
+            strict_json.stored(self._renamed(orjson.dumps(recorded))), option=_SORTED
         ):
             raise InvalidRequest("the client does not send such a request", of="check")
         return answers[-1]

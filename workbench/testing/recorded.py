@@ -25,6 +25,7 @@ import attrs
 import orjson
 
 from workbench.base.errors import UnusableFile, visible
+from workbench.base.schema import strict_json
 from workbench.base.schema.walk import get_path
 from workbench.base.system.database import as_uri
 from workbench.sandbox.extensions import ROWS
@@ -529,7 +530,7 @@ def _stored_event(row: Json, place: str, reading: Reading) -> Item | None:
 
 def _journaled(row: Json, place: str, reading: Reading) -> Item | None:
     name, status, started, request, answer = row
-    operation, members = SERVED[name], orjson.loads(request)
+    operation, members = SERVED[name], strict_json.stored(request)
     body = {wire: value for wire, value in members.items() if f"{{{wire}}}" not in operation.path}
     exchange = {
         "method": operation.method,

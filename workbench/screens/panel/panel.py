@@ -373,7 +373,7 @@ class Panel(Displayed):
         actions = [{"do": offer.do, "label": offer.label} for offer in offers.of_tab(name, self._api)]
         return {
             **rows,
-            "actions": actions + [{"do": label, "label": label} for label in PANES if self.sandbox is not None],
+            "actions": actions + [{"do": label, "label": label} for label in self._panes()],
             "views": views().get(name, {}),
             **(self.rewards.asked() if listing is self.rewards else {}),
         }
@@ -474,9 +474,13 @@ class Panel(Displayed):
         self.lists[EXPLANATION] = Listing(EXPLANATION, lambda: number.rows(self._api, lists))
         return {"name": EXPLANATION, "label": sentence(EXPLANATION)}
 
+    def _panes(self) -> Mapping[str, Any]:
+        """Return the widgets of packages above that are offered here: in a sandbox environment with its sandbox."""
+        return PANES if self.sandbox is not None and self._api.environment == "sandbox" else {}
+
     def _open_form(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         do = str(asked.get("do_what"))
-        if do in PANES and self.sandbox is not None:
+        if do in self._panes():
             self._close_form()
             self.opened, self.pane = None, PANES[do](self._api)
             return {"model": self.pane.widget.model_id}
