@@ -144,3 +144,13 @@ def test_tiles_are_the_reports(steps: Any) -> None:
             days = part.spend((), freq="day")
             assert sum(shown["Net spend"]["line"]) == days["net_cents"].sum()
             assert {cents for cents in shown["Net spend"]["line"] if cents} == {*days["net_cents"]} - {0}
+
+
+@pytest.mark.slow
+def test_tiles_of_a_program_are_the_reports() -> None:
+    """Also where transactions are records without events, of which some refunds have no time."""
+    with wb.connect(seed=7, world="program") as api:
+        panel = wb.browse(api)
+        for period in ("month", "last", "year"):
+            shown, expected = figures(panel, period), reported(api, panel)
+            assert {label: shown[label]["figure"] for label in expected} == expected, period
