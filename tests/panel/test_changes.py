@@ -148,9 +148,16 @@ def test_tiles_are_the_reports(steps: Any) -> None:
 
 @pytest.mark.slow
 def test_tiles_of_a_program_are_the_reports() -> None:
-    """Also where transactions are records without events, of which some refunds have no time."""
+    """Also where transactions are records without events: refunds without a time are counted with their amount."""
     with wb.connect(seed=7, world="program") as api:
         panel = wb.browse(api)
         for period in ("month", "last", "year"):
             shown, expected = figures(panel, period), reported(api, panel)
+            days = tuple(map(str, panel.filters.days(api.sandbox.clock.now())))
+            left = wb.history(api).filter(days, tz=panel.filters.zone).spend().attrs["left_out"]
+            cents, rows = (sum(row[name] for row in left) for name in ("net_cents", "rows"))
+
             assert {label: shown[label]["figure"] for label in expected} == expected, period
+            assert shown["Net spend"]["note"].partition("; ")[2] == (
+                f"without {rows:,} of unknown time, {cents / 100:,.2f} USD" if rows else ""
+            )

@@ -179,8 +179,11 @@ def program_of(external_id: object) -> str:
 
 def net_spend(scope: Scope) -> Tile:
     """Settlements less refunds, each when it was made."""
-    net = scope.part.net
-    tile = Tile(label="Net spend", note="refunds when they were made", filter=scope.within("posted_at"))
+    net, note = scope.part.net, "refunds when they were made"
+    cents, count = scope.part.unplaced(*scope.range)
+    if count:
+        note += f"; without {count:,} of unknown time, {rendering.money(cents, scope.currency)}"
+    tile = Tile(label="Net spend", note=note, filter=scope.within("posted_at"))
     return scope.money(tile, net(*scope.range), net(*scope.before), net)
 
 

@@ -173,8 +173,14 @@ class Part:
         self._held = np.concatenate([opened, -amount[settled], facts.get("held_cents", none)[timed]])
 
     def net(self, since: int, end: int) -> int:
-        """Return settlements less refunds in a range, without postings that may be outside every range."""
+        """Return settlements less refunds in a range, without what `unplaced` returns."""
         return int(self._net[(self._first >= since) & (self._last < end)].sum())
+
+    def unplaced(self, since: int, end: int) -> tuple[int, int]:
+        """Return the cents and the number of settlements and refunds that may be in a range or outside it."""
+        may_be = (self._first < end) & ((self._last >= since) | (self._last == _NEVER))
+        left = may_be & ~((self._first >= since) & (self._last < end)) & (self._net != 0)
+        return int(self._net[left].sum()), int(left.sum())
 
     def posted(self, since: int, end: int) -> tuple[int, int]:
         """Return the cents and the number of the transactions that were last settled in a range."""
