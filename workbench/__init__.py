@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from workbench.analysis import tables as tables
     from workbench.analysis.reports.history import history as history
     from workbench.analysis.reports.queries import sql as sql
-    from workbench.analysis.reports.worlds import world_from as world_from
     from workbench.analysis.tables.frames import to_frame as to_frame
     from workbench.analysis.tables.read_table import read_table as read_table
     from workbench.base import errors as errors
@@ -99,7 +98,6 @@ _NAMES = {
     "to_frame": "workbench.analysis.tables.frames",
     "unload_ipython_extension": "workbench.terminal.shell",
     "withdrawals": "workbench.client.withdrawals:",
-    "world_from": "workbench.analysis.reports.worlds",
 }
 
 

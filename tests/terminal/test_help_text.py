@@ -25,7 +25,6 @@ NOT_RUN = {
     "corpus add": "needs recordings of a service",
     "corpus check": "needs a corpus",
     "corpus learn": "needs recordings of a service",
-    "sandbox world": "needs logs of 20 users",
     "sandbox register-endpoint": "needs a served sandbox",
     "sandbox remove-endpoint": "needs an endpoint",
     "sandbox update-endpoint": "needs an endpoint",

@@ -37,7 +37,6 @@ COMMANDS: dict[str, dict[str, str]] = {
         "reset": "sandbox:reset",
         "shell": "shell:shell",
         "agent": "shell:agent",
-        "world": "learning:world",
         "advance": "sandbox:advance",
     },
     "corpus": {"add": "learning:add", "check": "learning:check", "learn": "learning:learn"},
