@@ -47,8 +47,7 @@ class Displayed:
     """Base of objects that a notebook shows as `widget`, and other output as `html` or repr.
 
     A reopened notebook has outputs but no widgets. Therefore static HTML is stored in a separate output, hidden by a
-    style
-    rule of the live widget.
+    style rule of the live widget.
     """
 
     widget: Any
