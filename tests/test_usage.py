@@ -23,7 +23,6 @@ NAMESPACES = (
     "events",
     "rewards",
     "sequences",
-    "tables",
     "withdrawals",
     "testing",
 )
