@@ -239,7 +239,6 @@ _DATA: dict[str, tuple[str, dict[str, Any], _Read]] = {
     "categories": ("rewards_chart", {}, _rewards),
     "merchants": ("rewards_chart", {"by": "merchant_name", "top": 10}, _rewards),
     "points-per-dollar": ("rewards_chart", {"value": "points_per_dollar"}, _rewards),
-    "posting": ("times_chart", {}, lambda api, users: _rewards(api, users).frame()),
     "collateral": ("collateral_chart", {}, lambda api, _: api.list_contracts()),
     "declines": (
         "declines_chart",

@@ -23,7 +23,7 @@ from workbench.base.errors import UsageError
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.text import money
 
-STATISTICS = {"median": "median", "p90": "0.9 quantile", "p95": "0.95 quantile", "max": "max"}
+STATISTICS = {"median": "median", "p90": "0.9 quantile", "max": "max"}
 """Statistic by `how` of a measure that is not a sum."""
 
 
@@ -34,7 +34,7 @@ class Measure:
     Args:
         name: Name of the column.
         column: Column of the rows; empty to count them.
-        how: "sum", "distinct" (count of distinct values), "median", "p90", "p95" or "max".
+        how: "sum", "distinct" (count of distinct values), "median", "p90" or "max".
         span: Rows of the period ("in"), of all earlier periods ("before"), or of both ("through").
     """
 
