@@ -10,7 +10,6 @@ import attrs
 from cyclopts import Group, Parameter
 
 from workbench.base.errors import InvalidRequest
-from workbench.base.schema.checks import problems
 from workbench.base.schema.readers import value_of
 from workbench.base.schema.walk import (
     Choice,
@@ -80,14 +79,6 @@ def option_members(cls: type[Any]) -> Iterator[tuple[str, Member]]:
 
 def _option(path: str) -> str:
     return f"--{path.replace('_', '-')}"
-
-
-def accepts(operation: Operation[..., Any], option: str, text: str) -> bool:
-    """Return whether an option of an operation's command takes a text as its value."""
-    path = next(path for path, _ in option_members(operation.request) if _option(path) == option)
-    given, wrong = values(operation, {path.replace(".", "__"): text})
-    broken = problems(build(operation.request, nested(given)), partial=True)
-    return not wrong and wire_path(operation.request, path) not in {problem.path for problem in broken}
 
 
 def _command(operation: Operation[..., Any]) -> Callable[..., int]:
