@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from workbench.runs import bulk as bulk
     from workbench.runs import sequences as sequences
     from workbench.sandbox import Sandbox as Sandbox
-    from workbench.screens import panel as panel
     from workbench.screens.panel.file import to_file as to_file
     from workbench.screens.panel.panel import browse as browse
     from workbench.screens.panel.panel import form as form
@@ -87,7 +86,6 @@ _NAMES = {
     "history": "workbench.analysis.reports.history",
     "learn": "workbench.testing.learning",
     "load_ipython_extension": "workbench.terminal.shell",
-    "panel": "workbench.screens.panel:",
     "read_table": "workbench.analysis.tables.read_table",
     "records": "workbench.records:",
     "rewards": "workbench.analysis.rewards:",

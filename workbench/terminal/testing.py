@@ -95,8 +95,7 @@ def http(
     """Explore an application behind HTTP, in any language, with parallel deliveries and crashes while it handles them.
 
     Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `universe-signing-key-1`. Exit code 5 if an
-    invariant
-    broke.
+    invariant broke.
 
     Args:
         deliveries: URL that receives deliveries.
