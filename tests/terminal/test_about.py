@@ -30,7 +30,7 @@ def test_doctor(wb, own_state):
     ended = wb("profiles", "check")
 
     assert str(own_state) in ended.out
-    assert "httpx" in ended.out
+    assert "extra tables" in ended.out
     assert list(own_state.iterdir()) == []
 
 
@@ -119,7 +119,7 @@ def test_a_wrong_sequence_file(wb, tmp_path):
     assert wb("sequences", "check", str(tmp_path / "bad.toml")).code == 2
     assert wb("sequences", "run", str(tmp_path / "bad.toml")).code == 2
     assert wb("sequences", "run", "refund-ful").code == 2
-    assert "Did you mean" in wb("sequences", "run", "refund-ful").err
+    assert "did you mean refund-full" in wb("sequences", "run", "refund-ful").err
 
 
 def test_a_balance_reads_as_money(wb):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench import __version__
 from workbench.service.interface.naming import command_of, operation_named
 from workbench.terminal import commands
-from workbench.terminal.exits import DONE, WRONG_INPUT, Exit, keep_quiet, run_to_exit, say, usage_error
+from workbench.terminal.exits import DONE, TYPED, WRONG_INPUT, Exit, keep_quiet, run_to_exit, say, usage_error
 
 if TYPE_CHECKING:
     pass
@@ -24,6 +24,7 @@ _KEY_OPTIONS = ("--api-key", "--key", "--secret", "--password")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     tokens = list(sys.argv[1:] if argv is None else argv)
+    TYPED[:] = tokens
     if tokens[:1] == ["help"]:
         tokens = [*tokens[1:], "--help"]
     arguments = [token for token in tokens if token not in ("-q", "--quiet")]

@@ -12,7 +12,6 @@ from cyclopts import Group, Parameter
 from workbench.base.errors import InvalidRequest
 from workbench.base.schema.readers import value_of
 from workbench.base.schema.walk import (
-    Choice,
     Integer,
     Member,
     Nested,
@@ -188,17 +187,8 @@ def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> t
             try:
                 values_read[path] = value_of(member, text)
             except ValueError as error:
-                values_read[path], wrong[path] = text, f"{error}{_near(member, text)}"
+                values_read[path], wrong[path] = text, str(error)
     return values_read, wrong
-
-
-def _near(member: Member, text: str) -> str:
-    """Return the probably intended value of an enum member."""
-    from difflib import get_close_matches
-
-    choices = list(map(str, member.kind.of)) if isinstance(member.kind, Choice) else []
-    matches = get_close_matches(text, choices, 1)
-    return f". Did you mean {matches[0]}?" if matches else ""
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
