@@ -17,7 +17,7 @@ from workbench.sandbox.control_records import (
     from_json,
 )
 from workbench.sandbox.controls.declaration import CENTS, ControlGroup, Record, control
-from workbench.sandbox.world import PRIMARY, add_key, add_tenant
+from workbench.sandbox.tenants import PRIMARY, add_key, add_tenant
 from workbench.service.interface.contracts import IssuingContract
 from workbench.service.interface.vocabulary import EventApplicationStatus, Role
 

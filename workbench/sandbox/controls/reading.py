@@ -16,8 +16,8 @@ from workbench.sandbox.control_records import (
 )
 from workbench.sandbox.controls.declaration import ControlGroup, Record, control
 from workbench.sandbox.delivery import listed
+from workbench.sandbox.guide import guide
 from workbench.sandbox.people import links
-from workbench.sandbox.world import guide
 from workbench.service.interface.events import EVENT_KINDS
 
 _MONEY = ("limit", "available", "held", "posted", "refunded")

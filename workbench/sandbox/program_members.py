@@ -1,0 +1,287 @@
+"""Members of a card program, by the numbers of a file (`programs`), and the users that the file lists.
+
+Members join, buy by season and habit, and sometimes leave. Some of their purchases are declined, reversed, refunded or
+disputed, and they earn and spend points. No time is after the sandbox's present.
+"""
+
+from bisect import bisect
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from random import Random
+from typing import Any
+
+from workbench.sandbox import rewards
+from workbench.sandbox.cards import add_dispute, new_card, new_transaction
+from workbench.sandbox.context import Record, Seeds, moment_of
+from workbench.sandbox.contracts import add_contract
+from workbench.sandbox.people import REASONS, new_user
+from workbench.sandbox.programs import STAYED, external_id_of
+from workbench.sandbox.rewards import DAY
+from workbench.sandbox.store import Store
+from workbench.sandbox.tenants import OPEN_DISPUTES, add_disputed
+from workbench.service.chains.addresses import Family, family_of
+from workbench.service.interface.vocabulary import DisputeStatus
+
+_HOUR = DAY // 24
+_NEW = 30  # days after which a user without purchases has left
+_ADJECTIVES = (
+    "Blue",
+    "Green",
+    "Old",
+    "New",
+    "Little",
+    "Grand",
+    "Silver",
+    "Golden",
+    "North",
+    "South",
+    "East",
+    "West",
+    "Happy",
+    "Quiet",
+    "Sunny",
+    "Royal",
+)
+_NOUNS = (
+    "Harbor",
+    "Garden",
+    "Corner",
+    "Bridge",
+    "Market",
+    "Lantern",
+    "Meadow",
+    "Station",
+    "River",
+    "Hill",
+    "Mill",
+    "Square",
+    "Anchor",
+    "Maple",
+    "Falcon",
+    "Orchard",
+)
+
+
+class Members:
+    """Builder of the users of a card program, by the numbers of the program.
+
+    Values of users are spread evenly over the quantiles, so that a small program has the same distributions.
+    """
+
+    def __init__(self, store: Store, seeds: Seeds, tenant: str, start: int, program: Mapping[str, Any]) -> None:
+        self.store, self.seeds, self.tenant, self.start, self.program = store, seeds, tenant, start, program
+        self.first_day = start // DAY - 3_700
+        moments = (moment_of(day * DAY) for day in range(self.first_day, start // DAY + 1))
+        busy = (program["months"][at.month - 1] * program["weekdays"][at.weekday()] for at in moments)
+        self.days = list(accumulate(busy))
+        self.hours = list(accumulate(program["hours"]))
+        self.codes = [row["code"] for row in program["categories"]]
+        self.shares = list(accumulate(row["share"] for row in program["categories"]))
+        self.tickets = {row["code"]: row["ticket"] for row in program["categories"]}
+        self.reasons = [row["reason"] for row in program["declines"]]
+        self.reason_shares = [row["share"] for row in program["declines"]]
+
+    def live(self) -> None:
+        """Store the users, their cards and transactions."""
+        cohorts, size, number, share = self.program["cohorts"], self.program["size"], 0, 0.0
+        total = sum(cohort["share"] for cohort in cohorts)
+        for row, cohort in enumerate(cohorts):
+            share += cohort["share"] / total
+            count = round(size * share) - number
+            dice = Random(int.from_bytes(self.seeds.octets(f"cohort:{self.tenant}:{row}", 16)))
+            columns = [
+                [quantile(cohort[name], (i + dice.random()) / count) for i in range(count)]
+                for name in ("joined", "active", "purchases")
+            ]
+            dice.shuffle(columns[0])  # longer membership means more purchases, whatever the date of joining
+            for days, active, purchases in zip(*columns, strict=True):
+                _Member(self, number, days, active, int(purchases + dice.random())).live()
+                number += 1
+
+    def moment(self, dice: Random, day: int) -> int:
+        """Return a random time of a day."""
+        hour = bisect(self.hours, self.hours[-1] * dice.random())
+        at = (day * 24 + hour) * _HOUR + int(_HOUR * dice.random())
+        return at if at < self.start else at - DAY
+
+    def day(self, dice: Random, first: int, last: int) -> int:
+        """Return a random day between two days, by month and weekday."""
+        low, high = self.days[max(first - self.first_day - 1, 0)], self.days[last - self.first_day]
+        day = self.first_day + bisect(self.days, low + (high - low) * dice.random())
+        return min(max(day, first), last)
+
+
+def quantile(knots: Sequence[float], share: float) -> float:
+    """Return the value of evenly spaced quantiles below which a share lies."""
+    place = share * (len(knots) - 1)
+    index = int(place)
+    if index >= len(knots) - 1:
+        return knots[-1]
+    return knots[index] + (knots[index + 1] - knots[index]) * (place - index)
+
+
+class _Member:
+    """Builder of one user of a card program, a card and its transactions."""
+
+    def __init__(self, of: Members, number: int, days: float, active: float, purchases: int) -> None:
+        self.of, self.program, self.seeds, self.start = of, of.program, of.seeds, of.start
+        self.label = f"{of.tenant}:{number}"
+        self.dice = dice = Random(int.from_bytes(self.seeds.octets(f"person:{self.label}", 16)))
+        first = (self.start - int(days * DAY)) // DAY
+        last = (self.start - int(days * (1 - active) * DAY)) // DAY
+        inner = [of.day(dice, first, last) for _ in range(max(purchases - 2, 0))]
+        self.times = sorted(of.moment(dice, day) for day in [first, last, *inner][:purchases])
+        joined = min([of.moment(dice, first), *self.times[:1]])
+        is_active = active >= STAYED or days < _NEW
+        self.end = self.start if is_active else max([joined, *self.times])
+        self.favorites = dice.choices(of.codes, cum_weights=of.shares, k=3)
+        self.user: Record = new_user(
+            self.seeds.uuid(f"member:{self.label}"),
+            of.tenant,
+            joined,
+            status="approved",
+            source_key="workbench",
+            first_name=f"Member {number + 1}",
+            last_name="Example",
+            email=f"member.{number + 1}@example.com",
+            external_id=f"member-{number + 1:05d}",
+            is_active=is_active,
+        )
+        self.card = new_card(self.seeds.uuid(f"member card:{self.label}"), self.user, number, 0)
+        self.made = 0
+
+    def live(self) -> None:
+        """Store the user, the card and its transactions."""
+        rows: list[Record] = []
+        store = self.of.store
+        for at in self.times:
+            self._purchase(at, rows)
+        rows += self._redemptions(rows)
+        spent = self.card["posted"] - self.card["refunded"] + self.card["held"]
+        self.card["limit"] = limit = (spent // 50_000 + 10) * 50_000
+        self.card["available"] = limit - spent
+        store.save("user", self.user)
+        store.save("card", self.card)
+        store.put("external_id", f"{self.user['tenant']}:{self.user['external_id']}", self.user["id"])
+        for row in sorted(rows, key=lambda row: row["at"]):
+            rewards.put(store, self.user["id"], row)
+
+    def _purchase(self, at: int, rows: list[Record]) -> None:
+        dice, of, program, self.made = self.dice, self.of, self.program, self.made + 1
+        if dice.random() < program["habit"]:
+            code = dice.choice(self.favorites)
+        else:
+            (code,) = dice.choices(of.codes, cum_weights=of.shares)
+        cents = max(1, int(quantile(of.tickets[code], dice.random())))
+        luck, cleared = dice.random(), at + int(_HOUR * quantile(program["settle_hours"], dice.random()))
+        state: Record = {"status": "settled", "settled": cents, "cleared": cents, "posted_at": cleared}
+        if luck < program["declined"]:
+            state = {"status": "declined", "declined_reason": dice.choices(of.reasons, of.reason_shares)[0]}
+        elif luck < program["declined"] + program["reversed"]:
+            state = {"status": "reversed"}
+        elif cleared > self.start:
+            state = {"status": "authorized", "held": cents}
+        transaction = new_transaction(
+            self.seeds.uuid(f"purchase:{self.label}:{self.made}"),
+            self.card,
+            at,
+            authorized=cents,
+            merchant_name=_merchant(dice, program["merchants"]),
+            merchant_category_code=code,
+            **state,
+        )
+        self.card["held"] += transaction["held"]
+        if state["status"] == "settled":
+            self.card["posted"] += cents
+            transaction = self._afterwards(transaction, rows)
+        of.store.save("transaction", transaction)
+
+    def _afterwards(self, transaction: Record, rows: list[Record]) -> Record:
+        """Earn points for a settled purchase, and sometimes refund or dispute it."""
+        cents, at, dice, program = transaction["settled"], transaction["posted_at"], self.dice, self.program
+        rows.append(self._row(transaction, at, 0, cents))
+        later, luck = at + int(DAY * quantile(program["refund_days"], dice.random())), dice.random()
+        if later >= self.start:
+            return transaction
+        if luck < program["refunded"]:
+            back = max(1, int(cents * quantile(program["refund_parts"], dice.random()) + 0.5))
+            transaction = {**transaction, "refunded": back}
+            self.card["refunded"] += back
+            rows.append(self._row(transaction, later, cents, cents - back))
+        elif luck < program["refunded"] + program["disputed"]:
+            status = str(dice.choice(tuple(DisputeStatus)))
+            resolved = None if status in OPEN_DISPUTES else min(self.start, later + 30 * DAY)
+            key = self.seeds.uuid(f"dispute:{self.label}:{self.made}")
+            add_dispute(self.of.store, key, transaction, later, status, resolved)
+        return transaction
+
+    def _row(self, transaction: Record, at: int, before: int, after: int) -> Record:
+        key = self.seeds.octets(f"member reward:{self.label}:{self.made}:{after - before}", 16).hex()
+        category = rewards.category_of(self.of.store, transaction["merchant_category_code"])
+        return rewards.earned(self.seeds, key, transaction, category, at, before, after)
+
+    def _redemptions(self, rows: list[Record]) -> list[Record]:
+        """Occasionally redeem half of the minted points."""
+        redemptions: list[Record] = []
+        left, redeems = 0, self.dice.random() < self.program["redeeming"]
+        for number, row in enumerate(sorted(rows, key=lambda row: row["minted"])):
+            left += row["points"]
+            at = row["minted"] + DAY // 3
+            if redeems and left > self.program["redeem_above"] and at < self.end:
+                key = self.seeds.octets(f"member redemption:{self.label}:{number}", 16).hex()
+                points, status = left // 50 * 25, self.dice.choice(("COMPLETED",) * 8 + ("PENDING", "FAILED"))
+                redemptions.append(rewards.redeemed(key, at, points, status))
+                left -= points if status != "FAILED" else 0
+        return redemptions
+
+
+def add_listed(store: Store, seeds: Seeds, tenant: str, start: int, listed: Mapping[str, Any]) -> None:
+    """Store a user of a program's list, with cards, contracts and disputes."""
+    external_id = external_id_of(listed)
+
+    def new(kind: str, number: int = 0) -> str:
+        return seeds.uuid(f"listed {kind}:{tenant}:{external_id}:{number}")
+
+    first, last = listed["name"].split(maxsplit=1)
+    status = listed.get("status", "approved")
+    user = new_user(
+        new("user"),
+        tenant,
+        start - 60 * DAY,
+        status=status,
+        reason=REASONS.get(status, ""),
+        source_key="workbench",
+        first_name=first,
+        last_name=last,
+        email=listed.get("email", f"{'.'.join(listed['name'].lower().split())}@example.com"),
+        external_id=external_id,
+        terms=status not in {"tosNotAccepted", "notStarted"},
+        is_active=status not in {"locked", "canceled", "denied"},
+    )
+    store.save("user", user)
+    store.put("external_id", f"{tenant}:{external_id}", user["id"])
+    for number, contract in enumerate(listed.get("contracts", ())):
+        add_contract(
+            store,
+            seeds,
+            tenant,
+            new("contract", number),
+            contract["chain_id"],
+            contract.get("version", 2),
+            tuple(contract["balances"]),
+            user=user["id"],
+            onramp=family_of(contract["chain_id"]) is Family.EVM,
+        )
+    cards = [
+        store.save("card", new_card(new("card", number), user, number, card["limit"], card["status"]))
+        for number, card in enumerate(listed.get("cards", ()))
+    ]
+    for number, dispute in enumerate(listed.get("disputes", ())):
+        at = start - (40 - number % 30) * DAY
+        cards[0] = add_disputed(store, cards[0], new("transaction", number), new("dispute", number), at, **dispute)
+
+
+def _merchant(dice: Random, count: int) -> str:
+    """Return a merchant name; a few are frequent, most occur once."""
+    rank = int(count * dice.random() ** 4)
+    return f"{_ADJECTIVES[rank % len(_ADJECTIVES)]} {_NOUNS[rank // len(_ADJECTIVES)]}"
