@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from workbench import testing as testing
     from workbench.analysis import charts as charts
     from workbench.analysis import rewards as rewards
-    from workbench.analysis import tables as tables
     from workbench.analysis.reports.history import history as history
     from workbench.analysis.reports.queries import sql as sql
     from workbench.analysis.tables.frames import to_frame as to_frame
@@ -91,7 +90,6 @@ _NAMES = {
     "rewards": "workbench.analysis.rewards:",
     "sequences": "workbench.runs.sequences:",
     "sql": "workbench.analysis.reports.queries",
-    "tables": "workbench.analysis.tables:",
     "testing": "workbench.testing:",
     "to_frame": "workbench.analysis.tables.frames",
     "unload_ipython_extension": "workbench.terminal.shell",
