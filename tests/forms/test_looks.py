@@ -12,11 +12,11 @@ import ipywidgets
 import pytest
 
 import workbench
+from tests.each import each
 from tests.forms.conftest import below, classes
 from workbench.base.schema import walk
 from workbench.client.session import Session, connect
 from workbench.screens.forms.widgets import css
-from workbench.screens.panel.background import BackgroundTask, bulk_panel
 from workbench.screens.panel.file import script
 from workbench.screens.panel.panel import browse, form
 from workbench.service.interface.table import OPERATIONS
@@ -69,8 +69,8 @@ def contrast(a: str, b: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("ground", GROUNDS)
-@pytest.mark.parametrize("tokens", [design.LIGHT, design.DARK], ids=["light", "dark"])
+@each("ground", GROUNDS)
+@each("tokens", [design.LIGHT, design.DARK], ids=["light", "dark"])
 def test_the_design_has_contrast_in_both_themes(tokens: Mapping[str, str], ground: str) -> None:
     """Each color of text has 4.5 to 1 on each ground of its theme, also on the ground of a pill; marks have 3 to 1."""
     faint = {name: contrast(tokens[name], tokens[ground]) for name in TEXTS}
@@ -89,8 +89,8 @@ def mixed(color: str, ground: str) -> str:
     return "#" + "".join(f"{round(0.12 * top + 0.88 * under):02x}" for top, under in parts)
 
 
-@pytest.mark.parametrize("name", ["bad", "warn", "good", "quiet"])
-@pytest.mark.parametrize("tokens", [design.LIGHT, design.DARK], ids=["light", "dark"])
+@each("name", ["bad", "warn", "good", "quiet"])
+@each("tokens", [design.LIGHT, design.DARK], ids=["light", "dark"])
 def test_forms_use_the_design(tokens: Mapping[str, str], name: str) -> None:
     """The style sheet of forms has the colors of the design."""
     assert f"--wb-{name}:{tokens[name]};" in css("forms/forms", ".wb-root")
@@ -226,27 +226,19 @@ def test_html_is_made_by_our_rendering_alone() -> None:
     assert [] == found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("where", ["sandbox", "production"])
-def test_everything_names_where_it_works(where: str, tmp_path: Path) -> None:
-    """Forms, panels, bulk work and reads say environment and key, alive and as a static face; production in its color."""
+def test_a_form_names_where_it_works(where: str) -> None:
+    """A form says environment and key, alive and as static HTML; production in its color."""
     with connect(seed=7, environment=where) as api:
-        work = bulk_panel(api.update_user, [], path=tmp_path / "run")
-        work.wait(30)
-        gauge = BackgroundTask("read", "Read rewards", api, lambda *_: None, resumable=bool)
-        one = form(api.update_user)
-        rendering = {
-            "form": (one.widget, one.html), "bulk": (work.widget, work._repr_mimebundle_()["text/html"]), "read": (gauge.widget, gauge.head),
-        }  # fmt: skip
+        made = form(api.update_user)
         key = api.info()["key_fingerprint"]
+    head = next(part.value for part in below(made.widget) if "wb-head" in classes(part))
 
-    for name, (widget, html) in rendering.items():
-        head = next(one.value for one in below(widget) if "wb-head" in classes(one))
-        for text in (head, html):
-            assert where.upper() in text, name
-            assert key in text, name
-        assert f"wb-where-{where}" in head
-        assert (where == "production") == ("wb-production" in classes(widget)), name
+    for text in (head, made.html):
+        assert where.upper() in text
+        assert key in text
+    assert f"wb-where-{where}" in head
+    assert (where == "production") == ("wb-production" in classes(made.widget))
 
 
 def test_the_panel_names_where_it_works() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import workbench as wb
 from tests.client.doubles import CARD, Service, client_on
+from tests.each import each
 from workbench.base.errors import Forbidden, NotFound, NotSent, ServiceFailure, Unauthorized, UnexpectedAnswer
 
 ROWS = [
@@ -88,7 +89,7 @@ def test_what_any_answer_would_look_like_shows_nothing() -> None:
     assert {shown[f"list_rewards_activity.{name}"] for name in KNOWS} == {"not seen"}
 
 
-@pytest.mark.parametrize(
+@each(
     "answer, error",
     [
         (401, Unauthorized), (403, Forbidden), (404, NotFound), (500, ServiceFailure), (httpx.ConnectError("x"), NotSent),

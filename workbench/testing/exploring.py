@@ -280,8 +280,7 @@ def explore(
     Args:
         application: Factory of the application, called with the universe at the start and after each crash. The
             application has `receive(headers, body)`, which returns an HTTP status, and `books()`, which returns cents
-            by
-            transaction. An optional `main()` runs from its start, or every five minutes if it is not asynchronous.
+            by transaction. An optional `main()` runs from its start, or every five minutes if it is not asynchronous.
         invariants: Functions of a finished universe that raise AssertionError if the application is wrong.
         universes: Number of universes.
         seed: Seed of the exploration.

@@ -2,8 +2,7 @@
 
 `survey` visits a request once and records what needs a closer look; the other functions examine only that. `problems`
 checks the interface's rules, the same for client, sandbox and forms. `cautions` adds what only a careful client refuses
-or
-warns of: masked values, invisible characters, implausible numbers. `flags` examines answers.
+or warns of: masked values, invisible characters, implausible numbers. `flags` examines answers.
 """
 
 import ipaddress

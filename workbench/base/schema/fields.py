@@ -72,8 +72,7 @@ class Reason(str):
     """Reason for an assumption about the service: a text, and the level of confidence.
 
     For a member, `of` is the assumed aspect: its "name", also in an "event", its "need" (whether it is required), or
-    its
-    "meaning".
+    its "meaning".
     """
 
     __slots__ = ("confidence", "of")
@@ -219,8 +218,7 @@ class Answer:
     """Base of records that the service sends. Undocumented members are in `extra`.
 
     A member that the document calls required may still be missing; it then reads as None. `marks` lists what was
-    unusual
-    while reading (a time without a zone, an unreadable number); `checks.flags` lists everything unusual.
+    unusual while reading (a time without a zone, an unreadable number); `checks.flags` lists everything unusual.
     """
 
     extra: dict[str, Any] = about("Undocumented members", init=False, default=attrs.Factory(dict), privacy=PERSONAL)

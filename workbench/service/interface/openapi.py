@@ -1,9 +1,9 @@
 """OpenAPI 3.1 document of the interface, generated from the operation table.
 
 Requests are described as strictly as `checks.problems` checks them, except for unknown members, which the service
-ignores. Responses are described loosely: patterns and
-lengths become `x-pattern` and `x-maxLength`, and enums `x-known-values` of any text, so that no tool rejects an answer
-for them. Assumptions carry `x-assumed` with the reason. Bodies and parameters have fictitious examples.
+ignores. Responses are described loosely: patterns and lengths become `x-pattern` and `x-maxLength`, and enums
+`x-known-values` of any text, so that no tool rejects an answer for them. Assumptions carry `x-assumed` with the reason.
+Bodies and parameters have fictitious examples.
 
 What generators of clients understand differently is avoided: patterns escape characters by two digits, whole numbers
 have 64 bits, decimal texts no format, and a member with a default has `x-default`, since some tools take a `default`
