@@ -16,6 +16,7 @@ ROWS = [
         "type": "earned" if number % 2 else "redeemed",
         "id": str(number),
         "createdAt": f"2026-01-{28 - number:02}T00:00:00Z",
+        **({"reason": "CARD_SPEND"} if number % 2 else {}),
     }
     for number in range(22)
 ]
