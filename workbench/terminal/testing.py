@@ -30,11 +30,11 @@ def _load(name: str) -> Callable[..., Any]:
 
 
 def _show(result: Any) -> int:
-    """Print a result, with the command that resumes or replays it."""
+    """Print a result, with the command that replays it."""
     print(result)
-    again = re.sub(r" --(first|universe)[ =]\d+", "", shlex.join(["workbench", *TYPED]))
-    if result.following is not None:
-        say(f"Stopped. Resume with: {again} --first {result.following}")
+    again = re.sub(r" --universe[ =]\d+", "", shlex.join(["workbench", *TYPED]))
+    if result.interrupted:
+        say("Stopped. Another --seed tries other universes.")
         return INTERRUPTED
     if result.failure is not None and result.universes > 1:
         say(f"Replay with: {again} --universe {result.failure.universe}")
@@ -47,7 +47,6 @@ def explore(
     *,
     universes: Whole = 500,
     seed: Whole = 1,
-    first: Whole = 0,
     universe: Whole | None = None,
     behavior: Name | None = None,
 ) -> int:
@@ -58,7 +57,6 @@ def explore(
         application: MODULE:NAME of its class or factory function, as shop:Application.
         universes: Number of universes.
         seed: Random seed of the exploration.
-        first: Number of the universe to begin with, to resume.
         universe: Run only this universe.
         behavior: documented, observed, or a TOML file.
     """
@@ -69,7 +67,6 @@ def explore(
         _load(application),
         universes=universes,
         seed=seed,
-        first=first,
         universe=universe,
         sandbox=None if behavior is None else Sandbox(behavior=behavior),
         progress=True,
@@ -89,7 +86,6 @@ def http(
     clock: Path | None = None,
     universes: Whole = 20,
     seed: Whole = 1,
-    first: Whole = 0,
     universe: Whole | None = None,
 ) -> int:
     """Explore an application behind HTTP, in any language, with parallel deliveries and crashes while it handles them.
@@ -108,7 +104,6 @@ def http(
         clock: File in which libfaketime reads the time, for the machine's clock of the application.
         universes: Number of universes.
         seed: Random seed of the exploration.
-        first: Number of the universe to begin with, to resume.
         universe: Run only this universe.
     """
     from workbench import testing
@@ -125,5 +120,5 @@ def http(
         clock=clock,
         key=os.environ.get(KEY_VARIABLE) or KEY,
     )
-    result = testing.explore(application, universes=universes, seed=seed, first=first, universe=universe, progress=True)
+    result = testing.explore(application, universes=universes, seed=seed, universe=universe, progress=True)
     return _show(result)
