@@ -74,6 +74,7 @@ def test_the_same_value_is_always_replaced_by_the_same_one() -> None:
     assert len({*replaced, *VALUES}) == 2 * len(VALUES)
 
 
+@pytest.mark.slow
 def test_ids_are_those_of_the_key(corpus: Corpus) -> None:
     """Over files, and where the case of an address differs; the shape stays."""
     text = "".join(path.read_text() for path in corpus.folder.glob("*.ndjson"))
