@@ -5,8 +5,8 @@ import re
 import shlex
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from workbench.base.errors import visible
@@ -18,11 +18,10 @@ KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
 
 def _load(name: str) -> Callable[..., Any]:
     """Return the object named by `module:name`; modules of the current folder can be imported."""
-    module, colon, attribute = name.partition(":")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        loaded = getattr(import_module(module), attribute) if colon else None
-    except (ImportError, AttributeError) as error:
+        loaded: Any = resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
         raise usage_error(f"{visible(name, 100)}: {visible(str(error), 200)}") from None
     if not callable(loaded):
         raise usage_error(f"{visible(name, 100)}: expected MODULE:NAME of a class or function, as shop:Application")
