@@ -99,6 +99,7 @@ def spend() -> Iterator[tuple[Any, pd.DataFrame]]:
         yield api, wb.history(transactions).filter(currency="usd").spend("merchant_name")
 
 
+@pytest.mark.slow
 def test_postings_events_and_requests(spend: Any) -> None:
     """A number is the sum of its postings; each has its event and, where the sandbox knows it, the request."""
     api, frame = spend
@@ -159,6 +160,7 @@ def test_a_balance_is_the_sum_of_all_periods_until_it(column: str) -> None:
     assert frame[column].iloc[-1] >= 1_500
 
 
+@pytest.mark.slow
 def test_the_difference_of_two_numbers(spend: Any) -> None:
     """It is the rows that are in one number only, and they add up to it."""
     api, frame = spend
