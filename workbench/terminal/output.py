@@ -1,10 +1,12 @@
 """Output of commands: a table for people; JSON, NDJSON or CSV for programs. Masked unless revealed."""
 
 import os
+import re
 import shlex
 import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import Annotated, Any, Literal
 
 import attrs
@@ -14,19 +16,18 @@ from workbench.base.errors import visible
 from workbench.base.schema import strict_json
 from workbench.base.schema.walk import (
     Array,
-    camel,
+    flat,
     get_path,
     is_record,
     leaves,
     members,
-    record_of,
     records,
     snake,
 )
 from workbench.service import rendering
 from workbench.service.interface.events import Event
 from workbench.service.rendering.data import csv_text, json_values
-from workbench.service.rendering.show import event_row, mapping_grid, plural, present_columns, record_grid
+from workbench.service.rendering.show import event_row, present_columns
 from workbench.service.rendering.text import LIKENESS, Cell, Grid, screen_of, write
 from workbench.terminal.exits import say, usage_error
 
@@ -42,21 +43,14 @@ class Output:
     Attributes:
         output: Output format.
         fields: Only these members, separated by commas, as id,address.city or tokens.balance.
-        json: The same as --output json --fields FIELDS.
         full: Show every member of each item of a list; the default is one row per item at terminal width.
         reveal: Show private values unmasked.
     """
 
     output: Annotated[Format, Parameter(name=("--output", "-o", "--format"))] = "table"
     fields: Annotated[str | None, Parameter(metavar="NAMES")] = None
-    json: Annotated[str | None, Parameter(name="--json", metavar="NAMES")] = None
     full: bool = False
     reveal: bool = False
-
-    def __attrs_post_init__(self) -> None:
-        if self.json is not None:
-            object.__setattr__(self, "output", "json")
-            object.__setattr__(self, "fields", self.json)
 
 
 def show(x: Any, how: Output) -> None:
@@ -99,22 +93,28 @@ def page(text: str) -> None:
 def _table(x: object, fields: list[str], how: Output) -> str:
     screen = screen_of(sys.stdout)
     x = _opened(x) if how.reveal else x
-    rows = x if isinstance(x, list) else [x]
+    rows: list[Any] = x if isinstance(x, list) else [x]
     kinds = {type(row) for row in rows if is_record(row)}
     reveal = _private(kinds) if how.reveal else ()
+    columns: list[str] | None = None
+    is_one_kind = len(kinds) == 1 and all(map(is_record, rows))
     if fields:
         columns = [".".join(map(snake, field.split("."))) for field in fields]
-        if len(kinds) != 1 or not _single(*kinds).issuperset(columns):
-            rows = [_row(row, fields, how) for row in rows]
-            columns = fields
+        if not (is_one_kind and _single(*kinds).issuperset(columns)):
+            rows, columns = [_row(row, fields, how) for row in rows], fields
         return rendering.table(rows, columns, limit=len(rows), width=screen.width, reveal=reveal, paint=screen.paint)
-    if rows and isinstance(x, list) and not how.full and (len(rows) > 1 or isinstance(rows[0], Event)):
-        grid = _grid(rows, reveal)
-        if grid is not None:
-            return write(_narrowed(grid, screen.width), screen.width, screen.paint)
-    if isinstance(x, list):
-        return rendering.table(rows, limit=len(rows), width=screen.width, reveal=reveal, paint=screen.paint)
-    return rendering.plain(x, width=screen.width, reveal=reveal, paint=screen.paint)
+    if not isinstance(x, list):
+        return rendering.plain(x, width=screen.width, reveal=reveal, paint=screen.paint)
+    is_narrow = not how.full and (len(rows) > 1 or kinds == {Event})
+    if is_narrow and kinds == {Event} and is_one_kind:
+        rows = [event_row(row, reveal=bool(reveal)) for row in rows]
+    elif is_narrow and is_one_kind:
+        columns = [name for name in present_columns(type(rows[0]), rows) if "." not in name]
+    else:
+        is_narrow = is_narrow and all(isinstance(row, Mapping) and "id" in row for row in rows)
+    block = rendering.describe(rows, reveal=reveal, columns=columns, rows=len(rows))
+    narrowed = _narrowed(block, screen.width) if is_narrow and isinstance(block, Grid) else block
+    return write(narrowed, screen.width, screen.paint)
 
 
 def _private(kinds: Collection[type[Any]]) -> set[str]:
@@ -126,50 +126,30 @@ def _private(kinds: Collection[type[Any]]) -> set[str]:
     return names
 
 
-def _grid(rows: list[Any], reveal: Collection[str]) -> Grid | None:
-    """Return a grid with one line per record and its scalar members; None for other values."""
-    first = type(rows[0])
-    if all(isinstance(row, Event) for row in rows):
-        return mapping_grid([event_row(row, reveal=bool(reveal)) for row in rows], None, len(rows))
-    if is_record(rows[0]) and all(type(row) is first for row in rows):
-        columns = [name for name in present_columns(first, rows) if "." not in name]
-        return record_grid(plural(first, len(rows)), rows, len(rows), reveal, columns) if columns else None
-    if all(isinstance(row, Mapping) and "id" in row for row in rows):
-        return mapping_grid(rows, None, len(rows))
-    return None
-
-
-def _length(head: str, cells: Sequence[Cell]) -> int:
-    """Return the width of a column; more than any screen has if a cell has several lines."""
-    if any(len(cell.lines) > 1 for cell in cells):
-        return sys.maxsize
-    return max(len(head), *(len(cell.text) for cell in cells))
-
-
 _IDS = frozenset({"id", "about"})
 """Columns that identify a row, or the record that an event is about."""
 
 
+def _length(head: str, cells: Sequence[Cell]) -> int:
+    """Return the width of a column; more than any screen has if a cell has several lines."""
+    return max(len(head), *(len(cell.text) if len(cell.lines) == 1 else sys.maxsize for cell in cells))
+
+
 def _narrowed(grid: Grid, width: int) -> Grid:
     """Return a grid with the columns that fit a line: the id always, then short columns."""
-    columns = list(zip(*grid.rows, strict=True))
-    lengths = [_length(head, cells) for head, cells in zip(grid.columns, columns, strict=True)]
-    numbers = range(len(lengths))
-    chosen: list[int] = []
-    used = 0
-    for number in sorted(numbers, key=lambda i: (grid.columns[i] not in _IDS, lengths[i] > _LONG_COLUMN)):
-        if not chosen or used + lengths[number] <= width:
-            chosen.append(number)
-            used += lengths[number] + 2
-    hidden = [grid.columns[number] for number in numbers if number not in chosen]
-    if hidden:
-        more = f" and {len(hidden) - 3} more" if len(hidden) > 4 else ""
-        named = hidden[:3] if more else hidden
-        say(f"Not shown: {', '.join(named)}{more}. Use --full or --fields NAMES.")
-    chosen.sort()
-    heads = tuple(grid.columns[number] for number in chosen)
-    rows = tuple(tuple(row[number] for number in chosen) for row in grid.rows)
-    return attrs.evolve(grid, columns=heads, rows=rows)
+    columns = zip(grid.columns, zip(*grid.rows, strict=True), strict=True)
+    lengths = {head: _length(head, cells) for head, cells in columns}
+    chosen: set[str] = set()
+    left = width
+    for head in sorted(lengths, key=lambda head: (head not in _IDS, lengths[head] > _LONG_COLUMN)):
+        if not chosen or lengths[head] <= left:
+            chosen.add(head)
+            left -= lengths[head] + 2
+    if hidden := [head for head in grid.columns if head not in chosen]:
+        say(f"Not shown: {', '.join(hidden)}. Use --full or --fields NAMES.")
+    is_shown = [head in chosen for head in grid.columns]
+    rows = tuple(tuple(compress(row, is_shown)) for row in grid.rows)
+    return attrs.evolve(grid, columns=tuple(compress(grid.columns, is_shown)), rows=rows)
 
 
 def _single(kind: type[Any]) -> set[str]:
@@ -190,31 +170,19 @@ def _opened(x: object) -> Any:
 
 def _require(x: object, field: str) -> None:
     """Raise Exit for a field that no part of x can have."""
-    values = [x]
-    for name in field.split("."):
-        inside = [pair for value in values for pair in _inside(value)]
-        if name.isdecimal():
-            values = [value for _, value in inside]
-        else:
-            values = [value for key, value in inside if name in (key, camel(key), snake(key))]
-        if inside and not values:
-            allowed = ", ".join(dict.fromkeys(key for key, _ in inside))
-            raise usage_error(f"--fields {visible(field, 100)}: no member {visible(name, 60)}; allowed: {allowed}.")
+    paths = dict.fromkeys(path for item in (x if isinstance(x, list) else [x]) for path in _paths(item))
+    name = ".".join(snake(part) for part in field.split(".") if not part.isdecimal())
+    if paths and not any(f"{path}.".startswith(f"{name}.") for path in paths):
+        allowed = ", ".join(dict.fromkeys(path.partition(".")[0] for path in paths))
+        raise usage_error(f"--fields {visible(field, 100)}: no such member; allowed: {allowed}.")
 
 
-def _inside(x: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the actual and possible members of a value, each with its value or its record type."""
-    if isinstance(x, list | tuple):
-        for member in x:
-            yield from _inside(member)
-    elif isinstance(x, Mapping):
-        yield from ((str(key), value) for key, value in x.items())
-    elif is_record(x):
-        for member in members(x if isinstance(x, type) else type(x)):
-            value = None if isinstance(x, type) else getattr(x, member.name)
-            yield member.name, record_of(member.kind) if value in (None, ()) else value
-    elif attrs.has(type(x)):
-        yield from attrs.asdict(x, recurse=False).items()
+def _paths(item: object) -> Iterator[str]:
+    """Yield the dotted paths of the actual and possible members of a value, without indexes."""
+    if is_record(item):
+        yield from (path for path, _ in leaves(type(item)))
+    for path, _ in flat(json_values(item, reveal=True), items=True):
+        yield ".".join(map(snake, re.sub(r"\[\d+\]", "", path).lstrip(".").split(".")))
 
 
 def _row(item: object, fields: list[str], how: Output) -> Any:

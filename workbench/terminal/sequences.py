@@ -1,18 +1,18 @@
 """`workbench sequences …`: run and check scripted transactions."""
 
 import json
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from workbench import sequences
-from workbench.base.errors import WorkbenchError, visible
+from workbench.base.errors import WorkbenchError, not_allowed, visible
 from workbench.runs.sequences.reading import problems as problems_of
 from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, WRONG_INPUT, say, usage_error
-from workbench.terminal.where import Setting
+from workbench.terminal.inputs import pairs
+from workbench.terminal.where import Files, Setting
 
 if TYPE_CHECKING:
     from workbench.client.session import Session
@@ -31,22 +31,17 @@ def _sequence(name: str) -> Any:
         return sequences.catalogue[name]
     if Path(name).is_file():
         return sequences.read_toml(name)
-    near = get_close_matches(name, list(sequences.catalogue), 3, 0.5)
-    hint = f"Did you mean {' or '.join(near)}?" if near else "`workbench sequences list` shows the catalogue."
-    raise usage_error(f"No sequence and no file {visible(name, 200)!r}. {hint}")
+    raise usage_error(f"No file, and {not_allowed('sequence', name, sequences.catalogue)}.")
 
 
-def read_parameters(given: list[str]) -> dict[str, Any]:
+def _parameters(texts: list[str]) -> dict[str, Any]:
     """Parse `name=value` texts as parameters; numbers, true and false become values, anything else text."""
-    values = {}
-    for pair in given:
-        name, sign, text = pair.partition("=")
-        if not sign:
-            raise usage_error(f"--set {visible(pair, 60)}: expected NAME=VALUE.")
+    values: dict[str, Any] = dict(pairs("set", texts))
+    for name, text in values.items():
         try:
             value = json.loads(text)
         except ValueError:
-            value = text
+            continue
         values[name] = value if isinstance(value, bool | int | float) else text
     return values
 
@@ -66,7 +61,7 @@ def run(
         set_: Value of a parameter, such as amount=2500.
         path: Store the run in this file; an interrupted run in it is resumed.
     """
-    return sequences.run(api, _sequence(sequence), path=path, **read_parameters(set_ or []))
+    return sequences.run(api, _sequence(sequence), path=path, **_parameters(set_ or []))
 
 
 @command
@@ -83,14 +78,12 @@ def show_sequence(sequence: _Sequence, /) -> None:
 
 
 @command
-def check(*files: Path) -> int:
+def check(*files: Files) -> int:
     """Check sequence files and show every problem with its step and line. Nothing is run.
 
     Args:
         files: TOML files.
     """
-    if not files:
-        raise usage_error("sequences check needs one or more files.")
     code = DONE
     for file in files:
         try:

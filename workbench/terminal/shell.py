@@ -1,10 +1,9 @@
-"""IPython and its extension, JupyterLab, reports as files, and the server for coding agents."""
+"""IPython, JupyterLab, reports as files, and the server for coding agents."""
 
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -14,14 +13,11 @@ from cyclopts import Parameter
 
 import workbench
 from workbench.base.errors import WorkbenchError, visible
-from workbench.base.schema.walk import Choice
 from workbench.client.session import sandbox_of
 from workbench.service import rendering
-from workbench.service.interface.table import OPERATIONS
 from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, exit_code, say, usage_error, waiting_for_signals
-from workbench.terminal.operations import option_members
-from workbench.terminal.where import Name, Text, Url, Where, arguments_of, ids_of, read_duration, session
+from workbench.terminal.where import Name, Text, Url, Where, arguments_of, read_duration, session
 
 if TYPE_CHECKING:
     from workbench.client.session import Session
@@ -29,31 +25,15 @@ if TYPE_CHECKING:
 _BANNER = """api      {api}
 sandbox  controls: sandbox.settle(…), sandbox.review(…), sandbox.advance(days=2), sandbox.guide()
 inbox    received events: inbox.events()
-wb, pd   the workbench, and pandas (loaded when first used)
+wb       the workbench
 """
-
-
-class LazyModule:
-    """A module that is imported on first use."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self._name), name)
-
-    def __dir__(self) -> list[str]:
-        return dir(import_module(self._name))
-
-    def __repr__(self) -> str:
-        return f"<{self._name}, loaded when first used>"
 
 
 @command
 def shell(
     api: "Session", /, *, code: Annotated[str | None, Parameter(name=("--code", "-c"), metavar="CODE")] = None
 ) -> int:
-    """Open IPython with api, sandbox, inbox, wb and pandas ready; also for a profile.
+    """Open IPython with api, sandbox, inbox and wb ready; also for a profile.
 
     Args:
         code: Run one line and exit.
@@ -64,13 +44,14 @@ def shell(
     controls = {} if sandbox is None else {"sandbox": sandbox, "inbox": api.inbox}
     make: Any = TerminalInteractiveShell
     app = make.instance(
-        user_ns={"api": api, "wb": workbench, "pd": LazyModule("pandas"), **controls},
+        user_ns={"api": api, "wb": workbench, **controls},
         banner1=_BANNER.format(api=repr(api)),
         confirm_exit=False,
         colors="nocolor" if os.environ.get("NO_COLOR") else "neutral",
     )
     app.history_manager.enabled = code is None
-    load(app, api)
+    rendering.register(app)
+    keep_no_keys(app)
     if code is not None:
         result = app.run_cell(code)
         error = result.error_before_exec or result.error_in_exec
@@ -80,87 +61,16 @@ def shell(
     return DONE
 
 
-def load(ipython: Any, api: object = None) -> Callable[[], None]:
-    """Add record display, completion of values, and a history without keys to an IPython shell or notebook kernel.
-
-    Args:
-        api: Session for the completion; default: the shell's variable `api`.
-
-    Returns:
-        A function that removes all of them.
-    """
-    undo_display = rendering.register(ipython)
-    undo_history = _keep_no_keys(ipython)
-    matcher = _matcher(lambda: sandbox_of(api or ipython.user_ns.get("api")))
-    ipython.Completer.custom_matchers.append(matcher)
-
-    def undo() -> None:
-        undo_display()
-        undo_history()
-        ipython.Completer.custom_matchers.remove(matcher)
-
-    return undo
-
-
-_UNDO: dict[int, Callable[[], None]] = {}
-
-
-def load_ipython_extension(ipython: object) -> None:
-    """Load the extension: `%load_ext workbench`."""
-    _UNDO[id(ipython)] = load(ipython)
-
-
-def unload_ipython_extension(ipython: object) -> None:
-    """Unload the extension: `%unload_ext workbench`."""
-    _UNDO.pop(id(ipython), lambda: None)()
-
-
-_OPEN_TEXT = re.compile(r"""(\w+)\s*=\s*["']([^"'\n]*)$""")
-_CALL = re.compile(r"""\.(\w+)\((?:[^()]|\([^()]*\))*$""")
-
-
-def _matcher(sandbox_in_use: Callable[[], Any]) -> Callable[[Any], Any]:
-    """Return a completer of argument values: enum values of the interface, and ids of the sandbox."""
-    from IPython.core.completer import SimpleCompletion, context_matcher
-
-    def values(context: Any) -> Any:
-        argument, call = _OPEN_TEXT.search(context.text_until_cursor), _CALL.search(context.text_until_cursor)
-        if argument is None or call is None:
-            return {"completions": []}
-        name, begun = argument.groups()
-        row, sandbox = OPERATIONS.get(call[1]), sandbox_in_use()
-        field = dict(option_members(row.request)).get(name) if row is not None else None
-        choices: Iterable[str] = ids_of(name, sandbox) if sandbox is not None else ()
-        if field is not None and isinstance(field.kind, Choice):
-            choices = field.kind.of
-        matching = [str(choice) for choice in choices if choice.startswith(begun)]
-        return {
-            "completions": [SimpleCompletion(choice, type="value") for choice in matching],
-            "matched_fragment": begun,
-            "suppress": bool(matching),
-            "ordered": True,
-        }
-
-    matcher: Callable[[Any], Any] = context_matcher()(values)
-    return matcher
-
-
-def _keep_no_keys(ipython: Any) -> Callable[[], None]:
+def keep_no_keys(ipython: Any) -> None:
     """Exclude inputs that contain a key from the history."""
-    manager = ipython.history_manager
-    usual = manager.store_inputs
+    usual = ipython.history_manager.store_inputs
 
     def store_inputs(number: int, source: str, source_raw: str | None = None) -> None:
         if holds_key(source_raw or source):
             source = source_raw = "# omitted: held a key"
         usual(number, source, source_raw)
 
-    manager.store_inputs = store_inputs
-
-    def undo() -> None:
-        manager.store_inputs = usual
-
-    return undo
+    ipython.history_manager.store_inputs = store_inputs
 
 
 def holds_key(text: str) -> bool:
