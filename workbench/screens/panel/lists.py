@@ -437,11 +437,11 @@ _KINDS = {
 }
 
 
-def rewards(api: Any, users: Iterable[str], **filters: Any) -> Rows:
+def rewards(api: Any, users: Iterable[str]) -> Rows:
     """Return the rewards activity of users, all reachable pages, with its frame."""
     from workbench.analysis.rewards.reading import fetch
 
-    frame = fetch(api, list(users), progress=False, **filters).frame()
+    frame = fetch(api, list(users), progress=False).frame()
     kinds = {str(name): "time" if str(name).endswith("_at") else "text" for name in frame.columns} | _KINDS
     several = frame["user_id"].nunique() > 1
     columns = " ".join(f"{name}:{kinds[name]}" for name in frame.columns if several or name != "user_id")
