@@ -421,11 +421,8 @@ class Panel(Displayed):
         }
 
     def _drawn_details(self, name: str, key: str) -> dict[str, Any]:
-        """Return the details with the parts below the facts as elements that the page draws."""
-        shown = self._details(name, key)
-        parts = {part: shown[part] for part in ("list", "id", "actions", "private")}
-        explained = name not in (EXPLANATION, "health")
-        return {**parts, "explained": explained, "sections": list(details.sections(shown))}
+        """Return the details, and whether the page offers to explain amounts."""
+        return {**self._details(name, key), "explained": name not in (EXPLANATION, "health")}
 
     def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Show the private values of the open record, and note it in the journal; the page hides them again."""
@@ -435,7 +432,7 @@ class Panel(Displayed):
         thing = self.lists[name].data.things[self._number(name, key)]
         what = f"{name} {visible(key, 80)}: {', '.join(sorted(private(thing)))}"
         context_of(self._api).note("revealed", f"{what} for {REVEAL_SECONDS:.0f} s")
-        return {"fields": details.element(details.fields(thing, reveal=True) or {}, key), "seconds": REVEAL_SECONDS}
+        return {"fields": details.fields(thing, reveal=True), "seconds": REVEAL_SECONDS}
 
     def _offered(self) -> list[tuple[Offer, dict[str, Any]]]:
         """Return the actions of the open record, with their arguments."""
