@@ -34,7 +34,7 @@ GUARDS: list[Guard] = []
 HOSTED: set[str] = set()
 """URLs of sandboxes on shared servers, each for one tenant or person, that this process connected to."""
 RESOLVERS: list[Callable[[bool], ServedAddress | None]] = []
-"""Functions that return the address of this process's sandbox, for production or not; None if there is none."""
+"""Functions that return the address of this process's sandbox, for production or not; None without a sandbox."""
 
 
 def refusal(*, effect: bool, production: bool) -> str:

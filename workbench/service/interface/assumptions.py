@@ -475,8 +475,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "company_outcome",
             "update_ubo",
-            "a company is approved if all owners are, pending while one is, otherwise it has the status of its first "
-            "owner who is not approved",
+            "a company is approved if all owners are approved, pending while one is pending, and otherwise has the "
+            "status of its first owner who is not approved",
             "transitions of companies are not shown",
         ),
         Behavior(
@@ -733,7 +733,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "validation_errors",
             "requests",
-            "a rule that is broken is 400 in the usual error body, whose message names each member once",
+            "a broken rule is 400 with the usual error body, whose message names each member once",
             "codes of validation failures are not shown",
             LIVE,
             documented="400",
@@ -970,8 +970,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_event_created",
             "events",
-            "a refund also sends transaction.created before transaction.completed; without it, a ledger that adds the "
-            "created amounts, their updates and what completions add to them misses refunds",
+            "a refund also sends transaction.created before transaction.completed; without it, a ledger that adds only "
+            "created amounts, their updates and the additions of completions misses refunds",
             "the events of transactions are not shown",
             LIVE,
             documented=True,
@@ -1197,8 +1197,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "tightened_roles",
             "versioning",
-            'operations need the roles of the document; {"list_contracts": "newRole"} makes one need another, which '
-            "no key has",
+            'operations need the roles of the document; {"list_contracts": "newRole"} makes one require a role '
+            "that no key has",
             "a later release may require more roles",
             documented={},
             others=({"list_contracts": "newRole"}, ANY),
