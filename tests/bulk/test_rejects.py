@@ -183,7 +183,7 @@ def test_results_carry_the_key_the_id_and_the_status(sandbox: Sandbox, tmp_path:
     assert [one.answer_status for one in again] == ["pending", "pending"]
     with pytest.raises(InvalidRequest, match="email is private"):
         run(api.create_user_application, people(2), key="email", progress=False)
-    with pytest.raises(InvalidRequest, match="no row has nickname"):
+    with pytest.raises(InvalidRequest, match="no row has the key column nickname"):
         run(api.create_user_application, people(2), key="nickname", progress=False)
 
 

@@ -153,7 +153,7 @@ def test_all_problems_are_in_one_error(tmp_path):
         ),
         (CAST + CAST, "another user in the list"),
         (CAST.replace("limit = 500_000", "limit = 3_000"), "needs a limit"),
-        (CAST.replace(', "0.5"]', "]"), "must have two texts"),
+        (CAST.replace(', "0.5"]', "]"), "must be a list of two balances"),
         (CAST.replace("pending", "lost"), "must be one of"),
         (CAST.replace("84532", "-1"), "must be at least 1"),
         (f'[[users]]\nname = "Ada {"x" * 60}"\n', "at most 50 characters"),

@@ -119,7 +119,7 @@ def test_a_wrong_member_is_reported(old: str, new: str, said: str) -> None:
         ("name = ", "at end of document"),
         ("[[steps]", "line 1"),
         ("a = " + "[" * 5000, "nested too deeply"),
-        ("name = 'x'", "are required, at least one"),
+        ("name = 'x'", "must contain at least one step"),
         ("steps = 3", "must be [[steps]] tables"),
         ("x" * 1_000_001, "is longer than"),
         ("[[steps]]\nname='a'\ndo='settle'\n[steps.with]\n" + ".".join(["a"] * 90) + "=1", "levels deep"),

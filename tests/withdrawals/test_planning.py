@@ -251,7 +251,7 @@ def test_unknown_versions_and_chains(api, contract):
     unknown = attrs.evolve(contract, contract_version=3, chain_id=7777)
 
     assert [one.partition(";")[0] for one in planned(api, contract=unknown).warnings] == [
-        "the contract has an unknown version: a signature can be requested, but no transaction built",
+        "the contract has an unknown version: a signature can be requested, but no transaction can be built",
         "the contract is on EVM chain 7777, an unknown chain, treated as an EVM chain",
     ]
 

@@ -124,7 +124,7 @@ class SandboxClock:
         minutes: float = 0,
         seconds: float = 0,
     ) -> datetime:
-        """Move the clock forward; scheduled changes on the way happen at their own times.
+        """Move the clock forward; scheduled changes happen at their due times.
 
         Args:
             by: A timedelta, or a number of seconds.

@@ -12,7 +12,8 @@ from workbench.service.chains.addresses import chain_of
 def guide(environment: Environment, base_url: str, tenant: str) -> Record:
     """Return base URL, keys with their permissions, and current example ids.
 
-    The primary tenant, whose keys control the sandbox, sees the other tenants as well; another sees itself alone.
+    The primary tenant, whose keys control the sandbox, sees the other tenants as well; each other tenant sees only
+    itself.
 
     Args:
         tenant: Id of the tenant whose examples come first.
@@ -33,7 +34,7 @@ def guide(environment: Environment, base_url: str, tenant: str) -> Record:
         "tenant": {name: other[name] for other in store.all("tenant") if other["id"] == tenant for name in facts},
         "api_keys": {row["name"]: key for key, row in store.items("key") if sees_all or row["tenant"] == tenant},
         **_examples(environment, tenant),
-        "note": f"Every address here is made up: {WARNING}.",
+        "note": f"All addresses are fictitious: {WARNING}.",
         "tenants": others,
     }
 

@@ -188,7 +188,7 @@ def _findings() -> Iterator[tuple[bool | None, str]]:
     if chosen and chosen not in profile_names():
         yield False, f"WORKBENCH_PROFILE names the profile {visible(chosen, 60)!r}, which does not exist"
     if os.environ.get("SSLKEYLOGFILE"):
-        yield False, "SSLKEYLOGFILE is set: TLS keys are being written to a file"
+        yield False, "SSLKEYLOGFILE is set: TLS keys are written to a file"
 
 
 def _private(what: str, path: Path, mode: int) -> tuple[bool, str]:

@@ -134,7 +134,7 @@ def reset(api: "Session", /) -> None:
 
 @command
 def advance(api: "Session", duration: str | None = None, /, *, until: datetime | None = None) -> Any:
-    """Move the clock forward; scheduled changes on the way happen at their own times.
+    """Move the clock forward; scheduled changes happen at their due times.
 
     Args:
         duration: Duration with units, such as 2h30m or 3d.

@@ -61,7 +61,7 @@ def unknown_text(attempt: Attempt, known: str) -> str:
 
 
 RESEND = "resend"
-"""Who resolved a call that was sent again and is done."""
+"""Resolver recorded for a call whose resend succeeded."""
 
 
 @attrs.frozen(kw_only=True)

@@ -1,4 +1,4 @@
-"""Proxies: the one that a client's connections go through, from its options or the environment."""
+"""The proxy of a client's connections, from its options or the environment."""
 
 import os
 from collections.abc import Mapping
@@ -21,7 +21,8 @@ def read_proxy(text: object, path: str) -> Proxy:
     """Return the proxy of an address; without a scheme it is http://.
 
     Raises:
-        UsageError: It is not the address of an HTTP proxy. The message has no part of it, which may hold a password.
+        UsageError: It is not the address of an HTTP proxy. The message contains no part of it, because it may hold a
+            password.
     """
     if problem := proxy_problem(text):
         raise UsageError([Problem(path, "proxy", problem)])
