@@ -1,16 +1,14 @@
-"""Pytest plugin, loaded by its entry point: sandbox fixtures and `--workbench-coverage`.
+"""Pytest plugin, loaded by its entry point: sandbox fixtures and `--workbench-assumptions`.
 
 It is a module of its own, and imports the workbench inside of what uses it: having that installed loads nothing
 into the tests of others.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-_COUNTS = pytest.StashKey[Counter[tuple[str, str]]]()
 _MARK = (
     'workbench(behavior="documented", seed=1, environment="sandbox", faults=(), world="small", universes=500): '
     "the sandbox of a test, and the number of universes that `explore` tries"
@@ -18,10 +16,8 @@ _MARK = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option."""
+    """Add the options."""
     group = parser.getgroup("workbench")
-    coverage = "Show which answers and events of the card service were touched."
-    group.addoption("--workbench-coverage", action="store_true", help=coverage)
     flips = "Run tests that passed again with one assumption about the card service flipped at a time."
     group.addoption("--workbench-assumptions", action="store_true", help=flips)
     group.addoption("--universe", type=int, help="Run only this universe, as named by a failed test.")
@@ -46,14 +42,12 @@ def workbench_session(request: pytest.FixtureRequest) -> Iterator[Any]:
     if flips is None:
         with session(**given) as api:
             yield api
-            _collect(request.config, api.sandbox)
         return
     from workbench.testing.flips import touch, with_flip
 
     with session(**{**given, "behavior": with_flip(given.get("behavior", "documented"), flips.flip)}) as api:
         settings = touch(api.sandbox)
         yield api
-        _collect(request.config, api.sandbox)
         if not flips.flip:
             flips.touched[request.node.nodeid] = dict(settings.touched)
 
@@ -101,36 +95,3 @@ def inbox(workbench_session: Any) -> Any:
 def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
     mark = request.node.get_closest_marker("workbench")
     return {} if mark is None else dict(mark.kwargs)
-
-
-def _collect(config: pytest.Config, sandbox: object) -> None:
-    if config.getoption("--workbench-coverage"):
-        from workbench.testing.sessions import touched
-
-        config.stash[_COUNTS] = config.stash.get(_COUNTS, Counter()) + touched(sandbox)
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send the counts of a pytest-xdist worker to its controller."""
-    output = getattr(session.config, "workeroutput", None)
-    if output is not None:
-        output["workbench"] = [[*item, count] for item, count in session.config.stash.get(_COUNTS, Counter()).items()]
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """Add the counts of a worker."""
-    counter = Counter(
-        {(group, what): count for group, what, count in getattr(node, "workeroutput", {}).get("workbench", ())}
-    )
-    node.config.stash[_COUNTS] = node.config.stash.get(_COUNTS, Counter()) + counter
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print the coverage."""
-    if config.getoption("--workbench-coverage"):
-        from workbench.testing.sessions import Coverage
-
-        counts = config.stash.get(_COUNTS, Counter())
-        terminalreporter.section("coverage of the card service")
-        terminalreporter.write_line(str(Coverage(counts)))

@@ -16,7 +16,7 @@ MARK = "<!-- names: python docs/make_api.py writes this part -->\n"
 END = "<!-- names: end -->\n"
 GROUPS = {
     "Connect": ("connect", "connect_async", "Session", "AsyncSession", "Client", "AsyncClient", "Sandbox", "Inbox", "Journal", "Limits", "FULL"),
-    "At hand": ("form", "browse", "history", "to_frame", "read_table", "to_file", "sql", "learn", "world_from", "assumptions"),
+    "At hand": ("form", "browse", "history", "to_frame", "read_table", "to_file", "sql", "learn", "assumptions"),
     "Errors people catch": ("WorkbenchError", "ApiError", "InvalidRequest", "NotFound", "NotSent", "OutcomeUnknown"),
 }  # fmt: skip
 OBJECTS = ("Session", "Sandbox", "Journal", "Inbox")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-import workbench as wb
 from workbench import testing
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -23,17 +22,13 @@ def draw(name: str, command: str, shown: object, lines: int = 30, width: int = 1
 
 
 def main() -> None:
-    """Draw a failure in a universe, and the coverage of a session."""
+    """Draw a failure in a universe."""
     draw(
         "explore",
         "testing.explore(Application)",
         testing.explore(ChecksThenActs, invariants=testing.MONEY[:1]),
         lines=40,
     )
-    api = testing.session()
-    card = api.sandbox.guide()["cards"]["active"][0]
-    wb.sequences.run(api, wb.sequences.catalogue["refund-partial"], card_id=card)
-    draw("coverage", "testing.Coverage.of(api)", testing.Coverage.of(api))
 
 
 if __name__ == "__main__":

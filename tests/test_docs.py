@@ -110,6 +110,16 @@ def test_links_lead_somewhere(path: Path) -> None:
     assert list(broken(path)) == []
 
 
+@pytest.mark.parametrize("path", [*PAGES, *NOTEBOOKS], ids=lambda path: path.name)
+def test_rows_stand_under_their_head(path: Path) -> None:
+    """Each table begins with a head and a rule, and its rows have as many cells, so that a page shows no bars."""
+    plain = re.sub(r"^```.*?^```", "", text(path), flags=re.MULTILINE | re.DOTALL)
+    for table in re.findall(r"(?:^\|.*\n?)+", plain, re.MULTILINE):
+        head, *rest = [len(re.findall(r"(?<!\\)\|", re.sub(r"`[^`]*`", "", row))) for row in table.splitlines()]
+        assert re.match(r".*\n\|[\s:|-]+\|", table), table.splitlines()[0]
+        assert {*rest} == {head}, table.splitlines()[0]
+
+
 def test_every_term_is_linked() -> None:
     """Each entry of the glossary can be reached from elsewhere: it is linked at least once."""
     glossary = ROOT / "docs" / "glossary.md"

@@ -13,7 +13,6 @@ import workbench as wb
 READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "sequences.read_toml": (".toml", lambda path: wb.sequences.read_toml(path)),
     "bulk.run": (".csv", lambda path: wb.bulk.run(wb.connect(seed=1).update_user, path)),
-    "world_from": (".ndjson", lambda path: wb.world_from(path)),
     "learn": (".har", lambda path: wb.learn(path)),
     "world": (".toml", lambda path: wb.Sandbox(world=path)),
     "behavior": (".toml", lambda path: wb.Sandbox(behavior=path)),
@@ -50,5 +49,4 @@ def test_a_path_without_a_file_is_named(tmp_path: Path, name: str, make: Callabl
 
     with pytest.raises((wb.errors.UsageError, wb.errors.UnusableFile)) as caught:
         read(path)
-    named = re.search("rows|file|directory", str(caught.value))
-    assert named or (name, make) == ("world_from", folder)  # a log folder without logs
+    assert re.search("rows|file|directory", str(caught.value))

@@ -23,7 +23,6 @@ NAMESPACES = (
     "events",
     "rewards",
     "sequences",
-    "tables",
     "withdrawals",
     "testing",
 )
@@ -150,7 +149,6 @@ UNUSABLE: dict[str, Callable[[Any, Any], Any]] = {
     "users that are lists": lambda api, path: wb.rewards.fetch(api, [[]]),
     "columns of one name, CSV": lambda api, path: wb.to_file(pd.DataFrame([[1, 2]], columns=["a", "a"]), path / "x.csv"),
     "columns of one name, HTML": lambda api, path: wb.to_file(pd.DataFrame([[1, 2]], columns=["a", "a"]), path / "x.html"),
-    "symbols that are numbers": lambda api, path: wb.history(api).record_balances(path / "x.csv", symbols={1: 2}),
     "options that are numbers": lambda api, path: wb.connect("http://127.0.0.1:9", http={1: 2}),
     "size without numbers": lambda api, path: wb.charts.spend_chart(wb.history(api).transactions(), size=()),
     "size of texts": lambda api, path: wb.charts.spend_chart(wb.history(api).transactions(), size=("a", "b")),

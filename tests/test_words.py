@@ -272,3 +272,24 @@ if __name__ == "__main__":
         print(f"{name}: {len(listed)}")
         if wanted:
             print(*listed, sep="\n")
+
+
+@pytest.mark.slow
+def test_no_word_of_a_docstring_stands_alone() -> None:
+    """A line of a paragraph is as long as it can be: no word stands alone before a line that it would fit into."""
+    alone = []
+    for path in sorted((ROOT / "workbench").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (ast.get_docstring(node) or "").split("\n")
+                for before, line, after in zip(lines, lines[1:], lines[2:], strict=False):
+                    word = line.strip()
+                    indent = len(line) - len(word)
+                    if (
+                        before.strip()
+                        and re.fullmatch(r"[^\s-][^\s.:]*", word)
+                        and re.match(rf" {{{indent}}}[\w(]", after)
+                    ):
+                        alone.append(f"{path.relative_to(ROOT)}: {word} {after.strip()[:40]}")
+
+    assert alone == []

@@ -27,7 +27,7 @@ JUNK: dict[str, object] = {
 }  # fmt: skip
 OFTEN_WRONG = ["bytes", "list of None"]
 """Values that had raised errors of Python before they were tried here."""
-CLASSES_OF_RESULTS = {"rewards.Rewards", "testing.Coverage", "testing.Universe"}
+CLASSES_OF_RESULTS = {"rewards.Rewards", "testing.Universe"}
 """What functions of the package make; nobody calls these classes."""
 CALLED_BACK = {"application", "clock", "http", "new", "now", "old", "progress", "scenario", "transport"}
 """Parameters for functions and objects of the caller, whose errors are the caller's."""

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from workbench import testing as testing
     from workbench.analysis import charts as charts
     from workbench.analysis import rewards as rewards
-    from workbench.analysis import tables as tables
     from workbench.analysis.reports.history import history as history
     from workbench.analysis.reports.queries import sql as sql
-    from workbench.analysis.reports.worlds import world_from as world_from
     from workbench.analysis.tables.frames import to_frame as to_frame
     from workbench.analysis.tables.read_table import read_table as read_table
     from workbench.base import errors as errors
@@ -49,7 +47,6 @@ if TYPE_CHECKING:
     from workbench.runs import bulk as bulk
     from workbench.runs import sequences as sequences
     from workbench.sandbox import Sandbox as Sandbox
-    from workbench.screens import panel as panel
     from workbench.screens.panel.file import to_file as to_file
     from workbench.screens.panel.panel import browse as browse
     from workbench.screens.panel.panel import form as form
@@ -88,18 +85,15 @@ _NAMES = {
     "history": "workbench.analysis.reports.history",
     "learn": "workbench.testing.learning",
     "load_ipython_extension": "workbench.terminal.shell",
-    "panel": "workbench.screens.panel:",
     "read_table": "workbench.analysis.tables.read_table",
     "records": "workbench.records:",
     "rewards": "workbench.analysis.rewards:",
     "sequences": "workbench.runs.sequences:",
     "sql": "workbench.analysis.reports.queries",
-    "tables": "workbench.analysis.tables:",
     "testing": "workbench.testing:",
     "to_frame": "workbench.analysis.tables.frames",
     "unload_ipython_extension": "workbench.terminal.shell",
     "withdrawals": "workbench.client.withdrawals:",
-    "world_from": "workbench.analysis.reports.worlds",
 }
 
 

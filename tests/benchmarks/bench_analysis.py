@@ -20,7 +20,6 @@ import pandas as pd
 import pyarrow as pa
 
 import workbench as wb
-from workbench import tables
 from workbench.analysis.tables.event_frames import events_frame
 from workbench.analysis.tables.rows import to_pandas
 from workbench.analysis.tables.to_file import to_file
@@ -164,10 +163,7 @@ def measured(size: int, folder: str) -> dict[str, Any]:
     clocked("outstanding by user", lambda: wb.history(points).points("user_id"))
     clocked("outstanding by cohort", lambda: wb.history(points).points("cohort"))
     clocked("liability", lambda: wb.history(points).filter(tz="America/New_York").liability())
-    clocked("cumsum of decimals by user", lambda: tables.cumsum(points["points"], by=points["user_id"]))
     found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3  # measured before pandas runs
-    floats = points["points"].astype("float64")
-    clocked("plain pandas: cumsum of floats by user", lambda: floats.groupby(points["user_id"]).cumsum())
     clocked("plain pandas: the funnel's sums", lambda: plain_funnel(made))
     for name, frame in (("transactions", made.iloc[: size // 5]), ("rewards", points.iloc[: size // 5])):
         clocked(

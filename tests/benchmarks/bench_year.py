@@ -110,12 +110,10 @@ def draw(year: Year, folder: Path) -> None:
         rewards = wb.rewards.fetch(api, users, progress=False)
     now = sandbox.clock.now()
     disputes = list(sandbox.records("dispute"))
-    applied = [one for one in events if (one["resource"], one["action"]) == ("user", "updated")]
     made = {
         "approvals": charts.approvals_chart(wb.history(transactions).approvals(freq="week")),
         "spend": charts.spend_chart(wb.history(transactions).spend("merchant_name")),
         "points": charts.points_chart(rewards),
-        "applications": charts.applications_chart(wb.history(applied).applications("week")),
         "disputes": charts.disputes_chart(wb.history(disputes).filter(at=now).disputes()),
     }
     for name, axes in made.items():

@@ -306,7 +306,7 @@ SHOWN = (
     "application = wb.form(api.create_user_application, first_name='Ada', birth_date='1990-02-30')",
     'live = wb.connect(seed=7, environment="production")\ndelete = wb.form(live.delete_payment_account, payment_account_id="x")',
     "sent = wb.form(api.simulate_refund, transaction_id=api.sandbox.records('transaction')[0]['id'], amount=100)\nanswer = sent.submit()",
-    'display(made, application, delete, sent, wb.panel.bulk(api.update_user, [], path="none.db"))',
+    "display(made, application, delete, sent)",
 )
 
 
@@ -314,10 +314,9 @@ SHOWN = (
 def test_every_form_is_in_order(desk: Desk, rules: str) -> None:
     """In light and dark, wide and narrow, nothing of a form overlaps or is cut, and axe-core finds nothing serious.
 
-    Every word of forms and long work that is not of a dead control has a contrast of 4.5 to 1, as drawn.
+    Every word of forms that is not of a dead control has a contrast of 4.5 to 1, as drawn.
     """
     page = desk.show(*SHOWN)
-    expect(page.locator(".wb-work .wb-head")).to_be_visible()
     page.locator(".wb-form .wb-amount input").first.fill("1250")
     page.keyboard.press("Tab")
     expect(page.locator(".wb-form .wb-amount .wb-problem")).to_have_count(1)

@@ -1,4 +1,4 @@
-"""The pictures of the documents that no other browser test comes by: forms, long work, and every part of the design."""
+"""The pictures of the documents that no other browser test comes by: forms, and every part of the design."""
 
 from pathlib import Path
 
@@ -9,7 +9,6 @@ import workbench as wb
 from tests.browser.lab import SLOW, Desk, change_theme
 from tests.browser.pictures import picture, specimen
 from tests.browser.test_forms import PURCHASE, START
-from tests.browser.test_long import SLOWLY
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 APPLICATION = """
@@ -104,14 +103,6 @@ def test_pictures_of_the_pack_of_a_month(page: Page, tmp_path: Path) -> None:
 
 def test_picture_of_a_form_for_production(desk: Desk) -> None:
     picture(shown(desk, LIVE), "form-production")
-
-
-def test_picture_of_long_work(desk: Desk) -> None:
-    work = desk.show(START, SLOWLY).locator(".wb-work")
-    expect(work.locator(".wb-progress")).to_contain_text("left")
-    work.locator("button.wb-stop").click()
-    expect(work.locator("button.wb-resume")).to_be_enabled()
-    picture(work, "read-stopped")
 
 
 def test_picture_of_every_part_of_the_design(page: Page, tmp_path: Path) -> None:

@@ -16,12 +16,12 @@ import pytest
 import workbench as wb
 from tests.canaries.planted import ACCOUNT, BUSINESS, CHANGES, LINK, OWNER, PERSON, PLANTED
 from tests.client.doubles import Service, client_on
+from tests.sequences.parametrized import application
 from workbench.client.calls.journal import Journal
 from workbench.client.session import Session, SessionClock
 from workbench.runs.sequences import run
 from workbench.sandbox.internals import internals
 from workbench.sandbox.transport import SandboxTransport
-from workbench.testing import from_journal
 
 RECIPIENT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 USER = "3f2a0b1c-0000-4000-8000-000000000001"
@@ -173,9 +173,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
         drawn = _withdraw(api, things)
         rows = [{**PERSON, "email": f"zqmail{i}@example.com", "external_id": f"zq-{i}"} for i in range(3)]
         things["bulk"] = wb.bulk.run(api.create_user_application, rows, path=folder / "bulk.run", progress=False)
-        with wb.connect(seed=3) as other:
-            other.create_user_application(**PERSON)
-            sequence = things["sequence"] = from_journal(other.journal)
+        sequence = things["sequence"] = application(PERSON)
         flat = {**PERSON, **PERSON["address"], "birth_date": date(1917, 3, 29)}
         wanted = {one.name: flat[one.name] for one in sequence.parameters}
         things["kept"] = run(wb.Sandbox(seed=3), sequence, path=folder / "kept.run", **wanted)

@@ -12,6 +12,7 @@ import httpx
 import workbench as wb
 from tests.canaries.planted import ACCOUNT, CHANGES, LINK, OWNER, PERSON, PHRASE, PLANTED
 from tests.client.doubles import CARD, URL, FakeClock, Service, client_on
+from tests.sequences.parametrized import application
 from workbench.client.webhooks.verify import SignatureRefused
 from workbench.client.withdrawals.withdrawal import Withdrawal
 from workbench.runs.sequences import InvalidSequence, read_toml, run, run_many
@@ -119,11 +120,7 @@ def _applied(folder: Path, *, as_file: bool = False, **changes: Any) -> None:
 
 
 def _played(play: Callable[..., Any] = run, **values: Any) -> None:
-    from workbench.testing import from_journal
-
-    with wb.connect(seed=3) as api:
-        api.create_user_application(**PERSON)
-        sequence = from_journal(api.journal)
+    sequence = application(PERSON)
     wanted = {one.name: PERSON.get(one.name, "Zqfirst") for one in sequence.parameters}
     play(wb.Sandbox(seed=3), sequence, **{**wanted, **values})
 

@@ -233,9 +233,8 @@ def _panel(life: Life, _: Path) -> Iterator[str]:
 
 def _bulk(_: Life, folder: Path) -> Iterator[str]:
     with wb.connect(seed=12) as api:
-        work = wb.panel.bulk(api.create_user_application, [PERSON], path=folder / "bulk.run")
-        work.wait()
-        yield from (repr(work), work.html, widgets(), repr(work.result), str(work.result))
+        result = wb.bulk.run(api.create_user_application, [PERSON], path=folder / "bulk.run", progress=False)
+        yield from (repr(result), str(result), result._repr_html_())
 
 
 # the terminal
@@ -330,7 +329,7 @@ PLACES: dict[str, Place] = {
     "exports of the panel": Place(_panel_exports, "approved"),
     "forms and their widgets": Place(_forms, "wb-form", slow=True),
     "the panel and its widgets": Place(_panel, "timeline", slow=True),
-    "bulk work and its widgets": Place(_bulk, "create_user_application", slow=True),
+    "bulk work": Place(_bulk, "create_user_application", slow=True),
     "the terminal": Place(_terminal, "9 digits", slow=True),
     "reports about a client": Place(_reports, "key_fingerprint"),
     "shipped notebooks": Place(_notebooks, "wb.connect(seed=7"),

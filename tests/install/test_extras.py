@@ -38,7 +38,6 @@ COMMANDS = {
     "sandbox agent": "agents",
     "sandbox shell": "lab",
     "course lab": "lab",
-    "report chart points": "tables",
     "report dashboard --out x.html": "lab",
     "rewards read 3f2a0b1c-0000-4000-8000-000000000000": "tables",
 }

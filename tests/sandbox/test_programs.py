@@ -118,6 +118,29 @@ def test_own_categories_are_named_and_earn(tmp_path):
     assert (int(newest.points), newest.spend_category) == (70, "advice")
 
 
+SHARES = {"declined": 0.3, "reversed": 0.2, "refunded": 0.25, "disputed": 0.15}
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_a_world_has_the_shares_of_its_file(tmp_path, name):
+    """Declines and reversals are shares of all purchases; refunds and disputes of the settled ones."""
+    path = tmp_path / "shares.toml"
+    path.write_text(f"size = 40\n{name} = {SHARES[name]}\n")
+    sandbox, small = Sandbox(world=path), {row["id"] for row in Sandbox().records("transaction")}
+    rows = [row for row in sandbox.records("transaction") if row["id"] not in small]
+    disputed = {row["transaction"] for row in sandbox.records("dispute")}
+    settled = [row for row in rows if row["settled"]]
+    counts = {
+        "declined": (sum(row["status"] == "declined" for row in rows), len(rows)),
+        "reversed": (sum(row["status"] == "reversed" for row in rows), len(rows)),
+        "refunded": (sum(row["refunded"] > 0 for row in settled), len(settled)),
+        "disputed": (sum(row["id"] in disputed for row in settled), len(settled)),
+    }
+    part, whole = counts[name]
+
+    assert part / whole == pytest.approx(SHARES[name], abs=0.04)
+
+
 def test_all_problems_are_in_one_error(tmp_path):
     path = tmp_path / "bad.toml"
     path.write_text(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.sequences.parametrized import application
 from workbench.base.errors import FileBusy, UnusableFile, UsageError
 from workbench.base.system.locks import FileLock
 from workbench.client.session import connect
@@ -14,7 +15,6 @@ from workbench.runs.sequences import InvalidSequence, Sequence, catalogue, run
 from workbench.runs.sequences.reading import from_toml
 from workbench.sandbox import Sandbox
 from workbench.sandbox.internals import internals
-from workbench.testing import from_journal
 
 SECRET = "Planted-canary"
 STORY = catalogue["refund-down-to-zero"]
@@ -145,7 +145,7 @@ def test_two_processes_cannot_share_a_run(tmp_path: Path) -> None:
 
 def test_no_private_value_reaches_the_file(tmp_path: Path) -> None:
     """It holds a digest of the parameters, and only open members of answers."""
-    sequence = from_journal(_applied().journal)
+    sequence = application(catalogue["application-approved"]["apply"].arguments)
     person = {one.name: SECRET for one in sequence.parameters if one.type == "text"}
     person |= {"birth_date": date(1990, 2, 1), "email": "planted@example.com", "national_id": "000123456"}
     person |= {"ip_address": "203.0.113.77", "phone_number": "5550100"}
@@ -160,12 +160,6 @@ def test_no_private_value_reaches_the_file(tmp_path: Path) -> None:
 
 def _names(sequence: Sequence) -> set[str]:
     return {one.name for one in sequence.parameters}
-
-
-def _applied() -> Any:
-    api = connect(seed=3)
-    api.create_user_application(**catalogue["application-approved"]["apply"].arguments)
-    return api
 
 
 def test_a_huge_number_is_a_problem_of_the_file() -> None:

@@ -14,7 +14,6 @@ import pytest
 
 import workbench as wb
 from workbench.base.errors import UsageError, WrongEnvironment
-from workbench.base.schema.rules import FULL
 from workbench.base.schema.walk import given
 from workbench.client.session import connect
 from workbench.runs.bulk import Interrupted
@@ -23,7 +22,6 @@ from workbench.runs.sequences import (
     Sequence,
     Stepper,
     catalogue,
-    from_toml,
     param,
     ref,
     run,
@@ -35,7 +33,7 @@ from workbench.runs.sequences.runs import Run
 from workbench.runs.sequences.sequence import Parameter, duration, duration_text
 from workbench.sandbox import Request, Response, Sandbox
 from workbench.sandbox.internals import internals
-from workbench.testing import from_journal, traffic
+from workbench.testing import traffic
 
 BUY = {
     "card_id": ref("guide.cards.active"),
@@ -278,20 +276,6 @@ def test_traffic_is_the_same_for_the_same_seed_and_conserves_money(sandbox: Sand
     assert len(result.steps) > 100
     total = result.ledger().total()
     assert total["available"] + total["held"] + total["posted"] - total["refunded"] == 0
-
-
-def test_the_calls_of_a_journal_become_a_sequence() -> None:
-    """Ids become references, the settlement is added, and the sequence runs on another sandbox."""
-    api = connect(seed=3)
-    card = api.sandbox.guide()["cards"]["active"][0]
-    bought = api.simulate_authorization(**{**BUY, "card_id": card})
-    api.sandbox.settle(bought.transaction_id)
-    api.simulate_refund(transaction_id=bought.transaction_id, amount=FULL)
-    script = from_journal(api.journal)
-
-    assert [one.do for one in script.steps] == ["simulate_authorization", "settle", "simulate_refund"]
-    assert script["refund"].arguments == {"transaction_id": ref("authorization.transaction_id"), "amount": FULL}
-    assert run(Sandbox(seed=3), from_toml(script.to_toml())).ok
 
 
 @pytest.mark.parametrize(

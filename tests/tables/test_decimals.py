@@ -1,9 +1,8 @@
 """Decimal columns: pandas computes with them exactly, and no digit is lost whatever the values are."""
 
-import random
 import re
 from collections.abc import Callable
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,9 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.tables import samples
-from workbench import tables
 from workbench.analysis.rewards.pages import cast
 from workbench.analysis.tables.frames import to_frame
-from workbench.analysis.tables.rows import EXACT, decimal_series, decimals, joined_chunks, packed
+from workbench.analysis.tables.rows import decimal_series, decimals, joined_chunks, packed
 
 USUAL = pd.ArrowDtype(pa.decimal128(18, 6))
 WIDE = pd.ArrowDtype(pa.decimal256(37, 18))
@@ -102,19 +100,6 @@ def test_groups_are_summed_exactly(rows: list[tuple[str, Decimal]]) -> None:
         assert abs(sum(values) / len(values) - Fraction(means[key])) <= Fraction(1, 10**6)
 
 
-@given(st.lists(st.tuples(st.sampled_from("ab"), ANY), max_size=12))
-def test_running_sums_are_exact(rows: list[tuple[str, Decimal | None]]) -> None:
-    """Each is the sum so far, in all and by group; missing values stay missing and add nothing."""
-    column = decimal_series([value for _, value in rows])
-    by = pd.Series([key for key, _ in rows], dtype="str")
-    for keys, made in ((None, tables.cumsum(column)), (by, tables.cumsum(column, by=by))):
-        so_far: dict[str, Fraction] = {}
-        for (key, value), found in zip(rows, decimals(made), strict=True):
-            name = "" if keys is None else key
-            so_far[name] = so_far.get(name, Fraction(0)) + Fraction(value or 0)
-            assert (None if value is None else so_far[name]) == (None if found is None else Fraction(found))
-
-
 def test_wide_columns_compute_too() -> None:
     """A column of more digits adds, multiplies, divides and sums like a usual one, also with a usual one."""
     wide = pd.Series([Decimal("1.000000000000000001"), Decimal(10**18)], dtype=WIDE)
@@ -164,7 +149,7 @@ def test_statistics_are_floats() -> None:
     ids=["cumsum", "nlargest", "describe", "ratio of columns", "cumsum by group"],
 )  # fmt: skip
 def test_what_pandas_refuses(way: Callable[[], Any], refusal: type[Exception]) -> None:
-    """What the page on tables says is refused is refused: if pandas learns it, the page and `cumsum` can go."""
+    """What the page on tables says is refused is refused: if pandas learns it, the page can go."""
     with pytest.raises(refusal):
         way()
 
@@ -201,26 +186,13 @@ def test_rewards_sum_to_decimals() -> None:
     assert (frame["points"] + frame["points"]).tolist() == [Decimal(25), Decimal(-6)]
 
 
-def test_whole_numbers_have_running_sums() -> None:
-    """Int64 columns of cents too."""
-    assert tables.cumsum(pd.Series([1, None, 2**62, 2**62], dtype="Int64")).iloc[-1] == 2**63 + 1
-
-
 @pytest.mark.parametrize(
     "column", [pd.Series([0.1]), pd.Series(["•••"]), pd.Series([True]), pd.Series(["NaN?"])], ids=str
 )
 def test_inexact_values_are_refused(column: "pd.Series[Any]") -> None:
-    """Floats, masked values, flags and words have no exact running sum."""
+    """Floats, masked values, flags and words are no decimals."""
     with pytest.raises(ValueError, match="holds"):
-        tables.cumsum(column)
-
-
-def test_the_context_of_the_caller_does_not_matter() -> None:
-    """A short decimal context elsewhere costs no digit here."""
-    with localcontext(prec=3):
-        made = tables.cumsum(decimal_series([Decimal("123456.000001"), Decimal("0.000001")]))
-
-    assert made.iloc[-1] == EXACT.create_decimal("123456.000002")
+        decimals(column)
 
 
 def test_the_example_of_the_page_runs() -> None:
@@ -259,29 +231,6 @@ def test_other_libraries_take_a_frame(tmp_path: Path) -> None:
     assert rows == len(frame)
     assert duckdb.from_arrow(table).aggregate("sum(points)").fetchall() == [(frame["points"].sum(),)]
     assert frame.convert_dtypes(dtype_backend="pyarrow")["points"].sum() == frame["points"].sum()
-
-
-@pytest.mark.parametrize("dtype", [USUAL, WIDE])
-def test_a_running_sum_keeps_index_and_name(dtype: pd.ArrowDtype) -> None:
-    """It can be put beside the column it was made of."""
-    column = pd.Series([Decimal(1), Decimal(2)], index=["b", "a"], name="points", dtype=dtype)
-    sums = tables.cumsum(column)
-
-    assert (list(sums.index), sums.name, sums.loc["a"]) == (["b", "a"], "points", 3)
-
-
-def test_sums_in_integers_are_those_in_decimals() -> None:
-    """A narrow column is summed in integers: with missing values, groups, missing groups, and near 18 digits."""
-    chance = random.Random(3)
-    values = [None if chance.random() < 0.2 else Decimal(chance.randint(-(10**9), 10**9)).scaleb(-6) for _ in range(60)]
-    by = pd.Series([chance.choice(["a", "b", None]) for _ in values], dtype="str")
-    wide = decimal_series([*values, Decimal(10**20)])
-
-    for column in (decimal_series(values), decimal_series(values)[7:40], decimal_series([])):
-        same, keys = wide.loc[column.index], by.loc[column.index]
-        assert tables.cumsum(column).tolist() == tables.cumsum(same).tolist()
-        assert tables.cumsum(column, by=keys).tolist() == tables.cumsum(same, by=keys).tolist()
-    assert tables.cumsum(decimal_series([Decimal(999_999_999_999), Decimal(1)])).tolist()[-1] == Decimal(10**12)
 
 
 def test_chunks_of_several_types_become_one_column_with_their_gaps() -> None:

@@ -1,7 +1,6 @@
 """Tables of records: names, dtypes, masks, what is kept of what the document does not name."""
 
 import inspect
-import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -337,15 +336,6 @@ def test_recorded_responses_make_tables() -> None:
             frame = to_frame(converter().read_answer(OPERATIONS[name], loads(path.read_bytes())))
             assert len(frame) >= 1
             assert MASK not in "".join(frame.columns)
-
-
-@pytest.mark.slow
-def test_the_package_is_named_without_pandas() -> None:
-    """Naming the package does not load pandas; using it does."""
-    import subprocess
-
-    code = "import sys, workbench.analysis.tables as t; assert 'pandas' not in sys.modules; t.cumsum; assert 'pandas' in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_everything_a_session_lists_makes_a_frame() -> None:

@@ -440,48 +440,6 @@ def newest_first(user: int, days: int) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.slow
-def test_a_folder_is_refreshed(tmp_path: Path) -> None:
-    """Only what is new, or may have changed, is read again; `changes` lists what is new, changed and gone; parts hold it once."""
-    service = Service({user_id(u): newest_first(u, 900) for u in range(3)})
-    folder = tmp_path / "r"
-    read(service, path=folder)
-    pages = len(service.asked)
-    first = service.rows[user_id(0)]
-    first[5] = first[5] | {"points": "0.75"}
-    first.insert(0, row(9_999, createdAt="2027-07-01T00:00:00Z"))
-    gone = service.rows[user_id(1)].pop(7)
-    service.rows[user_id(3)] = newest_first(3, 10)
-    service.asked = []
-    made = read(service, path=folder, refresh=True)
-
-    assert len(service.asked) < pages / 5
-    assert [tuple(change) for change in made.changes.fillna("").itertuples(index=False)] == [
-        (user_id(0), "earned", "r9999", "new", ""),
-        (user_id(0), first[6]["type"], first[6]["id"], "changed", "points"),
-        (user_id(1), gone["type"], gone["id"], "gone", ""),
-    ]
-    assert made.notes[0] == "Refreshed: rows that are 1 new, 1 changed, 1 gone; see `changes`."
-    assert made.complete
-    pd.testing.assert_frame_equal(made.frame(), read(service).frame())
-    table = pq.read_table(folder)
-    assert table.num_rows == sum(map(len, service.rows.values()))  # other programs can read the folder, too
-    assert read(service, path=folder, refresh=timedelta(days=400)).changes.empty
-
-
-def test_a_refresh_reads_all_where_rows_are_in_another_order(tmp_path: Path) -> None:
-    """Where the newest rows do not come first, every page is read; nothing is taken as unchanged."""
-    rows = newest_first(0, 400)[::-1]
-    service = Service({user_id(0): rows})
-    read(service, path=tmp_path / "r")
-    rows[350] = rows[350] | {"points": "0.75"}
-    made = read(service, path=tmp_path / "r", refresh=True)
-
-    assert made.changes["id"].tolist() == [rows[350]["id"]]
-    with pytest.raises(UsageError, match="refresh requires path"):
-        read(service, refresh=True)
-
-
 @pytest.mark.parametrize("rows, fewer", [(newest_first(0, 900), True), (newest_first(0, 900)[::-1], False)])
 def test_a_range_of_time_needs_few_pages_where_the_order_allows_it(rows: list[dict[str, Any]], fewer: bool) -> None:
     """Newest first: pages before `since` are not requested, and a note says so; else all are."""

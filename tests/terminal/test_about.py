@@ -30,7 +30,7 @@ def test_doctor(wb, own_state):
     ended = wb("profiles", "check")
 
     assert str(own_state) in ended.out
-    assert "httpx" in ended.out
+    assert "extra tables" in ended.out
     assert list(own_state.iterdir()) == []
 
 
@@ -91,8 +91,6 @@ def test_ids_complete_where_there_is_a_sandbox(wb, bash_script):
     cards = {card for held in guide["cards"].values() for card in held}
 
     assert completed(bash_script, "transactions", "authorize", "--card-id", "") == cards
-    other = completed(bash_script, "transactions", "authorize", "--tenant", "provider-managed", "--card-id", "")
-    assert other == set(guide["tenants"]["provider-managed"]["cards"]["active"])
     assert completed(bash_script, "disputes", "update", "") >= set(guide["disputes"]["pending"])
     wb("transactions", "authorize", "--card-id", guide["cards"]["active"][0], "--amount", "1", "--currency", "USD",
        "--merchant-name", "x", "--merchant-category-code", "5411")  # fmt: skip
@@ -121,7 +119,7 @@ def test_a_wrong_sequence_file(wb, tmp_path):
     assert wb("sequences", "check", str(tmp_path / "bad.toml")).code == 2
     assert wb("sequences", "run", str(tmp_path / "bad.toml")).code == 2
     assert wb("sequences", "run", "refund-ful").code == 2
-    assert "Did you mean" in wb("sequences", "run", "refund-ful").err
+    assert "did you mean refund-full" in wb("sequences", "run", "refund-ful").err
 
 
 def test_a_balance_reads_as_money(wb):

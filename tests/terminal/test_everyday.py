@@ -1,4 +1,4 @@
-"""What makes daily work at a prompt easy: fields, durations, skeletons, charts, examples, suggestions, completion."""
+"""What makes daily work at a prompt easy: fields, durations, skeletons, examples, suggestions, completion."""
 
 import json
 import os
@@ -112,18 +112,6 @@ def test_a_skeleton_of_something_else(wb):
     assert wb("docs", "skeleton", "buy-house").code == 2
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["points", "collateral", "declines"])
-def test_charts_are_files(wb, tmp_path, kind):
-    """A chart is written where it is asked for, in the format of its name."""
-    authorize(wb)
-    ended = wb("report", "chart", kind, "--out", str(tmp_path / f"{kind}.svg"))
-
-    assert ended.code == 0
-    assert (tmp_path / f"{kind}.svg").read_text(encoding="utf-8").lstrip().startswith("<?xml")
-    assert wb("report", "chart", kind, "--out", str(tmp_path / "x.gif")).code == 2
-
-
 @pytest.mark.parametrize("columns", ["50", "100"])
 def test_help_wraps_once(wb, monkeypatch, columns):
     """Lines of a docstring are joined before they are wrapped, so that no line is short without need."""
@@ -136,9 +124,7 @@ def test_help_wraps_once(wb, monkeypatch, columns):
 
 def test_a_value_that_was_mistyped(wb):
     """The word that was probably meant is suggested, for options, choices and values."""
-    assert "Did you mean card_locked?" in " ".join(
-        wb("transactions", "authorize", "--decline-reason", "card_loked").err.split()
-    )
+    assert "card_locked" in wb("transactions", "authorize", "--decline-reason", "card_loked").err
     assert "Did you mean --amount?" in wb("transactions", "authorize", "--amont", "5").err
     assert 'Did you mean "approved"' in wb("sandbox", "review", "x", "aproved").err
 
@@ -194,18 +180,6 @@ def test_events_show_time_and_transaction(wb):
 
     assert made in shown
     assert re.search(r"\d\d:\d\d +transaction.requested", shown)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind, shown", [("collateral", r"Base Sepolia.* +25000.5"), ("points", r"20\d\d-01 +[0-9,]+"),
-                                         ("deliveries", "No rows")])  # fmt: skip
-def test_the_rows_of_a_chart(wb, kind, shown):
-    """Without --out the rows of a chart are shown, as wide as the terminal."""
-    ended = wb("report", "chart", kind)
-
-    assert ended.code == 0, ended.err
-    assert re.search(shown, ended.out)
-    assert max(map(len, ended.out.splitlines())) <= 100
 
 
 def test_the_environment_is_documented(wb, monkeypatch):

@@ -123,16 +123,3 @@ def test_a_file_without_traffic_is_wrong_input(wb, tmp_path, data: bytes | str |
 
     assert ended.code == 2
     assert "traffic.har" in ended.err
-
-
-@pytest.mark.parametrize("name", ["missing.ndjson", "*.missing"])
-def test_a_world_is_not_made_without_a_log(wb, tmp_path, name: str) -> None:
-    """The message names the path, not the class of Python's error."""
-    (tmp_path / "folder").mkdir()
-
-    ended = wb("sandbox", "world", str(tmp_path / name), "--out", str(tmp_path / "world.toml"))
-
-    assert ended.code == 2
-    assert "no event log at" in ended.err
-    assert str(tmp_path / name) in ended.err
-    assert "FileNotFoundError" not in ended.err

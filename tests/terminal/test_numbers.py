@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import workbench
-from workbench import charts
 from workbench.base.schema.strict_json import loads, printable
 from workbench.sandbox.controls import CONTROLS
 from workbench.service.rendering.data import json_values
@@ -84,16 +83,6 @@ def test_rewards_have_the_same_numbers(wb, api):
     assert len(rows) == len(frame)
     assert sum(row.get("transactionAmountCents", 0) for row in rows) == frame["transaction_amount_cents"].sum()
     assert sum(Decimal(str(row.get("points", 0))) for row in rows) == frame["points"].sum()
-
-
-def test_charts_have_the_same_numbers(wb, api):
-    """The rows of a chart are those that Python draws."""
-    rows = loads(wb("report", "chart", "collateral", "-o", "json").out.encode())
-    drawn = charts.collateral_chart(api.list_contracts())
-
-    assert sorted(float(row[name]) for row in rows for name in ("value", "advance")) == pytest.approx(
-        sorted(patch.get_width() for patch in drawn.patches)
-    )
 
 
 def test_a_run_of_a_sequence_has_the_same_steps(wb, api):

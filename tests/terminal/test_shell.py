@@ -35,14 +35,13 @@ def test_one_line(piped, tmp_path):
         "shell",
         "--fresh",
         "-c",
-        "len(api.list_contracts()), wb.FULL, sandbox, inbox, pd",
+        "len(api.list_contracts()), wb.FULL, sandbox, inbox",
         IPYTHONDIR=str(tmp_path),
     )
     said = done.stdout.decode()
 
     assert done.returncode == 0
     assert re.search(r"\(3, +FULL", said.replace("\n", ""))
-    assert "<pandas, loaded when first used>" in said
 
 
 def test_an_error_has_its_code_and_its_face(piped, tmp_path):

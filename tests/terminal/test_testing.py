@@ -27,7 +27,7 @@ def test_a_failure_ends_with_5_its_story_and_a_replay(wb):
     ended = wb("test", "explore", f"{APPLICATION}CountsRepetitions", "--behavior", "observed")
 
     assert (ended.code, "The shortest story" in ended.out) == (5, True)
-    again = "--universes 500 --seed 1 --behavior observed --universe "
+    again = "--behavior observed --universe "
     assert f"Replay with: workbench test explore tests.testing.applications:CountsRepetitions {again}" in ended.err
 
 
@@ -67,7 +67,7 @@ def test_an_exploration_that_is_stopped_ends_with_130(wb, monkeypatch):
     ended = wb("test", "explore", f"{APPLICATION}Shop")
 
     assert ended.code == 130
-    assert "--seed 1 --first 0" in ended.err
+    assert f"Resume with: workbench test explore {APPLICATION}Shop --first 0" in ended.err
 
 
 @pytest.mark.parametrize("name", ["nothing", "tests.testing.applications:Nobody", "no.such:Module", "json:__name__"])

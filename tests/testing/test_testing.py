@@ -9,7 +9,6 @@ import pytest
 import workbench as wb
 from workbench import testing
 from workbench.base.errors import UsageError
-from workbench.testing.sessions import possible
 
 PURCHASE = {"amount": 420, "currency": "USD", "merchant_name": "Example Coffee", "merchant_category_code": "5814"}
 
@@ -47,19 +46,6 @@ def test_a_session_has_the_users_of_a_file(tmp_path: Path) -> None:
 def test_a_wrong_argument_of_a_session_is_named(wrong: dict[str, object]) -> None:
     with pytest.raises(UsageError, match=next(iter(wrong))):
         testing.session(**wrong)  # type: ignore[arg-type]
-
-
-def test_coverage_counts_what_was_touched() -> None:
-    with testing.session() as api:
-        buy(api)
-        found = testing.Coverage.of(api)
-
-    gaps = found.gaps()
-    assert ("answer", "simulate_authorization 200") not in gaps
-    assert ("event", "transaction.created") not in gaps
-    assert len(found.counts) == len(possible())
-    assert {"group": "answer", "what": "simulate_refund 200", "count": 0} in found.rows()
-    assert "answer: 1 of" in str(found)
 
 
 APPLICATION = """
@@ -101,12 +87,11 @@ def test_the_plugin_gives_each_test_a_sandbox(tmp_path: Path, more: list[str]) -
     loaded = [] if _installed() else ["-p", "workbench_pytest"]
     ended = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:asyncio", "-c", "/dev/null", "--rootdir", str(tmp_path), *loaded, *more,
-         "--workbench-coverage", str(tmp_path)],
+         str(tmp_path)],
         capture_output=True, text=True, check=False, timeout=100, cwd=Path(__file__).parents[2],
     )  # fmt: skip
 
     assert "23 passed" in ended.stdout, ended.stdout + ended.stderr
-    assert "answer: 1 of" in ended.stdout
 
 
 def _installed() -> bool:

@@ -1,8 +1,7 @@
 """Cards, their simulated transactions and disputes: holds, settlements, refunds, and the money at each step.
 
 Invariant of each card: available + held + posted - refunded = limit (assumed: card_money). A reversal never releases
-more
-than was authorized, and refunds never exceed what settled.
+more than was authorized, and refunds never exceed what settled.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,7 @@
 """Assumed behavior beyond the interface document, each part switchable by a setting.
 
 It covers a settle call, lists of routes, HTTP conventions (bearer tokens, idempotency keys, rate limits) and members
-and
-values that a later release may add.
+and values that a later release may add.
 """
 
 import hashlib

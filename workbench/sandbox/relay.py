@@ -1,6 +1,5 @@
 """Relay of deliveries to receivers on a client's machine, which the server cannot reach; a client process fetches and
-posts
-them.
+posts them.
 
 The server posts nothing itself. The client posts only to URLs on its own machine that it registered.
 """

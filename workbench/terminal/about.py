@@ -7,7 +7,6 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -139,7 +138,8 @@ def config() -> Any:
     return [profiles, state, *variables]
 
 
-_EXTRAS = {"pandas": "tables", "matplotlib": "tables", "uvicorn": "server", "jupyterlab": "lab", "ipywidgets": "lab"}
+_EXTRAS = {"tables": "pandas", "server": "uvicorn", "lab": "ipywidgets"}
+"""One library of each extra."""
 
 
 def check_installation() -> int:
@@ -155,10 +155,9 @@ def check_installation() -> int:
 def _findings() -> Iterator[tuple[bool | None, str]]:
     """Yield what is right, what is wrong, and what is not there, which is neither."""
     yield True, f"workbench {__version__}, interface {VERSION}, Python {platform.python_version()}"
-    for name in ("httpx", "cattrs"):
-        yield find_spec(name) is not None, f"{name} {_version(name)}"
-    for name, extra in _EXTRAS.items():
-        yield find_spec(name) is not None or None, f"{name} {_version(name, extra)}"
+    for extra, library in _EXTRAS.items():
+        is_there = find_spec(library) is not None
+        yield is_there or None, f"extra {extra}{'' if is_there else ' is not installed'}"
     with connect(seed=1, public_webhooks=False) as api:  # not the sandbox of a joined class
         yield bool(api.list_contracts()), "an embedded sandbox answers a call"
     try:
@@ -173,8 +172,6 @@ def _findings() -> Iterator[tuple[bool | None, str]]:
     path = config_path()
     if path.exists():
         yield _private("profiles in", path, 600)
-        if any((folder / ".git").exists() for folder in path.absolute().parents):
-            yield False, f"{path} is in a git checkout; keep profiles outside of it"
     else:
         yield None, f"no profiles yet; add them to {path}"
     for name in profile_names():
@@ -187,20 +184,11 @@ def _findings() -> Iterator[tuple[bool | None, str]]:
     chosen = os.environ.get("WORKBENCH_PROFILE")
     if chosen and chosen not in profile_names():
         yield False, f"WORKBENCH_PROFILE names the profile {visible(chosen, 60)!r}, which does not exist"
-    if os.environ.get("SSLKEYLOGFILE"):
-        yield False, "SSLKEYLOGFILE is set: TLS keys are written to a file"
 
 
 def _private(what: str, path: Path, mode: int) -> tuple[bool, str]:
     private = not stat.S_IMODE(path.stat().st_mode) & 0o077
     return private, f"{what} {path}" + ("" if private else f"; readable by other users: chmod {mode} {path}")
-
-
-def _version(name: str, extra: str = "") -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return f"is not installed (extra `{extra}`)" if extra else "is not installed"
 
 
 @command

@@ -1,6 +1,5 @@
 """The command-line application: commands by noun and verb, hints on wrong command lines, and the form of help."""
 
-import inspect
 import re
 import sys
 import textwrap
@@ -13,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench import __version__
 from workbench.service.interface.naming import command_of, operation_named
-from workbench.service.interface.table import OPERATIONS
 from workbench.terminal import commands
-from workbench.terminal.exits import DONE, WRONG_INPUT, Exit, keep_quiet, run_to_exit, say, usage_error
+from workbench.terminal.exits import DONE, TYPED, WRONG_INPUT, Exit, keep_quiet, run_to_exit, say, usage_error
 
 if TYPE_CHECKING:
-    from cyclopts import Argument, CycloptsError
+    pass
 
 _KEY_OPTIONS = ("--api-key", "--key", "--secret", "--password")
 
@@ -26,6 +24,7 @@ _KEY_OPTIONS = ("--api-key", "--key", "--secret", "--password")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     tokens = list(sys.argv[1:] if argv is None else argv)
+    TYPED[:] = tokens
     if tokens[:1] == ["help"]:
         tokens = [*tokens[1:], "--help"]
     arguments = [token for token in tokens if token not in ("-q", "--quiet")]
@@ -157,7 +156,7 @@ def _hints(error: object, tokens: list[str]) -> Iterator[str]:
             name = error.argument.name
             yield f"{name} has no value: {following[0]} follows. Write {name}={following[0]} if that is its value."
     if isinstance(error, MissingArgumentError | UnusedCliTokensError) and error.unused_tokens:
-        yield _options_for(error, tokens)
+        yield f"{error.unused_tokens[0]!r} has no option before it."
     ids = [token for token in tokens[:2] if _ID.fullmatch(token)]
     if ids and (isinstance(error, UnknownCommandError) or tokens[0] == ids[0]):
         yield f"An id comes after the verb. `workbench sandbox state {ids[0]}` shows the record."
@@ -166,54 +165,6 @@ def _hints(error: object, tokens: list[str]) -> Iterator[str]:
         row = row or operation_named(tokens[0])
         if row is not None:
             yield f"The command is `workbench {' '.join(command_of(row))}`."
-
-
-def _options_for(error: "CycloptsError", tokens: list[str]) -> str:
-    """Return the probable options for a stray value: similar names, otherwise options that accept it."""
-    from difflib import get_close_matches
-
-    from cyclopts import MissingArgumentError
-
-    first, *rest = error.unused_tokens or [""]
-    command: Any = error.app
-    options = {of.name: of for of in command.assemble_argument_collection() if _takes_value(of)}
-    free = [name for name in options if not any(token.partition("=")[0] == name for token in tokens)]
-    if rest and (near := get_close_matches(f"--{first.lstrip('-')}", free, 1, 0.8)):
-        return f"Did you mean `{near[0]} {rest[0]}`?"
-    fitting = [name for name in free if _fits(error.target, name, options[name], first)]
-    missing = error.argument.name if isinstance(error, MissingArgumentError) and error.argument is not None else ""
-    fitting.sort(  # missing options first, then options of this command, then strict ones
-        key=lambda name: (name != missing, _is_general(options[name]), _fits(error.target, name, options[name], "¿"))
-    )
-    if not fitting:
-        return f"{first!r} has no option before it, and no unused option takes it."
-    others = f" Also possible: {', '.join(fitting[1:4])}." if fitting[1:] else ""
-    return f"{first!r} has no option before it. Did you mean `{fitting[0]} {first}`?{others}"
-
-
-def _takes_value(argument: Any) -> bool:
-    by_name = argument.field_info.kind is inspect.Parameter.KEYWORD_ONLY
-    return by_name and argument.show and argument.hint is not bool
-
-
-def _is_general(argument: Any) -> bool:
-    """Return whether an option is one of many commands: where a call goes, how its result is shown."""
-    return any(str(group.name) in ("Call", "Where", "Output") for group in argument.parameter.group)
-
-
-def _fits(target: object, name: str, argument: "Argument", text: str) -> bool:
-    from cyclopts import CycloptsError, convert
-
-    from workbench.terminal.operations import accepts
-
-    operation = OPERATIONS.get(getattr(target, "__name__", ""))
-    if operation is not None and not _is_general(argument):
-        return accepts(operation, name, text)
-    try:
-        convert(argument.hint, [text])
-    except (CycloptsError, ValueError):  # ValueError for types with several values
-        return False
-    return True
 
 
 _ID = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -1,20 +1,16 @@
-"""`workbench bulk …`, `rewards …` and `chart …`: many writes from a file, reads of any size, and charts."""
+"""`workbench bulk …` and `rewards read`: many writes from a file, and reads of any size."""
 
-import inspect
 import sys
 from collections.abc import Callable
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import attrs
 from cyclopts import Parameter
 
-from workbench.analysis import charts
-from workbench.base.errors import unsupported_file, visible
+from workbench.base.errors import visible
 from workbench.base.schema.walk import camel
-from workbench.base.system.files import write_file
 from workbench.runs import bulk
 from workbench.service.interface.table import Operations
 from workbench.terminal.binding import command
@@ -218,61 +214,3 @@ def _value(value: Any) -> Any:
     if isinstance(value, Decimal):
         return value.quantize(Decimal(1)) if value == value.to_integral_value() else value.normalize()
     return value.to_pydatetime() if hasattr(value, "to_pydatetime") else value
-
-
-# charts
-
-_ENDINGS = (".svg", ".png", ".pdf")
-
-
-def _rewards(api: "Session", users: tuple[str, ...]) -> Any:
-    from workbench.analysis.rewards.reading import fetch
-
-    if not users:
-        users = tuple(user["id"] for user in api.sandbox.guide()["rewards_users"] if not user.get("beyond_paging"))
-    return fetch(api, users, progress=False)
-
-
-_Read = Callable[[Any, tuple[str, ...]], Any]
-_DATA: dict[str, tuple[str, dict[str, Any], _Read]] = {
-    "points": ("points_chart", {}, _rewards),
-    "categories": ("rewards_chart", {}, _rewards),
-    "merchants": ("rewards_chart", {"by": "merchant_name", "top": 10}, _rewards),
-    "points-per-dollar": ("rewards_chart", {"value": "points_per_dollar"}, _rewards),
-    "posting": ("times_chart", {}, lambda api, users: _rewards(api, users).frame()),
-    "collateral": ("collateral_chart", {}, lambda api, _: api.list_contracts()),
-    "declines": (
-        "declines_chart",
-        {},
-        lambda api, _: [event for event in api.inbox.events() if event.resource == "transaction"],
-    ),
-    "applications": ("funnel_chart", {}, lambda api, _: api.inbox.events("user.updated")),
-    "deliveries": ("deliveries_chart", {}, lambda api, _: api.sandbox.deliveries()),
-}
-_Kind: Any = Literal[tuple(_DATA)]
-
-
-@command
-def chart(api: "Session", kind: _Kind, *users: str, out: Path | None = None) -> Any:
-    """Draw a chart into a file, or show its rows.
-
-    Args:
-        kind: The chart to draw.
-        users: Ids of the users, for charts of rewards; default: the users in the sandbox's guide.
-        out: File to write, .svg, .png or .pdf.
-    """
-    if out is not None and out.suffix not in _ENDINGS:
-        raise usage_error(f"--out: {unsupported_file(out.name, _ENDINGS)}.")
-    name, options, read = _DATA[kind]
-    draw, data = getattr(charts, name), read(api, users)
-    if out is None:
-        picture = inspect.unwrap(draw)(data, **options)
-        say(picture.subject)
-        numbers = picture.rows.drop(columns=["look", "text"], errors="ignore")
-        if picture.steps is not None:
-            numbers["step"] = numbers["step"].map(picture.steps.label)
-        return _rows(numbers)
-    form = out.suffix.lower().removeprefix(".")
-    write_file(out, partial(draw(data, **options).figure.savefig, format=form, bbox_inches="tight"), private=False)
-    say(f"Wrote {visible(str(out), 200)}.")
-    return None

@@ -1,7 +1,6 @@
 """Table of commands, and the first page of help. No command is imported here, to keep start-up fast."""
 
 import os
-import re
 import shutil
 import sys
 import textwrap
@@ -38,7 +37,6 @@ COMMANDS: dict[str, dict[str, str]] = {
         "reset": "sandbox:reset",
         "shell": "shell:shell",
         "agent": "shell:agent",
-        "world": "learning:world",
         "advance": "sandbox:advance",
     },
     "corpus": {"add": "learning:add", "check": "learning:check", "learn": "learning:learn"},
@@ -62,7 +60,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         **{name: f"training:{name}" for name in ("serve", "join", "leave", "board", "results", "add", "prepare")},
         "print": "training:print_",
     },
-    "report": {"chart": "bulk:chart", "close": "shell:close", "dashboard": "shell:dashboard"},
+    "report": {"close": "shell:close", "dashboard": "shell:dashboard"},
     "journal": {
         "list": "journal:list_calls",
         "unknown": "journal:list_unknown",
@@ -106,7 +104,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Tests": {"test": "Explore your application in simulated universes, also behind HTTP."},
     "Sequences": {"sequences": "List, show, check and run sequences of calls."},
     "Training": {"course": "Open the course, solve its tasks; serve or join a class, and export its results."},
-    "Reports": {"report": "Close a month; draw a chart, or write a dashboard, into a file."},
+    "Reports": {"report": "Close a month, or write a dashboard, into files."},
     "Journal and profiles": {
         "journal": "List calls with an effect, and resolve unknown outcomes.",
         "profiles": "List, show, check and arm connection profiles; check this installation; show its variables.",
@@ -147,22 +145,9 @@ def _row(name: str, doc: str, width: int) -> str:
 
 # examples of commands
 
-_NAMED_VALUE = re.compile(r"\b[A-Z]+(?:-[A-Z]+)*-(?:ID|ADDRESS)\b")
-
 
 def example_of(arguments: list[str]) -> str:
-    """Return an example of the command that a command line starts, with ids of the user's sandbox."""
-    text = _example(arguments)
-    if not (names := set(_NAMED_VALUE.findall(text))):
-        return text
-    from workbench.terminal.where import example_values
-
-    values = example_values()
-    return _NAMED_VALUE.sub(lambda name: values.get(name[0], name[0]), text) if names & values.keys() else text
-
-
-def _example(arguments: list[str]) -> str:
-    """Return the first example of a noun, or that of a noun and verb."""
+    """Return the example of the command that a command line starts; its ids are those of a new sandbox."""
     command = " ".join(["workbench", *arguments[:2]])
     lines = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines()
     return next((line for line in lines if f"{line} ".startswith(f"{command} ")), command)

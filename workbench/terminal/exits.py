@@ -22,6 +22,8 @@ DONE, WRONG_INPUT, REFUSED, UNKNOWN, PARTLY, NOT_SENT = 0, 2, 3, 4, 5, 6
 INTERRUPTED, STOPPED = 130, 143
 _GRACE = 1.5  # maximum seconds between a signal and the end of a server
 _DISK = frozenset({errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
+TYPED: list[str] = []
+"""The command line that is run, without the name of the program."""
 _UNKNOWN_CALLS = "Calls with an unknown outcome are listed by: workbench journal unknown"
 
 

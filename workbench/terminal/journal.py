@@ -20,7 +20,6 @@ from workbench.client.calls.key_sources import key_source
 from workbench.client.calls.keys import state_folder
 from workbench.client.calls.options import Profile
 from workbench.client.calls.profiles import config_path, open_profile, profile_names
-from workbench.service.interface.naming import operation_named
 from workbench.service.interface.table import Operation
 from workbench.terminal.binding import command, show_or_say
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
@@ -252,28 +251,21 @@ def check(
 @command
 def arm(
     *names: Annotated[str, Parameter(completer=complete_operations)],
-    profile: Annotated[Name | None, Parameter(completer=complete_profiles)] = None,
+    profile: Annotated[Name, Parameter(completer=complete_profiles)],
     reason: Text,
     minutes: Annotated[Whole, Parameter(help=f"Duration, 1 to {MAX_ARMED_MINUTES}.")] = 10,
 ) -> None:
     """Allow operations with an effect in production for some minutes, after a typed confirmation.
 
     Args:
-        names: Operations with an effect; the name of the profile may come first.
+        names: Operations with an effect.
         profile: A production profile.
         reason: Reason, recorded in the journal.
     """
-    listed = [name for part in names for name in part.split(",") if name.strip()]
-    if profile is None and listed and listed[0] in profile_names():
-        profile = listed.pop(0)
-    if profile is None:
-        raise usage_error("--profile is required: the production profile that is armed.")
-    named = operation_named(" ".join(listed))
-    operations = [named] if named else [read_operation(name) for name in listed]
-    if not operations or not all(row.effect for row in operations):
-        reads = ", ".join(row.name for row in operations if not row.effect)
+    operations = [read_operation(name) for name in names]
+    reads = ", ".join(row.name for row in operations if not row.effect)
+    if reads or not operations:
         raise usage_error(f"Not operations with an effect: {reads or 'none given'}.")
-    armed = [row.name for row in operations]
     if not 1 <= minutes <= MAX_ARMED_MINUTES:
         raise usage_error(f"--minutes must be 1 to {MAX_ARMED_MINUTES}.")
     if not reason.strip():
@@ -281,7 +273,7 @@ def arm(
     opened = open_profile(profile)
     if opened.environment != "production":
         raise usage_error(f"Profile {profile} is a sandbox; operations need no arming there.")
-    host = str(opened.base_url).split("/")[2]
+    armed, host = [row.name for row in operations], str(opened.base_url).split("/")[2]
     say(f"PRODUCTION, {host}: {', '.join(armed)} for {minutes} minutes.")
     ask_typed(f"Type {host} to allow it: ", host)
     until = datetime.now(UTC) + timedelta(minutes=minutes)

@@ -1,4 +1,4 @@
-"""`workbench corpus …` and `sandbox world`: behavior and world files made from what a service recorded."""
+"""`workbench corpus …`: behavior files made from what a service recorded."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -98,19 +98,3 @@ def report(learned: "Learned", how: Output, out: Path | None, base: str | None =
         learned.save(out, base)
         say(f"Behavior: {out}. Review it, then use it as --behavior {out}")
     return present(learned, how)
-
-
-@command
-def world(*files: Path, out: Path) -> None:
-    """Write the numbers of a card program: users, categories, amounts, declines, refunds. No id, name or time.
-
-    Args:
-        files: Logs of webhook events, one JSON object a line, plain or gzip.
-        out: The TOML file, for `sandbox serve --world`; an existing one is replaced.
-    """
-    from workbench.analysis.reports.worlds import world_from
-
-    if not files:
-        raise usage_error("FILES: give at least one log of events.")
-    world_from(list(files)).save(out)
-    say(f"World: {out}. Review it, then use it as --world {out}")

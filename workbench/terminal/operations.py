@@ -10,10 +10,8 @@ import attrs
 from cyclopts import Group, Parameter
 
 from workbench.base.errors import InvalidRequest
-from workbench.base.schema.checks import problems
 from workbench.base.schema.readers import value_of
 from workbench.base.schema.walk import (
-    Choice,
     Integer,
     Member,
     Nested,
@@ -80,14 +78,6 @@ def option_members(cls: type[Any]) -> Iterator[tuple[str, Member]]:
 
 def _option(path: str) -> str:
     return f"--{path.replace('_', '-')}"
-
-
-def accepts(operation: Operation[..., Any], option: str, text: str) -> bool:
-    """Return whether an option of an operation's command takes a text as its value."""
-    path = next(path for path, _ in option_members(operation.request) if _option(path) == option)
-    given, wrong = values(operation, {path.replace(".", "__"): text})
-    broken = problems(build(operation.request, nested(given)), partial=True)
-    return not wrong and wire_path(operation.request, path) not in {problem.path for problem in broken}
 
 
 def _command(operation: Operation[..., Any]) -> Callable[..., int]:
@@ -197,17 +187,8 @@ def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> t
             try:
                 values_read[path] = value_of(member, text)
             except ValueError as error:
-                values_read[path], wrong[path] = text, f"{error}{_near(member, text)}"
+                values_read[path], wrong[path] = text, str(error)
     return values_read, wrong
-
-
-def _near(member: Member, text: str) -> str:
-    """Return the probably intended value of an enum member."""
-    from difflib import get_close_matches
-
-    choices = list(map(str, member.kind.of)) if isinstance(member.kind, Choice) else []
-    matches = get_close_matches(text, choices, 1)
-    return f". Did you mean {matches[0]}?" if matches else ""
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Output of commands: a table for people; JSON, NDJSON or CSV for programs. Masked unless revealed."""
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -14,12 +15,11 @@ from workbench.base.errors import visible
 from workbench.base.schema import strict_json
 from workbench.base.schema.walk import (
     Array,
-    camel,
+    flat,
     get_path,
     is_record,
     leaves,
     members,
-    record_of,
     records,
     snake,
 )
@@ -190,31 +190,19 @@ def _opened(x: object) -> Any:
 
 def _require(x: object, field: str) -> None:
     """Raise Exit for a field that no part of x can have."""
-    values = [x]
-    for name in field.split("."):
-        inside = [pair for value in values for pair in _inside(value)]
-        if name.isdecimal():
-            values = [value for _, value in inside]
-        else:
-            values = [value for key, value in inside if name in (key, camel(key), snake(key))]
-        if inside and not values:
-            allowed = ", ".join(dict.fromkeys(key for key, _ in inside))
-            raise usage_error(f"--fields {visible(field, 100)}: no member {visible(name, 60)}; allowed: {allowed}.")
+    paths = dict.fromkeys(path for item in (x if isinstance(x, list) else [x]) for path in _paths(item))
+    name = ".".join(snake(part) for part in field.split(".") if not part.isdecimal())
+    if paths and not any(f"{path}.".startswith(f"{name}.") for path in paths):
+        allowed = ", ".join(dict.fromkeys(path.partition(".")[0] for path in paths))
+        raise usage_error(f"--fields {visible(field, 100)}: no such member; allowed: {allowed}.")
 
 
-def _inside(x: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the actual and possible members of a value, each with its value or its record type."""
-    if isinstance(x, list | tuple):
-        for member in x:
-            yield from _inside(member)
-    elif isinstance(x, Mapping):
-        yield from ((str(key), value) for key, value in x.items())
-    elif is_record(x):
-        for member in members(x if isinstance(x, type) else type(x)):
-            value = None if isinstance(x, type) else getattr(x, member.name)
-            yield member.name, record_of(member.kind) if value in (None, ()) else value
-    elif attrs.has(type(x)):
-        yield from attrs.asdict(x, recurse=False).items()
+def _paths(item: object) -> Iterator[str]:
+    """Yield the dotted paths of the actual and possible members of a value, without indexes."""
+    if is_record(item):
+        yield from (path for path, _ in leaves(type(item)))
+    for path, _ in flat(json_values(item, reveal=True), items=True):
+        yield ".".join(map(snake, re.sub(r"\[\d+\]", "", path).lstrip(".").split(".")))
 
 
 def _row(item: object, fields: list[str], how: Output) -> Any:

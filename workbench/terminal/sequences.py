@@ -1,14 +1,13 @@
 """`workbench sequences …`: run and check scripted transactions."""
 
 import json
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from workbench import sequences
-from workbench.base.errors import WorkbenchError, visible
+from workbench.base.errors import WorkbenchError, not_allowed, visible
 from workbench.runs.sequences.reading import problems as problems_of
 from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, WRONG_INPUT, say, usage_error
@@ -31,9 +30,7 @@ def _sequence(name: str) -> Any:
         return sequences.catalogue[name]
     if Path(name).is_file():
         return sequences.read_toml(name)
-    near = get_close_matches(name, list(sequences.catalogue), 3, 0.5)
-    hint = f"Did you mean {' or '.join(near)}?" if near else "`workbench sequences list` shows the catalogue."
-    raise usage_error(f"No sequence and no file {visible(name, 200)!r}. {hint}")
+    raise usage_error(f"No file, and {not_allowed('sequence', name, sequences.catalogue)}.")
 
 
 def read_parameters(given: list[str]) -> dict[str, Any]:

@@ -29,31 +29,15 @@ if TYPE_CHECKING:
 _BANNER = """api      {api}
 sandbox  controls: sandbox.settle(…), sandbox.review(…), sandbox.advance(days=2), sandbox.guide()
 inbox    received events: inbox.events()
-wb, pd   the workbench, and pandas (loaded when first used)
+wb       the workbench
 """
-
-
-class LazyModule:
-    """A module that is imported on first use."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self._name), name)
-
-    def __dir__(self) -> list[str]:
-        return dir(import_module(self._name))
-
-    def __repr__(self) -> str:
-        return f"<{self._name}, loaded when first used>"
 
 
 @command
 def shell(
     api: "Session", /, *, code: Annotated[str | None, Parameter(name=("--code", "-c"), metavar="CODE")] = None
 ) -> int:
-    """Open IPython with api, sandbox, inbox, wb and pandas ready; also for a profile.
+    """Open IPython with api, sandbox, inbox and wb ready; also for a profile.
 
     Args:
         code: Run one line and exit.
@@ -64,7 +48,7 @@ def shell(
     controls = {} if sandbox is None else {"sandbox": sandbox, "inbox": api.inbox}
     make: Any = TerminalInteractiveShell
     app = make.instance(
-        user_ns={"api": api, "wb": workbench, "pd": LazyModule("pandas"), **controls},
+        user_ns={"api": api, "wb": workbench, **controls},
         banner1=_BANNER.format(api=repr(api)),
         confirm_exit=False,
         colors="nocolor" if os.environ.get("NO_COLOR") else "neutral",

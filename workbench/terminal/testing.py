@@ -1,15 +1,16 @@
 """`workbench test …`: explore an application in simulated universes, also behind HTTP."""
 
 import os
+import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from workbench.base.errors import visible
-from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, say, usage_error
+from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, TYPED, say, usage_error
 from workbench.terminal.where import CommandLine, Name, Url, Whole
 
 KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
@@ -28,18 +29,10 @@ def _load(name: str) -> Callable[..., Any]:
     return loaded  # type: ignore[no-any-return]
 
 
-_OF_ONE_RUN = frozenset({"application", "first", "universe"})
-"""Arguments that are not repeated as options of a command that resumes or replays."""
-
-
-def _show(result: Any, command: Sequence[str], options: Mapping[str, object]) -> int:
-    """Print a result, with the command that resumes or replays it: all options, so that it is the same exploration."""
+def _show(result: Any) -> int:
+    """Print a result, with the command that resumes or replays it."""
     print(result)
-    words = list(command)
-    for name, value in options.items():
-        if name not in _OF_ONE_RUN and value not in (None, "") and value is not False:
-            words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
-    again = f"workbench test {shlex.join(words)}"
+    again = re.sub(r" --(first|universe)[ =]\d+", "", shlex.join(["workbench", *TYPED]))
     if result.following is not None:
         say(f"Stopped. Resume with: {again} --first {result.following}")
         return INTERRUPTED
@@ -69,7 +62,6 @@ def explore(
         universe: Run only this universe.
         behavior: documented, observed, or a TOML file.
     """
-    options = dict(locals())
     from workbench import testing
     from workbench.sandbox import Sandbox
 
@@ -82,7 +74,7 @@ def explore(
         sandbox=None if behavior is None else Sandbox(behavior=behavior),
         progress=True,
     )
-    return _show(result, ["explore", application], options)
+    return _show(result)
 
 
 def http(
@@ -103,8 +95,7 @@ def http(
     """Explore an application behind HTTP, in any language, with parallel deliveries and crashes while it handles them.
 
     Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `universe-signing-key-1`. Exit code 5 if an
-    invariant
-    broke.
+    invariant broke.
 
     Args:
         deliveries: URL that receives deliveries.
@@ -120,7 +111,6 @@ def http(
         first: Number of the universe to begin with, to resume.
         universe: Run only this universe.
     """
-    options = dict(locals())
     from workbench import testing
     from workbench.testing.deliveries import KEY
 
@@ -136,4 +126,4 @@ def http(
         key=os.environ.get(KEY_VARIABLE) or KEY,
     )
     result = testing.explore(application, universes=universes, seed=seed, first=first, universe=universe, progress=True)
-    return _show(result, ["http"], options)
+    return _show(result)

@@ -19,7 +19,6 @@ from workbench.base.schema.walk import Boolean, Choice, Member
 from workbench.base.system.process import own_address
 from workbench.client.calls.keys import state_folder
 from workbench.client.calls.profiles import open_profile, profile_names
-from workbench.sandbox.internals import internals
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.naming import operation_named, unknown_operation
 from workbench.service.interface.table import OPERATIONS, Operation
@@ -211,12 +210,7 @@ def complete_ids(name: str) -> Callable[[Any], Iterable[str]]:
         if name not in (*_BRANCHES, "transaction_id") or not kept_path().exists():
             return []
         with closing(Sandbox(path=kept_path())) as sandbox:
-            typed = context.get("tenant")  # --tenant, if already typed
-            keys = {tenant.name: tenant.keys[0] for tenant in sandbox.tenants()}
-            key = None if typed is None else keys.get(typed.raw or "")
-            return ids_of(
-                name, sandbox if key is None else internals(sandbox).for_key(sandbox.guide()["api_keys"][key])
-            )
+            return ids_of(name, sandbox)
 
     return complete
 
@@ -254,45 +248,3 @@ def _texts(x: object) -> list[str]:
     if isinstance(x, dict):
         return [text for key, value in x.items() if key == "id" or not isinstance(value, str) for text in _texts(value)]
     return [text for item in x for text in _texts(item)] if isinstance(x, list) else [x] if isinstance(x, str) else []
-
-
-_EXAMPLES = {
-    "CARD-ID": "cards.active",
-    "INACTIVE-CARD-ID": "cards.notActivated",
-    "LOCKED-CARD-ID": "cards.locked",
-    "USER-ID": "users.approved",
-    "PENDING-USER-ID": "users.pending",
-    "NEW-USER-ID": "users.tosNotAccepted",
-    "COMPANY-ID": "companies.id",
-    "OWNER-ID": "companies.owners",
-    "CONTRACT-ID": "contracts.id",
-    "TOKEN-ADDRESS": "contracts.tokens.address",
-    "ADMIN-ADDRESS": "contracts.admin_addresses",
-    "DISPUTE-ID": "disputes.pending",
-    "PAYMENT-ACCOUNT-ID": "payment_accounts",
-}
-"""Paths in the sandbox's guide for the placeholders in examples."""
-
-
-def example_values() -> dict[str, str]:
-    """Return ids and addresses for the examples in help by placeholder, from the user's sandbox or a new one.
-
-    Placeholders without a value are missing: a new sandbox has no open authorization.
-    """
-    from workbench.base.errors import WorkbenchError
-    from workbench.sandbox import Sandbox
-    from workbench.terminal.output import pick
-
-    try:
-        sandbox = Sandbox(path=kept_path()) if kept_path().exists() else Sandbox()
-    except (WorkbenchError, OSError):  # help is shown also if the file cannot be opened
-        sandbox = Sandbox()
-    with closing(sandbox):
-        guide = sandbox.guide()
-        choices = {name: _texts(pick(guide, path.split("."))) for name, path in _EXAMPLES.items()}
-        transactions = {row["status"]: row["id"] for row in sandbox.records("transaction") if not row["refunded"]}
-        choices["OPEN-TRANSACTION-ID"] = _texts(transactions.get("authorized", []))
-        choices["SETTLED-TRANSACTION-ID"] = _texts(transactions.get("settled", []))
-        choices["EVENT-ID"] = [event.payload["id"] for event in sandbox.events()[-1:]]
-        choices["ENDPOINT-ID"] = [endpoint.id for endpoint in sandbox.endpoints()]
-    return {name: texts[0] for name, texts in choices.items() if texts}

@@ -1,4 +1,4 @@
-"""Test applications that use the service: sandbox sessions, coverage, simulated universes and corpora.
+"""Test applications that use the service: sandbox sessions, simulated universes and corpora.
 
 pytest discovers the fixtures of the installed package automatically; see docs/testing.md.
 """
@@ -12,22 +12,18 @@ if TYPE_CHECKING:
     from workbench.testing.exploring import MONEY as MONEY
     from workbench.testing.exploring import explore as explore
     from workbench.testing.exploring import sometimes as sometimes
-    from workbench.testing.generated import from_journal as from_journal
     from workbench.testing.generated import traffic as traffic
     from workbench.testing.http_application import HttpApplication as HttpApplication
     from workbench.testing.recording import record as record
-    from workbench.testing.sessions import Coverage as Coverage
     from workbench.testing.sessions import session as session
     from workbench.testing.universe import Universe as Universe
 
 _NAMES = {
     "Corpus": "workbench.testing.corpus",
-    "Coverage": "workbench.testing.sessions",
     "HttpApplication": "workbench.testing.http_application",
     "MONEY": "workbench.testing.exploring",
     "Universe": "workbench.testing.universe",
     "explore": "workbench.testing.exploring",
-    "from_journal": "workbench.testing.generated",
     "record": "workbench.testing.recording",
     "session": "workbench.testing.sessions",
     "sometimes": "workbench.testing.exploring",

@@ -18,7 +18,6 @@ from workbench.testing.decisions import Breach
 from workbench.testing.life import Life, short
 from workbench.testing.loop import NotSimulated
 from workbench.testing.process import Process
-from workbench.testing.sessions import covered
 
 KEY = "universe-signing-key-1"
 """Signing key of deliveries, known to the application."""
@@ -83,7 +82,6 @@ class Deliveries(Life):
             if kept["tenant"] != self._tenant:
                 continue
             event = wire_event(self._engine.environment, kept)
-            self.answers.update(covered(event))
             for varied in self._varied(event):
                 self.happen(varied)
 

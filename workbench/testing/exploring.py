@@ -25,7 +25,6 @@ from workbench.service.rendering.text import Cell, Sheet
 from workbench.testing.decisions import Breach, Decisions, Moment
 from workbench.testing.http_application import HttpApplication
 from workbench.testing.machine import MachineClock
-from workbench.testing.sessions import Coverage
 from workbench.testing.universe import Universe, unequal
 
 Invariant = Callable[[Universe], object]
@@ -144,7 +143,6 @@ class Exploration(Shown):
     seconds: float
     counts: Mapping[str, int]
     sometimes: Mapping[str, int]
-    coverage: Coverage = attrs.field(eq=False)
     failure: Failure | None = None
     following: int | None = None
     """Number of the next universe of an exploration that was stopped."""
@@ -167,9 +165,6 @@ class Exploration(Shown):
         lines += [
             f"sometimes: {what}: {f'{count:,} times' if count else 'never'}" for what, count in self.sometimes.items()
         ]
-        groups = Counter(group for group, _ in self.coverage.counts)
-        reached = Counter(group for (group, _), count in self.coverage.counts.items() if count)
-        lines.append("coverage: " + ", ".join(f"{reached[group]} of {groups[group]} {group}s" for group in groups))
         if self.failure is None:
             return Sheet(title=f"Universes, seed {self.seed}", status=Cell(("tried",), "text"), words=tuple(lines))
         failure = self.failure
@@ -285,8 +280,7 @@ def explore(
     Args:
         application: Factory of the application, called with the universe at the start and after each crash. The
             application has `receive(headers, body)`, which returns an HTTP status, and `books()`, which returns cents
-            by
-            transaction. An optional `main()` runs from its start, or every five minutes if it is not asynchronous.
+            by transaction. An optional `main()` runs from its start, or every five minutes if it is not asynchronous.
         invariants: Functions of a finished universe that raise AssertionError if the application is wrong.
         universes: Number of universes.
         seed: Seed of the exploration.
@@ -320,7 +314,6 @@ def explore(
             fresh_modules=fresh_modules,
         )
         began, counts, noted = monotonic(), Counter[str](), Counter(dict.fromkeys(expected, 0))
-        answers: Counter[tuple[str, str]] = Counter()
         failure, tried = None, 0
         show, state = progress_callback(progress), Progress(total=universes, unit="universes")
         stopped: list[str] = []
@@ -332,7 +325,6 @@ def explore(
                 explored, breach = explorer.run(plan)
                 tried += 1
                 counts += explored.counts
-                answers += explored.answers
                 for what, count in explored.sometimes.items():
                     noted[what] += count
                 state.done = number + 1
@@ -358,7 +350,6 @@ def explore(
         seconds=monotonic() - began,
         counts=counts,
         sometimes=noted,
-        coverage=Coverage(answers),
         failure=failure,
     )
 

@@ -1,7 +1,6 @@
-"""Generate sequences from seeded random traffic, or from the calls in a journal."""
+"""Generate sequences of seeded random purchases."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Listed
 from datetime import timedelta
 from itertools import count, product
@@ -9,12 +8,8 @@ from random import Random
 from typing import Any
 
 from workbench.base.errors import Problem, UsageError
-from workbench.base.schema import masks, walk
-from workbench.base.schema.rules import FULL, UUID
-from workbench.client.calls.effects import Outcome
-from workbench.runs.sequences.reading import SCRIPTED
-from workbench.runs.sequences.sequence import NOTHING, Expect, Param, Parameter, Ref, Sequence, Step, ref
-from workbench.service.interface.table import OPERATIONS
+from workbench.base.schema.rules import FULL
+from workbench.runs.sequences.sequence import NOTHING, Expect, Ref, Sequence, Step, ref
 from workbench.service.interface.vocabulary import DeclineReason
 
 MERCHANTS: tuple[tuple[str, str, int, int], ...] = (
@@ -124,97 +119,3 @@ def _purchase(random: Random, number: int, card: object, begins: int) -> Iterato
         cents = amount if back < _REFUNDED else random.randint(1, amount)
         after = later + random.randrange(3600, 5 * 86400)
         yield after, step("refund", "simulate_refund", {**transaction, "amount": cents})
-
-
-def from_journal(journal: Iterable[Any], *, last: int | None = None, name: str = "from-the-journal") -> Sequence:
-    """Return the done or refused calls of a journal as a sequence, oldest first.
-
-    Ids from earlier answers become references. Private values are masked in the journal, so they become parameters.
-    Settlements are controls of the sandbox, not calls, so one is added before the first refund of a transaction.
-
-    Args:
-        journal: `api.journal`, or some of its entries.
-        last: Only the last N calls.
-        name: Name of the sequence.
-
-    Raises:
-        UsageError: The journal contains no such call.
-    """
-    if isinstance(journal, str | bytes | Mapping):
-        raise UsageError("expected a journal or its entries", of="from_journal")
-    entries = [
-        entry for entry in journal if entry.operation in SCRIPTED and entry.outcome in (Outcome.DONE, Outcome.REFUSED)
-    ]
-    entries = entries[-last:] if last is not None else entries
-    if not entries:
-        raise UsageError("the journal contains no call that a sequence can repeat", of="from_journal")
-    reader = JournalReader()
-    steps = tuple(step for entry in entries for step in reader.steps(entry))
-    doc = f"Made from {len(entries)} calls of a journal."
-    return Sequence(name=name, doc=doc, parameters=tuple(reader.parameters.values()), steps=steps)
-
-
-class JournalReader:
-    """Builder of steps from journal entries, with the parameters that they need."""
-
-    def __init__(self) -> None:
-        self.parameters: dict[str, Parameter] = {}
-        self._known: dict[str, str] = {}  # id -> reference path
-        self._settled: set[str] = set()
-        self._counts: Counter[str] = Counter()
-
-    def steps(self, entry: Any) -> Iterator[Step]:
-        operation = OPERATIONS[entry.operation]
-        name = self._name(entry.operation)
-        arguments = self._arguments(operation.request, entry.request, name)
-        transaction = entry.request.get("transactionId")
-        refunded = entry.operation == "simulate_refund" and entry.outcome is Outcome.DONE
-        if refunded and transaction in self._known and transaction not in self._settled:
-            self._settled.add(transaction)
-            yield Step(
-                name=self._name("settle"),
-                do="settle",
-                arguments={"transaction_id": Ref(self._known[transaction])},
-                doc="Added: a refund needs a settled transaction.",
-            )
-        answer = entry.answer if isinstance(entry.answer, Mapping) else {}
-        expect = Expect(result={"status": answer["status"]}) if "status" in answer else NOTHING
-        if entry.outcome is Outcome.REFUSED:
-            expect = Expect(error={"status": entry.status})
-        yield Step(name=name, do=entry.operation, arguments=arguments, expect=expect)
-        for member in walk.members(operation.answer):
-            value = answer.get(member.wire)
-            if isinstance(value, str) and UUID.fullmatch(value):
-                self._known.setdefault(value, f"{name}.{member.name}")
-
-    def _name(self, operation: str) -> str:
-        word = operation.removeprefix("simulate_").replace("_", " ")
-        self._counts[word] += 1
-        return word if self._counts[word] == 1 else f"{word} {self._counts[word]}"
-
-    def _arguments(self, cls: type[Any], request: Mapping[str, Any], step: str) -> dict[str, Any]:
-        arguments: dict[str, Any] = {}
-        for member in walk.members(cls):
-            value = request.get(member.wire)
-            if value is None:
-                if isinstance(member.kind, walk.Integer) and member.kind.full:
-                    arguments[member.name] = FULL
-                continue
-            inner = walk.record_of(member.kind)
-            if inner is not None and isinstance(value, Mapping):
-                arguments[member.name] = self._arguments(inner, value, f"{step} {member.name}")
-            elif isinstance(value, str) and masks.MASK in value:
-                arguments[member.name] = self._parameter(member, step)
-            elif isinstance(value, str) and value in self._known:
-                arguments[member.name] = Ref(self._known[value])
-            else:
-                arguments[member.name] = value
-        return arguments
-
-    def _parameter(self, member: walk.Member, step: str) -> Param:
-        name = member.name
-        if name in self.parameters and self.parameters[name].doc != member.about.doc:
-            name = f"{step}_{name}".replace(" ", "_")
-        kind = "date" if isinstance(member.kind, walk.Date) else "text"
-        self.parameters[name] = Parameter(name=name, type=kind, doc=member.about.doc)
-        return Param(name)

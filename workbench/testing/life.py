@@ -99,7 +99,6 @@ class Life:
         self.decisions = decisions
         self.story: list[Moment] = []
         self.counts: Counter[str] = Counter()
-        self.answers: Counter[tuple[str, str]] = Counter()
         self.breaches: list[Breach] = []
         self.refunds: Counter[tuple[str, str]] = Counter()  # refunds that the application carried out
         self.calm = False  # whether faults have ended
@@ -397,7 +396,6 @@ class Life:
 
     def _count_call(self, name: str, target: str, body: bytes, status: int, headers: Mapping[str, str]) -> None:
         """Count an answered call of the application, and a refund that was carried out."""
-        self.answers["answer", f"{name} {status}"] += 1
         if name == "simulate_refund" and status < 300 and "idempotency-cached" not in headers:
             self.refunds[target, body.decode()] += 1
 

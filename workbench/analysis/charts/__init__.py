@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from workbench.base.lazy import public_names
 
 if TYPE_CHECKING:
-    from workbench.analysis.charts.records import applications_chart as applications_chart
     from workbench.analysis.charts.records import collateral_chart as collateral_chart
     from workbench.analysis.charts.records import deliveries_chart as deliveries_chart
     from workbench.analysis.charts.records import disputes_chart as disputes_chart
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from workbench.service.rendering.markup import state_diagram as state_diagram
 
 _NAMES = {
-    "applications_chart": "workbench.analysis.charts.records",
     "approvals_chart": "workbench.analysis.charts.transactions",
     "cohorts_chart": "workbench.analysis.charts.transactions",
     "collateral_chart": "workbench.analysis.charts.records",

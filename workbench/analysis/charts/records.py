@@ -15,8 +15,6 @@ from workbench.analysis.charts.data import (
     not_drawn,
     number,
     percent,
-    report,
-    report_steps,
     steps_of,
     sums,
     table,
@@ -98,20 +96,6 @@ def _statuses(applications: object) -> pd.DataFrame:
     return table(listed, "application_status")
 
 
-@chart("lines", x="step", y="applications", by="status", empty="no application changed")
-def applications_chart(applications: object, **place: Unpack[Place]) -> Picture:
-    """Draw how many applications were in each status over time.
-
-    Args:
-        applications: The result of `history.applications`, or events.
-    """
-    data = report(applications, "applications", "applications", "status", "applications")
-    steps = report_steps(data)
-    rows = data.assign(step=steps.places, status=[word(str(status)) for status in data["status"]])
-    subject = f"Applications by status{steps.during(data)}"
-    return Picture(data=data, rows=rows, subject=subject, unit="applications", steps=steps)
-
-
 @chart("bars", x="disputes", y="name", by="age", whole=True, empty="there are no disputes")
 def disputes_chart(disputes: object, **place: Unpack[Place]) -> Picture:
     """Draw disputes by status and age.
@@ -188,7 +172,7 @@ def times_chart(times: object, **place: Unpack[Place]) -> Picture:
 
     Args:
         times: The result of `history.posting_times` (authorization to posting), of `history.time_in_status` or
-            `history.status_history` (applications), events of applications, or rewards activity (posted to minted).
+            `history.status_history` (applications), or events of applications.
     """
     data, lengths, subject = _durations(times)
     lengths = lengths[lengths["median"].notna()].iloc[:_MAX]
@@ -206,8 +190,6 @@ def times_chart(times: object, **place: Unpack[Place]) -> Picture:
 
 def _durations(times: Any) -> tuple[pd.DataFrame, pd.DataFrame, str]:
     """Return the frame; by name the median and upper value in days, the count and the look; and a description."""
-    if callable(getattr(times, "frame", None)):
-        times = times.frame()
     is_frame = isinstance(times, pd.DataFrame)
     if is_frame and "median_hours" in times:
         data = table(times, "transactions", "median_hours", "p90_hours")
@@ -217,21 +199,14 @@ def _durations(times: Any) -> tuple[pd.DataFrame, pd.DataFrame, str]:
         names = map(label, data[by]) if by else ["all transactions"] * len(data)
         looks: Any = [Look(BLUE)] * len(data)
         return data, lengths.assign(name=[*names], look=looks), "Time from authorization to posting"
-    if is_frame and "minted_at" in times:
-        data = table(times, "posted_at", "minted_at")
-        days = (data["minted_at"] - data["posted_at"]).dt.total_seconds() / 86_400
-        rows = pd.DataFrame({"status": "earned", "days": days})
-        subject = "Time from posted to minted"
-    else:
-        known = is_frame and "days" in times
-        data = table(times if known else history(times).time_in_status(), "status", "days")
-        rows, subject = data, "Time in each status"
-    ended = rows[rows["days"].notna() & rows["status"].notna()]
+    known = is_frame and "days" in times
+    data = table(times if known else history(times).time_in_status(), "status", "days")
+    ended = data[data["days"].notna() & data["status"].notna()]
     groups = ended.assign(status=ended["status"].astype(str)).groupby("status")["days"]
     lengths = groups.agg(["median", "max", "count"]).rename(columns={"max": "most"})
     lengths = lengths.loc[_in_order(lengths.index)]
     looks = [*map(look, lengths.index)]
-    return data, lengths.assign(name=[*map(_status, lengths.index)], look=looks), subject
+    return data, lengths.assign(name=[*map(_status, lengths.index)], look=looks), "Time in each status"
 
 
 _TIMES = ("transactions", "median_hours", "p90_hours", "longest_hours")

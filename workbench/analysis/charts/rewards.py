@@ -34,13 +34,12 @@ from workbench.service.rendering.design import GRAY, GREEN, Look
 
 _TYPES = tuple(str(kind) for kind in RewardType)
 _GROUPS = {"spend_category": "spend category", "merchant_name": "merchant"}
-Value = Literal["points", "spend", "points_per_dollar"]
+Value = Literal["points", "points_per_dollar"]
 _BOTH = ("points", "transaction_amount_cents")
-_BASE: dict[Value, Value] = {"points_per_dollar": "spend"}
 _WHAT: dict[Value, tuple[str, str]] = {
-    "points": ("Points earned", "points"), "spend": ("Spend that earned points", "USD"),
+    "points": ("Points earned", "points"),
     "points_per_dollar": ("Points earned per dollar", "points per USD"),
-}  # fmt: skip
+}
 
 
 @chart("columns", x="step", y=_TYPES, total=True, empty="no rewards activity with a time")
@@ -99,13 +98,13 @@ def rewards_chart(
     top: int = 12,
     **place: Unpack[Place],
 ) -> Picture:
-    """Draw points earned, dollars spent, or points per dollar by spend category or merchant.
+    """Draw points earned, or points per dollar, by spend category or merchant.
 
     Args:
         rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
         by: The column by which rows are grouped.
-        value: "points", "spend" for the amounts of the transactions, or "points_per_dollar": the sum of points divided
-            by the sum of dollars, of rows that have both.
+        value: "points", or "points_per_dollar": the sum of points divided by the sum of dollars, of rows that have
+            both.
         top: Number of groups drawn, the largest; the others are summed up in a note.
     """
     if by not in _GROUPS or value not in _WHAT:
@@ -114,18 +113,16 @@ def rewards_chart(
     data = table(rewards, "type", by, "points", "transaction_amount_cents", of="list_rewards_activity")
     rows = data[(data["type"] == "earned").to_numpy(dtype=bool, na_value=False)]
     earned = len(rows)
-    columns = {"points": ["points"], "spend": ["transaction_amount_cents"]}.get(value, [*_BOTH])
-    rows = rows[rows[columns].notna().all(axis="columns")]
+    has_rate = value == "points_per_dollar"
+    rows = rows[rows[[*_BOTH] if has_rate else ["points"]].notna().all(axis="columns")]
     names = texts(rows[by])
     points, spent = sums(names, decimals(rows["points"])), sums(names, decimals(rows["transaction_amount_cents"]))
-    ranks = points if value == "points" else spent
-    what, unit = _WHAT[value]
-    fractions = value == "points" and any(amount != amount.to_integral_value() for amount in ranks.values())
-    text = partial(number, places=2 if fractions else 0) if value == "points" else dollars
+    ranks, unit = (spent, "USD") if has_rate else (points, "points")
+    is_whole = all(amount == amount.to_integral_value() for amount in points.values())
+    text = dollars if has_rate else partial(number, places=0 if is_whole else 2)
     shown, rest = top_of({name: amount for name, amount in ranks.items() if name is not None}, top)
-    lengths = {name: amount if value == "points" else usd(amount) for name, amount in ranks.items()}
-    texts_of = {name: text(amount) for name, amount in ranks.items()}
-    if value == "points_per_dollar":
+    lengths, texts_of = points, {name: text(amount) for name, amount in ranks.items()}
+    if has_rate:
         lengths = {name: ratio(points[name], usd(spent[name])) for name in shown if spent[name] > 0}
         texts_of = {name: f"{number(rate, 3)} ({dollars(spent[name])} USD)" for name, rate in lengths.items()}
         shown = sorted(lengths, key=lambda name: -lengths[name])
@@ -140,10 +137,10 @@ def rewards_chart(
     limit = f", the top {len(shown) - (None in shown)} of {len(shown) - (None in shown) + len(rest):,}" if rest else ""
     others = total(ranks[name] for name in rest)
     notes = [
-        f"{counted(earned, 'earned row')}; total {text(total(ranks.values()))} {_WHAT[_BASE.get(value, value)][1]}.",
-        not_drawn(len(rest), f"{text(others)} {_WHAT[_BASE.get(value, value)][1]}"),
+        f"{counted(earned, 'earned row')}; total {text(total(ranks.values()))} {unit}.",
+        not_drawn(len(rest), f"{text(others)} {unit}"),
         left_out(len(data) - earned, "not earned"),
-        left_out(earned - len(rows), "without points" if value == "points" else "without an amount"),
+        left_out(earned - len(rows), "without an amount" if has_rate else "without points"),
     ]
-    subject = f"{what} by {_GROUPS[by]}{limit}"
-    return Picture(data=data, rows=bars, subject=subject, unit=unit, notes=notes)
+    what, axis = _WHAT[value]
+    return Picture(data=data, rows=bars, subject=f"{what} by {_GROUPS[by]}{limit}", unit=axis, notes=notes)

@@ -117,10 +117,9 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
             Columns transaction_id, card_id, user_id, merchant_name, merchant_category, merchant_category_code,
             currency, status (requested, authorized, reversed, declined, settled or refunded), declined_reason,
             authorized_cents (requested), held_cents (open hold), posted_cents, refunded_cents, net_cents (Int64),
-            local_amount_cents
-            (in `local_currency`, the merchant's), increases, settlements, refunds (counts), authorized_at, updated_at,
-            posted_at, refunded_at, and your own columns. `authorized_cents` is missing if the request is not in the
-            source.
+            local_amount_cents (in `local_currency`, the merchant's), increases, settlements, refunds (counts),
+            authorized_at, updated_at, posted_at, refunded_at, and your own columns. `authorized_cents` is missing if
+            the request is not in the source.
         """
         rows, left, _ = self._rows(self._folded, "authorized_at")
         untimed = mask(rows["refunded_cents"] > 0) & mask(rows["refunded_at"].isna())

@@ -5,8 +5,9 @@ A report keeps the ids of the rows behind each number, in memory only, so that `
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, Self
 
 import attrs
@@ -17,12 +18,12 @@ from numpy.typing import NDArray
 from workbench.analysis.reports.facts import MONEY
 from workbench.analysis.reports.sources import Left
 from workbench.analysis.tables.periods import Every, every_period, period_name, running
-from workbench.analysis.tables.rows import TEXT, cumsum, decimal_series, decimals, is_missing, mark_report
+from workbench.analysis.tables.rows import EXACT, TEXT, decimal_series, decimals, is_missing, mark_report
 from workbench.base.errors import UsageError
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.text import money
 
-STATISTICS = {"median": "median", "p90": "0.9 quantile", "p95": "0.95 quantile", "max": "max"}
+STATISTICS = {"median": "median", "p90": "0.9 quantile", "max": "max"}
 """Statistic by `how` of a measure that is not a sum."""
 
 
@@ -33,7 +34,7 @@ class Measure:
     Args:
         name: Name of the column.
         column: Column of the rows; empty to count them.
-        how: "sum", "distinct" (count of distinct values), "median", "p90", "p95" or "max".
+        how: "sum", "distinct" (count of distinct values), "median", "p90" or "max".
         span: Rows of the period ("in"), of all earlier periods ("before"), or of both ("through").
     """
 
@@ -290,7 +291,8 @@ def _filled(frame: pd.DataFrame, period: str, others: list[str], freq: Every) ->
 def _cumulated(frame: pd.DataFrame, measure: Measure, others: list[str]) -> Any:
     values = frame[measure.name]
     if "decimal" in str(values.dtype):
-        sums = cumsum(values)
+        with localcontext(EXACT):
+            sums = decimal_series([*accumulate(value or Decimal(0) for value in decimals(values))], like=values)
     else:
         sums = values.groupby([frame[name] for name in others], dropna=False).cumsum() if others else values.cumsum()
     return sums - values if measure.span == "before" else sums

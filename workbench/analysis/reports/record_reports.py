@@ -1,4 +1,4 @@
-"""Reports on records that are not card transactions: applications, disputes, deliveries, contracts and their tokens."""
+"""Reports on records that are not card transactions: applications, disputes, contracts and their tokens."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -17,11 +17,11 @@ from workbench.analysis.reports.sources import Left
 from workbench.analysis.reports.view import Columns, View
 from workbench.analysis.tables.event_frames import events_frame
 from workbench.analysis.tables.frames import to_frame
-from workbench.analysis.tables.periods import Every, every_period, period_name, steps
+from workbench.analysis.tables.periods import steps
 from workbench.analysis.tables.read_table import read_table
 from workbench.analysis.tables.rows import EXACT, REPEATED, TEXT, decimal_series, decimals, mark_report, once
 from workbench.analysis.tables.to_file import to_file
-from workbench.base.errors import Problem, UsageError, not_allowed
+from workbench.base.errors import UsageError, not_allowed
 from workbench.base.schema.walk import build
 from workbench.base.system.files import check_name
 from workbench.client.calls.client import refuse_async
@@ -33,17 +33,6 @@ from workbench.service.interface.vocabulary import DisputeStatus
 
 AGES = (0, 7, 30, 60, 90)
 """Lower bound of each age group of disputes, in days."""
-SYMBOLS = {
-    "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48": "USDC",  # Ethereum
-    "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913": "USDC",  # Base
-    "0xaf88d065e77c8cc2239327c5edb3a432268e5831": "USDC",  # Arbitrum
-    "0x0b2c639c533813f4aa9d7837caf62653d097ff85": "USDC",  # Optimism
-    "0x3c499c542cef5e3811e1192ce70d8cc03d5c3359": "USDC",  # Polygon
-    "0xb97ef9ef8734c71904d8002f8b6bc66dd9c48a6e": "USDC",  # Avalanche
-    "0xdac17f958d2ee523a2206206994597c13d831ec7": "USDT",  # Ethereum
-    "epjfwdd5aufqssqem2qn1xzybapc8g4wegggkzwytdt1v": "USDC",  # Solana
-}
-"""Token symbols by lower-case address, on main networks."""
 _UPDATE = ("kind", "id", "at", "body.id", "body.application_status")
 _REASONS = ("body.application_reason", "body.status_change_reason")
 _DISPUTE = ("id", "status", "created_at", "resolved_at")
@@ -119,9 +108,6 @@ def _dispute(dispute: object) -> Any:
     return build(Dispute, {**members, **times})
 
 
-# -- deliveries
-
-
 # -- contracts
 
 
@@ -150,34 +136,6 @@ def _products(left: list[Decimal | None], right: list[Decimal | None]) -> list[D
 
 class RecordReports(View):
     """Reports on records that are not card transactions."""
-
-    def applications(self, freq: Every = "day") -> pd.DataFrame:
-        """Return the number of applications in each status at the end of each day, week or month.
-
-        Returns:
-            Columns: the first day of the period (named after `freq`), status, applications (Int64), and running
-            (boolean: the period was not over when the data end).
-        """
-        timed, notes = _timed(self)
-        scope, name = self.scope, period_name(freq)
-        period = steps(timed["at"], freq, scope.tz)
-        data = timed.assign(period=period)
-        last = data.drop_duplicates(["period", "user_id"], keep="last")
-        grid = last.pivot(index="period", columns="user_id", values="status")
-        ids = pd.Series(last.index, index=pd.MultiIndex.from_frame(last[["period", "user_id"]])).unstack()
-        every = every_period(grid.index, freq)
-        held = pd.DataFrame(
-            {"status": grid.reindex(every).ffill().stack(), "place": ids.reindex(every).ffill().stack()}
-        )
-        held = held.dropna().rename_axis([name, "user"]).reset_index()
-        held = held.astype({name: "datetime64[s]", "status": TEXT, "place": "int64"})
-        held = held[scope.has(held[name])]
-        places = pd.Series(range(len(timed)), index=timed.index)[held["place"]].to_numpy(dtype="int64")
-        rows = Rows(held, {name: held[name], "status": held["status"]}, timed, places)
-        end = timed["at"].max()
-        until = scope.at or (None if pd.isna(end) else end.to_pydatetime())
-        frame = report(rows, [Measure("applications")], freq=freq, tz=scope.tz, until=until)
-        return mark_report(frame, "applications", notes, freq=freq, tz=scope.tz)
 
     def status_history(self) -> pd.DataFrame:
         """Return one row per change of a user's application status, oldest first within a user.
@@ -262,42 +220,6 @@ class RecordReports(View):
         frame = report(Rows(shown, {"status": status, "age": age}, shown), measures)
         return mark_report(frame, "disputes", notes, at=now.isoformat())
 
-    def deliveries(self) -> pd.DataFrame:
-        """Return delivery counts and latencies of webhooks at each endpoint of a sandbox.
-
-        Returns:
-            Columns endpoint, deliveries, delivered, waiting, failed, attempts (Int64), and median_seconds, p95_seconds,
-            slowest_seconds (Float64): from the event to its delivery, by the sandbox's clock.
-        """
-        source: Any = self.source
-        sandbox = sandbox_of(source) or source
-        if not all(callable(getattr(sandbox, name, None)) for name in ("events", "deliveries")):
-            raise UsageError("deliveries are those of a sandbox, or of a session with one", of="history.deliveries")
-        happened = {event.payload["id"]: event.at for event in sandbox.events()}
-        rows = [
-            (
-                delivery.endpoint,
-                len(delivery.attempts),
-                *(int(delivery.state == state) for state in ("delivered", "waiting", "failed")),
-                (delivery.attempts[-1].at - happened[delivery.event_id]).total_seconds()
-                if delivery.state == "delivered"
-                else None,
-            )
-            for delivery in sandbox.deliveries()
-        ]
-        names = ["endpoint", "attempts", "delivered", "waiting", "failed", "seconds"]
-        data = pd.DataFrame(rows, columns=names).astype({"endpoint": TEXT, "seconds": "Float64"})
-        measures = [
-            Measure("deliveries"),
-            *sums("delivered", "waiting", "failed", "attempts"),
-            *(
-                Measure(f"{name}_seconds", "seconds", how)
-                for name, how in (("median", "median"), ("p95", "p95"), ("slowest", "max"))
-            ),
-        ]
-        frame = report(Rows(data, {"endpoint": data["endpoint"]}, data), measures)
-        return mark_report(frame, "deliveries", [])
-
     def contracts(self, by: Columns | None = None) -> pd.DataFrame:
         """Return one row per token: balance, rates, `value_usd` (balance × exchange rate) and `advance_usd` (× rate).
 
@@ -326,30 +248,23 @@ class RecordReports(View):
         frame = report(Rows(data, {key: data[key] for key in keys}, data), sums(*exact))
         return mark_report(frame, "contract_totals", values.attrs.get("notes", ()))
 
-    def record_balances(self, path: str | Path, *, symbols: Mapping[str, str] | None = None) -> pd.DataFrame:
+    def record_balances(self, path: str | Path) -> pd.DataFrame:
         """Append the value of the tokens in the contracts to a Parquet file, and return all its rows.
 
         Args:
             path: The file; the first call creates it.
-            symbols: Further token symbols by address.
 
         Returns:
-            Columns at, id (of the contract), chain_id, chain, tokens.address, symbol (missing if unknown),
-            tokens.balance, tokens.exchange_rate, tokens.advance_rate, value_usd and advance_usd (decimals).
+            Columns at, id (of the contract), chain_id, chain, tokens.address, tokens.balance, tokens.exchange_rate,
+            tokens.advance_rate, value_usd and advance_usd (decimals).
         """
-        if not all(isinstance(text, str) for pair in (symbols or {}).items() for text in pair):
-            raise UsageError(
-                [Problem("symbols", "type", "must map addresses to symbols")], of="history.record_balances"
-            )
         check_name(path)
         path, sandbox = Path(path), sandbox_of(self.source)
         recorded = self.contracts()
         now = datetime.now(UTC) if sandbox is None else sandbox.clock.now()
-        known = {**SYMBOLS, **{address.lower(): symbol for address, symbol in (symbols or {}).items()}}
         chains = {chain: chain_of(chain).name for chain in recorded["chain_id"].dropna().unique()}
         recorded.insert(0, "at", pd.Series([pd.Timestamp(now)] * len(recorded), dtype="datetime64[us, UTC]"))
         recorded.insert(3, "chain", recorded["chain_id"].map(chains).astype(TEXT))
-        recorded.insert(5, "symbol", recorded["tokens.address"].str.lower().map(known).astype(TEXT))
         notes = recorded.attrs["notes"]
         if path.exists():
             recorded = pd.concat([read_table(path), recorded], ignore_index=True)

@@ -3,8 +3,7 @@
 The service returns no total and no "more" flag; its order and parameter names are undocumented. Therefore full pages
 overlap by one row, which shows whether rows moved in between. A short page is not taken as the end, because hidden rows
 may be left out of it; the end is an empty page, or two of them if rows seem to be hidden. No row is skipped: after a
-page
-of n rows the next page starts where these ended, whichever way the service counts.
+page of n rows the next page starts where these ended, whichever way the service counts.
 
 Bodies are parsed by a fast route or an exact one (strict JSON, then records). The fast route is used only where its
 result equals that of the exact one; both return the same Arrow columns.

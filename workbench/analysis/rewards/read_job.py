@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -14,10 +14,10 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.rewards.folder import Folder, StoredRows
+from workbench.analysis.rewards.folder import Folder
 from workbench.analysis.rewards.pages import Key, PageCursor, PageReader, PageRequest, Part, with_user
 from workbench.analysis.rewards.read_result import Rewards
-from workbench.analysis.tables.rows import Notes, Table
+from workbench.analysis.tables.rows import Table
 from workbench.base.errors import Forbidden, RateLimited, Unauthorized, WorkbenchError
 from workbench.base.schema.walk import build, member
 from workbench.base.system.interrupts import uninterrupted
@@ -61,10 +61,6 @@ class ReadFilter:
                 when = pc.coalesce(columns["created_at"], columns["posted_at"], columns["minted_at"])
                 tests.append(pc.fill_null(test(when, pa.scalar(bound, when.type)), True))
         return reduce(pc.and_, tests) if tests else None
-
-
-def _columns(table: Any) -> dict[str, Any]:
-    return {name: table.column(name).combine_chunks() for name in table.column_names}
 
 
 def _newest_first(part: Part, last: int | None) -> int | None:
@@ -128,7 +124,6 @@ class Reading:
         concurrency: Maximum requests in flight.
         report: Called with the progress.
         folder: Folder to write rows to, instead of memory.
-        known: Rows of users from an earlier read; older, unchanged rows are not read again.
     """
 
     def __init__(
@@ -141,7 +136,6 @@ class Reading:
         concurrency: int,
         report: ProgressCallback,
         folder: Folder | None = None,
-        known: Mapping[str, StoredRows] | None = None,
     ) -> None:
         self.result = result
         self.failure: WorkbenchError | None = None
@@ -156,7 +150,6 @@ class Reading:
         self._first_pages: dict[tuple[Key, ...], str] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
-        self._known = known or {}
         self._unread: list[tuple[bytes, int, asyncio.Future[Part]]] = []
 
     def stop(self, reason: str) -> None:
@@ -252,17 +245,11 @@ class Reading:
             except StopIteration:
                 return
             last = _newest_first(part, last)
-            if last not in (None, MIXED) and self._reached(user, part, keys, last):
-                cursor.end = "all"
+            since = self._wanted.since
+            if since is not None and last is not None and last != MIXED and last < since.timestamp() * 1e6:
+                cursor.end = "all"  # the rows after this page are filtered out
                 cursor.back_to = datetime.fromtimestamp(last / 1e6, UTC).isoformat()
                 return
-
-    def _reached(self, user: str, part: Part, keys: Sequence[Key], last: Any) -> bool:
-        """Return whether the rows after a page, newest first, are filtered out or already known."""
-        if self._wanted.since is not None and last < self._wanted.since.timestamp() * 1e6:
-            return True
-        stored = self._known.get(user)
-        return stored is not None and last < stored.settled and stored.unchanged(part.table.columns, keys)
 
     async def _read_types(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
         """Read each type separately, because the list is longer than the maximum offset; add new rows."""
@@ -331,14 +318,8 @@ class Reading:
             self.result.routes["fast" if part.fast else "exact"] += 1
         cursor.kept = []
         self.any_read |= cursor.end != "failed"
-        stored, changed = self._known.get(user), True
-        if stored is not None and cursor.end != "failed":
-            now, changes = stored.compare([table.columns for table in tables], cursor.back_to)
-            self.result.comparison = [*(self.result.comparison or ()), *changes]
-            tables, cursor.rows, changed = [Table(_columns(now), Notes())], len(now), bool(changes)
         self.result.tables[user], self.result.cursors[user] = tables, cursor
-        if changed:
-            self._unwritten.append(user)
+        self._unwritten.append(user)
         self._progress.done += 1
         self._report(self._progress)
 
@@ -388,7 +369,6 @@ async def read_users(
     *,
     path: str | Path | None,
     resume: Rewards | None,
-    refresh: timedelta | None = None,
     reveal: Collection[str] = (),
     running: Callable[[Reading], None] | None = None,
     **how: Any,
@@ -401,7 +381,6 @@ async def read_users(
         wanted: Filter of their rows.
         path: Folder for the rows.
         resume: Result of an earlier read.
-        refresh: Read new rows of the folder again, and rows younger than this before the newest row.
         reveal: `{"extra"}` shows the values of unknown members.
         running: Called with the read before it begins, so that another thread can stop it.
         how: Other arguments of `Reading`.
@@ -420,15 +399,11 @@ async def read_users(
     if resume is not None:
         result.cursors |= {user: cursor for user, cursor in resume.cursors.items() if cursor.end != "failed"}
         result.tables, result.started = dict(resume.tables), dict(resume.started)
-    stored = {} if folder is None or refresh is None else folder.known(refresh)
-    result.comparison = [] if stored else None
-    left = [user for user in users if user not in result.cursors or user in stored]
-    reading = Reading(api, left, wanted, result, folder=folder, known=stored, **how)
+    left = [user for user in users if user not in result.cursors]
+    reading = Reading(api, left, wanted, result, folder=folder, **how)
     if running is not None:
         running(reading)
     await reading.run()
-    if folder is not None:
-        folder.tidy()
     failure = reading.failure
     if failure is not None and (not reading.any_read or isinstance(failure, Unauthorized | Forbidden)):
         failure.partial = result  # type: ignore[attr-defined]

@@ -1,6 +1,5 @@
 """Result of a read of rewards activity: rows, completeness and caveats."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +13,7 @@ import pyarrow.compute as pc
 from workbench.analysis.rewards.folder import in_order, read_folder
 from workbench.analysis.rewards.pages import PageCursor, PageReader, Part, with_user
 from workbench.analysis.tables.columns import EXTRA
-from workbench.analysis.tables.rows import TEXT, WIDTHS, Notes, Table, arrow_table, table_frame
+from workbench.analysis.tables.rows import WIDTHS, Notes, Table, arrow_table, table_frame
 from workbench.base.errors import visible
 from workbench.service.interface.transactions import MAX_LIMIT, MAX_OFFSET
 
@@ -91,7 +90,6 @@ class Rewards:
     tables: dict[str, list[Table]] = attrs.field(factory=dict)
     started: dict[str, list[Part]] = attrs.field(factory=dict)  # pages of incompletely read users
     routes: dict[str, int] = attrs.field(factory=lambda: {"fast": 0, "exact": 0})
-    comparison: list[dict[str, Any]] | None = None  # result of a refresh; see `StoredRows.compare`
 
     @property
     def complete(self) -> bool:
@@ -102,10 +100,6 @@ class Rewards:
     def notes(self) -> tuple[str, ...]:
         """Caveats: rows that were not read, with the reason, and parameters that the service seems to ignore."""
         notes = []
-        if self.comparison is not None:
-            counts = Counter(row["change"] for row in self.comparison)
-            changes = ", ".join(f"{counts[change]:,} {change}" for change in ("new", "changed", "gone"))
-            notes.append(f"Refreshed: rows that are {changes}; see `changes`.")
         if self.same_users:
             notes.append(
                 f"The service seems to ignore the user parameter (name: {self.names['user_id']}, assumed): "
@@ -139,13 +133,6 @@ class Rewards:
         completeness = "complete" if self.complete else "not complete"
         noted = f"; {counts[2]}" if self.notes else ""
         return f"<{type(self).__name__} of {counts[0]}: {counts[1]}, {completeness}{noted}>"
-
-    @property
-    def changes(self) -> pd.DataFrame:
-        """Changes found by a refresh: user_id, type, id, change ("new", "changed" or "gone"), changed columns."""
-        places = {user: index for index, user in enumerate(self.users)}
-        rows = sorted(self.comparison or [], key=lambda row: places[row["user_id"]])
-        return pd.DataFrame(rows, columns=["user_id", "type", "id", "change", "columns"], dtype=TEXT)
 
     @property
     def unfinished(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Read rewards of many users with overlapping, verified pages. A stopped read returns the rows read so far."""
 
 from collections.abc import Callable, Collection, Coroutine, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, overload
 
@@ -21,8 +21,6 @@ from workbench.service.interface.transactions import ListRewardsActivity
 from workbench.service.interface.vocabulary import RewardType, RewardTypeText
 
 CONCURRENCY = 64
-UNSETTLED = timedelta(days=30)
-"""Time during which rows are assumed to change. assumed: rewards_earning, which ends within two weeks."""
 
 
 class Options(TypedDict, total=False):
@@ -35,7 +33,6 @@ class Options(TypedDict, total=False):
     progress: bool | ProgressCallback
     path: str | Path | None
     resume: Rewards | None
-    refresh: bool | timedelta
     reveal: Collection[str]
     cluster: object
 
@@ -55,7 +52,6 @@ def fetch(
     progress: bool | ProgressCallback = True,
     path: str | Path | None = None,
     resume: Rewards | None = None,
-    refresh: bool | timedelta = False,
     reveal: Collection[str] = (),
     cluster: object = None,
 ) -> Any:
@@ -77,8 +73,6 @@ def fetch(
         progress: Whether to show progress on a terminal or in a notebook; or a function that is called with `Progress`.
         path: A folder to write Parquet parts into while reading, in bounded memory. The same call resumes there.
         resume: The result of an earlier call; users that it finished are not read again.
-        refresh: With `path`, read only recent rows: from the newest one back to rows that are known, unchanged and 30
-            days (or this long) older than the newest known row. `changes` lists new, changed and removed rows.
         reveal: `{"extra"}` shows the values of unknown members.
         cluster: A client of dask.distributed, whose workers read parts of the users, each into its own folder under
             `path`; needs the extra `cluster`. `frame()` is a Dask DataFrame then.
@@ -99,8 +93,6 @@ def fetch(
         raise UsageError([not_allowed("type", type, RewardType)], of="rewards.fetch")
     if not 1 <= concurrency <= 1_000:
         raise UsageError("concurrency must be 1 to 1,000", of="rewards.fetch")
-    if refresh and (path is None or cluster is not None):
-        raise UsageError("refresh requires path, the folder of an earlier read, and no cluster", of="rewards.fetch")
     if cluster is not None:
         if path is None:
             raise UsageError("cluster requires path, a folder that all workers can access", of="rewards.fetch")
@@ -112,7 +104,6 @@ def fetch(
         "path": path,
         "resume": resume,
         "reveal": reveal,
-        "refresh": UNSETTLED if refresh is True else refresh or None,
     }
     if isinstance(api, Async):
         return read_users(api, ids, wanted, **how)

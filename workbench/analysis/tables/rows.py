@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from decimal import Context, Decimal, InvalidOperation, localcontext
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 import attrs
@@ -33,15 +33,13 @@ from workbench.analysis.tables.columns import (
     masked,
 )
 from workbench.analysis.tables.periods import is_zone
-from workbench.base.errors import Problem, UsageError
+from workbench.base.errors import UsageError
 from workbench.base.schema import masks
 from workbench.base.schema.walk import Choice, DecimalNumber, Numeric
 
 WIDTHS = (pa.decimal128(18, 6), pa.decimal256(37, 18), pa.decimal256(75, 18))
 """Types of decimal columns, narrowest first."""
 EXACT = Context(prec=1000, Emin=-10_000, Emax=10_000)
-_SCALE, _UNIT = (pa.scalar(Decimal(text)) for text in ("1000000", "0.000001"))
-"""How many units of the last place of a `decimal128(18, 6)` are 1, and one unit."""
 
 
 def packed(values: Sequence[Decimal | None], *, at_least: object = None) -> Any:
@@ -93,43 +91,6 @@ def decimal_series(values: Sequence[Decimal | None], *, like: pd.Series[Any] | N
     dtype = "str" if pa.types.is_large_string(array.type) else pd.ArrowDtype(array.type)
     about: dict[str, Any] = {} if like is None else {"index": like.index, "name": like.name}
     return pd.Series(pd.array(array.to_pylist(), dtype=dtype), **about)  # type: ignore[no-any-return]
-
-
-def cumsum(column: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Series[Any]:
-    """Return the exact cumulative sum of a decimal column, which pandas lacks.
-
-    Missing values stay missing and count as 0.
-
-    Args:
-        column: A column of decimals or whole numbers.
-        by: A grouping column of the same length; each group has its own sum.
-    """
-    if not hasattr(column, "dtype"):
-        raise UsageError([Problem("column", "type", f"must be a column, not a {type(column).__name__}")], of="cumsum")
-    if (quick := _cumsum_of_narrow(column, by)) is not None:
-        return quick
-    keys = [None] * len(column) if by is None else by.astype(object).where(by.notna(), None).to_list()
-    sums: dict[Any, Decimal] = {}
-    running: list[Decimal | None] = []
-    with localcontext(EXACT):
-        for key, value in zip(keys, decimals(column), strict=True):
-            sums[key] = sums.get(key, Decimal(0)) + (value or 0)
-            running.append(None if value is None else sums[key])
-    return decimal_series(running, like=column)
-
-
-def _cumsum_of_narrow(column: pd.Series[Any], by: pd.Series[Any] | None) -> pd.Series[Any] | None:
-    """Return the cumulative sum of a column of `decimal128(18, 6)`, in integers; None if it may need more digits."""
-    if getattr(column.dtype, "pyarrow_dtype", None) != WIDTHS[0]:
-        return None
-    units = pc.cast(pc.multiply(pa.array(column.array), _SCALE), pa.int64())
-    if (pc.sum(pc.abs(pc.cast(units, pa.float64(), safe=False))).as_py() or 0) >= 10.0**18:
-        return None
-    amounts = pd.Series(pc.fill_null(units, 0).to_numpy())
-    sums = amounts.cumsum() if by is None else amounts.groupby(by.array, dropna=False, sort=False).cumsum()
-    whole = pc.cast(pa.array(sums.to_numpy(), mask=column.isna().to_numpy()), pa.decimal128(19))
-    array = pc.cast(pc.multiply(whole, _UNIT), WIDTHS[0])
-    return pd.Series(pd.array(array, dtype=column.dtype), index=column.index, name=column.name)
 
 
 TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)

@@ -218,8 +218,7 @@ class Answer:
     """Base of records that the service sends. Undocumented members are in `extra`.
 
     A member that the document calls required may still be missing; it then reads as None. `marks` lists what was
-    unusual
-    while reading (a time without a zone, an unreadable number); `checks.flags` lists everything unusual.
+    unusual while reading (a time without a zone, an unreadable number); `checks.flags` lists everything unusual.
     """
 
     extra: dict[str, Any] = about("Undocumented members", init=False, default=attrs.Factory(dict), privacy=PERSONAL)

@@ -68,8 +68,7 @@ class Response:
     """A response and how it is sent. `file` is sent in parts, in place of `body`.
 
     `manner` is "whole", "cut" (half of the body, then the connection closes), "slow_body" (byte by byte over
-    `seconds`),
-    or one of `BROKEN`. Otherwise `seconds` delays the response.
+    `seconds`), or one of `BROKEN`. Otherwise `seconds` delays the response.
     """
 
     status: int

@@ -241,8 +241,7 @@ class RawReader(AsyncClient):
     """Concurrent reads that return raw bodies, for parsers that handle batches of them.
 
     It shares key, rate limits, pauses and retry budget with its client. Calls are checked, limited and retried as
-    usual;
-    only the parsing of the answer is skipped.
+    usual; only the parsing of the answer is skipped.
     """
 
     def __init__(self, client: BaseClient, *, on_rate_limit: Callable[[], None] = lambda: None) -> None:

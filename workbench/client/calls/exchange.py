@@ -1,9 +1,8 @@
 """State machine of one API call, independent of I/O. The functions that send and wait are passed in.
 
 A call ends in an answer or an error, and one with an effect in one of four outcomes (`effects.Outcome`). Reads are
-tried
-up to three times by default. A call with an effect is sent again only if it provably never left this machine, or was
-refused with a 401 and there is another key.
+tried up to three times by default. A call with an effect is sent again only if it provably never left this machine, or
+was refused with a 401 and there is another key.
 """
 
 import logging

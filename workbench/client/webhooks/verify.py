@@ -1,8 +1,7 @@
 """Verify, parse and match deliveries, and create signed samples. Unknown members of an event are preserved.
 
 Assumed, because signing is undocumented: the header `Signature` is the hex HMAC-SHA256 of the raw body, in any case,
-and
-`Secondary-Signature` the same with the other key during a rotation.
+and `Secondary-Signature` the same with the other key during a rotation.
 """
 
 import hashlib

@@ -127,8 +127,7 @@ def resume(
         path: The file of the run.
         api: The client or session to send with.
         rows: The same rows as before (the file stores none, but detects changes), or a rejects file with corrected
-            rows,
-            which are sent under their original row numbers.
+            rows, which are sent under their original row numbers.
         workers: See `run`, also for all arguments not listed here.
         resolved: Outcome of unknown rows, determined by a person.
         accept_changes: Accept changes of rows that were never sent.

@@ -73,8 +73,7 @@ class Ledger:
         """Book a completed step: an authorization, or the reversal, settlement or refund of a booked one.
 
         Without an amount, or with FULL, a reversal or settlement applies to the entire hold, a refund to everything
-        that
-        is not yet refunded.
+        that is not yet refunded.
         """
         transaction: Any = arguments.get("transaction_id")
         amount = arguments.get("amount")

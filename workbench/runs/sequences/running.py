@@ -79,8 +79,7 @@ def run(
 
     Return a `Run`; with an async client, await it. With `path`, each step is recorded in a file before it is sent and
     after its answer, so that the same call resumes a run that was killed, without repeating completed steps. A step
-    that
-    was in flight is unknown, and the run stops there until `resolved` gives its outcome.
+    that was in flight is unknown, and the run stops there until `resolved` gives its outcome.
 
     Args:
         api: A session, a client, or a `Sandbox`.

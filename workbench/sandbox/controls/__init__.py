@@ -1,8 +1,7 @@
 """Controls of a sandbox: actions that the interface does not offer.
 
 A control is declared once, as a method of one of these modules (`declaration.control`). `CONTROLS` maps names to
-controls
-for the server, commands, sequences and documentation. Arguments are JSON values; most results are records.
+controls for the server, commands, sequences and documentation. Arguments are JSON values; most results are records.
 """
 
 from collections.abc import Mapping

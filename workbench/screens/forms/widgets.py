@@ -23,7 +23,7 @@ CLOSE_DELAY = 2.0
 """Seconds within which a browser is assumed to have received a widget."""
 _LINES = {
     "problem": ("problem", "✗ ", ' role="alert"'), "advice": ("advice", "! ", ""), "ok": ("ok", "✓ ", ' role="status"'),
-    "words": ("ok", "= ", ""), "timer": ("ok", "", ' role="timer"'), "quiet": ("quiet", "", ""),
+    "words": ("ok", "= ", ""), "quiet": ("quiet", "", ""),
 }  # fmt: skip
 """Class, mark and role by kind of line."""
 
@@ -47,8 +47,7 @@ class Displayed:
     """Base of objects that a notebook shows as `widget`, and other output as `html` or repr.
 
     A reopened notebook has outputs but no widgets. Therefore static HTML is stored in a separate output, hidden by a
-    style
-    rule of the live widget.
+    style rule of the live widget.
     """
 
     widget: Any
@@ -201,7 +200,7 @@ def line(kind: str, text: str) -> str:
     """Return one line of text as HTML.
 
     Args:
-        kind: "problem", "advice", "ok", "words" (the readable value), "timer" or "quiet".
+        kind: "problem", "advice", "ok", "words" (the readable value) or "quiet".
         text: Text to show; escaped.
     """
     name, mark, role = _LINES[kind]

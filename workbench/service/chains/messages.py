@@ -5,8 +5,7 @@ rejected, never padded or truncated. Source: EIP-712.
 
 assumed: withdrawal_admin_message, withdrawal_service_half, withdrawal_solana_message, withdrawal_stellar_message. The
 signed messages are outside the interface document. The admin's EVM message is widely seen; the service's EVM message
-and
-the Solana hash are taken from public integration examples. The message signed on Stellar is not public.
+and the Solana hash are taken from public integration examples. The message signed on Stellar is not public.
 """
 
 import hashlib

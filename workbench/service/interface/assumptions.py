@@ -1,8 +1,7 @@
 """All assumptions about the service: what is assumed, why, with what confidence, and where to change it.
 
 Assumptions about fields, operations and failures are declared there; this module adds those about behavior, each with
-its
-value in both behaviors ("documented", "observed"), and lists all of them.
+its value in both behaviors ("documented", "observed"), and lists all of them.
 """
 
 import re

@@ -204,8 +204,7 @@ class Event(Answer, Generic[Body, Kind]):
     """A webhook event in its envelope. Source: Events, common envelope.
 
     `body` is a record for a known kind, otherwise the members as received. For type checkers, `Event[UserUpdated]` is
-    an
-    event with this body, and a comparison of `kind` narrows the body of an `AnyEvent`.
+    an event with this body, and a comparison of `kind` narrows the body of an `AnyEvent`.
     """
 
     id: str = about("Webhook id")

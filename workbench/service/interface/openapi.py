@@ -1,9 +1,9 @@
 """OpenAPI 3.1 document of the interface, generated from the operation table.
 
 Requests are described as strictly as `checks.problems` checks them, except for unknown members, which the service
-ignores. Responses are described loosely: patterns and
-lengths become `x-pattern` and `x-maxLength`, and enums `x-known-values` of any text, so that no tool rejects an answer
-for them. Assumptions carry `x-assumed` with the reason. Bodies and parameters have fictitious examples.
+ignores. Responses are described loosely: patterns and lengths become `x-pattern` and `x-maxLength`, and enums
+`x-known-values` of any text, so that no tool rejects an answer for them. Assumptions carry `x-assumed` with the reason.
+Bodies and parameters have fictitious examples.
 
 The document avoids constructs that client generators read differently: patterns escape characters with two digits,
 whole numbers have 64 bits, and decimal texts no format. A default is written as `x-default`, since some tools take
