@@ -278,8 +278,7 @@ class Sandbox(Controls):
         state.
 
         Repeated calls return the same URL. `workbench --url URL …` needs no key; curl sends the key from the guide. At
-        this
-        URL random keys replace the seeded ones, which are the same everywhere.
+        this URL random keys replace the seeded ones, which are the same everywhere.
         """
         if not self._shared:
             settings = self._engine.store.get("meta", "made")

@@ -1,11 +1,9 @@
 """The withdrawal call: its data on EVM chains, and its arguments in the service's `parameters`.
 
 assumed: withdrawal_call. The EVM function and its arguments are outside the interface document; version 2 is widely
-seen,
-version 1 takes the first seven arguments. `parameters`, and the encoding of salt and signature on each chain, are
-reported
-from live calls; the document names only `data` and `salt`. In the only known sample, sender and recipient are the same
-address, so the recipient's position (the fourth argument) is inferred from the EVM call.
+seen, version 1 takes the first seven arguments. `parameters`, and the encoding of salt and signature on each chain, are
+reported from live calls; the document names only `data` and `salt`. In the only known sample, sender and recipient are
+the same address, so the recipient's position (the fourth argument) is inferred from the EVM call.
 """
 
 import base64
