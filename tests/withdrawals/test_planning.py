@@ -195,7 +195,7 @@ def test_an_admin_the_contract_does_not_list(api, contract):
     plan = planned(api, admin=RECIPIENT, to=contract.admin_addresses[0])
 
     assert all(admin in plan.warnings[0] for admin in contract.admin_addresses)
-    with pytest.raises(wb.errors.Forbidden, match=r"contractsAndSignatures:write .* as an admin of this contract"):
+    with pytest.raises(wb.errors.Forbidden, match=r"contractsAndSignatures:write .* is not an admin of this contract"):
         plan.sign()
 
 
@@ -293,7 +293,7 @@ def test_an_asynchronous_client_is_refused():
     """The plan asks and waits, so it takes the plain client."""
     client = wb.AsyncClient(base_url="https://api.example.com", api_key="a-key")
 
-    with pytest.raises(UsageError, match=r"must be a session of wb\.connect"):
+    with pytest.raises(UsageError, match=r"must be a synchronous session from wb\.connect"):
         wb.withdrawals.plan(client, "an id", token="", amount=wb.withdrawals.native_units(1), admin="", to="")
 
 

@@ -115,7 +115,7 @@ DIFFERENCES = {
     "another contract": (0, OTHER, "is not the requested contract"),
     "another token": (1, OTHER, "is not the requested token"),
     "another end": (4, int(NOON.timestamp()) + 601, "differs from expiresAt"),
-    "another salt": (5, [1] * 32, "or their salts, are not the same"),
+    "another salt": (5, [1] * 32, "or their salts, differ"),
     "another signature": (6, "0x" + "12" * 64 + "1b", "signature.data"),
     "another count": (2, "25000001", "the decimals may be wrong"),
 }

@@ -50,7 +50,7 @@ class BookColumn:
     values: Sequence[Any]
     form: str
     is_amount: bool = False
-    is_total: bool = False  # whether its sum means something
+    is_total: bool = False  # whether its sum is meaningful
 
     @property
     def is_number(self) -> bool:
@@ -109,7 +109,7 @@ def write_table(page: "Worksheet", columns: Sequence[BookColumn], formats: Mappi
 
 
 def write_book(frames: Mapping[str, pd.DataFrame], notes: Iterable[str], file: BinaryIO, tz: str) -> None:
-    """Write a workbook of frames with the values and names that they have, and a sheet of notes.
+    """Write a workbook of frames with unchanged values and names, and a sheet of notes.
 
     Raises:
         UsageError: A frame is too large for a sheet.

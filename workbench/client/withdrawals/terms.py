@@ -175,7 +175,7 @@ class Terms:
             return f"{admin} of this contract"
         if any(same_address(self.recipient, own) for own in (contract.proxy_address, contract.deposit_address)):
             return "this contract"
-        return name or "unknown; compare it with a statement of its owner from another source"
+        return name or "not known here: compare it with the address that its owner states elsewhere"
 
     def _place_of(self, address: str) -> str | None:
         admins = self.contract.admin_addresses or ()
