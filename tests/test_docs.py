@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from docs import make_assumptions, make_events, make_interface
+from tests.each import each
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.interface.table import OPERATIONS
 
@@ -104,7 +105,7 @@ def test_every_citation_leads_to_a_section() -> None:
     assert lost == []
 
 
-@pytest.mark.parametrize("path", [*PAGES, *NOTEBOOKS], ids=lambda path: path.name)
+@each("path", [*PAGES, *NOTEBOOKS], ids=lambda path: path.name)
 def test_links_lead_somewhere(path: Path) -> None:
     """A link leads to a file of the repository and to a heading of it."""
     assert list(broken(path)) == []

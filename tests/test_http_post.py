@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.each import each
 from workbench.base.errors import UsageError
 from workbench.base.system.http_post import THIS_MACHINE, ForbiddenUrl, check_url, post, send
 from workbench.sandbox import Sandbox
@@ -36,7 +37,7 @@ def resolve(host: str, port: int) -> list[str]:
     return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=0)]
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "http://127.0.0.1:8080/hook",
@@ -88,8 +89,8 @@ ELSEWHERE = [
 ]
 
 
-@pytest.mark.parametrize("reach", [THIS_MACHINE, {"loopback", "public"}])
-@pytest.mark.parametrize("url", ELSEWHERE)
+@each("reach", [THIS_MACHINE, {"loopback", "public"}])
+@each("url", ELSEWHERE)
 def test_inner_networks_are_never_reached(url: str, reach: Any) -> None:
     """Private, link-local and malformed addresses, other schemes and malformed URLs are always refused."""
     with pytest.raises(ForbiddenUrl):
@@ -183,7 +184,7 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("text, at_once", STEPS.values(), ids=STEPS)
+@each("text, at_once", STEPS.values(), ids=STEPS)
 def test_one_deadline_for_a_delivery(text: bytes, at_once: int) -> None:
     """A receiver that sends something before each timeout of a socket is given up when the exchange has taken too long."""
     stop = threading.Event()
@@ -250,7 +251,7 @@ LEADS_HERE = (
 )
 
 
-@pytest.mark.parametrize("address", LEADS_HERE.split())
+@each("address", LEADS_HERE.split())
 def test_an_address_that_leads_here_is_not_public(address: str) -> None:
     """The IPv4 address inside a translated one counts; of IPv6 only the global part is public."""
     with pytest.raises(ForbiddenUrl):

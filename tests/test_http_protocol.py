@@ -12,6 +12,7 @@ import uvicorn
 from hypothesis import given, settings
 from uvicorn.server import ServerState
 
+from tests.each import each
 from workbench.base.system.http_server import _App, _LimitedProtocol, bare
 from workbench.base.system.messages import Request, Response
 
@@ -144,8 +145,8 @@ def test_every_split_reads_the_same(calls: list[Call], data: st.DataObject) -> N
 POST = b"POST /a HTTP/1.1\r\nhost: localhost\r\n%scontent-length: 9\r\n\r\n"
 
 
-@pytest.mark.parametrize("offer", [PLAIN, *OFFERS])
-@pytest.mark.parametrize("arrived", [b"", b'{"a"'])
+@each("offer", [PLAIN, *OFFERS])
+@each("arrived", [b"", b'{"a"'])
 def test_a_short_body_reaches_no_handler(offer: bytes, arrived: bytes) -> None:
     """A request whose body ends before its announced length is not answered."""
     seen, written = asyncio.run(converse([POST % offer, *filter(None, [arrived])]))

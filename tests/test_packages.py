@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
+from tests.each import each
 from workbench.base.errors import UsageError
 
 PACKAGES = {
@@ -31,7 +32,7 @@ PACKAGES = {
 NAMES = [(package, name) for package in PACKAGES for name in importlib.import_module(package).__all__]
 
 
-@pytest.mark.parametrize("package, name", NAMES, ids=[f"{package}.{name}" for package, name in NAMES])
+@each("package, name", NAMES, ids=[f"{package}.{name}" for package, name in NAMES])
 def test_each_name_exists(package, name):
     """Every public name can be had, and says what it is."""
     module = importlib.import_module(package)

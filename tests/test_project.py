@@ -20,6 +20,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import workbench as wb
+from tests.each import each
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "workbench"
@@ -269,7 +270,7 @@ def commands() -> str:
     return run("make", "--no-print-directory")
 
 
-@pytest.mark.parametrize("target", ["setup", "demo", "test", "soak", "lab", "bench", "check", "docs", "clean"])
+@each("target", ["setup", "demo", "test", "soak", "lab", "bench", "check", "docs", "clean"])
 def test_make_knows(target: str, commands: str) -> None:
     """Each promised command exists, and `make` alone says what it does."""
     assert re.search(rf"^make {target} +\S", commands, re.MULTILINE)

@@ -11,6 +11,7 @@ import pytest
 
 import workbench
 import workbench as wb
+from tests.each import each
 from workbench.base.errors import Problem
 from workbench.base.remedies import WORDINGS, Interface, Remedy, word, worded_for
 from workbench.terminal.wording import TERMINAL
@@ -31,8 +32,8 @@ def parameters_of(code: str) -> dict[str, str]:
     return {name: "x1" for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
-@pytest.mark.parametrize("interface", INTERFACES)
-@pytest.mark.parametrize("code", WORDINGS)
+@each("interface", INTERFACES)
+@each("code", WORDINGS)
 def test_each_remedy_has_words_for_each_interface(code: str, interface: Interface) -> None:
     """Nothing is left to fill in, and outside of Python nothing is a call of Python."""
     words = Remedy(code, **parameters_of(code)).worded(interface)

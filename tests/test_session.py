@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 import workbench as wb
+from tests.each import each
 from workbench.base.errors import UsageError, WrongEnvironment
 from workbench.client.session import latest
 
 
-@pytest.mark.parametrize("name", wb.__all__)
+@each("name", wb.__all__)
 def test_public_names_resolve(name: str) -> None:
     """Each public name is there when it is first used, and is listed."""
     assert getattr(wb, name) is not None

@@ -7,6 +7,7 @@ from typing import Any
 import openpyxl
 import pytest
 
+from tests.each import each
 from workbench.base.errors import AdviceWarning, InvalidRequest
 from workbench.base.schema import checks, walk
 from workbench.runs.bulk import InvalidRows, run
@@ -49,7 +50,7 @@ def _noticed(name: str, text: str) -> bool:
     return any(problem.path.endswith(member.wire) for problem in problems)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join([row["member"], row["meant"], row["format"]]))
+@each("row", ROWS, ids=lambda row: "-".join([row["member"], row["meant"], row["format"]]))
 def test_a_destroyed_cell_is_a_problem(row: dict[str, str]) -> None:
     """Each cell of LibreOffice that differs from what was meant, except where it is a possible value."""
     name, meant, form, shown = row.values()
@@ -57,7 +58,7 @@ def test_a_destroyed_cell_is_a_problem(row: dict[str, str]) -> None:
         assert _noticed(name, shown), shown
 
 
-@pytest.mark.parametrize("name, value", sorted({(row["member"], row["meant"]) for row in ROWS}))
+@each("name, value", sorted({(row["member"], row["meant"]) for row in ROWS}))
 def test_a_right_cell_is_none(name: str, value: str) -> None:
     """Text as it was meant has no problem."""
     assert damage(LEAVES[name], value) is None

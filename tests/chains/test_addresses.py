@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from workbench.base.errors import UsageError
 from workbench.service.chains import (
     Family,
@@ -36,7 +37,7 @@ CONTRACT = "CA3D5KRYM6CB7OWQ6TWYRR3Z4T7GNZLKERYNZGGA5SOAOPIFY6YQGAXE"
 MUXED = "MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVAAAAAAAAAAAAAJLK"
 
 
-@pytest.mark.parametrize("address", EIP_55)
+@each("address", EIP_55)
 def test_published_checksums(address):
     """The addresses EIP-55 publishes are written as it publishes them."""
     expected = address
@@ -54,7 +55,7 @@ def test_valid_addresses(chain_id, address):
     assert address_problems(address) == ()
 
 
-@pytest.mark.parametrize(
+@each(
     "address, kind, words",
     [
         pytest.param("", "blank", "is empty", id="empty"),
@@ -117,7 +118,7 @@ def test_the_wrong_family(address, chain_id, words):
     assert words in problem.message
 
 
-@pytest.mark.parametrize("chain_id", [True, "0x1", 0, -1, 1.0, None, 1 << 64])
+@each("chain_id", [True, "0x1", 0, -1, 1.0, None, 1 << 64])
 def test_chain_numbers_are_exact(chain_id):
     """True, text, floats and impossible numbers are not a chain id."""
     with pytest.raises(UsageError):
@@ -219,7 +220,7 @@ def test_same_address():
     assert not same_address(SOLANA, SOLANA.lower())
 
 
-@pytest.mark.parametrize(
+@each(
     "a, b, expected",
     [
         pytest.param(EVM, EVM.lower(), False, id="the same"),

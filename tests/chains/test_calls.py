@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chains.cases import chance
+from tests.each import each
 from workbench.base.errors import UsageError
 from workbench.service.chains import WithdrawCall, read_call_data, withdraw_call_data
 from workbench.service.chains.calls import abi_decode, abi_encode, function_signature, selector
@@ -87,7 +88,7 @@ def test_signatures_print_masked():
         assert secret.hex()[:16] not in shown
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         pytest.param({"version": 3}, id="version 3"),
@@ -124,7 +125,7 @@ def test_true_is_not_a_version():
 DATA = {version: bytes.fromhex(withdraw_call_data(**fields)[2:]) for version, fields in ((1, ONE), (2, TWO))}
 
 
-@pytest.mark.parametrize(
+@each(
     "data",
     [
         pytest.param("", id="empty"),

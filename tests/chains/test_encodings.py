@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from workbench.base.errors import UsageError
 from workbench.service.chains import keccak256, read_bytes
 from workbench.service.chains.values import base58_decode, base58_encode, strkey_decode, strkey_encode
@@ -29,7 +30,7 @@ def test_published_base58(text, data):
     assert data == base58_decode(text)
 
 
-@pytest.mark.parametrize("text", ["0", "O", "I", "l", "abc ", "1" * 257, "ä"])
+@each("text", ["0", "O", "I", "l", "abc ", "1" * 257, "ä"])
 def test_what_is_not_base58(text):
     """Characters that base58 leaves out are refused by place."""
     with pytest.raises(ValueError, match=r"character|longer"):
@@ -62,7 +63,7 @@ def test_published_strkeys(text, kind, payload):
     assert (kind, payload) == strkey_decode(text)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "GAAAAAAAACGC6",
@@ -119,7 +120,7 @@ def test_one_salt_in_all_its_forms(raw):
     assert {raw} == {read_bytes(form, 32, "salt") for form in forms}
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         pytest.param("", id="empty"),

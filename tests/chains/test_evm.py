@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.chains.cases import chance
+from tests.each import each
 from workbench.base.errors import UsageError
 from workbench.service.chains import address_problems, coordinator_typed_data, digest, withdraw_typed_data
 from workbench.service.chains.messages import encode_type
@@ -75,7 +76,7 @@ def test_times_in_both_forms():
         coordinator(expires_at=1_775_596_665_000)
 
 
-@pytest.mark.parametrize("field", ["chain_id", "proxy", "user", "asset", "amount", "recipient", "nonce", "salt"])
+@each("field", ["chain_id", "proxy", "user", "asset", "amount", "recipient", "nonce", "salt"])
 def test_everything_is_signed(field):
     """Each part of the message changes its digest."""
     other = chance(713).withdrawal() | {"chain_id": 1, "amount": 1, "nonce": 1}
@@ -83,7 +84,7 @@ def test_everything_is_signed(field):
     assert digest(withdraw_typed_data(**CASE)) != digest(withdraw_typed_data(**CASE | {field: other[field]}))
 
 
-@pytest.mark.parametrize(
+@each(
     "change, path",
     [
         pytest.param({"chain_id": 900}, "chainId", id="Solana"),

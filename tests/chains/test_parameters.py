@@ -6,6 +6,7 @@ import pytest
 
 from tests.chains.cases import chance
 from tests.conftest import RECORDED
+from tests.each import each
 from workbench.base.errors import UsageError
 from workbench.service.chains import (
     Family,
@@ -129,10 +130,8 @@ def test_a_signature_over_the_assumed_message(chain_id):
         assert not verify_ed25519(PUBLIC, MESSAGES[chain_id](**question | {name: value}), signature), name
 
 
-@pytest.mark.parametrize("chain_id", list(MESSAGES))
-@pytest.mark.parametrize(
-    "change", [{"chain_id": 1}, {"amount": 1 << 130}, {"amount": 0}, {"recipient": "0x" + "1" * 40}]
-)
+@each("chain_id", list(MESSAGES))
+@each("change", [{"chain_id": 1}, {"amount": 1 << 130}, {"amount": 0}, {"recipient": "0x" + "1" * 40}])
 def test_messages_that_are_not_made(chain_id, change):
     """Another family's chain or address, and amounts the chain cannot hold, are refused."""
     question = question_on(chain_id)
@@ -166,7 +165,7 @@ def broken():
     yield pytest.param(None, id="None")
 
 
-@pytest.mark.parametrize("parameters", list(broken()))
+@each("parameters", list(broken()))
 def test_what_is_not_read(parameters):
     """Each place takes only its form."""
     with pytest.raises(UsageError) as caught:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from workbench.base.errors import UsageError
 from workbench.service.chains import address_problems, eip55, read_bytes, read_call_data, recover, withdraw_typed_data
 from workbench.service.chains.curves import ed25519_public_key
@@ -40,7 +41,7 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("text", KEYS.values(), ids=KEYS)
+@each("text", KEYS.values(), ids=KEYS)
 def test_keys_are_recognized(text):
     """What looks like a key is refused with the advice never to paste one, and not shown."""
     with pytest.raises(UsageError, match="Never paste a private key here") as caught:
@@ -50,7 +51,7 @@ def test_keys_are_recognized(text):
     assert HEX[:8] not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", KEYS.values(), ids=KEYS)
+@each("text", KEYS.values(), ids=KEYS)
 def test_keys_are_not_addresses(text):
     """A key in the place of an address is called a key, whatever else it might look like."""
     assert [problem.kind for problem in address_problems(text)] == ["private-key"]
@@ -94,7 +95,7 @@ def test_a_salt_is_not_a_key():
     assert looks_like_private_key(PHRASE, hash_expected=True)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         pytest.param("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", id="EVM address"),

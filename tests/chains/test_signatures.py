@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chains.cases import ORDER, chance
+from tests.each import each
 from workbench.base.errors import UsageError
 from workbench.service.chains import public_address, recover, sign, sign_ed25519, verify_ed25519
 from workbench.service.chains.curves import ed25519_public_key, in_python, public_point, recovered, signed
@@ -27,7 +28,7 @@ def whole(r, s, v):
 R, LOW_S, V = int.from_bytes(GOOD[:32]), int.from_bytes(GOOD[32:64]), GOOD[64]
 
 
-@pytest.mark.parametrize(
+@each(
     "signature",
     [
         pytest.param(GOOD, id="bytes"),
@@ -43,7 +44,7 @@ def test_a_signature_in_all_its_forms(signature):
     assert public_address(SECRET) == recover(HASH, signature)
 
 
-@pytest.mark.parametrize(
+@each(
     "signature, rule",
     [
         pytest.param(whole(R, ORDER - LOW_S, 55 - V), "malleable", id="high s"),
@@ -184,7 +185,7 @@ WEAK = [
 ]
 
 
-@pytest.mark.parametrize("weak", WEAK[:10], ids=range(10))
+@each("weak", WEAK[:10], ids=range(10))
 def test_ed25519_refuses_forgeries(weak):
     """Anybody signs for a key of small order: R is a multiple of the base point, and one message in eight will do."""
     from Crypto.PublicKey.ECC import EccPoint
@@ -272,8 +273,8 @@ def test_invalid_keys_are_refused(number):
 BASE = public_point((1).to_bytes(32))
 
 
-@pytest.mark.parametrize("a", [0, 1, 2, 3, ORDER - 1, ORDER // 2])
-@pytest.mark.parametrize("b", [0, 1, 2, ORDER - 1, ORDER - 2])
+@each("a", [0, 1, 2, 3, ORDER - 1, ORDER // 2])
+@each("b", [0, 1, 2, ORDER - 1, ORDER - 2])
 def test_points_at_the_edges(a, b):
     """Equal, opposite and neutral summands: the sum of two multiples is the multiple of the sum."""
     total = (a + b) % ORDER

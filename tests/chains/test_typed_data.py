@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.each import each
 from workbench.base.errors import UsageError
 from workbench.service.chains import digest, keccak256, public_address, recover, sign
 from workbench.service.chains.messages import encode_type
@@ -120,7 +121,7 @@ FITS = [
 ]
 
 
-@pytest.mark.parametrize("kind, value", FITS, ids=[f"{n}-{kind}" for n, (kind, _) in enumerate(FITS)])
+@each("kind, value", FITS, ids=[f"{n}-{kind}" for n, (kind, _) in enumerate(FITS)])
 def test_values_that_fit(kind, value):
     """Each type takes its bounds."""
     assert len(digest(one(kind, value))) == 32
@@ -175,7 +176,7 @@ MISFITS = [
 ]
 
 
-@pytest.mark.parametrize("kind, value, rule", MISFITS, ids=[f"{n}-{kind}" for n, (kind, *_) in enumerate(MISFITS)])
+@each("kind, value, rule", MISFITS, ids=[f"{n}-{kind}" for n, (kind, *_) in enumerate(MISFITS)])
 def test_values_that_do_not_fit(kind, value, rule):
     """A value that is not exactly of its type is refused by rule."""
     with pytest.raises(UsageError) as caught:
@@ -184,7 +185,7 @@ def test_values_that_do_not_fit(kind, value, rule):
     assert [rule] == [problem.rule for problem in caught.value.problems]
 
 
-@pytest.mark.parametrize(
+@each(
     "change, rule",
     [
         pytest.param({"types": None}, "type", id="no types"),

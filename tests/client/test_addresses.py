@@ -6,6 +6,7 @@ import warnings
 import pytest
 
 import workbench as wb
+from tests.each import each
 from workbench.base.errors import AdviceWarning
 from workbench.base.schema import checks
 from workbench.client.calls.request_checks import address_problems, address_warnings
@@ -39,7 +40,7 @@ MISTYPED = {
 }
 
 
-@pytest.mark.parametrize("request_, path, words", MISTYPED.values(), ids=MISTYPED)
+@each("request_, path, words", MISTYPED.values(), ids=MISTYPED)
 def test_the_client_refuses(request_, path, words):
     """Nothing is sent, in the sandbox and in production alike, even unchecked there, unless it is allowed by name."""
     (problem,) = address_problems(request_)

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
+from tests.each import each
 from workbench.base.errors import NotFound
 from workbench.base.schema.rules import FULL
 from workbench.client.calls.client import AsyncClient, Client
@@ -170,7 +171,7 @@ def test_every_operation_is_tried() -> None:
     assert list(OPERATIONS) == list(CASES)
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_operation(rig: Rig, name: str) -> None:
     """Each operation goes out, is carried out by the sandbox and comes back as its record."""
     CASES[name](rig)

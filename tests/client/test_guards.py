@@ -6,6 +6,7 @@ import pytest
 
 import workbench as wb
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, FakeClock, Service, client_on
+from tests.each import each
 from workbench.base.errors import CannotRecord, InvalidRequest, NotArmed, UsageError, WrongEnvironment
 from workbench.client.calls.guards import Limits, confirmation_text
 from workbench.client.calls.journal import Journal, recorder_of
@@ -79,7 +80,7 @@ def test_a_machine_that_slept_is_not_armed() -> None:
     assert client.armed is None
 
 
-@pytest.mark.parametrize(
+@each(
     "operations, minutes, reason, wrong",
     [({"list_contracts"}, 1, "x", "operations"), ("nothing", 1, "x", "operations"), (set(), 1, "x", "operations"),
      ({"update_user"}, 0, "x", "minutes"), ({"update_user"}, 1000, "x", "minutes"), ({"update_user"}, True, "x", "minutes"),
@@ -142,7 +143,7 @@ def test_production_always_has_a_journal() -> None:
         client_on(Service(USER), environment="prod")
 
 
-@pytest.mark.parametrize(
+@each(
     "limits, arguments, right",
     [(Limits(amount=2499), {}, False), (Limits(amount=2500), {}, True),
      (Limits(amount=10**9), {"is_amount_native": True}, False),
@@ -165,7 +166,7 @@ def test_caps_and_recipients(limits: Limits, arguments: dict[str, Any], right: b
     assert service.count == int(right)
 
 
-@pytest.mark.parametrize(
+@each(
     "name, arguments, types",
     [("sign_withdrawal", _withdrawal(), "2500 " + EVM[-8:]),
      ("delete_payment_account", {"payment_account_id": CARD}, "00000001"),

@@ -13,6 +13,7 @@ import pytest
 
 import workbench as wb
 from tests.client.doubles import AUTHORIZED, PURCHASE, TRANSACTION, FakeClock, Service, client_on
+from tests.each import each
 from workbench.base.errors import AdviceWarning
 from workbench.client.calls.client import AsyncClient
 
@@ -120,7 +121,7 @@ def test_a_key_belongs_to_one_call() -> None:
     assert keys_of(service) == ["order-1", "order-1", "order-2"]
 
 
-@pytest.mark.parametrize("key", ["", " ", "a\nb", "ä", "x" * 256, " a", 7, None])
+@each("key", ["", " ", "a\nb", "ä", "x" * 256, " a", 7, None])
 def test_a_key_that_no_header_can_hold_is_refused(key: Any) -> None:
     """Before anything is sent."""
     client = client_on(Service(AUTHORIZED))

@@ -22,6 +22,7 @@ import pytest
 import trustme
 
 from tests.client.doubles import AUTHORIZED, KEY, PURCHASE, FakeClock, client_on
+from tests.each import each
 from tests.ports import free_port
 from workbench.base.errors import (
     AdviceWarning,
@@ -361,8 +362,8 @@ def test_packed_answers_are_read(call: Caller, packing: str) -> None:
     assert result == []
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
-@pytest.mark.parametrize("packing", packings(b""))
+@each("size", [1, 2, 3, 7, 1000])
+@each("packing", packings(b""))
 def test_packed_answers_are_read_in_any_pieces(packing: str, size: int, sample: Callable[[str], bytes]) -> None:
     """However the bytes are cut on their way."""
     content = sample("list_contracts.200")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.client.doubles import CARD, Service, client_on
+from tests.each import each
 from tests.strategies import requests
 from workbench.base.schema import walk
 from workbench.base.schema.fields import OPEN
@@ -142,7 +143,7 @@ def test_a_chain_id_is_text_everywhere(tmp_path: Path) -> None:
     assert re.search('"chainId": ?"84532"', curl(operation, request, base_url="x", converter=converter()))
 
 
-@pytest.mark.parametrize("status", [200, 204, 226, 299, 300, 302, 399, *range(400, 432), 451, 499, 500, 502, 503, 599])
+@each("status", [200, 204, 226, 299, 300, 302, 399, *range(400, 432), 451, 499, 500, 502, 503, 599])
 def test_a_status_proves_the_same_everywhere(status: int) -> None:
     """In the journal, in an error and in what is made of a recording: 408, redirects and 5xx prove nothing."""
     service = Service(httpx.Response(status, json={}))

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from tests.client.doubles import KEY, FakeClock
+from tests.each import each
 from workbench.base.errors import AdviceWarning, NotFound, UsageError
 from workbench.client.calls.client import AsyncClient, Client
 
@@ -25,7 +26,7 @@ def test_a_proxy_that_is_not_used_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     assert client.info()["proxies_and_netrc"] == "proxy used"
 
 
-@pytest.mark.parametrize(
+@each(
     "options, words",
     [
         ({"proxies": "x"}, "http.proxies is not known"), ({"proxy": "ftp://10.0.0.1"}, "must be the address"),

@@ -8,6 +8,7 @@ import pytest
 import workbench as wb
 from tests.canaries.planted import ACCOUNT, PERSON, PHRASE
 from tests.client.doubles import CARD, PURCHASE, Service, client_on
+from tests.each import each
 
 pytestmark = pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 HEX = "7731" * 16
@@ -18,8 +19,8 @@ SHARED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [HEX, "0x" + HEX, PHRASE, f" {PHRASE} "], ids=["hex", "0x", "phrase", "blanks"])
-@pytest.mark.parametrize("check", [True, False], ids=["checked", "unchecked"])
+@each("text", [HEX, "0x" + HEX, PHRASE, f" {PHRASE} "], ids=["hex", "0x", "phrase", "blanks"])
+@each("check", [True, False], ids=["checked", "unchecked"])
 def test_a_private_key_is_not_sent(text: str, check: bool) -> None:
     """Nothing leaves, nothing is recorded, and the error names the member alone."""
     service = Service({})

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.client.doubles import KEY
+from tests.each import each
 from workbench.base.errors import NotSent, UsageError
 from workbench.client.calls.client import AsyncClient, Client
 from workbench.client.calls.options import HttpOptions
@@ -19,7 +20,7 @@ URL = "https://api.example.com/v1"
 SECRET = "s3cret-of-the-proxy"
 
 
-@pytest.mark.parametrize(
+@each(
     "text, url, auth",
     [
         ("proxy.example.com:3128", "http://proxy.example.com:3128", None),

@@ -8,6 +8,7 @@ import pytest
 
 from tests.client.doubles import CARD, TRANSACTION, Service, client_on
 from tests.conftest import RECORDED, SAMPLES
+from tests.each import each
 from workbench.base.errors import (
     AdviceWarning,
     InvalidArguments,
@@ -62,7 +63,7 @@ def test_names_of_a_client_are_used() -> None:
     assert request.first_name == "Grace"
 
 
-@pytest.mark.parametrize(
+@each(
     "body, words",
     [(b"{", "cannot be read"), ("[]", "JSON object"), (b"\xff", "not UTF-8"), (7, "JSON text or an object"),
      ('{"firstName":null}', "first_name must not be null"), ('{"address":7}', "address must be an object"), ('{"a":1,"a":2}', "duplicate"),
@@ -85,7 +86,7 @@ def test_unknown_operations_and_paths_are_refused() -> None:
         CLIENT.from_wire("list_contracts", {}, user=CARD)
 
 
-@pytest.mark.parametrize("path", REQUESTS, ids=lambda path: f"{path.parents[1].name}-{path.name}")
+@each("path", REQUESTS, ids=lambda path: f"{path.parents[1].name}-{path.name}")
 def test_samples_are_read_without_loss(path: Path) -> None:
     """Each sample of a request is read, and is written again as the same members."""
     row = OPERATIONS[path.name.partition(".")[0]]

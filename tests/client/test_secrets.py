@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.client.doubles import CARD, URL, FakeClock, Service, client_on
+from tests.each import each
 from tests.ports import free_port
 from workbench.base.errors import AdviceWarning, UsageError, WorkbenchError
 from workbench.base.keys import Key, key_problem
@@ -64,8 +65,8 @@ DUMPS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("dump", DUMPS.values(), ids=DUMPS)
-@pytest.mark.parametrize("kind", ["key", "client", "async", "session", "view"])
+@each("dump", DUMPS.values(), ids=DUMPS)
+@each("kind", ["key", "client", "async", "session", "view"])
 def test_dumps_never_hold_the_key(dump: Callable[[Any], Any], kind: str) -> None:
     """However a key or a client is dumped, the key is not in it."""
     made = {
@@ -107,7 +108,7 @@ def test_the_fingerprint_is_what_is_shown() -> None:
     assert shown == Client(base_url=URL, api_key=KEY).info()["key_fingerprint"]
 
 
-@pytest.mark.parametrize(
+@each(
     "bad, words",
     [(KEY + "\r\n", "position 16"), (KEY + " ", "position 16"), ("a\0b", "position 2"), ("clé-canary", "position 3"), ("", "empty"),
      (f"Bearer {KEY}", "begins with Bearer"), (f"Bearer{KEY}", "begins with Bearer"), (f'"{KEY}"', "quotes"), ("<API_KEY>", "placeholder"),
@@ -197,7 +198,7 @@ def test_errors_hold_nothing_private(answer: Any) -> None:
     assert leaks(text) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [{"national_id": "canary-signature"}, {"email": 7, "first_name": "Canary-Ada" * 10}, {"birth_date": "canary-signature"},
      {"ip_address": "canary-signature"}, {"color": "canary-signature"}, {"address": {"line1": "canary-street", "zip": "canary-zip"}},

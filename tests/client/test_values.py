@@ -7,6 +7,7 @@ import pytest
 
 from tests.client.doubles import CARD, PURCHASE, Service, client_on
 from tests.client.test_wire import EFFECTS, EVM
+from tests.each import each
 from workbench.base.errors import AdviceWarning, InvalidRequest
 from workbench.base.schema import walk
 from workbench.service.interface.table import OPERATIONS
@@ -64,7 +65,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("name, change, words", REFUSED, ids=map(str, range(len(REFUSED))))
+@each("name, change, words", REFUSED, ids=map(str, range(len(REFUSED))))
 def test_refused(name: str, change: dict[str, Any], words: str) -> None:
     """What breaks a rule is refused before anything leaves, by path and rule."""
     service = Service({"id": CARD, "status": "x"})
@@ -84,7 +85,7 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("name, change, words", WARNED, ids=map(str, range(len(WARNED))))
+@each("name, change, words", WARNED, ids=map(str, range(len(WARNED))))
 def test_warned(name: str, change: dict[str, Any], words: str) -> None:
     """What is only unusual is sent as given, with a warning."""
     service = Service({"id": CARD, "status": "x"})
@@ -106,7 +107,7 @@ SENT: list[tuple[str, dict[str, Any], bytes]] = [
 ]
 
 
-@pytest.mark.parametrize("name, change, part", SENT, ids=map(str, range(len(SENT))))
+@each("name, change, part", SENT, ids=map(str, range(len(SENT))))
 def test_sent(name: str, change: dict[str, Any], part: bytes) -> None:
     """What is right is sent as given: nothing is padded, cut, cased or fixed."""
     service = Service({"id": CARD, "status": "x"})
@@ -126,7 +127,7 @@ def test_several_purchases_differ_only_where_given() -> None:
     )
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@each("name", OPERATIONS)
 def test_all_missing_arguments_are_named(name: str) -> None:
     """In one error, before anything is sent."""
     required = {field.wire for field in walk.members(OPERATIONS[name].request) if field.required}

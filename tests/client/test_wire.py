@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, URL, FakeClock, Service, client_on
+from tests.each import each
 from workbench.base.errors import (
     AdviceWarning,
     ApiError,
@@ -73,8 +74,8 @@ EFFECTS: dict[str, dict[str, Any]] = {
 READS: dict[str, dict[str, Any]] = {"list_contracts": {}, "list_rewards_activity": {"user_id": CARD}}
 FIVE = (500, 501, 502, 503, 504, 507, 520, 599)
 
-each_effect = pytest.mark.parametrize("name", EFFECTS)
-each_read = pytest.mark.parametrize("name", READS)
+each_effect = each("name", EFFECTS)
+each_read = each("name", READS)
 
 
 def call(client: Any, name: str) -> Any:
@@ -125,14 +126,14 @@ def test_text_arrives_as_given(text: str) -> None:
     assert {"firstName": text} == body
 
 
-@pytest.mark.parametrize(
+@each(
     "odd",
     ["../../x", "..", ".", "", "a/b", "a?x=1", "a#f", "%2e%2e", "a\\b", "x" * 10_000, CARD + "\n", f"{{{CARD}}}",
      f"urn:uuid:{CARD}", CARD.replace("-", ""), f" {CARD}", f"{CARD}/", "//evil.example", "https://evil.example/",
      CARD[:-1], f"{CARD}0", "٣f2a0b1c-0000-4000-8000-000000000001", None, 7, True, b"x", ["x"], CARD + "\0"],
     ids=map(str, range(27)),
 )  # fmt: skip
-@pytest.mark.parametrize("check", [True, False])
+@each("check", [True, False])
 def test_invalid_ids_never_meet_a_path(odd: Any, check: bool) -> None:
     """What is not a UUID never leaves, checks on or off."""
     service = Service(AUTHORIZED)
@@ -142,7 +143,7 @@ def test_invalid_ids_never_meet_a_path(odd: Any, check: bool) -> None:
     assert service.count == 0
 
 
-@pytest.mark.parametrize("amount", [10.99, "10.99", True, 1e22, float("nan"), "١٠", "1_000", None, 0, -1], ids=repr)
+@each("amount", [10.99, "10.99", True, 1e22, float("nan"), "١٠", "1_000", None, 0, -1], ids=repr)
 def test_only_whole_cents_leave(amount: Any) -> None:
     """An amount that is not a whole number of cents, or below one, is refused here."""
     service = Service(AUTHORIZED)
@@ -276,7 +277,7 @@ def test_a_record_is_sent_as_it_is() -> None:
 
 
 @each_effect
-@pytest.mark.parametrize("status", [200, 201, 202, 203, 206, 299])
+@each("status", [200, 201, 202, 203, 206, 299])
 def test_any_success_is_one(name: str, status: int) -> None:
     """Whatever 2xx carries an object is read."""
     answer = call(client_on(Service(httpx.Response(status, json={"id": CARD, "status": "x"}))), name)
@@ -285,7 +286,7 @@ def test_any_success_is_one(name: str, status: int) -> None:
 
 
 @each_effect
-@pytest.mark.parametrize("status", [200, 202, 204, 205])
+@each("status", [200, 202, 204, 205])
 def test_success_without_body(name: str, status: int) -> None:
     """Any success without a body gives an empty record, not an error."""
     client = client_on(Service(status))
@@ -307,7 +308,7 @@ def _readable(name: str, kind: str) -> bool:
     return kind in {"empty", "blank"} or (kind == "type" and name == "delete_payment_account")
 
 
-@pytest.mark.parametrize(
+@each(
     "name, body",
     [
         pytest.param(name, body, id=f"{name}-{kind}")
@@ -379,8 +380,8 @@ BODIES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("body, words", BODIES.values(), ids=BODIES)
-@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 409, 410, 413, 415, 418, 422, 429, 451])
+@each("body, words", BODIES.values(), ids=BODIES)
+@each("status", [400, 401, 402, 403, 404, 405, 409, 410, 413, 415, 418, 422, 429, 451])
 def test_refusals_of_any_form(status: int, body: bytes, words: str) -> None:
     """Whatever a refusal looks like, its status decides, its words are shown escaped, and the call is refused."""
     service = Service(httpx.Response(status, content=body))
@@ -490,9 +491,9 @@ def test_simulations_never_reach_production(name: str) -> None:
 # redirects, sizes, and warnings about answers
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-@pytest.mark.parametrize("target", ["https://user@evil.example/x?k=1", "http://api.example.com/v1", "/elsewhere", ""])
-@pytest.mark.parametrize("name", ["list_contracts", "update_user"])
+@each("status", [301, 302, 303, 307, 308])
+@each("target", ["https://user@evil.example/x?k=1", "http://api.example.com/v1", "/elsewhere", ""])
+@each("name", ["list_contracts", "update_user"])
 def test_redirects_are_never_followed(status: int, target: str, name: str) -> None:
     """A redirect ends the call after one request, and names the host alone."""
     service = Service(httpx.Response(status, headers={"location": target}))
@@ -560,7 +561,7 @@ def test_the_text_of_a_server_error_is_kept(text: str, message: str | None) -> N
 
 
 @each_read
-@pytest.mark.parametrize(
+@each(
     "failure",
     [httpx.ConnectError("x"), httpx.ConnectTimeout("x"), httpx.PoolTimeout("x"), httpx.ReadTimeout("x"),
      httpx.ReadError("x"), httpx.WriteError("x"), httpx.RemoteProtocolError("x"), 500, 502, 503, 504, 408],
@@ -598,7 +599,7 @@ def test_failing_reads_end_as_failures_of_the_service() -> None:
 
 
 @each_effect
-@pytest.mark.parametrize("status", [500, 503])
+@each("status", [500, 503])
 def test_what_a_failing_service_says_is_kept(name: str, status: int) -> None:
     """Error, message and correlation id of a 5xx are in the exception and in the journal, where the outcome is unknown."""
     said = {"error": "InternalServerError", "message": ["Internal", "server\x1b error"], "correlationId": "c-77"}
@@ -630,9 +631,7 @@ def test_a_refusal_keeps_its_correlation_id() -> None:
 
 
 @each_effect
-@pytest.mark.parametrize(
-    "failure", [httpx.ConnectError("x"), httpx.ConnectTimeout("x"), httpx.PoolTimeout("x")], ids=repr
-)
+@each("failure", [httpx.ConnectError("x"), httpx.ConnectTimeout("x"), httpx.PoolTimeout("x")], ids=repr)
 def test_what_never_left_may_be_sent_again(name: str, failure: Any) -> None:
     """A call that provably never left is tried three times, and is then known not to be sent."""
     service = Service(failure)
@@ -647,7 +646,7 @@ def test_what_never_left_may_be_sent_again(name: str, failure: Any) -> None:
 
 
 @each_effect
-@pytest.mark.parametrize(
+@each(
     "failure",
     [httpx.ReadTimeout("x"), httpx.WriteTimeout("x"), httpx.ReadError("x"), httpx.WriteError("x"),
      httpx.CloseError("x"), httpx.RemoteProtocolError("x"), 408, *FIVE],
@@ -677,7 +676,7 @@ def test_what_may_have_happened_is_never_sent_again(name: str, failure: Any) -> 
 
 
 @each_effect
-@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit, MemoryError], ids=lambda kind: kind.__name__)
+@each("interrupt", [KeyboardInterrupt, SystemExit, MemoryError], ids=lambda kind: kind.__name__)
 def test_interrupts_in_flight_are_recorded(name: str, interrupt: type[BaseException]) -> None:
     """An interrupt while a call is in flight goes on as itself, and leaves its end unknown."""
     client = client_on(Service(interrupt()))
@@ -757,10 +756,8 @@ def _limited(value: str | None, status: int = 429) -> httpx.Response:
 ASKED_AGAIN = [408, 425, 429, 500, 502, 503, 504]
 
 
-@pytest.mark.parametrize("status", ASKED_AGAIN)
-@pytest.mark.parametrize(
-    "value, waited", [("3", 3.0), ("0.5", 0.5), ("12", 12.0), ("Sun, 01 Mar 2026 14:02:16 GMT", 5.0)]
-)
+@each("status", ASKED_AGAIN)
+@each("value, waited", [("3", 3.0), ("0.5", 0.5), ("12", 12.0), ("Sun, 01 Mar 2026 14:02:16 GMT", 5.0)])
 def test_reads_wait_as_asked(value: str, waited: float, status: int) -> None:
     """A read waits for what Retry-After says, in seconds or as a date, whatever the status is that it comes with."""
     clock = FakeClock()
@@ -771,8 +768,8 @@ def test_reads_wait_as_asked(value: str, waited: float, status: int) -> None:
     assert service.count == 2
 
 
-@pytest.mark.parametrize("status", ASKED_AGAIN)
-@pytest.mark.parametrize(
+@each("status", ASKED_AGAIN)
+@each(
     "value",
     [None, "0", "0.0", "-5", "soon", "1;x", "3, 4", "", "9" * 80, "Sun, 01 Mar 1990 00:00:00 GMT", "nan", "inf", "1e9"],
 )
@@ -785,8 +782,8 @@ def test_a_useless_pause_is_as_none(value: str | None, status: int) -> None:
     assert (service.count, len(clock.slept)) == (2, 1)
 
 
-@pytest.mark.parametrize("status", ASKED_AGAIN)
-@pytest.mark.parametrize("value", ["61", "120", "999999999"])
+@each("status", ASKED_AGAIN)
+@each("value", ["61", "120", "999999999"])
 def test_a_pause_that_is_too_long_is_reported(value: str, status: int) -> None:
     """It ends the read at once."""
     clock = FakeClock()
@@ -925,7 +922,7 @@ class _Broken(httpx.SyncByteStream):
         raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(
+@each(
     "status, end",
     [
         (199, Outcome.UNKNOWN), (200, Outcome.DONE), (299, Outcome.DONE), (300, Outcome.UNKNOWN), (400, Outcome.REFUSED), (408, Outcome.UNKNOWN),

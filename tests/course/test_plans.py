@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
-
+from tests.each import each
 from workbench.course.classroom.exports import PLANS, plan
 from workbench.course.task_files import DRILLS, EXERCISES
 
@@ -21,7 +20,7 @@ def needed(text: str) -> float:
     return notebooks * FACTOR + drill
 
 
-@pytest.mark.parametrize("role", PLANS)
+@each("role", PLANS)
 def test_a_plan_keeps_its_times(role: str) -> None:
     rows = PLANS[role]["rows"]
 
@@ -30,7 +29,7 @@ def test_a_plan_keeps_its_times(role: str) -> None:
     assert shortest <= sum(minutes for minutes, *_ in rows) <= longest
 
 
-@pytest.mark.parametrize("role", PLANS)
+@each("role", PLANS)
 def test_a_plan_names_notebooks_and_drills_that_exist(role: str) -> None:
     known = {exercise.notebook for exercise in EXERCISES.values()} | {f"drill {name}" for name in DRILLS}
     named = {what for _, what, _ in PLANS[role]["rows"] if re.match(r"\d\d-|drill ", what)}

@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 import workbench as wb
+from tests.each import each
 from tests.ports import free_port
 from workbench import testing
 
@@ -34,7 +35,7 @@ def start(
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+@each("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
 def test_an_example_fits_on_two_screens(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= MAXIMUM_LINES
 

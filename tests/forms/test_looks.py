@@ -12,6 +12,7 @@ import ipywidgets
 import pytest
 
 import workbench
+from tests.each import each
 from tests.forms.conftest import below, classes
 from workbench.base.schema import walk
 from workbench.client.session import Session, connect
@@ -68,8 +69,8 @@ def contrast(a: str, b: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("ground", GROUNDS)
-@pytest.mark.parametrize("tokens", [design.LIGHT, design.DARK], ids=["light", "dark"])
+@each("ground", GROUNDS)
+@each("tokens", [design.LIGHT, design.DARK], ids=["light", "dark"])
 def test_the_design_has_contrast_in_both_themes(tokens: Mapping[str, str], ground: str) -> None:
     """Each color of text has 4.5 to 1 on each ground of its theme, also on the ground of a pill; marks have 3 to 1."""
     faint = {name: contrast(tokens[name], tokens[ground]) for name in TEXTS}
@@ -88,8 +89,8 @@ def mixed(color: str, ground: str) -> str:
     return "#" + "".join(f"{round(0.12 * top + 0.88 * under):02x}" for top, under in parts)
 
 
-@pytest.mark.parametrize("name", ["bad", "warn", "good", "quiet"])
-@pytest.mark.parametrize("tokens", [design.LIGHT, design.DARK], ids=["light", "dark"])
+@each("name", ["bad", "warn", "good", "quiet"])
+@each("tokens", [design.LIGHT, design.DARK], ids=["light", "dark"])
 def test_forms_use_the_design(tokens: Mapping[str, str], name: str) -> None:
     """The style sheet of forms has the colors of the design."""
     assert f"--wb-{name}:{tokens[name]};" in css("forms/forms", ".wb-root")

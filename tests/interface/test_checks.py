@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.each import each
 from tests.strategies import ANY_TEXT, Break, breaks, broken, requests
 from workbench.base.errors import Problem
 from workbench.base.schema import checks
@@ -131,7 +132,7 @@ def test_one_broken_rule_is_named(operation: Operation[..., Any], how: Break, da
     assert {(how.wire, how.rule)} == set(found(request))
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         10.99,
@@ -171,10 +172,8 @@ def test_whole_numbers_of_numpy_become_int(value: Any) -> None:
     assert int is type(request.amount)
 
 
-@pytest.mark.parametrize("value", [None, float("nan"), "", " ", pd.NA, pd.NaT, Decimal("NaN")], ids=repr)
-@pytest.mark.parametrize(
-    "cls,name", [(transactions.SimulateRefund, "amount"), (transactions.SimulateReversal, "new_amount")]
-)
+@each("value", [None, float("nan"), "", " ", pd.NA, pd.NaT, Decimal("NaN")], ids=repr)
+@each("cls,name", [(transactions.SimulateRefund, "amount"), (transactions.SimulateReversal, "new_amount")])
 def test_empty_is_not_full(cls: type[Any], name: str, value: Any) -> None:
     """An empty amount is not a full refund: FULL has to be said."""
     (problem,) = problems(build(cls, {"transaction_id": CARD, name: value}))
@@ -197,7 +196,7 @@ def test_the_unit_flag_has_to_be_said() -> None:
     assert said["isAmountNative"] == "is missing; it must be true or false"
 
 
-@pytest.mark.parametrize("value", ["False", "no", 0, 1, float("nan"), np.int64(1)], ids=repr)
+@each("value", ["False", "no", 0, 1, float("nan"), np.int64(1)], ids=repr)
 def test_only_booleans_are_flags(value: Any) -> None:
     """Text and numbers are no flags."""
     assert found(build(people.UpdateUser, {"user_id": CARD, "is_active": value})) == [("isActive", "type")]
@@ -208,7 +207,7 @@ def test_booleans_of_numpy_are_booleans() -> None:
     assert problems(build(people.UpdateUser, {"user_id": CARD, "is_active": np.True_})) == ()
 
 
-@pytest.mark.parametrize("value", [True, "0x1", 0, -1, 1.0, "1"], ids=repr)
+@each("value", [True, "0x1", 0, -1, 1.0, "1"], ids=repr)
 def test_chain_ids_are_whole_numbers(value: Any) -> None:
     """True is not chain 1, and neither is text."""
     request = build(
@@ -228,9 +227,7 @@ def test_lengths_count_code_points(name: str, limit: int) -> None:
     assert [warning.rule for warning in cautions(at)[1]] == ["max_length"]
 
 
-@pytest.mark.parametrize(
-    "text", ["a\u202eb", "zero\u200bwidth", "tab\tin", "esc\x1b[31m", "\x85", "line\nline", "a\u3164", "\u2800"]
-)
+@each("text", ["a\u202eb", "zero\u200bwidth", "tab\tin", "esc\x1b[31m", "\x85", "line\nline", "a\u3164", "\u2800"])
 def test_invisible_characters_need_a_word(text: str) -> None:
     """What nobody can see is named and refused, unless it is allowed."""
     request = authorization(merchant_name=text)
@@ -248,7 +245,7 @@ def test_nul_and_surrogates_are_refused(text: str) -> None:
     assert found(authorization(merchant_name=text)) == [("merchantName", "text")]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "01/02/1990",
@@ -416,8 +413,8 @@ BAD_IDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", BAD_IDS, ids=range(len(BAD_IDS)))
-@pytest.mark.parametrize(
+@each("text", BAD_IDS, ids=range(len(BAD_IDS)))
+@each(
     "cls,name",
     [
         (transactions.SimulateRefund, "transaction_id"),

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.conftest import RECORDED, SAMPLES
+from tests.each import each
 from tests.interface.test_table import RECORDS
 from tests.strategies import JSON, answers, requests
 from workbench.base.errors import WorkbenchError
@@ -92,7 +93,7 @@ def test_unknown_members_are_kept(record: type[Any], data: st.DataObject) -> Non
     assert raw == CONVERTER.unstructure(read)
 
 
-@pytest.mark.parametrize("path", samples("*.200*.json"), ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
+@each("path", samples("*.200*.json"), ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
 def test_samples_of_answers_are_read_without_loss(path: Path) -> None:
     """Every answer met in practice is read, and written back as it was but for null and times without a zone."""
     operation = operation_of(path)
@@ -117,7 +118,7 @@ def _settled(raw: Any) -> Any:
     return kept
 
 
-@pytest.mark.parametrize("path", samples("*.request*.json"), ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
+@each("path", samples("*.request*.json"), ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
 def test_samples_of_requests_are_taken(path: Path) -> None:
     """Every body met in practice is read as a request that keeps every rule, and written back as it was."""
     operation = operation_of(path)
@@ -181,7 +182,7 @@ def test_unknown_words_are_kept(raw: dict[str, str], name: str) -> None:
     assert "enum" in {flag.rule for flag in flags(read)}
 
 
-@pytest.mark.parametrize(
+@each(
     "text,expected,rule",
     [
         ("2026-01-02T03:04:05Z", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), None),
@@ -239,7 +240,7 @@ def test_times_come_back(moment: datetime) -> None:
     assert moment == read_time(text)[0]
 
 
-@pytest.mark.parametrize(
+@each(
     "text,expected,odd",
     [
         ("0.10", Decimal("0.10"), False),
@@ -281,7 +282,7 @@ def test_rates_are_exact() -> None:
     assert (Decimal("0.1572850000000000001"), Decimal(50)) == (token.exchange_rate, token.advance_rate)
 
 
-@pytest.mark.parametrize(
+@each(
     "cls,raw,paths",
     [
         (people.User, {"firstName": 5, "isActive": "true", "address": {"line1": []}}, ["firstName", "isActive", "address.line1"]),
@@ -313,7 +314,7 @@ def test_whole_numbers_may_be_written_with_a_point() -> None:
     assert int is type(read.transaction_amount_cents)
 
 
-@pytest.mark.parametrize("operation", ROWS, ids=lambda row: row.name)
+@each("operation", ROWS, ids=lambda row: row.name)
 def test_no_body_is_an_empty_answer(operation: Operation[..., Any]) -> None:
     """A success without a body gives an empty record, or no records."""
     answer = CONVERTER.read_answer(operation, None)
@@ -324,8 +325,8 @@ def test_no_body_is_an_empty_answer(operation: Operation[..., Any]) -> None:
 DOCUMENTED = [row for row in ROWS if any(not one.about.assumed for one in members(row.answer))]
 
 
-@pytest.mark.parametrize("operation", DOCUMENTED, ids=lambda row: row.name)
-@pytest.mark.parametrize("raw", [{}, {"brandNew": 1}, {"id": None, "status": None, "items": None}], ids=str)
+@each("operation", DOCUMENTED, ids=lambda row: row.name)
+@each("raw", [{}, {"brandNew": 1}, {"id": None, "status": None, "items": None}], ids=str)
 def test_an_answer_without_documented_members_is_unreadable(operation: Operation[..., Any], raw: Any) -> None:
     """Another object is not the answer, whatever it is: it is not read as a record of nothing."""
     with pytest.raises(Unreadable, match="none of the members that the document names"):
@@ -416,7 +417,7 @@ def test_a_body_is_an_object(body: Any) -> None:
     ) == (None, ["must be an object"])
 
 
-@pytest.mark.parametrize(
+@each(
     "text,expected",
     [("true", True), ("false", False), (None, False), ("True", "True"), ("1", "1"), ("", "")],
 )
@@ -428,7 +429,7 @@ def test_flags_of_a_query(text: str | None, expected: Any) -> None:
     assert expected == request.is_amount_native
 
 
-@pytest.mark.parametrize("text,expected", [("5", 5), ("-5", -5), ("5.0", "5.0"), ("٥", "٥"), ("", ""), ("1_0", "1_0")])
+@each("text,expected", [("5", 5), ("-5", -5), ("5.0", "5.0"), ("٥", "٥"), ("", ""), ("1_0", "1_0")])
 def test_numbers_of_a_query(text: str, expected: Any) -> None:
     """A whole number of a query is ASCII digits; anything else stays text, and is refused as such."""
     request, _, _ = CONVERTER.read_request(table.Operations.list_rewards_activity, {"limit": text}, from_query=True)

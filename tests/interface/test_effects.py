@@ -6,6 +6,7 @@ import attrs
 import pytest
 
 import workbench as wb
+from tests.each import each
 from workbench.service.interface.effects import Effect, reversible
 from workbench.service.interface.examples import example
 from workbench.service.interface.table import OPERATIONS, Operation
@@ -23,7 +24,7 @@ def test_no_fact_of_a_write_can_be_forgotten() -> None:
         Effect(label=str, next_step="Look.", evidence=None)  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize("row", WRITES, ids=lambda row: row.name)
+@each("row", WRITES, ids=lambda row: row.name)
 def test_labels_and_next_steps_are_sentences(row: Any) -> None:
     """A label has the method and no private value; a next step ends with a period."""
     request = example(row.request)

@@ -4,8 +4,7 @@ import copy
 import pickle
 from datetime import UTC, datetime
 
-import pytest
-
+from tests.each import each
 from workbench import errors
 from workbench.base.errors import Problem, hidden_characters, visible
 
@@ -56,10 +55,8 @@ def test_every_error_is_tried() -> None:
     assert leaves(errors.WorkbenchError) - abstract - by_status == {type(error) for error in EVERY}
 
 
-@pytest.mark.parametrize("error", EVERY, ids=lambda error: type(error).__name__)
-@pytest.mark.parametrize(
-    "how", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))], ids=["copy", "deepcopy", "pickle"]
-)
+@each("error", EVERY, ids=lambda error: type(error).__name__)
+@each("how", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))], ids=["copy", "deepcopy", "pickle"])
 def test_errors_survive_a_copy(error: errors.WorkbenchError, how: object) -> None:
     """An error that was copied, or came from another process, says the same and holds the same."""
     error.add_note("note")
@@ -79,7 +76,7 @@ def test_problems_are_listed_together() -> None:
     assert str(two) == "2 problems:\n  - a is wrong\n  - give a or b\nNothing was sent."
 
 
-@pytest.mark.parametrize(
+@each(
     "status,expected",
     [
         (400, errors.BadRequest),
@@ -109,7 +106,7 @@ def test_words_of_the_service_are_clipped_and_escaped() -> None:
     assert len(str(error)) < 700
 
 
-@pytest.mark.parametrize(
+@each(
     "text,expected",
     [
         ("plain", "plain"),

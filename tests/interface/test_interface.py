@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
+from tests.each import each
 from workbench.base.errors import AdviceWarning
 from workbench.base.schema.rules import FULL, OneOf
 from workbench.base.schema.walk import Array, Choice, DateTime, Integer, Nested, Text, camel, member, members
@@ -48,9 +49,7 @@ LENGTHS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "record,name,low,high", LENGTHS, ids=[f"{record.__name__}.{name}" for record, name, *_ in LENGTHS]
-)
+@each("record,name,low,high", LENGTHS, ids=[f"{record.__name__}.{name}" for record, name, *_ in LENGTHS])
 def test_lengths(record: type[Any], name: str, low: int | None, high: int) -> None:
     """A text has the length that the Limits table gives."""
     rule = member(record, name).about.rule
@@ -103,14 +102,14 @@ PATTERNS = [
 ]
 
 
-@pytest.mark.parametrize("record,name,pattern", PATTERNS, ids=[f"{r.__name__}.{n}" for r, n, _ in PATTERNS])
+@each("record,name,pattern", PATTERNS, ids=[f"{r.__name__}.{n}" for r, n, _ in PATTERNS])
 def test_patterns(record: type[Any], name: str, pattern: str) -> None:
     """A text has the pattern that the document gives."""
     assert pattern == member(record, name).about.rule.pattern
 
 
-@pytest.mark.parametrize("record", [people.UpdateUser, people.CreateUserApplication])
-@pytest.mark.parametrize(
+@each("record", [people.UpdateUser, people.CreateUserApplication])
+@each(
     "text,fits",
     [
         ("G" + "A" * 55, True),
@@ -131,7 +130,7 @@ def test_stellar_pattern(record: type[Any], text: str, fits: bool) -> None:
     assert fits is bool(re.fullmatch(str(pattern), text))
 
 
-@pytest.mark.parametrize(
+@each(
     "words,expected",
     [
         (
@@ -254,7 +253,7 @@ DOCUMENTED_FAILURES = [
 ]
 
 
-@pytest.mark.parametrize("name,status,error,message", DOCUMENTED_FAILURES)
+@each("name,status,error,message", DOCUMENTED_FAILURES)
 def test_documented_failures(name: str, status: int, error: str, message: str) -> None:
     """A failure that the document shows for an operation is in its row, and is not an assumption."""
     found = [f for f in table.OPERATIONS[name].failures if f.status == status]
@@ -270,7 +269,7 @@ def test_statuses_that_are_listed_are_complete(name: str) -> None:
     }
 
 
-@pytest.mark.parametrize("name", list(table.OPERATIONS))
+@each("name", list(table.OPERATIONS))
 def test_every_operation_needs_a_key(name: str) -> None:
     """A missing or invalid key is 401 with the documented words, everywhere."""
     assert table.UNAUTHORIZED in table.OPERATIONS[name].failures
@@ -349,7 +348,7 @@ FIELDS: dict[type[Any], str] = {
 }
 
 
-@pytest.mark.parametrize("record", FIELDS, ids=lambda record: record.__name__)
+@each("record", FIELDS, ids=lambda record: record.__name__)
 def test_fields(record: type[Any]) -> None:
     """A record of answers has the document's fields, with its marks."""
 
@@ -385,7 +384,7 @@ PERSONAL_VARIANT = (
 )
 
 
-@pytest.mark.parametrize("record", SENT, ids=lambda record: record.__name__)
+@each("record", SENT, ids=lambda record: record.__name__)
 def test_members_of_requests(record: type[Any]) -> None:
     """A request has the members the document names, and no other."""
     assert sorted(SENT[record].split()) == sorted(one.wire for one in members(record))
@@ -457,7 +456,7 @@ UUIDS = [
 ]
 
 
-@pytest.mark.parametrize("record,name", UUIDS, ids=[f"{r.__name__}.{n}" for r, n in UUIDS])
+@each("record,name", UUIDS, ids=[f"{r.__name__}.{n}" for r, n in UUIDS])
 def test_uuids(record: type[Any], name: str) -> None:
     """What the document calls a uuid is one."""
     one = member(record, name)

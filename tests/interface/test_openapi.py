@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.each import each
 from tests.interface.test_table import RECORDS
 from tests.strategies import Break, answers, breaks, broken, requests
 from workbench.base.schema import strict_json
@@ -90,13 +91,13 @@ def examples() -> Iterator[tuple[str, dict[str, Any]]]:
 EXAMPLES = dict(examples())
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@each("name", EXAMPLES)
 def test_examples_fit_their_schemas(name: str) -> None:
     """Every body has an example, and it is valid."""
     assert validator(EXAMPLES[name]["schema"]).is_valid(EXAMPLES[name]["example"])
 
 
-@pytest.mark.parametrize("operation", ROWS, ids=lambda row: row.name)
+@each("operation", ROWS, ids=lambda row: row.name)
 def test_examples_keep_every_rule(operation: Operation[..., Any]) -> None:
     """An example of a request has no problem; one of an answer has nothing unusual. Parameters have examples too."""
     assert problems(example(operation.request)) == ()
@@ -119,7 +120,7 @@ def test_the_document_is_plain_data() -> None:
     assert (DOCUMENT["openapi"], DOCUMENT["info"]["version"]) == ("3.1.0", "1.3.0")
 
 
-@pytest.mark.parametrize("operation", ROWS, ids=lambda row: row.name)
+@each("operation", ROWS, ids=lambda row: row.name)
 def test_every_operation_is_there(operation: Operation[..., Any]) -> None:
     """Each operation has its id, its path members, its success and all its failures."""
     made = of(operation)
@@ -144,7 +145,7 @@ RECEIVED = [
 ]
 
 
-@pytest.mark.parametrize("name", RECEIVED)
+@each("name", RECEIVED)
 def test_answers_are_described_loosely(name: str) -> None:
     """No pattern, length or word binds what is received."""
     binding = {"pattern", "enum", "maxLength", "minLength", "minimum", "maximum", "additionalProperties"}
@@ -261,9 +262,7 @@ def test_answers_that_are_whole_are_valid(operation: Operation[..., Any], data: 
     assert validator(schema, sent=False).is_valid(json.loads(json.dumps(raw, default=float)))
 
 
-@pytest.mark.parametrize(
-    "text", ["::", "1::", "1:2:3:4:5:6:7::", "::ffff:203.0.113.9", "203.0.113.9", "203.0.113", "fe80::1%eth0", "x"]
-)
+@each("text", ["::", "1::", "1:2:3:4:5:6:7::", "::ffff:203.0.113.9", "203.0.113.9", "203.0.113", "fe80::1%eth0", "x"])
 def test_ip_addresses_by_their_pattern(text: str) -> None:
     """What the checks take for an IP address, the schema takes, as one text."""
     member = DOCUMENT["components"]["schemas"]["CreateUserApplication"]["allOf"][0]["properties"]["ipAddress"]
@@ -346,7 +345,7 @@ def test_what_a_setting_adds_is_described() -> None:
     assert all(described[name]["properties"][member]["x-assumed"] for name, member, _ in added)
 
 
-@pytest.mark.parametrize("text", ["2000-02-29", "1900-02-29", "2024-02-29", "2023-02-29", "2023-13-01", "2023-1-1"])
+@each("text", ["2000-02-29", "1900-02-29", "2024-02-29", "2023-02-29", "2023-13-01", "2023-1-1"])
 def test_dates_by_their_format(text: str) -> None:
     """What the checks take for a day, the schema takes."""
     schema = {
@@ -362,7 +361,7 @@ def test_dates_by_their_format(text: str) -> None:
     assert wrong is not validator(schema).is_valid({"birthDate": text})
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
+@each("record", RECORDS, ids=lambda record: record.__name__)
 def test_every_text_has_an_example(record: type[Any]) -> None:
     """No member is shown with a word that stands for any text."""
     assert "text" not in {example_of(record, one) for one in members(record) if isinstance(one.kind, Text)}

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from tests.interface.test_table import RECORDS
 from workbench.base.schema import strict_json
 from workbench.base.schema.fields import OPEN, PERSONAL, SECRET, Privacy
@@ -48,7 +49,7 @@ PERSONALS = {
 ALL = [*RECORDS, events.Event]
 
 
-@pytest.mark.parametrize("record", ALL, ids=lambda record: record.__name__)
+@each("record", ALL, ids=lambda record: record.__name__)
 def test_tiers(record: type[Any]) -> None:
     """Every field has the tier that the policy gives it."""
     expected = dict.fromkeys((one.name for one in members(record)), OPEN)
@@ -58,7 +59,7 @@ def test_tiers(record: type[Any]) -> None:
     assert expected == {one.name: one.about.privacy for one in members(record)}
 
 
-@pytest.mark.parametrize(
+@each(
     "record,name,value,expected",
     [
         (people.User, "first_name", "Ada", "A."),

@@ -3,8 +3,7 @@
 import ast
 from pathlib import Path
 
-import pytest
-
+from tests.each import each
 from workbench.service.interface import assumptions as module
 from workbench.service.interface.assumptions import BEHAVIORS, assumptions
 
@@ -121,7 +120,7 @@ SILENCES: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("sentence", SILENCES, ids=lambda sentence: sentence[:40])
+@each("sentence", SILENCES, ids=lambda sentence: sentence[:40])
 def test_every_silence_is_answered(sentence: str) -> None:
     """What the document does not show has an assumption in the list."""
     listed = {one.id for one in assumptions()}

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from tests.strategies import JSON
 from workbench.base.schema.strict_json import JsonObject, NotJson, Repaired, dumps, loads
 
@@ -46,7 +47,7 @@ def test_the_chain_of_an_error_is_cut() -> None:
     assert error.value.__suppress_context__
 
 
-@pytest.mark.parametrize(
+@each(
     "data,reason",
     [
         (b"", "not JSON: Expecting value (at byte 0)"),
@@ -87,7 +88,7 @@ def test_what_has_no_single_meaning(data: bytes, reason: str) -> None:
     assert reason == str(error.value)
 
 
-@pytest.mark.parametrize(
+@each(
     "data,expected",
     [
         (b' {"a": 1}\n', {"a": 1}),
@@ -118,7 +119,7 @@ def test_an_object_prints_its_size_alone() -> None:
     assert JsonObject is type(made["inner"])
 
 
-@pytest.mark.parametrize(
+@each(
     "value,expected",
     [
         (Decimal("0.1"), b"0.1"),

@@ -7,6 +7,7 @@ from typing import Any, get_args
 import pytest
 
 import workbench as wb
+from tests.each import each
 from workbench import errors
 from workbench.base.schema.fields import Answer, Confidence
 from workbench.base.schema.walk import Choice, cross_rules, described, is_record, leaves, members, records
@@ -35,7 +36,7 @@ def test_names_and_paths_are_unique() -> None:
     assert len(ROWS) == len({row.name for row in ROWS}) == len({(row.method, row.path) for row in ROWS})
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@each("row", ROWS, ids=lambda row: row.name)
 def test_placeholders_are_fields(row: Any) -> None:
     """Every placeholder of a path is a required member that is a UUID; the document gives no form of a dispute's id."""
     by_wire = {one.wire: one for one in members(row.request)}
@@ -46,7 +47,7 @@ def test_placeholders_are_fields(row: Any) -> None:
         assert rule.format == "uuid" or (row.name, name, rule.min_length) == ("update_dispute", "disputeId", 1)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@each("row", ROWS, ids=lambda row: row.name)
 def test_rows_are_complete(row: Any) -> None:
     """A row has words, a source and records, and its help names every argument and failure."""
     assert row.doc.endswith(".")
@@ -65,7 +66,7 @@ def joined(text: str) -> str:
     return "".join(text.split())
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@each("row", ROWS, ids=lambda row: row.name)
 def test_help_shows_the_method_on_class_and_object(row: Any) -> None:
     """On both, tools see a routine with its name, its signature and its documentation."""
     with wb.Client(base_url="http://127.0.0.1:9", api_key="key") as client:
@@ -96,7 +97,7 @@ def test_what_help_says_can_be_raised_can_be_caught() -> None:
             assert issubclass(getattr(wb.errors, line.strip().partition(":")[0]), wb.WorkbenchError)
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
+@each("record", RECORDS, ids=lambda record: record.__name__)
 def test_every_field_is_described(record: type[Any]) -> None:
     """Every field has words of its own, and every assumption a reason and a confidence."""
     assert "Source: " in (record.__doc__ or "") or "Assumed" in (record.__doc__ or "")
@@ -108,7 +109,7 @@ def test_every_field_is_described(record: type[Any]) -> None:
         assert rule.doc
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
+@each("record", RECORDS, ids=lambda record: record.__name__)
 def test_wire_names_are_unique(record: type[Any]) -> None:
     """No two members of a record share a wire name."""
     wires = [one.wire for one in members(record)]

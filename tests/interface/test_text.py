@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from tests.strategies import requests
 from workbench.base.schema.readers import is_empty, text_of, value_of
 from workbench.base.schema.rules import FULL
@@ -28,7 +29,7 @@ class Word(StrEnum):
     EMPTY = ""
 
 
-@pytest.mark.parametrize("value,empty", [
+@each("value,empty", [
     (None, True), ("", True), ("  ", True), ("\t\n", True), ("\u00a0", True), (Word.EMPTY, True),
     (float("nan"), True), (Decimal("NaN"), True), (Decimal("sNaN"), True), (np.float64("nan"), True),
     (np.float32("nan"), True), (np.datetime64("NaT"), True), (pd.NA, True), (pd.NaT, True),
@@ -54,7 +55,7 @@ VERSION = (contracts.IssuingContract, "contract_version")
 ADMINS = (contracts.IssuingContract, "admin_addresses")
 
 
-@pytest.mark.parametrize("field,text,value", [
+@each("field,text,value", [
     (AMOUNT, "1099", 1099), (AMOUNT, "-5", -5), (AMOUNT, "007", 7), (REFUND, "FULL", FULL), (REFUND, "0", 0), (LIMIT, "20", 20),
     (NATIVE, "true", True), (NATIVE, "False", False), (NATIVE, "YES", True), (NATIVE, "no", False),
     (REASON, "card_locked", DeclineReason.CARD_LOCKED), (NAME, "", ""), (NAME, " 0742 ", " 0742 "), (NAME, "NA", "NA"),
@@ -71,7 +72,7 @@ def test_text_as_a_value(field: tuple[type[Any], str], text: str, value: Any) ->
     assert type(read) is type(value)
 
 
-@pytest.mark.parametrize("field,text,words", [
+@each("field,text,words", [
     (AMOUNT, "10.99", "10.99 is not a whole number of cents (10.99 USD is 1099)"),
     (AMOUNT, "10.9", "10.9 is not a whole number of cents (10.9 USD is 1090)"),
     (AMOUNT, "FULL", "must be a whole number of cents"), (AMOUNT, "1e3", "must be a whole number of cents"),
@@ -92,7 +93,7 @@ def test_text_that_does_not_fit(field: tuple[type[Any], str], text: str, words: 
         value_of(member(*field), text)
 
 
-@pytest.mark.parametrize("field,value,text", [
+@each("field,value,text", [
     (AMOUNT, 1099, "1099"), (AMOUNT, None, ""), (REFUND, FULL, "FULL"), (NATIVE, True, "true"), (NATIVE, False, "false"),
     (REASON, DeclineReason.CARD_LOCKED, "card_locked"), (NAME, " x ", " x "), (BORN, date(1990, 2, 1), "1990-02-01"),
     (BORN, "1990-02-01", "1990-02-01"), (RATE, Decimal("1E+2"), "100"), (RATE, Decimal("0.10"), "0.10"),
@@ -115,7 +116,7 @@ def test_every_value_of_a_request_comes_back_from_its_text(operation: Any, data:
         assert text_of(one, value_of(one, text_of(one, value))) == text_of(one, value)
 
 
-@pytest.mark.parametrize("path,value", [
+@each("path,value", [
     ("id", "u"), ("address.line1", "12 Example Street"), ("address.postal_code", "12345"), ("address.postalCode", "12345"),
     ("address.none", None), ("address", {"line1": "12 Example Street", "postalCode": "12345"}), ("id.more", None),
     ("owners.1.first_name", "Ben"), ("owners.1.firstName", "Ben"), ("owners.2.id", None), ("owners.-1.id", None), ("", None),

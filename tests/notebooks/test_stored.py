@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.each import each
 from tests.notebooks.reading import COURSE, HERE, IDS, NOTEBOOKS, cells, minutes
 from workbench.course.task_files import EXERCISES, QUIZZES, Task
 from workbench.service.interface.table import OPERATIONS
 
-each = pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
-course = pytest.mark.parametrize("path", COURSE, ids=IDS[: len(COURSE)])
+every_notebook = each("path", NOTEBOOKS, ids=IDS)
+every_lesson = each("path", COURSE, ids=IDS[: len(COURSE)])
 
 
 def test_order() -> None:
@@ -25,7 +26,7 @@ def test_order() -> None:
     assert all(re.fullmatch(r"\d\d(-[a-z]+)+", name) for name in IDS)
 
 
-@each
+@every_notebook
 def test_opens_and_closes(path: Path) -> None:
     """Each opens with a title and what one will do, learn and need, and closes with practice and reading."""
     texts = cells(path, "markdown")
@@ -40,7 +41,7 @@ def test_opens_and_closes(path: Path) -> None:
     assert "## Further reading\n\n- The interface: [" in texts[-1]
 
 
-@course
+@every_lesson
 def test_the_concept_comes_first(path: Path) -> None:
     """An idea with a picture stands before the first cell of code, a picture has words for those who do not see it, and points close."""
     stored = json.loads(path.read_text())["cells"]
@@ -55,7 +56,7 @@ def test_the_concept_comes_first(path: Path) -> None:
     assert any(text.startswith("## Key points\n\n- ") for text in cells(path, "markdown"))
 
 
-@course
+@every_lesson
 def test_links_the_operations_that_it_calls(path: Path) -> None:
     """A link to an operation has its name and its anchor, and the notebook calls it."""
     page = (HERE.parent / "docs" / "interface.md").read_text(encoding="utf-8")
@@ -67,14 +68,14 @@ def test_links_the_operations_that_it_calls(path: Path) -> None:
     assert all(f"{name.strip('`')}(" in called for name, _ in linked)
 
 
-@course
+@every_lesson
 def test_states_its_time(path: Path) -> None:
     """The time follows from its size, and is 20 to 35 minutes."""
     assert f"*Time*: about {minutes(path)} minutes." in cells(path, "markdown")[0]
     assert 20 <= minutes(path) <= 35
 
 
-@course
+@every_lesson
 def test_asks_before_it_shows(path: Path) -> None:
     """Each quiz of the notebook is asked in a cell of its own, without an answer."""
     mine = {f'wb.course.task("{quiz.name}")' for quiz in QUIZZES.values() if quiz.notebook == path.stem}
@@ -95,7 +96,7 @@ def test_pictures_are_those_of_the_script() -> None:
     assert all(f"images/{name}.svg" in texts for name in drawn)
 
 
-@each
+@every_notebook
 def test_first_cell_has_the_imports_and_the_seed(path: Path) -> None:
     """The first code cell holds all imports and makes the session with the seed of the handout."""
     first, *others = cells(path, "code")
@@ -104,13 +105,13 @@ def test_first_cell_has_the_imports_and_the_seed(path: Path) -> None:
     assert [] == [source for source in others if re.search(r"^\s*(import|from)\s", source, re.MULTILINE)]
 
 
-@each
+@every_notebook
 def test_cells_are_short(path: Path) -> None:
     """No cell has more than twenty lines."""
     assert [] == [source for source in cells(path, "code") if source.count("\n") >= 20]
 
 
-@course
+@every_lesson
 def test_exercises_stand_in_their_notebook(path: Path) -> None:
     """Each exercise of a notebook is asked for and checked there, and its answer is not readable."""
     code = "\n".join(cells(path, "code"))
@@ -136,7 +137,7 @@ def names(code: str) -> tuple[set[str], set[str]]:
     return read, made
 
 
-@pytest.mark.parametrize("one", EXERCISES.values(), ids=EXERCISES)
+@each("one", EXERCISES.values(), ids=EXERCISES)
 def test_the_last_hint_can_be_pasted_there(one: Task) -> None:
     """The call of the last hint needs no name that its notebook has not made before the exercise."""
     code = "\n".join(cells(HERE / f"{one.notebook}.ipynb", "code"))
@@ -146,7 +147,7 @@ def test_the_last_hint_can_be_pasted_there(one: Task) -> None:
     assert set() == read - own - made - set(vars(builtins))
 
 
-@pytest.mark.parametrize("one", EXERCISES.values(), ids=EXERCISES)
+@each("one", EXERCISES.values(), ids=EXERCISES)
 def test_nothing_is_asked_before_it_is_taught(one: Task) -> None:
     """Each call and each argument of the last hint stands in the course before the exercise, in a cell or in its text."""
     taught = ""
@@ -162,13 +163,13 @@ def test_nothing_is_asked_before_it_is_taught(one: Task) -> None:
     assert [] == [name for name in sorted(asked) if not re.search(rf"\b{name}\b", taught)]
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@each("name", OPERATIONS)
 def test_each_operation_has_a_line(name: str) -> None:
     """Each operation is called somewhere in the course."""
     assert any(f".{name}(" in source for path in NOTEBOOKS for source in cells(path, "code"))
 
 
-@each
+@every_notebook
 def test_names_no_other_machine(path: Path) -> None:
     """No link, no address of a network and no magic command stands in a notebook."""
     assert [] == re.findall(r"https?://(?!127\.0\.0\.1|api\.example\.com)\S+", path.read_text())

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.each import each
 from tests.panel.script import Engine, Naive, at, engine, terms
 from workbench.screens.panel.cells import Column, Rows
 from workbench.screens.panel.listing import MOST, Listing, changes, packed
@@ -207,7 +208,7 @@ def test_a_long_list_is_sent_in_parts() -> None:
     assert {part["all"] for part in parts} == {count}
 
 
-@pytest.mark.parametrize(
+@each(
     "text, found",
     [
         ("coffee", [(None, ":", "coffee")]),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from workbench.base.errors import BadRequest, InvalidRequest, Problem, visible
 from workbench.base.schema.walk import Array, Choice, DecimalNumber, Kind, Nested, Text, build, leaves, members
 from workbench.service import rendering
@@ -79,7 +80,7 @@ def test_no_tag_or_attribute_from_data(cls, text):
     inspected(rendering.html(record, reveal={path.rpartition(".")[2] for path, _ in leaves(cls)}))
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@each("payload", PAYLOADS)
 def test_a_payload_is_read_as_it_was_written(payload):
     """Escaping loses nothing: the text of the page holds the payload, its invisible characters as escapes."""
     record = build(table.Operations.update_user.answer, {"id": "x", "external_id": payload})

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.each import each
 from tests.sandbox.driver import Api
 from workbench.sandbox import Sandbox
 from workbench.sandbox.internals import internals
@@ -16,8 +17,8 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize("key", [None, "wrong", ""], ids=["missing", "wrong", "empty"])
-@pytest.mark.parametrize("method, path, row", PATHS, ids=list(OPERATIONS))
+@each("key", [None, "wrong", ""], ids=["missing", "wrong", "empty"])
+@each("method, path, row", PATHS, ids=list(OPERATIONS))
 def test_no_operation_answers_without_a_valid_key(sandbox, method, path, row, key):
     """A missing or invalid key yields 401 with the documented words."""
     api = Api(sandbox, key)
@@ -31,7 +32,7 @@ def test_no_operation_answers_without_a_valid_key(sandbox, method, path, row, ke
     ) == (401, "Unauthorized", "Invalid or missing API key")
 
 
-@pytest.mark.parametrize("method, path, row", PATHS, ids=list(OPERATIONS))
+@each("method, path, row", PATHS, ids=list(OPERATIONS))
 def test_simulations_are_not_found_in_production(method, path, row):
     """Simulation endpoints return 404 in production, and only they do."""
     api = Api(Sandbox(environment="production"))

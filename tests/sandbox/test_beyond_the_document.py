@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 import workbench
+from tests.each import each
 from tests.interface.test_interface import DOCUMENTED_FAILURES
 from tests.sandbox.driver import Api
 from tests.strategies import Break, breaks, broken
@@ -32,7 +33,7 @@ def is_documented(operation: str | None, body: dict) -> bool:
     return error in ANYWHERE or (operation, *error) in DOCUMENTED_FAILURES
 
 
-@pytest.mark.parametrize("key", sorted(BEHAVIORS))
+@each("key", sorted(BEHAVIORS))
 def test_each_behavior_is_marked_where_it_is_made(key: str):
     """Whoever reads an assumption finds the code that follows it by its id, and the other way round."""
     assert re.search(rf'"{key}"|assumed[^\n"]*\b{key}\b', CODE)
@@ -73,7 +74,7 @@ SPECIAL = {
 }
 
 
-@pytest.mark.parametrize("key", SPECIAL)
+@each("key", SPECIAL)
 def test_general_refusals_name_their_assumptions(key: str):
     """What every operation refuses alike names the assumption about it."""
     method, path, body, headers = SPECIAL[key]

@@ -1,7 +1,6 @@
 """What the document allows, and no more: bodies on demand, ids, and what `observed` does beyond it."""
 
-import pytest
-
+from tests.each import each
 from tests.sandbox.driver import Api
 from workbench.sandbox import Sandbox
 from workbench.sandbox.page import page
@@ -9,7 +8,7 @@ from workbench.service.interface.convert import converter
 from workbench.service.interface.table import OPERATIONS
 
 
-@pytest.mark.parametrize(
+@each(
     "of, status, error, message",
     [
         (None, 500, "InternalServerError", "Internal server error"),

@@ -1,8 +1,7 @@
 """The order of events that docs/events.md states is the order in which the sandbox sends them."""
 
-import pytest
-
 import workbench as wb
+from tests.each import each
 from workbench.service.interface.events import EVENT_KINDS, ORDER
 from workbench.service.interface.vocabulary import DeclineReason
 
@@ -43,7 +42,7 @@ HAPPENINGS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", HAPPENINGS)
+@each("what", HAPPENINGS)
 def test_the_order_is_as_stated(what):
     """What happens sends exactly the events that the page lists, with these statuses."""
     before, act = HAPPENINGS[what]

@@ -3,6 +3,7 @@
 import pytest
 
 import workbench as wb
+from tests.each import each
 from tests.sandbox.driver import PERSON, Api, state_of
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import ApplicationState
@@ -330,7 +331,7 @@ def test_a_self_managed_user_with_collateral_on_evm_keeps_the_wallet(api):
     assert api.update_user(api.user, walletAddress=WALLET).body["walletAddress"] == WALLET
 
 
-@pytest.mark.parametrize("key, member, number", [("full", "solanaAddress", 2), ("full", "stellarAddress", 3), ("provider-managed", "solanaAddress", 2)])  # fmt: skip
+@each("key, member, number", [("full", "solanaAddress", 2), ("full", "stellarAddress", 3), ("provider-managed", "solanaAddress", 2)])  # fmt: skip
 def test_solana_and_stellar_wallets_with_collateral_cannot_change(sandbox, key, member, number):
     """In tenants of both kinds; a user without such collateral may."""
     api = Api(sandbox, key)

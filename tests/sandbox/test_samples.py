@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
+from tests.each import each
 from tests.record_strategies import deliveries
 from workbench.base.schema import strict_json, walk
 from workbench.service.interface.events import EVENT_KINDS
@@ -56,7 +57,7 @@ def sent(request: pytest.FixtureRequest) -> dict[str, list[Mapping[str, Any]]]:
         return events
 
 
-@pytest.mark.parametrize("kind", EVENT_KINDS)
+@each("kind", EVENT_KINDS)
 def test_a_sample_has_the_members_of_every_event(kind: str, sent: dict[str, list[Mapping[str, Any]]]) -> None:
     """No event lacks a member of the sample; what it has besides is declared as optional."""
     members = {*_paths(strict_json.loads(wb.events.sample(kind).body))}
@@ -68,7 +69,7 @@ def test_a_sample_has_the_members_of_every_event(kind: str, sent: dict[str, list
         assert {*_paths(event)} - members - optional == set()
 
 
-@pytest.mark.parametrize("kind", EVENT_KINDS)
+@each("kind", EVENT_KINDS)
 def test_an_optional_member_is_not_always_there(kind: str, sent: dict[str, list[Mapping[str, Any]]]) -> None:
     """What every event of the sandbox has is not declared as optional, except where another behavior leaves it out."""
     always = set.intersection(*({*_paths(event)} for event in sent[kind]))

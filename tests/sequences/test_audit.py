@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.each import each
 from workbench.base.errors import Problem
 from workbench.runs.sequences import InvalidSequence, from_toml, read_toml, run
 from workbench.runs.sequences.reading import problems
@@ -76,7 +77,7 @@ transaction_id = { ref = "self.transaction_id" }
     assert any("self.with (line 35)" in one and "this very step" in one for one in found)
 
 
-@pytest.mark.parametrize(
+@each(
     "old, new, said",
     [
         ("amount = 1200", "amount = 12.5", "is a float"),
@@ -113,7 +114,7 @@ def test_a_wrong_member_is_reported(old: str, new: str, said: str) -> None:
     assert any(said in str(problem) for problem in wrong(text)), wrong(text)
 
 
-@pytest.mark.parametrize(
+@each(
     "text, said",
     [
         ("name = ", "at end of document"),

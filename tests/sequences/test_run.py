@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import workbench as wb
+from tests.each import each
 from workbench.base.errors import UsageError, WrongEnvironment
 from workbench.base.schema.walk import given
 from workbench.client.session import connect
@@ -288,7 +289,7 @@ def test_durations_are_read_and_written(text: str, seconds: float) -> None:
     assert duration_text(timedelta(seconds=seconds)) == text
 
 
-@pytest.mark.parametrize("text", ["", "2", "d", "2x", "-1d", "1d; rm", "1e9d", "２d" * 9])
+@each("text", ["", "2", "d", "2x", "-1d", "1d; rm", "1e9d", "２d" * 9])
 def test_other_text_is_not_a_duration(text: str) -> None:
     """The error shows the form."""
     with pytest.raises(ValueError, match="2d"):

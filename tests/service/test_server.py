@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.each import each
 from tests.interrupts import start_of_python
 from tests.service.plain import Plain
 from workbench.base.system import http_server
@@ -89,7 +90,7 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plain]:
     sandbox.close()
 
 
-@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+@each("case", REFUSED.values(), ids=REFUSED)
 def test_refused_in_the_documented_shape(door: Plain, case: tuple[int, str, str, Any, dict[str, str]]) -> None:
     """A wrong request gets its status and the documented error body; the next one is answered."""
     expected, method, path, body, headers = case

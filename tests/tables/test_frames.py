@@ -13,6 +13,7 @@ import pytest
 
 import workbench as wb
 from tests.conftest import RECORDED
+from tests.each import each
 from tests.tables import samples
 from workbench.analysis.tables.columns import EXTRA, json_text, layout_of
 from workbench.analysis.tables.frames import to_frame
@@ -42,7 +43,7 @@ def held(frame: pd.DataFrame) -> str:
     return frame.to_csv() + repr(frame.attrs)
 
 
-@pytest.mark.parametrize(
+@each(
     "cls",
     [cls for cls in dict.fromkeys(records()) if cls is not transactions.RewardsActivity],  # a page is a list of items
     ids=lambda cls: cls.__name__,
@@ -83,7 +84,7 @@ def test_rewards_have_the_dtypes_of_their_rules() -> None:
     pd.testing.assert_series_equal(to_frame([], of="list_rewards_activity").dtypes, frame.dtypes)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@each("operation", OPERATIONS)
 def test_empty_answers_have_the_dtypes_of_full_ones(operation: str) -> None:
     """An operation's answer with nothing in it makes the same columns and dtypes as no answers at all."""
     row = OPERATIONS[operation]

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.charts import samples
+from tests.each import each
 from tests.tables import bank_files
 from tests.tables.bank_files import COUNTRIES, FILES, TEXTS, Style, Truth, answers, expected, truth, written
 from workbench.analysis.sheets.encodings import decoded
@@ -82,7 +83,7 @@ WORDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("language", CODECS)
+@each("language", CODECS)
 def test_letters_are_those_of_a_language_or_a_question(language: str) -> None:
     """European letters are recognized in each encoding of their languages; of Asian ones the right reading is offered."""
     text, asked = "\n".join(WORDS[language]), []

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tests.each import each
 from tests.tables import pages
 from tests.tables.pages import BATCH, rewards_from_pages
 from workbench.analysis.tables.frames import to_frame
@@ -55,7 +56,7 @@ def assert_same(one: Any, other: Any) -> None:
         assert one.attrs == other.attrs
 
 
-@pytest.mark.parametrize("name", pages.ODD)
+@each("name", pages.ODD)
 def test_both_routes_agree(name: str) -> None:
     """An unusual page gives the same frame by the fast route and by the records, or is refused by both."""
     body = pages.ODD[name]
@@ -73,7 +74,7 @@ def test_an_unusual_page_among_ordinary_ones(name: str) -> None:
     assert_same(exact(*bodies), fast(*bodies))
 
 
-@pytest.mark.parametrize("name", [name for name, body in pages.ODD.items() if exact(body) is REFUSED])
+@each("name", [name for name, body in pages.ODD.items() if exact(body) is REFUSED])
 def test_a_page_that_is_none_stops_the_read(name: str) -> None:
     """Among usual pages it is refused by its number; its neighbors do not change that."""
     bodies = [pages.page(2, i) for i in range(10)]

@@ -21,10 +21,11 @@ from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS
 from workbench.testing.learning import learn
 
 COUNTS = (1, 2, 3, 4, 6, 8, 10, 14, 18, 24, 32, 40)
-RETRIES = ("event_retries", "event_retry_spread", "event_ids")
-"""Settings that show in repeated deliveries alone."""
-UNKNOWABLE = ("reversed_lists",)
-"""Settings that no traffic shows: whether a list is in reverse cannot be seen in the list."""
+UNDECIDED = (
+    "event_retries", "event_retry_spread", "event_ids", "review_seconds", "settle_by_clock", "reversed_lists",
+    "status_reasons", "tightened_roles", "unknown_members", "unknown_values",
+)  # fmt: skip
+"""Settings that no replay decides: delays, what a list in reverse hides, and rehearsals with words of the sandbox."""
 HIDING = [
     ("evidence_total", "evidence_appended"),
     ("disputes_closed", "empty_patch"),
@@ -38,7 +39,7 @@ def values() -> list[Any]:
     """Return each setting with one value other than the documented one."""
     rows = []
     for row in BEHAVIORS.values():
-        if row.settable and row.id not in (*RETRIES, *UNKNOWABLE):
+        if row.settable and row.id not in UNDECIDED:
             others = ("422" if other == STATUS else other for other in (row.observed, *row.others))
             rows.append((row.id, next(other for other in others if other not in (row.documented, None, ANY))))
     return rows
@@ -47,10 +48,9 @@ def values() -> list[Any]:
 def different(dice: random.Random, count: int) -> dict[str, Any]:
     """Return a behavior that differs in some settings which do not hide each other."""
     hidden = {
-        "settle_route", "success_codes", "unknown_values", "unknown_members", "null_values", "reversed_lists", "tightened_roles",
-        "deprecated_alias",
+        "settle_route", "success_codes", "null_values", "deprecated_alias",
         "withdrawal_scope", "withdrawal_other_while_active", "outcome_by_name", "status_links", "event_version",
-        "empty_body", "refund_amount_omitted", "over_limit", "card_not_active", "settle_by_clock", "settle_bounds",
+        "empty_body", "refund_amount_omitted", "over_limit", "card_not_active", "settle_bounds",
         "wrong_state", "body_size", "duplicate_external_id", "full_reversal_status", "event_statuses_shown", "content_type",
     }  # fmt: skip
     hidden |= {dice.choice(pair) for pair in HIDING}

@@ -8,6 +8,7 @@ import pytest
 
 import workbench as wb
 from tests.client.doubles import CARD, Service, client_on
+from tests.each import each
 from workbench.base.errors import Forbidden, NotFound, NotSent, ServiceFailure, Unauthorized, UnexpectedAnswer
 
 ROWS = [
@@ -15,6 +16,7 @@ ROWS = [
         "type": "earned" if number % 2 else "redeemed",
         "id": str(number),
         "createdAt": f"2026-01-{28 - number:02}T00:00:00Z",
+        **({"reason": "CARD_SPEND"} if number % 2 else {}),
     }
     for number in range(22)
 ]
@@ -87,7 +89,7 @@ def test_what_any_answer_would_look_like_shows_nothing() -> None:
     assert {shown[f"list_rewards_activity.{name}"] for name in KNOWS} == {"not seen"}
 
 
-@pytest.mark.parametrize(
+@each(
     "answer, error",
     [
         (401, Unauthorized), (403, Forbidden), (404, NotFound), (500, ServiceFailure), (httpx.ConnectError("x"), NotSent),

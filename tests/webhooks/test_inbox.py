@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.each import each
 from workbench.base.errors import AdviceWarning, EventTimeout, InvalidWebhook, UnusableFile, UsageError
 from workbench.client.webhooks.inbox import Inbox, last_event
 from workbench.client.webhooks.verify import sample as sample_event
@@ -110,7 +111,7 @@ def test_state_that_returns_is_not_a_repeat(inbox: Inbox) -> None:
 # -- history ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
+@each("order", list(itertools.permutations(range(3))), ids=str)
 def test_any_order_of_arrival(order: tuple[int, ...]) -> None:
     """Whatever the order, history is whole, and the newest by event time and by arrival are both known."""
     inbox = Inbox(accept_unsigned=True)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from workbench.base.errors import InvalidWebhook, UsageError
 from workbench.client.webhooks import inbox as inbox_module
 from workbench.client.webhooks import store
@@ -49,7 +50,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN)
+@each("body", BROKEN.values(), ids=BROKEN)
 def test_broken_delivery_is_refused(body: bytes) -> None:
     """What has no single meaning is refused by one error, and nothing is kept of it."""
     inbox = Inbox(accept_unsigned=True)
@@ -82,7 +83,7 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize("body", UNKNOWN.values(), ids=UNKNOWN)
+@each("body", UNKNOWN.values(), ids=UNKNOWN)
 def test_unknown_survives_untouched(body: bytes) -> None:
     """An unknown kind, version, member or value is taken, and its bytes are kept as they came."""
     inbox = Inbox(accept_unsigned=True)
@@ -137,7 +138,7 @@ def test_trial_deposits_and_links_are_not_shown() -> None:
     assert [word for word in secret if word in shown] == []
 
 
-@pytest.mark.parametrize("kind", EVENT_KINDS)
+@each("kind", EVENT_KINDS)
 def test_example_of_each_kind(kind: str) -> None:
     """There is an example of every kind; it is signed, reads as its record, and nothing about it is unusual."""
     sample = sample_event(kind, "key")

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.each import each
 from workbench.base.errors import InvalidWebhook
 from workbench.client.webhooks.inbox import Inbox
 from workbench.client.webhooks.verify import Sample
@@ -103,7 +104,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+@each("case", REFUSED.values(), ids=REFUSED)
 def test_everything_else_is_refused(served: tuple[Inbox, str], case: tuple[int, dict[str, str | None]]) -> None:
     """A request of another form is refused by its status alone, and stores nothing."""
     inbox, url = served

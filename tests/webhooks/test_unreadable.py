@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
+from tests.each import each
 from tests.webhooks.test_reading import BROKEN, envelope
 from workbench.base.errors import InvalidWebhook
 from workbench.client.webhooks import store, verify
@@ -43,8 +44,8 @@ def test_signed_and_unreadable_is_kept(body: bytes, stored: bool, tmp_path: Path
     inbox.close()
 
 
-@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE)
-@pytest.mark.parametrize("headers", [{}, {"Signature": "0" * 64}], ids=["unsigned", "forged"])
+@each("body", UNREADABLE.values(), ids=UNREADABLE)
+@each("headers", [{}, {"Signature": "0" * 64}], ids=["unsigned", "forged"])
 def test_forged_and_unreadable_is_not_kept(body: bytes, headers: dict[str, str]) -> None:
     """Nobody without a key fills the file; an inbox for unsigned deliveries does not keep them either."""
     strict, loose = Inbox(keys=[KEY]), Inbox(accept_unsigned=True)
@@ -57,7 +58,7 @@ def test_forged_and_unreadable_is_not_kept(body: bytes, headers: dict[str, str])
 CUT = envelope(body={"id": "u-1", "firstName": "Caf\u00e9 \ud83c"})
 
 
-@pytest.mark.parametrize(
+@each(
     "path, body",
     [
         ("body.firstName", CUT),

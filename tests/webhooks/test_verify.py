@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from workbench.base.errors import InvalidWebhook, UsageError
 from workbench.client.webhooks.inbox import Inbox
 from workbench.client.webhooks.verify import hmac_signature, sign
@@ -60,7 +61,7 @@ def test_a_signature_in_capitals_is_right() -> None:
         assert Inbox(keys=[OLD]).receive({name: sign(sample.body, OLD).upper()}, sample.body).verified
 
 
-@pytest.mark.parametrize("value", WRONG.values(), ids=WRONG)
+@each("value", WRONG.values(), ids=WRONG)
 def test_wrong_signature_is_refused(value: str) -> None:
     """Any other value is refused, in one fixed text that holds neither key nor signature."""
     with pytest.raises(InvalidWebhook) as caught:
@@ -88,7 +89,7 @@ def test_no_keys_is_an_error(keys: list[str]) -> None:
         Inbox(keys=keys)
 
 
-@pytest.mark.parametrize("key", [5, True, 0, None, 2.5, [107], "", " \n", b"", bytes(5), "\0"], ids=repr)
+@each("key", [5, True, 0, None, 2.5, [107], "", " \n", b"", bytes(5), "\0"], ids=repr)
 def test_unusable_keys_are_refused(key: object) -> None:
     """A number would become zero bytes, which sign like the empty key; a missing variable would become None."""
     body = sample_event("user.updated").body
@@ -173,7 +174,7 @@ def test_the_status_to_respond_with(body: bytes | None, signed: bool, status: in
     assert inbox.respond(headers, content) == status
 
 
-@pytest.mark.parametrize(
+@each(
     "key",
     [
         "k3y\n",

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
+from tests.each import each
 from workbench.base.errors import UsageError
 from workbench.client.withdrawals.amounts import Cents, NativeUnits, decimal_text, in_both_units, in_sentence
 
@@ -25,7 +26,7 @@ BAD_NATIVE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("value", BAD_CENTS.values(), ids=BAD_CENTS)
+@each("value", BAD_CENTS.values(), ids=BAD_CENTS)
 def test_cents_refuse(value):
     """Anything but dollars with both digits of the cents is refused, in one sentence that does not show it."""
     with pytest.raises(UsageError) as caught:
@@ -35,7 +36,7 @@ def test_cents_refuse(value):
     assert "Nothing was sent" not in str(caught.value)
 
 
-@pytest.mark.parametrize("value", BAD_NATIVE.values(), ids=BAD_NATIVE)
+@each("value", BAD_NATIVE.values(), ids=BAD_NATIVE)
 def test_native_refuses(value):
     """Anything but a whole number above zero is refused."""
     with pytest.raises(UsageError) as caught:
@@ -79,7 +80,7 @@ def test_native_units_are_exact(number):
     assert in_both_units(NativeUnits(number), 0, ONE).startswith(f"{number:,} unit")
 
 
-@pytest.mark.parametrize(
+@each(
     "amount, decimals, rate, reading",
     [
         (Cents(2500), 6, ONE, "25.00 USD = 25,000,000 units of a token with 6 decimals"),

@@ -15,6 +15,7 @@ import pytest
 import workbench as wb
 from tests.chains.cases import ORDER, chance
 from tests.chains.test_second_opinion import COUNTS
+from tests.each import each
 from tests.withdrawals.lessons import RECIPIENT, Service, answered, planned, transacted
 from workbench.base.errors import UsageError
 from workbench.client.withdrawals import explain
@@ -314,7 +315,7 @@ def test_explaining_alone(api):
     assert ("Base Sepolia (chain 84532)", None) == (read.chain, read.differences)
 
 
-@pytest.mark.parametrize(
+@each(
     "data",
     ["0x", "0x12345678", "not hex", 5, None, {}, {"data": 5}, "0x" + "00" * 900],
     ids=["empty", "another call", "no hex", "a number", "nothing", "no data", "a number as data", "zeros"],

@@ -11,6 +11,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.course.display import Display
 from workbench.screens.forms.widgets import Displayed, button, close_soon, in_order, root
 from workbench.service.rendering.elements import isolated
+from workbench.service.rendering.text import sentence
 
 Act = Callable[[], Display]
 """Function of a button, which returns the feedback."""
@@ -29,10 +30,11 @@ class AskView(Displayed):
         self._asked, self._name, self._is_quiz = shown, task["name"], task["kind"] == "quiz"
         self.feedback = ipywidgets.HTML('<div role="status"></div>')
         is_choice = task["allowed"].startswith(_ONE_ANSWER)
-        labels = {} if is_choice else {name: "Answer" if self._is_quiz else name for name in task["questions"]}
+        allowed = f"answer ({task['allowed']})"
+        labels = {name: allowed if self._is_quiz else question for name, question in task["questions"].items()}
         self.fields = {
-            name: in_order(ipywidgets.Text(description=label, continuous_update=False))
-            for name, label in labels.items()
+            name: in_order(ipywidgets.Text(description=sentence(label), continuous_update=False))
+            for name, label in ({} if is_choice else labels).items()
         }
         acts: dict[str, Act] = {} if is_choice else {"Check": self.check}
         if is_choice:
@@ -41,7 +43,8 @@ class AskView(Displayed):
             acts["Hint"] = partial(course.hint, self._name)
         self.buttons = {label: button(label, partial(self.press, act)) for label, act in acts.items()}
         row = ipywidgets.Box(list(self.buttons.values()), layout={"flex_flow": "row wrap"})
-        parts = [ipywidgets.HTML(shown._repr_html_()), *self.fields.values(), row, self.feedback]
+        fields = [ipywidgets.Box([field]).add_class("wb-field") for field in self.fields.values()]
+        parts = [ipywidgets.HTML(shown.brief_html), *fields, row, self.feedback]
         self.widget = root(*parts, name="wb-ask")
 
     def __repr__(self) -> str:
@@ -50,7 +53,7 @@ class AskView(Displayed):
     @property
     def html(self) -> str:
         """What is asked, and the feedback so far."""
-        return f"{self._asked._repr_html_()}{self.feedback.value}"
+        return f"{self._asked.brief_html}{self.feedback.value}"
 
     def check(self) -> Display:
         """Answer with what is in the fields, and check the task."""
@@ -61,7 +64,7 @@ class AskView(Displayed):
     def press(self, act: Act) -> None:
         """Show the feedback of a button."""
         try:
-            said = act()._repr_html_()
+            said = act().brief_html
         except WorkbenchError as error:
             said = isolated(str(error))
         self.feedback.value = f'<div role="status">{said}</div>'

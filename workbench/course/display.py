@@ -4,7 +4,7 @@ import re
 from importlib.util import find_spec
 
 from workbench.base.system.progress import notebook_shell
-from workbench.service.rendering.markup import Shown
+from workbench.service.rendering.markup import Shown, write
 from workbench.service.rendering.text import Cell, Grid, Sheet
 
 DONE = Cell(("✓ done",), "status:done")
@@ -14,16 +14,26 @@ WRONG = Cell(("✗ try again",), "status:planned")
 
 
 class Display(Shown):
-    """A sheet, displayed as plain text and as HTML."""
+    """A sheet, displayed as plain text and as HTML.
 
-    def __init__(self, sheet: Sheet | Grid) -> None:
+    Args:
+        brief: The sheet beside fields and buttons, which need no code; default: the same.
+    """
+
+    def __init__(self, sheet: Sheet | Grid, brief: Sheet | Grid | None = None) -> None:
         self._sheet = sheet
+        self._brief = brief or sheet
 
     def sheet(self) -> Sheet | Grid:
         """Return the sheet."""
         return self._sheet
 
     __repr__ = Shown.__str__
+
+    @property
+    def brief_html(self) -> str:
+        """HTML to show beside fields and buttons."""
+        return marked(write(self._brief))
 
     def _repr_html_(self) -> str:
         return marked(super()._repr_html_())

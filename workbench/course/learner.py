@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, overload
 
+import attrs
+
 from workbench.base.errors import UsageError, WorkbenchError, WrongEnvironment, not_allowed, visible
 from workbench.client import session
 from workbench.client.calls.client import refuse_async
@@ -20,7 +22,7 @@ from workbench.sandbox.internals import internals
 from workbench.sandbox.remote import RemoteSandbox
 from workbench.screens import PANES
 from workbench.service.rendering.show import mapping_grid
-from workbench.service.rendering.text import Sheet
+from workbench.service.rendering.text import Cell, Row, Sheet, label
 
 _ADDED: dict[str, Task] = {}
 _bound: dict[str, "weakref.ref[Any]"] = {}
@@ -43,15 +45,17 @@ class TaskShown(Display):
         self.facts = dict(facts)
         self.questions: Mapping[str, str] = task["questions"]
         lines = [" ".join(task["task"].split()), *(f"{letter})  {text}" for letter, text in task["options"].items())]
+        planned = [f"Planned time: {task['minutes']} minutes."] if task["minutes"] else []
+        values = {name: visible(str(value), 2_000) for name, value in self.facts.items()}
+        rows = tuple(Row(label(name), Cell((value,))) for name, value in values.items())
+        brief = Sheet(title=task["heading"], words=(*lines, *planned), rows=rows, notes=notes)
         if task["kind"] == "quiz":
             lines.append(f"Answer with {task['allowed']}.")
             notes = (f'In code: wb.course.answer("{task["name"]}", …)', *notes)
         else:
             lines += [f"Answer {name}: {that}." for name, that in self.questions.items()]
-        if task["minutes"]:
-            lines.append(f"Planned time: {task['minutes']} minutes.")
-        code = tuple(f"facts[{name!r}] = {visible(str(value), 2_000)}" for name, value in self.facts.items())
-        super().__init__(Sheet(title=task["heading"], words=tuple(lines), code=code, notes=notes))
+        code = tuple(f"facts[{name!r}] = {value}" for name, value in values.items())
+        super().__init__(Sheet(title=task["heading"], words=(*lines, *planned), code=code, notes=notes), brief)
 
     def _ipython_display_(self) -> None:
         require_widgets()
@@ -96,7 +100,8 @@ class CheckResult(Display):
         words = (comment,) if comment else tuple(f"Missing: {what}" for what in self.missing)
         advice = f'wb.course.hint("{task["name"]}") shows a hint; the last of {task["hints"]} contains the code.'
         notes = (*([advice] if task["hints"] else []), *_notes(reply))
-        super().__init__(Sheet(title=task["heading"], status=right if self.ok else wrong, words=words, notes=notes))
+        sheet = Sheet(title=task["heading"], status=right if self.ok else wrong, words=words, notes=notes)
+        super().__init__(sheet, attrs.evolve(sheet, notes=_notes(reply)))
 
 
 class Hint(Display):

@@ -14,12 +14,14 @@ from workbench.sandbox import cards, people, rewards
 from workbench.sandbox.context import Seeds
 from workbench.testing.facts import seconds_of
 from workbench.testing.recorded import Exchange
-from workbench.testing.twin import Change, Step, Twin, nothing
+from workbench.testing.twin import Change, Twin, nothing
 
 Record = dict[str, Any]
 _NAMES = {"first_name": "A", "last_name": "B", "email": "a@b.example"}
 _LIMIT = 10**15  # in cents, for a card whose limit no event shows
 _MAX_FILLERS = 1_000
+FILLER = "filler"
+"""Id of a row of rewards that no page showed."""
 _STATES = ("active", "locked", "canceled", "notActivated")
 _DISPUTES = ("pending", "inReview", "canceled", "accepted", "rejected")
 _NOT_KEPT = {"id", "created_at", "updated_at", "application_status", "application_reason"}
@@ -49,25 +51,25 @@ def with_changes(kind: str, key: str, **changes: object) -> Change:
 
 
 class Adoption:
-    """Adopts what one call is about.
+    """Adopts what one call or event is about.
 
     Args:
         twin: The twin.
-        step: The call as a step.
-        exchange: The call.
+        at: Its time, in seconds since 1970.
         tenant: Its tenant.
         clues: What the traffic shows elsewhere.
+        exchange: The call, if it is one.
     """
 
-    def __init__(self, twin: Twin, step: Step, exchange: Exchange, tenant: str, clues: Clues) -> None:
-        self.twin, self.step, self.x, self.tenant, self.clues = twin, step, exchange, tenant, clues
-        self.store, self.members = twin.store, exchange.members
-        self.at = int(step.at * 1000)
-        self.shown: Record = snaked(exchange.answered) if exchange.ok else {}
+    def __init__(self, twin: Twin, at: float, tenant: str, clues: Clues, exchange: Exchange | None = None) -> None:
+        self.twin, self.store, self.at, self.tenant, self.clues = twin, twin.store, int(at * 1000), tenant, clues
+        self.x: Any = exchange
+        self.members: Record = exchange.members if exchange is not None else {}
+        self.shown: Record = snaked(exchange.answered) if exchange is not None and exchange.ok else {}
 
     def states(self) -> list[Change]:
         """Adopt the records, and return other states in which the service may have been."""
-        adopt = _BY_OPERATION.get(self.step.name)
+        adopt = _BY_OPERATION.get(self.x.name)
         if adopt is None or self.x.status in (401, 404):
             return []
         with self.store:
@@ -139,7 +141,7 @@ def _transacted(of: Adoption) -> list[Change]:
         merchant = {"merchant_name": "M", "merchant_category_code": "5411"}
         record = of.add("transaction", cards.new_transaction(key, card, at=of.at, **held, **merchant))
         of.store.save("card", card, available=card["available"] - amount, held=card["held"] + amount)
-    is_open = record["status"] == "authorized" and of.step.name != "settle" and key not in of.clues.followed
+    is_open = record["status"] == "authorized" and of.x.name != "settle" and key not in of.clues.followed
     return [settlement(of.tenant, key)] if is_open else []
 
 
@@ -232,25 +234,29 @@ def _contracts(of: Adoption) -> list[Change]:
 
 
 def _rewards(of: Adoption) -> list[Change]:
-    """Adopt the rows of a page, with fictitious rows before its offset."""
+    """Adopt the rows of a page, with fictitious rows before its offset if none of them was seen before."""
     key, items = of.id_of("userId"), of.shown.get("items") or []
-    if key:
-        of.user(key)
-    times = [at for item in items if (at := seconds_of(item.get("created_at"))) is not None]
-    if not key or not times or len(times) < len(items):
+    if not key or not all(seconds_of(item.get("created_at")) for item in items):
         return []
-    offset = str(of.members.get("offset") or "0")
-    skipped = min(int(offset), _MAX_FILLERS) if offset.isdecimal() and len(offset) < 6 else 0
-    filler = {"type": items[0]["type"], "points": 0, "at": int(times[0] * 1000)}
-    rows = [{**filler, "id": f"filler {number}"} for number in range(skipped)]
-    for item, at in zip(items, times, strict=True):
-        row = {name: value for name, value in item.items() if name not in ("reason", "created_at")}
-        ends = {name: row.pop(f"{name}_at", None) for name in ("posted", "minted")}
-        row |= {name: int((seconds_of(at) or 0) * 1000) for name, at in ends.items() if at is not None}
-        rows.append({**row, "at": int(at * 1000)})
-    newest_first = times[0] >= times[-1]
-    of.store.fill(rewards.kept_in(key), {row["id"]: row for row in rows[:: -1 if newest_first else 1]})
+    of.user(key)
+    kind, offset = rewards.kept_in(key), str(of.members.get("offset") or "0")
+    known = {row["id"]: row for row in of.store.all(kind)}
+    shown = {item["id"]: {**item, **_times(item)} for item in items}
+    if shown and offset.isdecimal() and len(offset) < 6 and known.keys().isdisjoint(shown):
+        first = shown[items[0]["id"]]
+        sign = 1 if first["at"] >= shown[items[-1]["id"]]["at"] else -1  # newest first
+        before = sum(sign * (row["at"] - first["at"]) > 0 for row in known.values())
+        filler = {"type": first["type"], "points": 0, "at": first["at"] + sign}
+        names = [FILLER, *(f"{FILLER} {number}" for number in range(1, _MAX_FILLERS))]
+        known |= {name: {**filler, "id": name} for name in names[: max(int(offset) - before, 0)]}
+    rows = sorted({**known, **shown}.values(), key=lambda row: row["at"])
+    of.store.fill(kind, {row["id"]: row for row in rows})
     return []
+
+
+def _times(item: Mapping[str, Any]) -> dict[str, int]:
+    names = {"at": "created_at", "posted": "posted_at", "minted": "minted_at"}
+    return {name: int(at * 1000) for name, wire in names.items() if (at := seconds_of(item.get(wire))) is not None}
 
 
 _BY_OPERATION: Mapping[str, Callable[[Adoption], list[Change]]] = {

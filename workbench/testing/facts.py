@@ -15,7 +15,7 @@ import orjson
 
 from workbench.base.schema import walk
 from workbench.base.schema.rules import UUID
-from workbench.sandbox.extensions import LATER, ROWS
+from workbench.sandbox.extensions import ROWS
 from workbench.service.chains.addresses import family_of_address
 from workbench.service.interface.assumptions import BEHAVIORS
 from workbench.service.interface.events import EVENT_KINDS, Event
@@ -41,7 +41,7 @@ _PADDED = frozenset({"merchantCity"})
 @cache
 def words() -> frozenset[str]:
     """Return the words that may be shown: of enums, settings, documented errors and HTTP statuses, in lower case."""
-    texts: set[str] = {LATER, "", *ERRORS.values(), *(status.phrase for status in HTTPStatus), "usd", "individual"}
+    texts: set[str] = {"", *ERRORS.values(), *(status.phrase for status in HTTPStatus), "usd", "individual"}
     for top in (*(row.answer for row in OPERATIONS.values()), *(row.request for row in OPERATIONS.values())):
         for record in walk.records(top):
             for member in walk.members(record):

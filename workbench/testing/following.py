@@ -4,7 +4,7 @@ changes from outside.
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -14,12 +14,11 @@ import attrs
 
 from workbench.base.schema.rules import FULL
 from workbench.base.system.messages import Request
-from workbench.sandbox import cards
+from workbench.sandbox import cards, rewards
 from workbench.sandbox.context import RequestContext
-from workbench.sandbox.extensions import LATER
 from workbench.service.interface.table import PREFIX
 from workbench.service.interface.vocabulary import DeclineReason
-from workbench.testing.adoption import Adoption, Clues, settlement, snaked
+from workbench.testing.adoption import FILLER, Adoption, Clues, settlement, snaked
 from workbench.testing.facts import seconds_of
 from workbench.testing.recorded import Delivery, Exchange, Item
 from workbench.testing.twin import MALFORMED, Change, Run, Step, Twin, nothing
@@ -44,41 +43,30 @@ def resource_of(x: Exchange) -> str:
 
 @attrs.define
 class Sample:
-    """Traffic to replay, in bounded memory: a number of calls of each kind, and later calls for their records.
-
-    Retried deliveries are counted separately.
-    """
+    """Traffic to replay, in bounded memory: a number of calls of each kind, and later calls for their records."""
 
     calls: list[Exchange] = attrs.field(factory=list)
-    events: list[Delivery] = attrs.field(factory=list)
-    attempts: dict[bytes, list[tuple[float, str]]] = attrs.field(factory=dict)  # times and ids of an event's deliveries
+    events: list[Delivery] = attrs.field(factory=list)  # each once, however often it was delivered
     left: int = 0  # calls that are not replayed
     _alike: Counter[tuple[object, ...]] = attrs.field(factory=Counter)
     _kept: set[str] = attrs.field(factory=set)
+    _delivered: set[bytes] = attrs.field(factory=set)
 
     def add(self, item: Item) -> None:
         """Add a call or event, unless enough are alike."""
-        if isinstance(item, Exchange):
-            resource = resource_of(item)
-            kind = (item.name, item.status, *sorted(item.members)[:40], *sorted(map(str, item.answered))[:40])
-            self._alike[kind] += 1
-            if len(self.calls) < MAX_KEPT and (
-                self._alike[kind] <= _MAX_ALIKE or (resource and resource in self._kept)
-            ):
-                self.calls.append(item)
-                self._kept.add(resource)
-            else:
-                self.left += 1
+        if not isinstance(item, Exchange):
+            if len(self.events) < MAX_KEPT and item.content not in self._delivered:
+                self._delivered.add(item.content)
+                self.events.append(item)
             return
-        if LATER in (item.body.get("status"), item.body.get("applicationStatus"), item.spend.get("status")):
-            self.events.append(item)  # keep both: two states may look alike
-            return
-        times = self.attempts.setdefault(item.content, [])
-        if len(self.attempts) > MAX_KEPT:
-            del self.attempts[next(iter(self.attempts))]
-        times.append((item.at or 0.0, str(item.event.get("id"))))
-        if len(times) == 1 and len(self.events) < MAX_KEPT:
-            self.events.append(item)
+        resource = resource_of(item)
+        kind = (item.name, item.status, *sorted(item.members)[:40], *sorted(map(str, item.answered))[:40])
+        self._alike[kind] += 1
+        if len(self.calls) < MAX_KEPT and (self._alike[kind] <= _MAX_ALIKE or (resource and resource in self._kept)):
+            self.calls.append(item)
+            self._kept.add(resource)
+        else:
+            self.left += 1
 
 
 class Following:
@@ -92,37 +80,43 @@ class Following:
     def __init__(self, sample: Sample, settings: Mapping[str, Any]) -> None:
         self.twin = Twin(settings)
         self.clues = Clues()
-        self.delays: dict[str, list[float]] = {}  # seconds to a review and to a settlement without a call
         self.unlisted = 0  # signatures of contracts that were never listed
         self._sample = sample
-        self._calls = Counter(resource_of(x) for x in sample.calls if x.ok)
+        self._left = Counter(resource_of(x) for x in sample.calls if x.ok)  # calls to come, by record
         self._queues: dict[str, deque[Delivery]] = {}
-        self._refunds: dict[tuple[str, int], deque[Delivery]] = {}  # refunds with separate ids, by card and amount
-        self._waiting: dict[str, float] = {}  # start time by user with an application under review
         self._now = 0.0
-        resources = {resource_of(x) for x in sample.calls}
+        self._emitted = 0
+        self._refunded: dict[str, str] = {}  # transactions of refunds with separate ids
         self.clues.followed.update(resource_of(x) for x in sample.calls if x.name == "settle" and x.ok)
+        resources = {resource_of(x) for x in sample.calls}
+        accepted = [x for x in sample.calls if x.name == "simulate_refund" and x.ok]
+        refunds = [(resource_of(x), x.members.get("amount")) for x in accepted]
         for event in sample.events:
             with suppress(*MALFORMED):
-                self._assign(event, resources)
-        self._has_users = any(event.event.get("resource") == "user" for event in sample.events)
+                self._assign(event, resources, refunds)
+        self._resources = {event.event.get("resource") for event in sample.events}
 
-    def _assign(self, event: Delivery, resources: set[str]) -> None:
-        """Queue an event for its record, and note its facts about other records."""
+    def _assign(self, event: Delivery, resources: set[str], refunds: list[tuple[str, Any]]) -> None:
+        """Queue an event for its record, and note its facts about other records.
+
+        A refund with a separate id is queued for the transaction of the next refund of its amount.
+        """
         key, spend = str(event.body.get("id", "")).lower(), event.spend
         if event.event.get("resource") == "card":
             limit = (event.body.get("limit") or {}).get("amount")
             if isinstance(limit, int):
                 self.clues.limits[key] = limit
         elif event.event.get("resource") == "transaction":
-            card, amount = str(spend.get("cardId", "")).lower(), spend.get("amount")
+            amount = spend.get("amount")
             self.clues.followed.add(key)
             if isinstance(spend.get("userId"), str):
-                self.clues.holders[card] = spend["userId"].lower()
-            if isinstance(amount, int) and amount < 0 and key not in resources:
-                self._refunds.setdefault((card, amount), deque()).append(event)
-                return
-        self._queues.setdefault(key, deque()).append(event)
+                self.clues.holders[str(spend.get("cardId", "")).lower()] = spend["userId"].lower()
+            if isinstance(amount, int) and amount < 0 and key not in resources | self._refunded.keys():
+                call = next((refund for refund in refunds if refund[1] in (None, -amount)), None)
+                if call is not None:
+                    refunds.remove(call)
+                    self._refunded[key] = call[0]
+        self._queues.setdefault(self._refunded.get(key, key), deque()).append(event)
 
     def steps(self) -> Iterator[tuple[Step, list[Change]]]:
         """Yield each step with other states in which the service may have been; the caller replays it at once."""
@@ -136,7 +130,6 @@ class Following:
                 self.unlisted += 1
                 continue
             yield step, states
-            self._note(x, step)
         for resource in [*self._queues]:
             yield from self._outside(resource, float("inf"))
 
@@ -151,10 +144,10 @@ class Following:
         if not key and x.status != 401:
             key = headers["api-key"] = "recorded"  # recorders omit keys
         tenant = self.twin.learn_key(key) if key else ""
-        request = Request(x.method, PREFIX + x.path.partition("?")[0], urlencode(x.query), headers, x.sent)
         if x.sent and not headers.keys() - {"api-key"}:
             headers["content-type"] = "application/json"  # the recorder omitted all headers
-        step = Step(x.place, self._now, self.twin.call(request), x.name, x.status, exchange=x)
+        request = Request(x.method, PREFIX + x.path.partition("?")[0], urlencode(x.query), headers, x.sent)
+        step = Step(x.place, self._now, self.twin.call(request), x.name, x.status, exchange=x, request=request)
         step.has_key = bool(headers.get("idempotency-key")) and x.method != "GET"
         if kind := _NEW.get(x.name):
             new_id = str(x.answered.get("transactionId") or x.answered.get("id") or "").lower()
@@ -162,15 +155,26 @@ class Following:
         self.twin.ids.update(str(x.answered.get(name)).lower() for name in ("id", "transactionId"))
         states: list[Change] = []
         with suppress(*MALFORMED):
-            states = Adoption(self.twin, step, x, tenant, self.clues).states()
+            states = Adoption(self.twin, self._now, tenant, self.clues, x).states()
         states += self._access(x, key)
         if resource and x.ok:
-            self._calls[resource] -= 1
-        is_money = x.name in ("simulate_reversal", "simulate_refund")
-        step.is_last = is_money and self._calls[resource] == 0
+            self._left[resource] -= 1
+        step.is_last = x.name in ("simulate_reversal", "simulate_refund") and self._left[resource] == 0
         step.events = self._expected(x, resource)
         step.facts = self.twin.answer_facts(step, x.status, x.headers, x.received, recorded=True)
         return step, states, tenant
+
+    def without(self, step: Step, names: Collection[str]) -> Step:
+        """Return a call for a page as a service carries it out that ignores names of its query."""
+        query = {name: text for name, text in step.exchange.query if name not in names}
+        items = step.exchange.answered.get("items")
+        if "limit" in names and isinstance(items, list):
+            query["limit"] = str(len(items) + 1)
+        return attrs.evolve(step, run=self.twin.call(attrs.evolve(step.request, query=urlencode(query))))
+
+    def begins_inside(self, x: Exchange) -> bool:
+        """Return whether no page before that of a call was seen."""
+        return self.twin.store.get(rewards.kept_in(str(x.members.get("userId"))), FILLER) is not None
 
     def _access(self, x: Exchange, key: str) -> list[Change]:
         """Return states in which the key has fewer rights."""
@@ -182,37 +186,20 @@ class Following:
 
     def _expected(self, x: Exchange, resource: str) -> list[Mapping[str, Any]] | None:
         """Return the events that a call may have caused, oldest first; None if that is not known."""
-        queue = self._queue(x, resource)
-        if queue is None:
-            return [] if x.name == "update_ubo" and x.ok and self._has_users else None
-        settles = x.name != "settle" and x.name != "simulate_refund"
-        return [event.event for event in queue if not (settles and is_settlement(event))]
-
-    def _queue(self, x: Exchange, resource: str) -> deque[Delivery] | None:
         queue = self._queues.get(resource) if resource else None
-        if x.name == "simulate_refund" and x.ok and not any(_refunds(event) for event in queue or ()):
-            transaction = self.twin.store.get("transaction", resource) or {}
-            amount = x.members.get("amount", transaction.get("settled"))
-            if isinstance(amount, int) and (own := self._refunds.get((transaction.get("card", ""), -amount))):
-                return own
-        return queue
+        if queue is None:
+            return [] if x.name == "update_ubo" and x.ok and "user" in self._resources else None
+        settles = x.name in ("settle", "simulate_refund")
+        return [event.event for event in queue if settles or not is_settlement(event)]
 
     def done(self, step: Step, emitted: int) -> None:
         """Remove the events that a step explained."""
-        x = step.exchange
-        if x is None:
-            return
-        queue = self._queue(x, resource_of(x))
+        self._emitted = emitted
+        queue = self._queues.get(resource_of(step.exchange)) if step.exchange is not None else None
         for _ in range(min(emitted, len(queue or ()))):
             queue.popleft()  # type: ignore[union-attr]
         while queue and step.is_last and not is_settlement(queue[0]):
             queue.popleft()
-
-    def _note(self, x: Exchange, step: Step) -> None:
-        user = x.answered
-        is_pending = x.ok and user.get("applicationStatus") == "pending" and "applicationCompletionLink" not in user
-        if x.name == "create_user_application" and is_pending:
-            self._waiting[str(user.get("id")).lower()] = seconds_of(user.get("createdAt")) or step.at
 
     # changes from outside
 
@@ -235,91 +222,74 @@ class Following:
         self, event: Delivery, resource: str, queue: deque[Delivery]
     ) -> Iterator[tuple[Step, list[Change]]]:
         """Yield the change behind an event as a step."""
-        tenant = self.twin.learn_key("recorded")
-        step = Step(event.place, self._now, lambda twin: None)
-        step.events = [other.event for other in _group(queue)]
-        step.is_last = True
-        adoption = Adoption(self.twin, step, Exchange("", "", "", [], {}, b"", 0, {}, b"", None), tenant, self.clues)
-        run = {"transaction": self._spent, "user": self._reviewed, "card": self._changed}.get(
-            str(event.event.get("resource"))
-        )
-        change = run(event, resource, adoption) if run is not None else None
+        adoption = Adoption(self.twin, self._now, self.twin.learn_key("recorded"), self.clues)
+        is_spend = event.event.get("resource") == "transaction"
+        change = self._spent(event, resource, adoption) if is_spend else _changed(event, resource, adoption)
         if change is None:
             return
+        step = Step(event.place, self._now, change, is_last=True, events=[other.event for other in _group(queue)])
         if not self.twin.store.get("transaction", resource):
             step.new_ids = {"transaction": resource}
-        step.run = change
-        self.emitted = 0
         yield step, []
-        for _ in range(min(self.emitted, len(queue))):
+        for _ in range(min(self._emitted, len(queue))):
             queue.popleft()
 
     def _spent(self, event: Delivery, key: str, adoption: Adoption) -> Run | None:
         spend, action = event.spend, event.event.get("action")
-        amount, tenant = spend.get("amount"), adoption.tenant
+        amount, card = spend.get("amount"), spend.get("cardId")
         transaction = self.twin.store.get("transaction", key)
         if not isinstance(amount, int):
             return None
-        handler: Any = None
-        request = nothing(transaction_id=key, amount=abs(amount))
-        if transaction is None and amount > 0 and isinstance(spend.get("cardId"), str):
+        if transaction is None:
+            if amount <= 0 or not isinstance(card, str):
+                return None
             with self.twin.store:
-                adoption.card(spend["cardId"].lower())
+                adoption.card(card.lower())
             reason = re.sub(" ", "_", str(spend.get("declinedReason") or "").lower())
             is_declined = action == "created" and spend.get("status") == "declined"
             usual = DeclineReason.CVV_MISMATCH if is_declined else None
-            handler, request = (
-                cards.authorize,
-                nothing(
-                    card_id=spend["cardId"],
-                    amount=amount,
-                    currency="USD",
-                    merchant_name=str(spend.get("merchantName") or "M").rstrip(),
-                    merchant_category_code=str(spend.get("merchantCategoryCode") or "5411"),
-                    decline_reason=DeclineReason(reason) if reason in tuple(DeclineReason) else usual,
-                ),
+            purchase = nothing(
+                card_id=card,
+                amount=amount,
+                currency="USD",
+                merchant_name=str(spend.get("merchantName") or "M").rstrip(),
+                merchant_category_code=str(spend.get("merchantCategoryCode") or "5411"),
+                decline_reason=DeclineReason(reason) if reason in tuple(DeclineReason) else usual,
             )
-        elif transaction is None:
-            return None
-        elif action == "updated":
-            handler, request = cards.reverse, nothing(transaction_id=key, new_amount=amount or FULL)
-        elif amount < 0:
-            handler = cards.refund
-        elif action == "completed" and amount > 0:
-            authorized, posted = (seconds_of(spend.get(name)) for name in ("authorizedAt", "postedAt"))
-            if authorized is not None and posted is not None and posted > authorized:
-                self.delays.setdefault("settle_by_clock", []).append(round(posted - authorized))
-            return settlement(transaction["tenant"], key, amount)
-        if handler is None:
-            return None
-        return lambda twin: twin.control(tenant if transaction is None else transaction["tenant"], handler, request)
+            return lambda twin: twin.control(adoption.tenant, cards.authorize, purchase)
+        tenant = transaction["tenant"]
+        if action == "completed" and amount > 0:
+            return settlement(tenant, key, amount)
+        if action == "updated":
+            reversal = nothing(transaction_id=key, new_amount=amount or FULL)
+            return lambda twin: twin.control(tenant, cards.reverse, reversal)
+        refund = nothing(transaction_id=key, amount=-amount)
+        return (lambda twin: twin.control(tenant, cards.refund, refund)) if amount < 0 else None
 
-    def _reviewed(self, event: Delivery, key: str, adoption: Adoption) -> Run | None:
-        members = snaked(event.body)
-        status, at = members.get("application_status"), _time_of(event)
-        if not isinstance(status, str):
-            return None
-        if at is not None and status != "pending" and key in self._waiting:
-            self.delays.setdefault("review_seconds", []).append(round(at - self._waiting.pop(key)))
-        kind = "owner" if self.twin.store.get("owner", key) else "user"
-        names = ("first_name", "last_name", "email", "company_id", "is_active")
-        with self.twin.store:
-            if kind == "user":
-                adoption.user(key, **{name: members[name] for name in names if members.get(name) is not None})
-        changes = {"status": status, "reason": members.get("application_reason") or ""}
-        why = members.get("status_change_reason")
-        return _emitted(kind, key, "user.updated", changes, lambda record: {"applicant": record, "why": why})
 
-    def _changed(self, event: Delivery, key: str, adoption: Adoption) -> Run | None:
-        members = snaked(event.body)
-        with self.twin.store:
+def _changed(event: Delivery, key: str, adoption: Adoption) -> Run | None:
+    """Return the change of a user, owner or card that an event shows."""
+    members, kind = snaked(event.body), str(event.event.get("resource"))
+    if kind == "card":
+        with adoption.store:
             adoption.card(key)
-        names = ("status", "last4", "expiration_month", "expiration_year")
-        changes = {name: members[name] for name in names if name in members}
-        return _emitted("card", key, "card.updated", changes, lambda record: {"card": record})
+        numbers = ("status", "last4", "expiration_month", "expiration_year")
+        changes = {name: members[name] for name in numbers if name in members}
+        return _emitting(kind, key, "card.updated", changes, lambda record: {"card": record})
+    status, why = members.get("application_status"), members.get("status_change_reason")
+    if kind != "user" or not isinstance(status, str):
+        return None
+    if adoption.store.get("owner", key):
+        kind = "owner"
+    else:
+        names = ("first_name", "last_name", "email", "company_id", "is_active")
+        with adoption.store:
+            adoption.user(key, **{name: members[name] for name in names if members.get(name) is not None})
+    changes = {"status": status, "reason": members.get("application_reason") or ""}
+    return _emitting(kind, key, "user.updated", changes, lambda record: {"applicant": record, "why": why})
 
 
-def _emitted(kind: str, key: str, event: str, changes: Mapping[str, Any], of: Any) -> Run:
+def _emitting(kind: str, key: str, event: str, changes: Mapping[str, Any], of: Any) -> Run:
     """Return a change of a record that sends an event."""
 
     def run(twin: Twin) -> None:

@@ -8,9 +8,9 @@ decides nothing. The result contains no values of requests and answers: only wor
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from itertools import pairwise, zip_longest
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,8 @@ from workbench.service.rendering.text import Grid
 from workbench.testing.facts import is_word
 from workbench.testing.following import Following, Sample
 from workbench.testing.proposals import PARTS, alternatives, proposed, shown_path
-from workbench.testing.query_evidence import Pages, decided_by_answers
 from workbench.testing.reads import send_reads
-from workbench.testing.recorded import NAMES, Exchange, Item, Reading, read_traffic
+from workbench.testing.recorded import NAMES, Item, Reading, read_traffic
 from workbench.testing.recording import exchanges
 from workbench.testing.twin import MALFORMED, Attempt, Change, Step, Twin
 
@@ -41,8 +40,7 @@ _PASSES = 4
 _CHANGES = 4  # settings that may differ at once in one step
 _ALIKE = 10  # steps of one kind of difference that are tried with other values
 _ENOUGH = 4  # steps of an operation and status that are tried with another value of one setting
-_DELIVERIES = "repeated deliveries"
-_SLACK = 0.3  # seconds by which an interval may differ
+_MAX_UNLISTED = 500
 
 
 @attrs.frozen(kw_only=True)
@@ -61,7 +59,7 @@ class Finding:
 class Unlisted:
     """Something that neither the interface document nor a setting of the sandbox explains."""
 
-    kind: str  # "difference", "event" or "member"
+    kind: str  # "difference" or "event"
     name: str
     count: int
     place: str
@@ -110,38 +108,23 @@ class Learned(Shown):
         return Grid.of_texts(title, columns, ([visible(text, 60) for text in row] for row in rows), self.notes)
 
     def to_toml(self, base: Behavior | None = None) -> str:
-        """Return the text of a behavior file: each setting with its evidence as a comment.
+        """Return the text of a behavior file: each setting with its evidence as a comment, then what else was seen.
 
         Args:
             base: The behavior passed as `against`, whose settings are included.
         """
         name, kept = read_behavior(base)
+        rows = {finding.id: finding for finding in self.findings}
+        lines = ["# How the service behaved, learned from recorded traffic. Review it: few observations prove little."]
+        lines += ["", f"behavior = {toml.dumps(name or 'documented')}"]
         values = {**kept, **self.behavior}
-        by_id = {finding.id: finding for finding in self.findings}
-        counted = ", ".join(f"{number:,} {what}" for what, number in self.counts.items())
-        lines = [
-            "# How the service behaved, learned from recorded traffic. Review it: few observations prove little.",
-            f"# {counted}.",
-            "",
-            f"behavior = {toml.dumps(name or 'documented')}",
-        ]
-        for key in sorted(values):
-            row = by_id[key]
-            was = f"; assumed was {_text(row.expected)}" if row.status == "refuted" else ""
-            evidence = f"{row.status}, {row.seen}, {row.place}{was}" if row.seen else "not seen in this traffic"
-            lines += ["", f"# {BEHAVIORS[key].says}", f"# {evidence}", f"{key} = {toml.dumps(values[key])}"]
-        titles = {
-            "refuted": "Refuted, and not a setting: correct the name in `wire_names` of the profile.",
-            "mixed": "Mixed: review and choose.",
-            "undecided": "Not decided by this traffic:",
-            "confirmed": "Confirmed:",
-        }
-        for status, title in titles.items():
-            rows = [row for row in self.findings if row.status == status and row.id not in values]
-            lines += ["", f"# {title}", *(f"#   {row.id}: {row.seen}, {row.place}" for row in rows)] if rows else []
-        if self.unlisted:
-            lines += ["", "# Neither in the document nor in a setting:"]
-            lines += [f"#   {item.kind} {item.name}: {item.count} times, first {item.place}" for item in self.unlisted]
+        for key, value in sorted(values.items()):
+            row = rows[key]
+            evidence = f"# {row.status}, {row.seen}, {row.place}; assumed was {_text(row.expected)}"
+            lines += ["", f"# {BEHAVIORS[key].says}", evidence, f"{key} = {toml.dumps(value)}"]
+        others = [row for row in self.findings if row.id not in values and row.status != "not seen"]
+        lines += ["", *(f"# {row.status}: {row.id}, {row.seen}, {row.place}" for row in others)]
+        lines += [f"# unlisted: {item.kind} {item.name}, {item.count} times, {item.place}" for item in self.unlisted]
         return "\n".join(["".join(c if c.isprintable() else " " for c in line) for line in lines] + [""])
 
     def save(self, path: str | os.PathLike[str], base: Behavior | None = None) -> None:
@@ -160,9 +143,9 @@ def _plain(value: object) -> bytes:
 class Tally(dict[bytes, list[Any]]):
     """What shows values of one assumption: each value, with its count and first place."""
 
-    def add(self, value: object, place: str, count: int = 1) -> None:
-        """Count what shows a value."""
-        self.setdefault(_plain(value), [value, 0, place])[1] += count
+    def add(self, value: object, place: str) -> None:
+        """Count a step that shows a value."""
+        self.setdefault(_plain(value), [value, 0, place])[1] += 1
 
 
 @attrs.define
@@ -182,7 +165,6 @@ class Replay:
     tallies: dict[str, Tally] = attrs.field(factory=dict)
     undecided: dict[str, frozenset[str]] = attrs.field(factory=dict)  # candidate settings, by place of the step
     differences: list[tuple[Step, list[str], Attempt]] = attrs.field(factory=list)
-    delays: dict[str, list[float]] = attrs.field(factory=dict)
     learned_from: dict[str, Tally] = attrs.field(factory=dict)  # evidence for settings learned in an earlier pass
     _following: Any = None
     _tried: Counter[object] = attrs.field(factory=Counter)
@@ -195,7 +177,6 @@ class Replay:
             following = self._following = Following(self.sample, {**self.base, **self.learned})
             for step, states in following.steps():
                 following.done(step, self._step(step, states))
-            self.delays = following.delays
             for name, tally in self.tallies.items():
                 if len(tally) > 1 and name not in PARTS:
                     self.learned.pop(name, None)  # mixed
@@ -222,6 +203,8 @@ class Replay:
         agreeing = [(state, attempt) for state, attempt in tries if not attempt.differences]
         changes: Mapping[str, Any] = {}
         state, attempt = min(tries, key=lambda tried: len(tried[1].differences))
+        if self.search:
+            self._read_names(step)
         if agreeing and self.search:
             self._confirm(step, agreeing)
         elif not agreeing and self.search:
@@ -229,11 +212,34 @@ class Replay:
         if attempt.differences:
             self.differences.append((step, sorted(attempt.differences), attempt))
         kept = self._try(step, changes, state, keep=True)
-        twin = self._following.twin
-        twin.ids.update(str((event.get("body") or {}).get("id")).lower() for event in kept.events)
-        twin.remember(step, kept)
-        self._following.emitted = len(kept.events)
+        self._following.twin.remember(step, kept)
         return len(kept.events)
+
+    def _read_names(self, step: Step) -> None:
+        """Count the assumed names of members that a call and its answer have, and what a page of rewards shows of them.
+
+        A service that does not know a name of a query ignores it: the names without which the answer is the same.
+        """
+        x = step.exchange
+        if x is None or not x.ok or not x.name:
+            return
+        answer = x.answer[0] if isinstance(x.answer, list) and x.answer else x.answer
+        asked = [(wire, row) for wire, row in _assumed(x.operation.request) if x.members.get(wire) is not None]
+        for wire, assumption in _assumed(x.operation.answer) if isinstance(answer, dict) else ():
+            if answer.get(wire) is not None:
+                self._note(assumption, True, step)
+        if x.name != "list_rewards_activity":
+            for _, assumption in asked:
+                self._note(assumption, True, step)
+            return
+        wires = [wire for wire, _ in asked]
+        ignored = [names for size in range(len(wires) + 1) for names in combinations(wires, size)]
+        pages = ((names, self._following.without(step, names)) for names in ignored)
+        agreeing = [names for names, page in pages if not self._try(page, {}, None).differences]
+        for wire, assumption in asked if x.answered.get("items") else ():
+            is_ignored = {wire in names for names in agreeing}
+            if len(is_ignored) == 1 and not (wire == "offset" and self._following.begins_inside(x)):
+                self._note(assumption, not is_ignored.pop(), step)
 
     def _confirm(self, step: Step, agreeing: list[tuple[Change | None, Attempt]]) -> None:
         """Count the settings whose other values would make the step differ, in each agreeing state."""
@@ -261,27 +267,25 @@ class Replay:
             return None, {}, tries[0][1]
         solutions = []
         for state, attempt in tries:
-            rank = 0 if state is None or step.name in _OPEN else 1
+            is_rare = state is not None and step.name not in _OPEN
             for changes, explained in self._searched(step, state, attempt):
                 contradicts = any(
                     name in self.tallies and name not in PARTS and _plain(value) not in self.tallies[name]
                     for name, value in changes.items()
                 )
-                solutions.append(
-                    ((len(explained.differences), contradicts, len(changes), rank), state, changes, explained)
-                )
+                rank = (len(explained.differences), contradicts, len(changes), is_rare)
+                solutions.append((rank, state, changes, explained))
         best = min(solution[0] for solution in solutions)
-        likely = [solution for solution in solutions if solution[0] == best]
-        _, state, changes, explained = likely[0]
-        names = {_plain(sorted(solution[2].items())) for solution in likely}
-        if len(names) > 1:
-            self.undecided[step.place] = frozenset(name for row in likely for name in row[2])
-        else:
-            for name, value in changes.items():
-                self._note(name, value, step)
-                if len(self.tallies[name]) == 1 or name in PARTS:
-                    self.learned[name] = value
-                    self.learned_from[name] = self.tallies[name]
+        likely = [solution[1:] for solution in solutions if solution[0] == best]
+        state, changes, explained = likely[0]
+        if len({_plain(sorted(other.items())) for _, other, _ in likely}) > 1:
+            self.undecided[step.place] = frozenset(name for _, other, _ in likely for name in other)
+            return state, changes, explained
+        for name, value in changes.items():
+            self._note(name, value, step)
+            if len(self.tallies[name]) == 1 or name in PARTS:
+                self.learned[name] = value
+                self.learned_from[name] = self.tallies[name]
         return state, changes, explained
 
     def _searched(self, step: Step, state: Change | None, attempt: Attempt) -> list[tuple[Mapping[str, Any], Attempt]]:
@@ -305,92 +309,53 @@ class Replay:
         return solutions
 
     def _note(self, name: str, value: object, step: Step) -> None:
-        self.tallies.setdefault(name, Tally()).add(value, step.place)
+        self.tallies.setdefault(name, Tally()).add(value, visible(step.place, 120))
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield the evidence on each assumption."""
+        for row in assumptions():
+            yield self._finding(row.id, row.id in BEHAVIORS and BEHAVIORS[row.id].settable)
+
+    def _finding(self, key: str, is_setting: bool) -> Finding:
+        expected = self.base[key] if is_setting else None
+        tally = self.tallies.get(key)
+        if tally is None and key in self.learned:
+            tally = self.learned_from[key]  # once the setting is applied, no step shows the difference
+        if tally is None:
+            place, names = next((item for item in self.undecided.items() if key in item[1]), ("", None))
+            seen = "" if names is None else f"or {', '.join(sorted(names - {key})) or 'another value'}"
+            status = "undecided" if seen else "not seen"
+            return Finding(id=key, status=status, seen=seen, expected=expected, place=visible(place, 120))
+        rows = sorted(tally.values(), key=lambda row: -row[1])
+        total = sum(count for _, count, _ in rows)
+        value, count, place = rows[0]
+        if key in PARTS:
+            value, count = self.learned.get(key, value), total
+        is_usual = _plain(value) == _plain(expected if is_setting else True)
+        status = "mixed" if count < total else "confirmed" if is_usual else "refuted"
+        shown = value if is_setting else None
+        return Finding(id=key, status=status, seen=f"{count} of {total}", value=shown, expected=expected, place=place)
+
+    def unlisted(self) -> list[Unlisted]:
+        """Return the events of unknown kinds, and the differences that no setting explains."""
+        rows = [
+            ("event", ".".join(part if is_word(part) else "…" for part in event.kind.split(".")), event.place)
+            for event in self.sample.events
+            if event.kind not in EVENT_KINDS
+        ]
+        for step, paths, _ in self.differences:
+            path = re.sub(r"/\d+(?=/|$)", "", shown_path(step, paths[0]))
+            rows.append(("difference", f"{step.name or 'event'} {path}", step.place))
+        counts = Counter(row[:2] for row in rows)
+        places = {(kind, name): visible(place, 120) for kind, name, place in reversed(rows)}
+        return [
+            Unlisted(kind=kind, name=name, count=count, place=places[kind, name])
+            for (kind, name), count in counts.most_common(_MAX_UNLISTED)
+        ]
 
 
 _OPEN = frozenset({"simulate_refund", "simulate_reversal"})
 """Operations that may meet a settlement that no call and no event shows, which is as likely as another setting."""
-
-
-class _Learner:
-    """Counts what is read, and replays it."""
-
-    def __init__(self, base: Mapping[str, Any]) -> None:
-        self.base, self.sample = base, Sample()
-        self.unlisted: dict[tuple[str, str], list[Any]] = {}
-        self.names: dict[str, Tally] = {}  # whether the service knows an assumed name
-        self.pages = Pages()
-
-    def note_name(self, name: str, is_known: bool, place: str) -> None:
-        """Count an assumed name."""
-        self.names.setdefault(name, Tally()).add(is_known, place)
-
-    def note_unlisted(self, kind: str, name: str, place: str) -> None:
-        """Count something unlisted."""
-        if (kind, name) in self.unlisted or len(self.unlisted) < 500:
-            self.unlisted.setdefault((kind, name), [0, place])[0] += 1
-
-    def read(self, item: Any) -> None:
-        """Read an exchange or an event."""
-        self.sample.add(item)
-        place = visible(item.place, 120)
-        if not isinstance(item, Exchange):
-            if item.kind not in EVENT_KINDS:
-                self.note_unlisted("event", ".".join(p if is_word(p) else "…" for p in item.kind.split(".")), place)
-            return
-        if item.ok and item.name:
-            for cls, raw in ((item.operation.request, item.members), (item.operation.answer, item.answer)):
-                for wire, assumption in _assumed(cls):
-                    item_members = raw[0] if isinstance(raw, list) and raw else raw
-                    is_there = isinstance(item_members, dict) and item_members.get(wire) is not None
-                    if is_there and not decided_by_answers(assumption):
-                        self.note_name(assumption, True, place)
-            if item.name == "list_rewards_activity":
-                for name, is_honored in self.pages.read(item.members, item.answer):
-                    self.note_name(f"{item.name}.{name}", is_honored, place)
-
-    def finish(self, reading: Reading) -> Learned:
-        """Replay, and return the result."""
-        replay = Replay(self.sample, self.base)
-        replay.run()
-        _learn_delays(replay)
-        _learn_retries(replay)
-        for step, paths, _ in replay.differences:
-            shown = re.sub(r"/\d+(?=/|$)", "", shown_path(step, paths[0]))
-            self.note_unlisted("difference", f"{step.name or 'event'} {shown}", visible(step.place, 120))
-        for place, names in replay.learned.get("extra_members", {}).items():
-            for name in names:
-                self.note_unlisted("member", f"{place}/{name}", "")
-        findings = [self._finding(row.id, replay) for row in assumptions()]
-        unlisted = [
-            Unlisted(kind=kind, name=name, count=count, place=place)
-            for (kind, name), (count, place) in self.unlisted.items()
-        ]
-        return Learned(findings, unlisted, reading.counts, [*reading.notes(), *replay.notes()])
-
-    def _finding(self, key: str, replay: Replay) -> Finding:
-        is_setting = key in BEHAVIORS and BEHAVIORS[key].settable
-        expected = self.base[key] if is_setting else True
-        tally = (replay.tallies if is_setting else self.names).get(key)
-        if tally is None and key in replay.learned:
-            tally = replay.learned_from[key]  # once the setting is applied, no step shows the difference
-        if tally is None:
-            for place, names in replay.undecided.items():
-                if key in names:
-                    others = ", ".join(sorted(names - {key})) or "another value"
-                    return Finding(id=key, status="undecided", seen=f"or {others}", expected=expected, place=place)
-            return Finding(id=key, status="not seen", expected=expected if is_setting else None)
-        rows = list(tally.values())
-        total = sum(count for _, count, _ in rows)
-        if len(rows) > 1 and key not in PARTS:
-            value, count, _ = max(rows, key=lambda row: row[1])
-            place = next(place for seen, _, place in rows if _plain(seen) != _plain(expected))
-            status = "mixed"
-        else:
-            value, count, place = replay.learned.get(key, rows[0][0]), total, rows[0][2]
-            status = "confirmed" if _plain(value) == _plain(expected) else "refuted"
-        shown = {"value": value, "expected": expected} if is_setting else {}
-        return Finding(id=key, status=status, seen=f"{count} of {total}", place=place, **shown)
 
 
 @cache
@@ -398,58 +363,6 @@ def _assumed(cls: type[Any]) -> tuple[tuple[str, str], ...]:
     """Return the assumed members of a record: wire name and assumption."""
     of = f"{walk.snake(cls.__name__)}."
     return tuple((member.wire, of + member.name) for member in walk.members(cls) if member.about.assumed)
-
-
-def _learn_delays(replay: Replay) -> None:
-    """Learn the delays after which the service settles and decides by itself, if all observed delays are equal."""
-    for name, least in (("settle_by_clock", 2), ("review_seconds", 1)):  # since people settle by hand, too
-        waits = replay.delays.get(name, [])
-        if len(waits) >= least and len(set(waits)) == 1:
-            _settle(replay, name, int(waits[0]), len(waits), "events")
-
-
-def _learn_retries(replay: Replay) -> None:
-    """Learn the intervals between the deliveries of one event, and whether its envelope keeps the id."""
-    deliveries = [sorted(rows) for rows in replay.sample.attempts.values() if len(rows) > 1]
-    if not deliveries:
-        return
-    ids = {len({key for _, key in rows}) > 1 for rows in deliveries}
-    if len(ids) == 1:
-        _settle(replay, "event_ids", "new" if ids.pop() else "same", len(deliveries), _DELIVERIES)
-    waits = [[later - earlier for (earlier, _), (later, _) in pairwise(rows)] for rows in deliveries]
-    columns = [[wait for wait in column if wait is not None] for column in zip_longest(*waits)]
-    if len(columns) < 2 or max(columns[0]) <= 0:
-        return
-    tries, first, factor, longest = replay.base["event_retries"]
-    spread, count = replay.base["event_retry_spread"], sum(map(len, waits))
-    usual = (min(first * factor**number, longest) for number in range(len(columns)))
-    fits = len(columns) < tries and all(
-        most * (1 - spread) - _SLACK <= wait <= most + _SLACK
-        for most, column in zip(usual, columns, strict=True)
-        for wait in column
-    )
-    if not fits:
-        top = list(map(max, columns))
-        first, factor = _round(top[0]), _round(top[1] / top[0])
-        if len(top) > 2 and top[-1] < 0.75 * first * factor ** (len(top) - 1):
-            longest = _round(top[-1])
-        sizes = sorted(map(len, deliveries))
-        tries = sizes[-1] if sizes[-2:] == [sizes[-1]] * 2 else tries  # the maximum, if two events reached it
-        spread = round(1 - min(columns[0]) / top[0], 1)
-    _settle(replay, "event_retries", (tries, first, factor, longest), count, _DELIVERIES)
-    if fits or len(columns[0]) > 4:
-        _settle(replay, "event_retry_spread", spread, count, _DELIVERIES)
-
-
-def _settle(replay: Replay, name: str, value: object, count: int, place: str) -> None:
-    replay.tallies[name] = Tally()
-    replay.tallies[name].add(value, place, count)
-    replay.learned[name] = value
-
-
-def _round(number: float) -> float | int:
-    rounded = round(number, 1)
-    return int(rounded) if rounded == int(rounded) else rounded
 
 
 def learn(
@@ -488,13 +401,20 @@ def learn(
         check_names(names or {}, "learn")
         items = read_traffic(files, names or {}, reading)
     name, changed = read_behavior(against)
-    learner = _Learner({**settings(name or "documented"), **changed})
+    replay = Replay(sample_of(items, reading), {**settings(name or "documented"), **changed})
+    replay.run()
+    return Learned(replay.findings(), replay.unlisted(), reading.counts, [*reading.notes(), *replay.notes()])
+
+
+def sample_of(items: Iterable[Item], reading: Reading) -> Sample:
+    """Return what is replayed of traffic; what is not as expected is noted."""
+    sample = Sample()
     for item in items:
         try:
-            learner.read(item)
+            sample.add(item)
         except MALFORMED as error:
             reading.skip(f"not as expected ({type(error).__name__})", visible(item.place, 120))
-    return learner.finish(reading)
+    return sample
 
 
 def check_names(names: Mapping[str, str], of: str) -> None:

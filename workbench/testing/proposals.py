@@ -7,30 +7,30 @@ from typing import Any
 import orjson
 
 from workbench.base.schema.walk import get_path
-from workbench.sandbox.extensions import LATER
 from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS, Behavior
 from workbench.service.interface.table import OPERATIONS
-from workbench.service.interface.vocabulary import EventApplicationStatus
 from workbench.testing.facts import NAME, VERSION, declared, is_word
 from workbench.testing.twin import Attempt, Step
 
 Values = Iterator[Any]
 Proposal = Callable[[Step, Attempt, Any], Values]
 _CARD_REASONS = frozenset({"card_locked", "card_canceled", "card_not_activated"})
-_LABELS = re.compile(r"[A-Z_]{2,40}(, ?[A-Z_]{2,40})*")
+_CURRENCY = re.compile("[A-Z]{3}|[a-z]{3}")
 PARTS = frozenset(
     {
         "account_currency", "account_defaults", "currency", "error_bodies", "extra_members", "null_values",
-        "status_links", "status_reasons", "success_codes", "tightened_roles", "unknown_values",
+        "status_links", "success_codes",
     }
 )  # fmt: skip
 """Settings that are collections; each step shows a part of them."""
+_REHEARSED = frozenset({"status_reasons", "tightened_roles", "unknown_members", "unknown_values"})
+"""Settings that rehearse a change, with words of the sandbox in place of the service's; none is learned."""
 
 
 def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[Any]:
     """Return the values of a setting that a step suggests, other than the current one."""
     row = BEHAVIORS.get(name)
-    if row is None or not row.settable:
+    if row is None or not row.settable or name in _REHEARSED:
         return []
     values = [*_BY_SETTING.get(name, _recorded)(step, attempt, current)]
     values += [] if name in PARTS else _listed(row, str(step.status))
@@ -62,44 +62,19 @@ def _recorded(step: Step, attempt: Attempt, current: object) -> Values:
             yield fact
 
 
-def _currency_of(path: str, pattern: str) -> Proposal:
-    def propose(step: Step, attempt: Attempt, current: object) -> Values:
-        currency = get_path(step.exchange.members, path) if step.exchange is not None else None
-        if isinstance(currency, str) and re.fullmatch(pattern, currency):
-            yield _toggled(current, currency)
+def _toggled(path: str) -> Proposal:
+    """Propose to add or remove a word that a call, an answer or an event has at a path."""
+
+    def propose(step: Step, attempt: Attempt, current: Any) -> Values:
+        x, events = step.exchange, step.events or ()
+        bodies = [] if x is None else [x.members, x.answered, *(x.answered.get("ultimateBeneficialOwners") or ())]
+        for body in [*bodies, *(event.get("body") for event in events[:2])]:
+            word = get_path(body, path)
+            if isinstance(word, str) and (is_word(word) or _CURRENCY.fullmatch(word)):
+                rest = tuple(other for other in current if other != word)
+                yield rest if word in current else (*rest, word)
 
     return propose
-
-
-def _toggled(current: Any, item: str) -> tuple[str, ...]:
-    kept = tuple(other for other in current if other != item)
-    return kept if item in current else (*kept, item)
-
-
-def _bodies(step: Step) -> Iterator[Mapping[str, Any]]:
-    if step.exchange is not None:
-        yield step.exchange.answered
-        for owner in step.exchange.answered.get("ultimateBeneficialOwners") or ():
-            yield owner if isinstance(owner, dict) else {}
-    for event in (step.events or ())[:2]:
-        yield event.get("body") or {}
-
-
-def _links(step: Step, attempt: Attempt, current: object) -> Values:
-    for body in _bodies(step):
-        if body.get("applicationStatus") in tuple(EventApplicationStatus):  # external data: may be unhashable
-            yield _toggled(current, body["applicationStatus"])
-
-
-def _reasons(step: Step, attempt: Attempt, current: Any) -> Values:
-    for body in _bodies(step):
-        status, labels = body.get("applicationStatus"), body.get("applicationReason")
-        if status in frozenset(EventApplicationStatus) and isinstance(labels, str):
-            rest = {name: value for name, value in current.items() if name != status}
-            if _LABELS.fullmatch(labels) and is_word(labels):
-                yield {**rest, status: labels}
-            elif not labels:
-                yield rest
 
 
 def _success(step: Step, attempt: Attempt, current: Any) -> Values:
@@ -138,7 +113,7 @@ def _extra(step: Step, attempt: Attempt, current: Any) -> Values:
     for path in attempt.differences:
         above, _, name = path.rpartition("/")
         place = _place(step, above)
-        if path in attempt.shown or not place or name in known or name == LATER or not NAME.fullmatch(name):
+        if path in attempt.shown or not place or name in known or not NAME.fullmatch(name):
             continue
         if attempt.recorded[path] is None:
             continue  # TOML has no null
@@ -186,43 +161,26 @@ def _is_value(step: Step, name: str) -> bool:
     return any(re.search(pattern, text, re.IGNORECASE) for text in texts)
 
 
-def _later(step: Step, attempt: Attempt, current: object) -> Values:
-    yield from _added(current, (path for path, fact in attempt.recorded.items() if fact == LATER))
-
-
-def _nulls(step: Step, attempt: Attempt, current: object) -> Values:
-    yield from _added(current, (path for path in attempt.differences if attempt.recorded.get(path, 0) is None))
-
-
-def _added(current: Any, paths: Iterator[str]) -> Values:
+def _nulls(step: Step, attempt: Attempt, current: Any) -> Values:
+    paths = [path for path in attempt.differences if attempt.recorded.get(path, 0) is None]
     names = {path.rpartition("/")[2] for path in paths} - set(current)
     if names and names <= declared():
         yield (*current, *sorted(names))
 
 
 def _defaults(step: Step, attempt: Attempt, current: Any) -> Values:
-    account = step.exchange.answered.get("externalFiatAccount") if step.exchange is not None else None
-    if isinstance(account, dict):
-        shown = {name: account.get(name, value) for name, value in current.items()}
-        yield {name: value if is_word(value) or type(value) is bool else current[name] for name, value in shown.items()}
-
-
-def _roles(step: Step, attempt: Attempt, current: Any) -> Values:
-    if step.name in OPERATIONS and not OPERATIONS[step.name].roles:
-        rest = {name: role for name, role in current.items() if name != step.name}
-        yield {**rest, step.name: "newRole"} if step.status == 403 else rest
+    facts = {path.rpartition("/")[2]: attempt.recorded.get(path) for path in attempt.differences}
+    known = {name: fact for name, fact in facts.items() if is_word(fact) or type(fact) is bool}
+    yield {name: known.get(name, value) for name, value in current.items()}
 
 
 _BY_SETTING: Mapping[str, Proposal] = {
-    "currency": _currency_of("currency", "[A-Z]{3}"),
-    "account_currency": _currency_of("externalFiatAccount.currency", "[a-z]{3}"),
-    "status_links": _links,
-    "status_reasons": _reasons,
+    "currency": _toggled("currency"),
+    "account_currency": _toggled("externalFiatAccount.currency"),
+    "status_links": _toggled("applicationStatus"),
     "success_codes": _success,
     "error_bodies": _error,
     "extra_members": _extra,
-    "unknown_values": _later,
     "null_values": _nulls,
     "account_defaults": _defaults,
-    "tightened_roles": _roles,
 }

@@ -76,6 +76,7 @@ class Step:
     events: list[Mapping[str, Any]] | None = None  # possible events; None if unknown
     is_last: bool = False  # whether no later call can explain the events
     exchange: Any = None
+    request: Any = None
 
 
 @attrs.frozen(eq=False)

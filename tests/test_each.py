@@ -1,0 +1,59 @@
+"""A law over a table fails as often, and as visibly, as one test for each case would."""
+
+import pytest
+
+from tests.each import each
+
+
+def test_all_failures_are_raised_together_with_their_cases() -> None:
+    """Each case runs, whatever happened before; assertions, errors and `pytest.fail` count, and the group names their cases."""
+    ran = []
+
+    @each("number", range(5))
+    def law(number: int) -> None:
+        ran.append(number)
+        assert number != 1
+        if number == 2:
+            raise ValueError
+        if number == 3:
+            pytest.fail("a reason")
+
+    with pytest.raises(BaseExceptionGroup, match="3 of 5 cases: 1, 2, 3") as caught:
+        law()
+
+    assert ran == [0, 1, 2, 3, 4]
+    assert [type(error) for error in caught.value.exceptions] == [AssertionError, ValueError, pytest.fail.Exception]
+    assert [error.__notes__ for error in caught.value.exceptions] == [[f"number = {i}"] for i in (1, 2, 3)]
+
+
+@each("left", [1, 2])
+@each("right", [pytest.param(0, id="nothing"), pytest.param(3, id="three")])
+def test_a_fixture_is_shared(left: int, right: int, pytestconfig: pytest.Config) -> None:
+    """Cases stand beside fixtures."""
+    assert left - right
+    assert isinstance(pytestconfig, pytest.Config)
+
+
+def test_two_tables_give_each_pair() -> None:
+    """A failure among pairs is named by both cases."""
+    ran = []
+
+    @each("left", "ab")
+    @each("right, up", [("c", 1), ("d", 2)], ids=["first", "second"])
+    def law(left: str, right: str, up: int) -> None:
+        ran.append((left, right, up))
+        assert left + right != "bd"
+
+    with pytest.raises(ExceptionGroup, match="1 of 2 cases: 'b'") as caught:
+        law()
+
+    assert ran == [("a", "c", 1), ("a", "d", 2), ("b", "c", 1), ("b", "d", 2)]
+    assert "1 of 2 cases: second" in str(caught.value.exceptions[0])
+
+
+def test_a_table_without_cases_is_an_error() -> None:
+    """A law over nothing would pass; marks of one case have no meaning in a table."""
+    with pytest.raises(ValueError, match="no case of name"):
+        each("name", [])
+    with pytest.raises(TypeError, match="has marks"):
+        each("name", [pytest.param(1, marks=pytest.mark.slow)])
