@@ -212,7 +212,7 @@ def test_revealing(contract):
     with pytest.raises(UsageError, match="revealed for 60 s, which have passed"):
         _ = shown.data
     clock.at -= timedelta(seconds=SHOWN_FOR)
-    with pytest.raises(UsageError, match="are over"):
+    with pytest.raises(UsageError, match="have passed"):
         _ = shown.data
 
 
