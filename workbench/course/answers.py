@@ -17,7 +17,7 @@ _MAX_DIGITS = 15
 
 
 def allowed_answers(question: "Expectation") -> str:
-    """Return what can be answered, as a phrase; empty if any text can."""
+    """Return the allowed answers as a phrase; empty if any text is allowed."""
     letters = ", ".join(question.options)
     if question.unit:
         return "an amount: 45.90, $45, or 4590 in cents"
@@ -46,7 +46,7 @@ def read_answer(question: "Expectation", text: str) -> str:
 
 
 def _cents(text: str) -> str:
-    """Return an amount such as "45.90", "$45.90" or "4590" in cents; empty if it is none."""
+    """Return an amount such as "45.90", "$45.90" or "4590" in cents; empty for any other text."""
     match = _AMOUNT.fullmatch(text)
     if match is None or len(text) > _MAX_DIGITS or (match["after"] == "cents" and (match["unit"] or match["cents"])):
         return ""

@@ -14,7 +14,7 @@ OPERATIONS: dict[tuple[str, ...], str] = {command_of(row): name for name, row in
 
 
 def _operations() -> dict[str, dict[str, str]]:
-    """Return the commands of the operations, and of what belongs to their nouns."""
+    """Return the commands of the operations, and the other commands of their nouns."""
     nouns: dict[str, dict[str, str]] = {}
     for (noun, verb), name in OPERATIONS.items():
         nouns.setdefault(noun, {})[verb] = f"operations:{name}"

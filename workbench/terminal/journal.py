@@ -225,7 +225,7 @@ def check(
 ) -> int:
     """Check this installation and its profiles; with a profile, by reads only, the assumptions that it relies on.
 
-    The report of the reads is that of `learn`. Exit code 5 if something is wrong, or the reads refute an assumption.
+    The reads are reported as by `learn`. Exit code 5 if something is wrong, or the reads refute an assumption.
 
     Args:
         name: Profile to test with reads; without it nothing is sent and nothing is changed.
@@ -255,7 +255,7 @@ def arm(
     reason: Text,
     minutes: Annotated[Whole, Parameter(help=f"Duration, 1 to {MAX_ARMED_MINUTES}.")] = 10,
 ) -> None:
-    """Allow operations with an effect in production for some minutes, after a typed confirmation.
+    """Allow operations with an effect in production for a few minutes, after a typed confirmation.
 
     Args:
         names: Operations with an effect.

@@ -51,7 +51,7 @@ def check(folder: Path, /, *, behavior: Name | None = None, against: Name | None
     Args:
         folder: The corpus.
         behavior: Behavior of the sandbox: documented, observed, or a behavior file.
-        against: Profile of the service, whose reads are made again; in a sandbox environment its other calls as well.
+        against: Profile of the service, whose reads are repeated; in a sandbox environment its other calls too.
     """
     from workbench.testing.corpus import Corpus
 

@@ -57,7 +57,7 @@ _TYPES: Mapping[Any, Any] = {
     Mapping: Annotated[dict[str, Any], Parameter(converter=_json, accepts_keys=False, n_tokens=1)],
     str: str,
 }
-"""Types of options by that of a control's argument."""
+"""Types of options by the type of a control's argument."""
 _PLACEHOLDERS = {"limit": "CENTS", "points": "INT", "admin": "ADDRESS", "balance": "USD", "url": "URL"}
 _HELP = {
     "card_id": "Id of the card.",
@@ -278,7 +278,9 @@ def serve(
         return (*introduction(sandbox, url), f"Use it with --url {url}.")
 
     note = (
-        "The state was in memory and is gone; --db FILE keeps it." if path is None else f"The state is kept in {path}."
+        "The state was in memory and is gone; --db FILE stores it."
+        if path is None
+        else f"The state is stored in {path}."
     )
     certificate = (path or kept_path()).with_name("sandbox-tls.crt")
     serve_until_stopped(make, introduce, at, own_certificate=certificate, kept=note, forwarded=forwarded)

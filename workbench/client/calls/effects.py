@@ -14,7 +14,8 @@ from workbench.service.interface.table import OPERATIONS
 declare(
     "resolve",
     python=(
-        'api.journal.evidence("{id}") says what the events show. Then say how it ended: api.journal.resolve("{id}", '
+        'api.journal.evidence("{id}") shows the evidence of the events. Then record the outcome: '
+        'api.journal.resolve("{id}", '
         '"done"), or with "not_sent"; or send it again: api.journal.resend("{id}", request), where request is its '
         "arguments as a dict."
     ),

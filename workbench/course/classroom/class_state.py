@@ -29,7 +29,7 @@ MIN_FREE = 64 * 2**20  # minimum free bytes on the disk; with less, nothing is c
 DISK_FULL = "The disk of the class server is full: nothing was changed. Your trainer sees this, too"
 _ADDRESSES = 1_000  # maximum addresses whose wrong codes are counted
 _EVERYWHERE = frozenset({"add_fault", "clear_faults", "advance"})
-"""Actions for all sandboxes of a learner; others are for the one that the learner used last."""
+"""Actions for all sandboxes of a learner; other actions apply to the sandbox that the learner used last."""
 STUCK_TRIES = 3
 STUCK_MINUTES = 10
 _DRILLS = "drills"
@@ -155,7 +155,7 @@ class ClassState:
         )
 
     def store_active(self, sandboxes: LearnerSandboxes) -> None:
-        """Store how long a learner has worked, so that a killed server goes on counting."""
+        """Store how long a learner has worked, so that a killed server continues the count."""
         sandboxes.stored_active = sandboxes.active
         self.results.set(f"active:{sandboxes.learner.name}", round(sandboxes.active, 1))
 
@@ -221,7 +221,7 @@ class ClassState:
         return {"done": done, "failed": {name: str(error) for name, error in failed.items()}}
 
     def _remember_for_all(self, action: str, arguments: Mapping[str, Any]) -> None:
-        """Store a fault rule or lock that was set for all, so that it holds for later sandboxes and learners."""
+        """Store a fault rule or lock that was set for all, so that it applies to later sandboxes and learners."""
         if action == "add_fault":
             self.results.set("rules", [*self.results.get("rules", []), dict(arguments)])
         elif action == "clear_faults":

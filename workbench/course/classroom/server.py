@@ -59,7 +59,7 @@ _STYLESHEET = '<link rel="stylesheet" href="/board.css">'
 _ACTIVE_SECONDS = 30  # active seconds between two writes
 _BEGIN = "begin"
 _UNREADABLE = (strict_json.NotJson, KeyError, TypeError, ValueError, AttributeError)
-"""Errors of a body with other content."""
+"""Errors raised for a body with unexpected content."""
 _RUN_FIRST_CELL = "Run the first cell of this notebook to continue with a new one"
 
 

@@ -144,12 +144,12 @@ class SnippetPanel:
 
     @property
     def message(self) -> Any:
-        """What a button of the panel did."""
+        """Result of pressing a button of the panel."""
         return self._tab and self._message
 
     @property
     def add_button(self) -> Any:
-        """Adds the call to the script."""
+        """Button that adds the call to the script."""
         return self._tab and self._add
 
     @cached_property

@@ -42,7 +42,7 @@ class Steps:
         self._inputs.steps[self.current].open()
 
     def go(self, number: int) -> None:
-        """Show a step; the fields of the one that is left show their problems."""
+        """Show a step; the fields of the previous step show their problems."""
         for path in self._inputs.steps[self.current].paths:
             self._inputs.fields[path].touched |= self._draft.shown(path)
         self.current = max(0, min(number, len(self.tabs) - 1))

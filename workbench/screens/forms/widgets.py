@@ -147,7 +147,7 @@ def what_went_wrong(error: Exception) -> str:
     """Return the text to show for an error: an existing file, a missing folder, or an error of this package."""
     if isinstance(error, WorkbenchError | OSError | ValueError):
         return visible(str(error), 600)
-    return f"unexpected {type(error).__name__}: an error of the workbench itself"
+    return f"unexpected {type(error).__name__}: an internal error of the workbench"
 
 
 def close(*widgets: Any) -> None:

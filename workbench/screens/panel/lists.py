@@ -106,7 +106,7 @@ class Labels:
         self._known: dict[str, tuple[str, dict[str, str]]] = dict.fromkeys(_LABELED, ("", {}))  # mark and labels
 
     def read(self) -> bool:
-        """Read the labels, and return whether one that was known is another one now."""
+        """Read the labels, and return whether a known label changed."""
         if self._sandbox is None:
             return False
         differs, fresh = False, dict[str, str]()
@@ -229,7 +229,7 @@ def _merged(*sources: Iterable[Found]) -> list[Found]:
 def health(api: object) -> Rows:
     """Return the troubles of a session by cause, most urgent first, each with its fix."""
     if not isinstance(api, Session | AsyncSession):
-        return rows_of("", (), "The health is that of a session; this is a client.")
+        return rows_of("", (), "Only a session has a health; this is a client.")
     state = api.health()
     listed = (
         (str(number), {**attrs.asdict(trouble), "id": None}, attrs.asdict(trouble))
