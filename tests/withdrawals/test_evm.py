@@ -291,8 +291,8 @@ def test_explaining_names_what_differs(api, contract):
     explanation = mine.explain({**transacted(api, other), "to": RECIPIENT, "value": "0x1", "chainId": 1})
 
     assert explanation.differences == (
-        "the recipient is not that of this withdrawal",
-        "the amount is not that of this withdrawal",
+        "the recipient differs from this withdrawal's",
+        "the amount differs from this withdrawal's",
         "it is not sent to the contract's controller",
         "it is for another chain",
         "it also sends coins of the chain (value)",

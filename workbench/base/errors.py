@@ -95,7 +95,7 @@ class Problem:
 
     @property
     def text(self) -> str:
-        """What is wrong and what to do about it, without the path."""
+        """Message and remedy, without the path."""
         return self.message if self.remedy is None else f"{self.message}; {self.remedy}"
 
     def __str__(self) -> str:

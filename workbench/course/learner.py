@@ -36,7 +36,7 @@ class TaskShown(Display):
     """A task with its facts and questions; a notebook shows fields and buttons for it.
 
     Attributes:
-        facts: What the task states, such as ids.
+        facts: Facts that the task states, such as ids.
         questions: The questions, by name of the answer.
     """
 

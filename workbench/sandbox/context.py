@@ -261,7 +261,7 @@ class RequestContext:
         return record
 
     def error(self, of: Failure | str, assumed: str | None = None, **message: object) -> ApiError:
-        """Return the documented error of a failure, or the one with this message.
+        """Return the documented error of a failure, or the error with this message.
 
         Args:
             assumed: Id of the assumption it relies on, whose setting determines the status.

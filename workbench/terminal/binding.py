@@ -1,4 +1,4 @@
-"""Functions as commands: a session for `api`, options for target and output, and a code from what is returned."""
+"""Functions as commands: a session for `api`, options for target and output, and an exit code from the result."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence

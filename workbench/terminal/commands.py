@@ -121,7 +121,7 @@ HELP = {noun: line for lines in SECTIONS.values() for noun, line in lines.items(
 _LAST = """\
 `workbench COMMAND --help` shows what a command takes, and `workbench --version` the version.
 
-Commands act on your own sandbox, kept in a file, so each command sees the effects of earlier ones. Use --fresh for a
+Commands act on your own sandbox, stored in a file, so each command sees the effects of earlier ones. Use --fresh for a
 new sandbox in memory, --url URL for a served one and --profile NAME for a real service.
 
 Exit codes: 0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 6 not sent."""

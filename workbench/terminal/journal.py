@@ -124,7 +124,7 @@ def list_calls(
 
 @command
 def list_unknown(*, path: _File = None, where: Where = Where(), how: Output = Output()) -> int:
-    """List calls with an unknown outcome, what the received events show, and what to do about each."""
+    """List calls with an unknown outcome, the evidence of the received events, and the next step for each."""
     with _journal(where, path) as journal:
         entries = journal.unknown()
         evidence = _evidence(journal, entries, where, path)

@@ -1,4 +1,4 @@
-"""`workbench corpus …`: behavior files made from what a service recorded."""
+"""`workbench corpus …`: behavior files learned from the recorded traffic of a service."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -69,7 +69,7 @@ def learn(
 ) -> int:
     """Find the behavior under which a replay of traffic has no difference, and write it. Nothing is sent.
 
-    Exit code 5 if the traffic shows another behavior than the one in `--against`.
+    Exit code 5 if the traffic shows another behavior than `--against`.
 
     Args:
         files: Corpora, or files as for `corpus add`.
@@ -93,7 +93,7 @@ def _names(settings: tuple[str, ...]) -> dict[str, str]:
 
 
 def report(learned: "Learned", how: Output, out: Path | None, base: str | None = None) -> int:
-    """Show what was learned, write it as a behavior file, and return the code of `present`."""
+    """Show the findings, write the behavior file, and return the code of `present`."""
     if out is not None:
         learned.save(out, base)
         say(f"Behavior: {out}. Review it, then use it as --behavior {out}")

@@ -213,7 +213,7 @@ def close(
     rewards: Path | None = None,
     where: Where = Where(),
 ) -> None:
-    """Write the monthly close: workbook, page and postings, from what was known when the month ended.
+    """Write the monthly close: workbook, page and postings, from the facts known when the month ended.
 
     The same events make the same bytes, and later events change nothing in the close of an earlier month.
 

@@ -1,4 +1,4 @@
-"""`workbench withdrawals …`: plan, verify and prepare what a wallet signs, from files; `sign` is the operation.
+"""`workbench withdrawals …`: plan, verify and prepare a wallet's messages, from files; `sign` is the operation.
 
 Files: plan > plan.json, sign --from plan.json > signed.json, typed-data > message.json, then the wallet, then
 transaction > transaction.json.

@@ -116,7 +116,7 @@ class Corpus:
         *,
         names: Mapping[str, str] | None = None,
     ) -> Reading:
-        """Add traffic, with every value replaced by one of the same shape; return what was read and what was skipped.
+        """Add traffic, with every value replaced by one of the same shape; return counts of read and skipped items.
 
         Args:
             paths: Files and folders, as for `learn`.

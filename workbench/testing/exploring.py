@@ -36,7 +36,7 @@ _MAX_EFFECTS = 8  # effects of one transaction that are tried to explain the fai
 
 
 def sometimes(what: str, condition: object = True) -> None:
-    """Record that a situation occurred in an application, so that `explore` can report those that never did.
+    """Record that a situation occurred in an application, so that `explore` can report situations that never did.
 
     Outside an exploration it does nothing.
 

@@ -173,7 +173,7 @@ class Following:
         return attrs.evolve(step, run=self.twin.call(attrs.evolve(step.request, query=urlencode(query))))
 
     def begins_inside(self, x: Exchange) -> bool:
-        """Return whether no page before that of a call was seen."""
+        """Return whether no page before the page of a call was seen."""
         return self.twin.store.get(rewards.kept_in(str(x.members.get("userId"))), FILLER) is not None
 
     def _access(self, x: Exchange, key: str) -> list[Change]:

@@ -1,7 +1,7 @@
 """Applications behind HTTP, in any language, explored with real time, real concurrency and real crashes.
 
-Simultaneous deliveries are sent in parallel. The process is killed by a command while it handles them, and started by
-another. A repeated universe may therefore run differently: its story reports what was tried.
+Simultaneous deliveries are sent in parallel. One command kills the process while it handles them, another starts it. A
+repeated universe may therefore run differently: its story reports what was tried.
 """
 
 import heapq

@@ -1,4 +1,4 @@
-"""Reads that show what a service does where the interface document is silent; none of them has an effect."""
+"""Reads that show a service's behavior where the interface document is silent; none of them has an effect."""
 
 from contextlib import suppress
 from typing import Any

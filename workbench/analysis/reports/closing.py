@@ -68,7 +68,7 @@ class Closes(Reconciliations):
         former: str | Path | None = None,
         rewards: object = None,
     ) -> Close:
-        """Return the close of a month, from what was known when it ended; its `write` makes the files.
+        """Return the close of a month, from the facts known when it ended; its `write` makes the files.
 
         Args:
             month: The month, such as "2026-06"; it must be over.
@@ -113,7 +113,7 @@ class Closes(Reconciliations):
         if ledger is not None:
             frames["Reconciliation"] = of_month.reconcile(ledger, signed_by=signed_by)
         sign = f"Signed off by {visible(signed_by, 100)}." if signed_by else "Not signed off."
-        statement = [f"Close of {month} ({self.scope.tz}), from what was known at its end.", *prior_lines]
+        statement = [f"Close of {month} ({self.scope.tz}), from the facts known at its end.", *prior_lines]
         statement += frames["Reconciliation"].attrs["statement"] if ledger is not None else [sign]
         statement = [*dict.fromkeys(statement)]
         for frame in frames.values():

@@ -102,7 +102,7 @@ def _cells(sheet: Any, limits: FileLimits) -> Iterator[Row]:
 def _check_parts(file: zipfile.ZipFile, limits: FileLimits) -> tuple[int, int]:
     """Check the parts of an XLSX file for unpacked size and entity declarations.
 
-    Return the number of hidden rows, and that of formulas without a stored value.
+    Return the number of hidden rows, and the number of formulas without a stored value.
 
     Raises:
         BadSheet: A part is not allowed; the message gives the reason.

@@ -29,7 +29,7 @@ class Ledger:
     Args:
         named: Column of the file for each name of the frame; "-Betrag" is the negated column.
         cells: Cells by column.
-        reader: Reader of columns, with the answers to what the file does not state.
+        reader: Reader of columns, with the answers about the file.
     """
 
     named: Mapping[str, str]

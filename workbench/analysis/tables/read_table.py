@@ -1,7 +1,7 @@
 """Read a table from a file of any program: one reader for ledgers, rows and lists.
 
 A value is taken only if every valid reading of the file gives the same one. Otherwise the error names the readings and
-the argument that decides. Answers can be kept in a TOML file next to the tables of the same program.
+the argument that decides. Answers can be stored in a TOML file next to the tables of the same program.
 """
 
 from collections.abc import Mapping, Sequence

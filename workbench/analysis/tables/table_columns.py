@@ -30,7 +30,7 @@ Cells = Sequence[Any]
 
 @attrs.frozen(kw_only=True)
 class CellProblem:
-    """A cell that cannot be read: its line, column and what is wrong, never the value."""
+    """A cell that cannot be read: its line, its column and the problem, never the value."""
 
     line: int
     column: str

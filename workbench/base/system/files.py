@@ -104,7 +104,7 @@ def write_files(
     Raises:
         OSError: One cannot be written; the previous files are unchanged.
     """
-    targets = {path.resolve(): write for path, write in files.items()}  # links are kept
+    targets = {path.resolve(): write for path, write in files.items()}  # a link remains a link
     chosen = (files if private else ()) if isinstance(private, bool) else private
     owned = {path.resolve() for path in chosen}
     main = [*targets][-1]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ServedAddress:
-    """Address of a served sandbox, certificate file if self-signed, and what to do if the connection is refused."""
+    """Address of a served sandbox, certificate file if self-signed, and advice for a refused connection."""
 
     __slots__ = ("advice", "ca_file", "url")
 

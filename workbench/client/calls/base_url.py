@@ -50,7 +50,7 @@ def base_url(text: str) -> BaseUrl:
 
 
 def base_url_or_problem(text: object) -> BaseUrl | str:
-    """Return the base URL, or a description of what is wrong with it."""
+    """Return the base URL, or a description of its problem."""
     if not isinstance(text, str) or not text.strip():
         return "is missing; pass a URL such as https://api.example.com/v1"
     if not text.isascii() or not text.isprintable() or " " in text or "\\" in text:

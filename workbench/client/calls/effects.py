@@ -46,14 +46,14 @@ def outcome_of(status: int) -> Outcome:
 
 
 def next_step(name: str) -> str:
-    """Return what to do about an unknown outcome of this operation."""
+    """Return advice on an unknown outcome of this operation."""
     effect = OPERATIONS[name].effect
     assert effect is not None
     return effect.next_step
 
 
 def unknown_text(attempt: Attempt, known: str) -> str:
-    """Describe a call with an unknown outcome: what was sent, when, what is known, and what to do next."""
+    """Describe a call with an unknown outcome: the call, its time, the known facts, and the next step."""
     return (
         f"{attempt.what}: sent {attempt.started:%H:%M:%S} UTC, {known}. It may have been carried out. "
         f"It was not sent again.\n{next_step(attempt.operation)}\n"
@@ -110,7 +110,7 @@ class JournalEntry:
 
     @property
     def final_outcome(self) -> Outcome:
-        """The outcome, or the one that a person recorded later."""
+        """The outcome, or a person's later resolution."""
         return self.resolution.outcome if self.resolution else self.outcome
 
     @property

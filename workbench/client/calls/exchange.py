@@ -47,7 +47,7 @@ _IN_SPANS = {
 def _trace(traces: Any, call: Mapping[str, Any], *, failed: bool) -> None:
     """Add an OpenTelemetry span for one attempt of a call, ending now."""
     known = {_IN_SPANS[name]: value for name, value in call.items() if name in _IN_SPANS and value is not None}
-    server = urlsplit(f"//{call['host']}")  # the default port is that of https
+    server = urlsplit(f"//{call['host']}")  # the default port belongs to https
     known |= {"server.address": server.hostname, "server.port": server.port or 443}
     if failed:
         known["error.type"] = str(call["status"] or "no_answer")
@@ -241,7 +241,7 @@ class Exchange:
             raise
 
     def idempotency_key(self, attempt: str, digest: str) -> str | None:
-        """Return the idempotency key to send: that of the first attempt, the caller's, or the call id if a header is
+        """Return the idempotency key to send: the first attempt's, the caller's, or the call id if a header is
         configured.
 
         Raises:

@@ -336,12 +336,12 @@ class Withdrawal(NotSerializable, Shown):
         """Explain call data or a transaction in plain language, with its differences from this withdrawal."""
         explanation, plan, contract = explain(data, decimals=self.plan.decimals), self.plan, self.plan.contract
         matches = {
-            "the contract is not that of this withdrawal": same_address(explanation.proxy, contract.proxy_address),
-            "the token is not that of this withdrawal": same_address(explanation.token, plan.token.address),
-            "the recipient is not that of this withdrawal": same_address(explanation.recipient, plan.recipient),
-            "the amount is not that of this withdrawal": self.units in (None, explanation.units),
-            "the expiry is not that of this withdrawal": self._expires_at_unix in (None, explanation.expires_at),
-            "the version is not that of this withdrawal": explanation.version == contract.contract_version,
+            "the contract differs from this withdrawal's": same_address(explanation.proxy, contract.proxy_address),
+            "the token differs from this withdrawal's": same_address(explanation.token, plan.token.address),
+            "the recipient differs from this withdrawal's": same_address(explanation.recipient, plan.recipient),
+            "the amount differs from this withdrawal's": self.units in (None, explanation.units),
+            "the expiry differs from this withdrawal's": self._expires_at_unix in (None, explanation.expires_at),
+            "the version differs from this withdrawal's": explanation.version == contract.contract_version,
         }
         if isinstance(data, Mapping):
             matches |= {

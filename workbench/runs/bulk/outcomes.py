@@ -85,7 +85,7 @@ class RunRecord:
         self._began: str | None = None
         self._rows: dict[int, RowResult] = {}
         self._counts: Counter[str] = Counter()
-        self._failed: dict[int, None] = {}  # refused and unknown rows, in the order in which they ended
+        self._failed: dict[int, None] = {}  # refused and unknown rows, in order of completion
 
     def close(self) -> None:
         """Close the file."""
@@ -102,7 +102,7 @@ class RunRecord:
     def start(
         self, plan: BulkPlan, target: Mapping[str, str], *, key: str | None = None, accept_changes: bool = False
     ) -> None:
-        """Start a run with a plan, or continue the one in the file.
+        """Start a run with a plan, or continue the run in the file.
 
         Args:
             plan: The rows; those with problems are rejected.

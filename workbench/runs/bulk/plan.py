@@ -303,7 +303,7 @@ def plan_of(
     former_key: str | None = None,
     rejects: bool = False,
 ) -> BulkPlan:
-    """Check all rows and return the plan. Arguments not listed are those of `run`.
+    """Check all rows and return the plan. `run` explains the arguments not listed here.
 
     Args:
         secret: Key of the rows' digests.

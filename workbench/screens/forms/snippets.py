@@ -45,7 +45,7 @@ def _url(api: object) -> str:
 
 
 def note(snippet: str, api: object) -> str:
-    """Return what a command or curl needs to reach the session's sandbox; empty for Python and real services."""
+    """Return the steps by which a command or curl reaches the session's sandbox; empty for Python and real services."""
     if snippet not in ("Terminal", "curl") or sandbox_of(api) is None:
         return ""
     if not (url := _url(api)):

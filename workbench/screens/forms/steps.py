@@ -1,4 +1,4 @@
-"""Steps of a form with many inputs: one part at a time, with links to what is missing or wrong in all of them."""
+"""Steps of a form with many inputs: one part at a time, with links to missing and wrong fields in all parts."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial

@@ -205,7 +205,7 @@ class FormView(Quiet):
                 return
 
     def show_error(self, error: WorkbenchError) -> None:
-        """Show an error, with the id of its journal entry, and what the events show if the outcome is unknown."""
+        """Show an error, with the id of its journal entry, and the evidence of events if the outcome is unknown."""
         notes = [line("quiet", f"Journal: {self.entry}")] if self.entry else []
         journal = journal_of(self._api)
         if self.state == "unknown" and journal is not None and self.entry:

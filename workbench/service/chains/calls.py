@@ -54,7 +54,7 @@ def abi_decode(types: Sequence[str], data: bytes) -> list[Any]:
     """Decode the ABI-encoded arguments of a call.
 
     Raises:
-        ValueError: The encoding differs from that of `abi_encode`.
+        ValueError: The encoding differs from the result of `abi_encode`.
     """
     values, _ = _decode(types, memoryview(data))
     # parts are contiguous, so a wrong offset, length or padding, and a missing end, are detected

@@ -1,7 +1,7 @@
-"""All assumptions about the service: what is assumed, why, with what confidence, and where to change it.
+"""All assumptions about the service, each with its reason, its confidence, and where to change it.
 
-Assumptions about fields, operations and failures are declared there; this module adds those about behavior, each with
-its value in both behaviors ("documented", "observed"), and lists all of them.
+Assumptions about fields, operations and failures are declared there; this module adds the assumptions about behavior,
+each with its value in both behaviors ("documented", "observed"), and lists all of them.
 """
 
 import re
@@ -431,7 +431,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "initiated_application",
             "create_user_application",
-            "the id of an initiated application is that of a user who is notStarted, else 409",
+            "the id of an initiated application belongs to a user who is notStarted, else 409",
             "the initiate endpoint is not shown",
             documented="409",
             others=(STATUS,),
@@ -960,7 +960,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_event_id",
             "events",
-            "the events of a refund have an id of their own; or that of the refunded transaction",
+            "the events of a refund have a separate id; or the id of the refunded transaction",
             "the events of transactions are not shown",
             LIVE,
             documented="own",

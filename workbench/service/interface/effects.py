@@ -232,8 +232,8 @@ SIMULATE_REFUND = Effect(
     label=_refund_label,
     confirm=reversible,
     next_step=(
-        "Look for a transaction.completed event with a negative amount, of this transaction or, where refunds have "
-        "an id of their own, of its card; sending it again may credit the cardholder twice."
+        "Look for a transaction.completed event with a negative amount, of this transaction or, where "
+        "refunds have separate ids, of its card; sending it again may credit the cardholder twice."
     ),
     evidence=Trace(kind="transaction.completed", of_call=_refund_of_call, of_event=_refund_of_event),
 )
