@@ -96,7 +96,7 @@ def test_all_problems_at_once(api, contract):
     found = problems(api, token=5, amount=2500, admin="vitalik.eth", to=ZEROS[0], decimals=6.0)
 
     assert set(found) == {"token", "amount", "admin", "to", "decimals"}
-    assert "names such as those of ENS are not looked up" in found["admin"]
+    assert "ENS and similar names are not looked up" in found["admin"]
     assert sent(api) == 0
 
 
