@@ -172,9 +172,9 @@ def test_all_problems_are_in_one_error(tmp_path):
         ("categories = []\n", "categories must have a share"),
         (
             'declines = [{ reason = "cvv_mismatch", share = 1 }, { reason = "cvv_mismatch", share = 1 }]',
-            "has a reason twice",
+            "must not contain a reason twice",
         ),
-        (CAST + CAST, "another user in the list"),
+        (CAST + CAST, "must be unique"),
         (CAST.replace("limit = 500_000", "limit = 3_000"), "needs a limit"),
         (CAST.replace(', "0.5"]', "]"), "must be a list of two balances"),
         (CAST.replace("pending", "lost"), "must be one of"),

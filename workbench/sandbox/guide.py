@@ -34,7 +34,7 @@ def guide(environment: Environment, base_url: str, tenant: str) -> Record:
         "tenant": {name: other[name] for other in store.all("tenant") if other["id"] == tenant for name in facts},
         "api_keys": {row["name"]: key for key, row in store.items("key") if sees_all or row["tenant"] == tenant},
         **_examples(environment, tenant),
-        "note": f"All addresses are fictitious: {WARNING}.",
+        "note": f"Every address here is made up: {WARNING}.",
         "tenants": others,
     }
 
