@@ -65,3 +65,14 @@ def each(
         return run
 
     return over
+
+
+def across(first: Iterable[Any], second: Iterable[Any]) -> list[Any]:
+    """Return the pairs of two tables for `parametrize`: quick ones with each value of both, the others in the slow tier."""
+    left, right = list(first), list(second)
+    fewer = min(len(left), len(right))
+    return [
+        pytest.param(one, other, marks=[] if (i - j) % fewer == 0 else pytest.mark.slow)
+        for i, one in enumerate(left)
+        for j, other in enumerate(right)
+    ]

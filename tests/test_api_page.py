@@ -29,6 +29,7 @@ def test_the_page_of_examples_is_short() -> None:
     assert len(EXAMPLES.splitlines()) <= 60
 
 
+@pytest.mark.slow
 def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every example runs after those before it, in an empty folder with a file of people."""
     monkeypatch.chdir(tmp_path)

@@ -73,6 +73,7 @@ def test_writers_of_several_files_are_listed() -> None:
     assert set(AT_ONCE) | set(APART) == repeated
 
 
+@pytest.mark.slow
 def test_files_are_written_by_the_writers_of_the_storage() -> None:
     """No other module writes into a file that somebody may read meanwhile."""
     assert set(ONE_BY_ONE) == {module for module, _, name in writes() if name not in ATOMIC}

@@ -400,17 +400,16 @@ def test_an_agent_learns_of_a_receiver_its_status_and_length() -> None:
         server.shutdown()
 
 
-def test_rules_and_assumptions_are_resources() -> None:
-    """Each resource is JSON, and its schemas define what they refer to."""
+def test_events_and_assumptions_are_described() -> None:
+    """Each is JSON, and the schemas define what they refer to."""
 
     async def conversation(client: mcp.Client) -> None:
-        listed = [str(resource.uri) for resource in (await client.list_resources()).resources]
-        assert {f"workbench://events/{name}" for name in EVENT_KINDS} < set(listed)
-        assert {"workbench://assumptions", "workbench://openapi"} < set(listed)
-        for uri in listed:
-            text = (await client.read_resource(uri)).contents[0].text
-            content = json.loads(text)
-            for reference in re.findall(r'"\$ref": "#/([^"]+)"', text):
+        events = (await call(client, "describe"))["events"]
+        assert set(events) == set(EVENT_KINDS)
+        assert "refund_bounds" in await call_describe(client, "assumptions")
+        for name in events:
+            content = await call_describe(client, name)
+            for reference in re.findall(r'"\$ref": ?"#/([^"]+)"', json.dumps(content)):
                 place = content
                 for part in reference.split("/"):
                     place = place[part]

@@ -221,6 +221,7 @@ def test_few_names_occur_twice() -> None:
 # -- what the files may hold --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_machine_paths() -> None:
     """No file names a folder of the machine it was written on."""
     folders = "|".join(["work", "farm", "opt", "root", "tmp/team"])
@@ -235,6 +236,7 @@ def test_no_registry_hosts() -> None:
     assert offences(rf"https?://[\w.]*(?:{hosts})[a-z]+") == []
 
 
+@pytest.mark.slow
 def test_only_impossible_social_security_numbers() -> None:
     """Every number written like an SSN is one that is never given out."""
     possible = r"(?<![\w-])(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])"
@@ -242,6 +244,7 @@ def test_only_impossible_social_security_numbers() -> None:
     assert offences(possible) == []
 
 
+@pytest.mark.slow
 def test_only_example_addresses() -> None:
     """Every e-mail address is of a reserved domain."""
     real = r"\b[\w.+-]+@(?!(?:[\w-]+\.)*(?:example\.(?:com|org|net)|example|test|invalid|localhost)\b)[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}\b"

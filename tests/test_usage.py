@@ -64,8 +64,8 @@ def ends_well(call: Callable[[], Any]) -> None:
             return
 
 
-@pytest.mark.parametrize("value", BAD)
-@pytest.mark.parametrize("function", FUNCTIONS)
+@each("value", BAD)
+@each("function", FUNCTIONS)
 def test_bad_arguments_are_named(function, value, tmp_path, monkeypatch) -> None:
     """Every required argument of another type."""
     monkeypatch.chdir(tmp_path)

@@ -98,8 +98,6 @@ def _agent(_: Life, __: Path) -> list[str]:
             for control in ("guide", "events", "requests", "deliveries"):
                 await call(control, "control")
             await call("state", "control", recordId=user)
-            for one in (await client.list_resources()).resources:
-                texts.extend(part.text for part in (await client.read_resource(str(one.uri))).contents)
 
     with wb.connect(seed=8) as api:
         asyncio.run(talk(api))

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import workbench as wb
+from tests.each import across
 from workbench.base.errors import UsageError
 
 CHARTS = ("spend_chart", "approvals_chart", "declines_chart", "cohorts_chart")
@@ -51,8 +52,7 @@ def api() -> Any:
         yield session
 
 
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("name", CHARTS)
+@pytest.mark.parametrize("name, source", across(CHARTS, SOURCES))
 def test_every_source_is_drawn(name: str, source: str, api: Any, tmp_path: Path) -> None:
     """No source is refused, and none is drawn as if nothing was in it."""
     axes = getattr(wb.charts, name)(SOURCES[source](api, tmp_path))

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
+from tests.each import across
 from workbench.base.schema import walk
 from workbench.client.calls.evidence import Verdict
 from workbench.client.calls.journal import recorder_of
@@ -267,8 +268,12 @@ def _recipe() -> str:
     return textwrap.dedent(block)
 
 
-@pytest.mark.parametrize("fault", [*FAULTS, "slow_body"])
-@pytest.mark.parametrize("name", [name for name, row in OPERATIONS.items() if row.effect and name != "sign_withdrawal"])
+@pytest.mark.parametrize(
+    "name, fault",
+    across(
+        [name for name, row in OPERATIONS.items() if row.effect and name != "sign_withdrawal"], [*FAULTS, "slow_body"]
+    ),
+)
 def test_the_recipe_agrees_with_the_books(name: str, fault: str) -> None:
     """Twice each, with an equal call before: what the page writes into the journal is so, and calls with events are decided."""
     history = History(2)

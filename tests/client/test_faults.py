@@ -15,6 +15,7 @@ import pytest
 
 from tests.client.doubles import FakeClock
 from tests.client.test_calls import ADDRESS, BANK_ADDRESS
+from tests.each import across
 from workbench.base.errors import (
     AdviceWarning,
     CannotRecord,
@@ -232,8 +233,7 @@ def agrees(result: Any, end: Outcome, effects: int) -> bool:
 
 
 @pytest.mark.parametrize("once", [True, False], ids=["once", "from then on"])
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("name", EFFECTS)
+@pytest.mark.parametrize("fault, name", across(FAULTS, EFFECTS))
 def test_faults_of_the_network(name: str, fault: str, once: bool) -> None:
     """A fault on the way loses and doubles nothing, and the caller learns what is known."""
     broken, expected = FAULTS[fault]

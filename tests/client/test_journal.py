@@ -416,6 +416,7 @@ def test_a_journal_that_moved_has_unknown_calls(tmp_path: Path, host: str, pid: 
     assert journal.resolve(entry.id, "done").final_outcome is Outcome.DONE
 
 
+@pytest.mark.slow
 def test_a_call_in_flight_elsewhere_is_not_unknown(tmp_path: Path) -> None:
     """A call that another living client has in flight is sending, not unknown, under whatever host name."""
     path = tmp_path / "journal.db"

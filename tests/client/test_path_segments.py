@@ -65,6 +65,7 @@ def test_an_unusual_id_is_not_sent(name: str, member: str, check: bool) -> None:
     assert [value for value in ODD if sent_by(name, member, value, check=check)] == []
 
 
+@pytest.mark.slow
 @given(value=st.text(max_size=120) | st.text(alphabet=".%/\\2eEfF5c?#;a", max_size=8))
 @settings(max_examples=300, deadline=None)
 @example(value="..")

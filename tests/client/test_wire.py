@@ -687,6 +687,7 @@ def test_interrupts_in_flight_are_recorded(name: str, interrupt: type[BaseExcept
     assert "may have been carried out" in caught.value.__notes__[0]
 
 
+@pytest.mark.slow
 def test_an_outage_is_not_made_worse() -> None:
     """In an outage the shared budget ends: requests stay below 1.1 times the calls, and that is said."""
     service = Service(httpx.ConnectError("x"))

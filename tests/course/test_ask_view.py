@@ -50,7 +50,9 @@ def test_the_list_offers_each_exercise_and_drill() -> None:
     assert {*course.task().titles} == {*EXERCISES, *DRILLS} == {*TASKS} - {*QUIZZES}
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if i % 4 else []) for i, name in enumerate(TASKS)]
+)
 def test_each_task_has_a_button_to_check_or_one_for_each_answer(name: str) -> None:
     """Hints where there are some, and a field for each question without options."""
     task = TASKS[name]

@@ -50,6 +50,7 @@ def test_check_uses_the_session_of_the_task() -> None:
             assert course.check("start-1").ok
 
 
+@pytest.mark.slow
 def test_check_reads_a_served_sandbox() -> None:
     """Through its controls."""
     with wb.Sandbox(SEED).serve() as url, wb.connect(url) as api:

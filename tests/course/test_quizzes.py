@@ -7,12 +7,13 @@ import pytest
 
 from tests.course.lessons import scene
 from tests.course.predicted import PREDICTED
+from tests.each import each
 from workbench import course
 from workbench.base.errors import UsageError
 from workbench.course.learner import CheckResult
 from workbench.course.task_files import EXERCISES, QUIZZES, Task
 
-each = pytest.mark.parametrize("quiz", QUIZZES.values(), ids=QUIZZES)
+each_quiz = pytest.mark.parametrize("quiz", QUIZZES.values(), ids=QUIZZES)
 AMOUNTS = [quiz for quiz in QUIZZES.values() if quiz.expect[0].unit]
 
 
@@ -28,7 +29,7 @@ def answered(name: str, answer: object) -> CheckResult:
     return result
 
 
-@each
+@each_quiz
 def test_every_wrong_answer_has_feedback(quiz: Task) -> None:
     """It says why, in a sentence, and never praises; the right one begins with a reason too."""
     (question,) = quiz.expect
@@ -48,7 +49,7 @@ def test_every_wrong_answer_has_feedback(quiz: Task) -> None:
         assert ("✓ right" in str(result)) is result.ok
 
 
-@each
+@each_quiz
 def test_a_question_does_not_show_its_answer(quiz: Task) -> None:
     """Neither shown, nor in the repr of the data."""
     shown = f"{course.task(quiz.name)} {quiz!r}"
@@ -92,9 +93,7 @@ def test_an_amount_is_read_as_people_write_it(quiz: Task) -> None:
 
 
 @pytest.mark.parametrize("name", ["start-who", "purchases-order", *(quiz.name for quiz in AMOUNTS)])
-@pytest.mark.parametrize(
-    "answer", ["", "zz", "aa", 3.14159, "1.2.3", "$", b"a", ["a"], object(), "-", "1" * 5_000, "４５"]
-)
+@each("answer", ["", "zz", "aa", 3.14159, "1.2.3", "$", b"a", ["a"], object(), "-", "1" * 5_000, "４５"])
 def test_a_strange_answer_is_refused_with_what_is_allowed_and_not_counted(name: str, answer: object) -> None:
     """One clear error for each."""
     with pytest.raises(UsageError, match=r"must be (one letter of|each letter of|an amount: )"):

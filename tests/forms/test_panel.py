@@ -181,6 +181,7 @@ def test_amounts_of_the_overview_are_explained(lived: Session, purchase: dict[st
         assert one["figure"].rstrip("%") in notes[one["label"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", [ONE_ID], indirect=True)
 def test_an_amount_is_explained_by_its_postings(lived: Session, purchase: dict[str, Any]) -> None:
     """The net amount of a refunded transaction is a settlement less a refund, each with its event and its request."""

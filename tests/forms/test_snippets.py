@@ -218,6 +218,7 @@ def test_a_signature_is_never_revealed_by_a_form(api: Session) -> None:
     assert not made.view.card.may_reveal
 
 
+@pytest.mark.slow
 def test_command_and_curl_act_on_the_sandbox_of_the_form(api: Session, capsys: pytest.CaptureFixture[str]) -> None:
     """Once the embedded sandbox is shared, both name its URL; before, a note says how."""
     from workbench.screens.forms.snippets import note

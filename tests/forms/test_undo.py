@@ -17,7 +17,11 @@ from workbench.sandbox.internals import internals
 from workbench.screens.panel.panel import Panel, browse
 
 
-@pytest.fixture(params=["in memory", "in a file", "served", "of a learner"])
+def slow(name: str) -> Any:
+    return pytest.param(name, marks=pytest.mark.slow)
+
+
+@pytest.fixture(params=["in memory", slow("in a file"), "served", slow("of a learner")])
 def session(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Session]:
     """Yield a session on each kind of sandbox."""
     if request.param == "of a learner":

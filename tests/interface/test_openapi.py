@@ -67,6 +67,7 @@ def test_the_document_is_valid() -> None:
     assert renamed["servers"] == [{"url": "https://example.org/v1"}]
 
 
+@pytest.mark.slow
 def test_what_is_served_beyond_the_interface_is_marked() -> None:
     """Operations of the sandbox's own stand beside the others, valid, and marked as assumed."""
     from openapi_spec_validator import OpenAPIV31SpecValidator

@@ -78,6 +78,7 @@ def rows(panel: Panel, name: str, mark: object = None) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(steps=STEPS)
 def test_a_page_that_stayed_open_holds_what_a_new_one_holds(engine: Engine, steps: Any) -> None:

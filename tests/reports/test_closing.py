@@ -208,6 +208,7 @@ def charts(sheet: Any) -> list[Any]:
     return list(sheet._charts)
 
 
+@pytest.mark.slow
 def test_the_workbook_has_all_that_a_reader_needs(made: Any, tmp_path: Path) -> None:
     """Cover with time, zone, currency and completeness, formats, totals, filters, frozen heads, charts, definitions."""
     workbook, page, ledger, _ = made.write(tmp_path / "close")
@@ -333,6 +334,7 @@ def test_a_month_without_data_or_in_the_future_is_refused() -> None:
             history.close("June")
 
 
+@pytest.mark.slow
 def test_the_name_stands_in_every_file_and_all_appear_at_once(made: Any, tmp_path: Path, monkeypatch: Any) -> None:
     """A close that fails on its last file leaves nothing; one that is written has the name and the statement."""
     workbook, page, ledger, record = made.write(tmp_path / "june")

@@ -7,7 +7,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pandas as pd
 import pytest
 
@@ -100,6 +99,7 @@ def spend() -> Iterator[tuple[Any, pd.DataFrame]]:
         yield api, wb.history(transactions).filter(currency="usd").spend("merchant_name")
 
 
+@pytest.mark.slow
 def test_postings_events_and_requests(spend: Any) -> None:
     """A number is the sum of its postings; each has its event and, where the sandbox knows it, the request."""
     api, frame = spend
@@ -160,6 +160,7 @@ def test_a_balance_is_the_sum_of_all_periods_until_it(column: str) -> None:
     assert frame[column].iloc[-1] >= 1_500
 
 
+@pytest.mark.slow
 def test_the_difference_of_two_numbers(spend: Any) -> None:
     """It is the rows that are in one number only, and they add up to it."""
     api, frame = spend
@@ -200,19 +201,3 @@ def test_what_cannot_be_explained_is_refused(spend: Any) -> None:
     ):
         with pytest.raises(UsageError, match=problem):
             wb.history([]).explain(given, column, row)
-
-
-def test_the_audit_sheet_adds_up(spend: Any, tmp_path: Path) -> None:
-    """The sheet has the rows of each number, of one report and of a pack; other formats have no sheet."""
-    _, frame = spend
-    wb.to_file(frame, tmp_path / "spend.xlsx", audit=True)
-    wb.to_file({"Spend": frame}, tmp_path / "pack.xlsx", audit=True)
-    rows = pd.read_excel(tmp_path / "spend.xlsx", sheet_name="audit")
-    sums = rows.groupby("column")["contribution"].sum()
-
-    assert {name: sums[name] for name in ("transactions", "posted_cents", "refunded_cents", "net_cents")} == {
-        name: frame[name].iloc[0] for name in ("transactions", "posted_cents", "refunded_cents", "net_cents")
-    }
-    assert "Audit Spend" in openpyxl.load_workbook(tmp_path / "pack.xlsx").sheetnames
-    with pytest.raises(UsageError, match=r"\.xlsx"):
-        wb.to_file(frame, tmp_path / "spend.csv", audit=True)

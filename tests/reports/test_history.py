@@ -1,5 +1,6 @@
 """The laws of a history: one number from every source, nothing left out without its amount, two times and a clock."""
 
+import functools
 import json
 import random
 import re
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
+from tests.each import across
 from tests.reports.sources import REPORTS, Sources, sums, verdicts
 from tests.reports.test_scope import START, bought, event
 from workbench.base.errors import UsageError
@@ -322,8 +324,7 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize("kind", ["payloads", "log", "records"])
+@pytest.mark.parametrize("odd, kind", across(ODD, ["payloads", "log", "records"]))
 def test_an_event_with_an_unexpected_member_counts(odd: str, kind: str, tmp_path: Path) -> None:
     """It is read member by member, marked, and in every report."""
     member, value, (column, expected) = ODD[odd]
@@ -340,6 +341,11 @@ def test_an_event_with_an_unexpected_member_counts(odd: str, kind: str, tmp_path
     assert all(event.marks for event in events)
 
 
+@functools.cache
+def postings_of_a_purchase() -> pd.DataFrame:
+    return wb.history(bought("a", 1_000, 0)).postings()
+
+
 @pytest.mark.parametrize(
     "value, cents",
     [
@@ -350,7 +356,7 @@ def test_an_event_with_an_unexpected_member_counts(odd: str, kind: str, tmp_path
 )  # fmt: skip
 def test_a_number_of_cents_is_read_exactly_or_is_missing(value: Any, cents: int | None) -> None:
     """Whatever a file or a library made of it: a fraction is not cut off, and the amount is left out as not known."""
-    table = wb.history(bought("a", 1_000, 0)).postings()
+    table = postings_of_a_purchase()
     amounts = pd.Series([0, value], dtype=object)
     history = wb.history(table.assign(posted_cents=amounts, net_cents=amounts))
 

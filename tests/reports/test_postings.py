@@ -131,6 +131,7 @@ def test_disputes_at_a_moment_are_those_that_existed() -> None:
 # -- balances of a part of the rows
 
 
+@pytest.mark.slow
 def test_a_balance_of_a_partial_read_needs_its_opening() -> None:
     """Rows from a time on have flows; their balance is refused, unless the points before are given."""
     with wb.connect() as api:
@@ -150,6 +151,7 @@ def test_a_balance_of_a_partial_read_needs_its_opening() -> None:
         wb.history(wb.rewards.fetch(api, users, type="earned", progress=False)).points()
 
 
+@pytest.mark.slow
 def test_a_slice_of_rewards_says_what_its_balance_lacks() -> None:
     """Rows that are chosen by hand from a time on have no opening; those of a user, or until a time, are complete."""
     with wb.connect(seed=7) as api:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import workbench as wb
+from tests.each import across
 from workbench.analysis.reports.reconciliation import _PAIRED, BREAKS
 from workbench.base.errors import UsageError
 from workbench.service.rendering.text import money
@@ -69,8 +70,7 @@ def test_all_planted_differences_and_only_these(rows: int, seed: int) -> None:
     assert breaks[["cause", "next_step"]].notna().all(axis=None)
 
 
-@pytest.mark.parametrize("code", OTHER)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind, code", across(KINDS, OTHER))
 def test_each_kind_of_break_in_each_currency(kind: str, code: str) -> None:
     """One planted break is the only one, in the statement with its amount; the rest is what no other kind explains."""
     frame = theirs(60, 1).assign(currency=code)
@@ -85,8 +85,7 @@ def test_each_kind_of_break_in_each_currency(kind: str, code: str) -> None:
     assert (f"Explained, {kind}: 1 rows, " in statement) == (kind not in _PAIRED)
 
 
-@pytest.mark.parametrize("code", OTHER)
-@pytest.mark.parametrize("cents", [1, -7, 250_000])
+@pytest.mark.parametrize("cents, code", across([1, -7, 250_000], OTHER))
 def test_an_amount_inside_a_matched_pair_is_the_rest(cents: int, code: str) -> None:
     """Whatever other breaks there are, the statement ends in exactly that amount."""
     frame = theirs(200, 2).assign(currency=code)
@@ -104,6 +103,7 @@ def _ledger(*rows: tuple[str, int, str]) -> pd.DataFrame:
     return frame.assign(at=pd.to_datetime(frame["at"], utc=True), currency="usd")
 
 
+@pytest.mark.slow
 def test_a_ledger_without_currency_is_compared_with_a_remark() -> None:
     """Which the statement begins with, and only then."""
     ledger = _ledger(("a", 500, "2026-03-02"))

@@ -227,6 +227,7 @@ def test_periods_of_a_fiscal_calendar() -> None:
     assert steps(times, "quarter", "UTC").dt.strftime("%Y-%m-%d").tolist() == ["2026-01-01"] * 2
 
 
+@pytest.mark.slow
 def test_charts_mark_the_running_period() -> None:
     """Its part of a line is dashed, and the title says so."""
     table = wb.history([one for day in range(0, 70, 5) for one in bought(f"t{day}", 100, day)]).transactions()
@@ -236,6 +237,7 @@ def test_charts_mark_the_running_period() -> None:
     assert [line.get_linestyle() for line in axes.lines[:2]] == ["-", "--"]
 
 
+@pytest.mark.slow
 def test_postings_after_concat_count_once() -> None:
     """Reports by period counted a posting twice where `concat` had doubled its row; other rows of an event stay."""
     table = wb.history([*bought("t-1", 5_000, 0), event("completed", "t-1", -1_000, 2, authorized=0)]).postings()

@@ -31,20 +31,25 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Sandbox]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def history(sandbox: wb.Sandbox) -> History:
+    return wb.history(sandbox)
+
+
 @pytest.mark.parametrize("name", [*REPORTS, *PERIODS])
-def test_net_is_posted_less_refunded(sandbox: wb.Sandbox, name: str) -> None:
+def test_net_is_posted_less_refunded(history: History, name: str) -> None:
     """In each row of each report with these amounts."""
-    rows = {**REPORTS, **PERIODS}[name](wb.history(sandbox))[MONEY].fillna(0)
+    rows = {**REPORTS, **PERIODS}[name](history)[MONEY].fillna(0)
 
     assert rows["refunded_cents"].any()
     assert (rows["net_cents"] == rows["posted_cents"] - rows["refunded_cents"]).all()
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_the_rows_are_all_that_was_settled_and_refunded(sandbox: wb.Sandbox, name: str) -> None:
+def test_the_rows_are_all_that_was_settled_and_refunded(sandbox: wb.Sandbox, history: History, name: str) -> None:
     """Reports without a period leave nothing out."""
     stored = sandbox.records("transaction")
     settled, refunded = (sum(row.get(amount, 0) for row in stored) for amount in ("settled", "refunded"))
-    rows = REPORTS[name](wb.history(sandbox))
+    rows = REPORTS[name](history)
 
     assert [settled, refunded, settled - refunded] == [int(rows[column].sum()) for column in MONEY]

@@ -7,6 +7,7 @@ import attrs
 import httpx
 import pytest
 
+from tests.each import each
 from tests.sandbox.driver import state_of
 from workbench.base.errors import BadRequest, NotFound, UsageError
 from workbench.base.schema.checks import flags
@@ -69,7 +70,7 @@ def test_a_control_by_name_is_the_method(api):
         assert json.dumps(to_json(perform(api.sandbox, name, arguments)))
 
 
-@pytest.mark.parametrize(
+@each(
     "name, arguments, wrong",
     [
         ("nothing", {}, NotFound),

@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,6 +98,7 @@ def _run(store: Store, step: Any) -> Any:
     return found
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(TRANSACTIONS, st.integers(0, 1)), max_size=8))
 def test_a_file_is_the_same_as_memory(steps: list[Any]) -> None:
     """Two stores on a file and one in memory agree after each step, at any depth, also where transactions fail."""

@@ -150,6 +150,7 @@ def test_settings_change_behavior_without_code():
     assert api.authorize(currency="EUR").status == 200
 
 
+@pytest.mark.slow
 def test_a_sandbox_is_made_quickly():
     """Well under a second of processor time; the smallest of a few tries, so that a busy machine does not count."""
     Sandbox()

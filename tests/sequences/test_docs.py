@@ -10,6 +10,7 @@ import workbench as wb
 PAGE = Path(__file__).parents[2] / "docs" / "sequences.md"
 
 
+@pytest.mark.slow
 def test_the_page_on_sequences_runs_as_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -209,6 +209,7 @@ def test_the_ending_says_the_format(tmp_path: Path) -> None:
         to_file(frame_of(["a"]), tmp_path / "a.pkl")
 
 
+@pytest.mark.slow
 def test_a_sheet_reads_like_a_report(tmp_path: Path) -> None:
     """Amounts are what their names say, times are those of the zone, dates are dates, columns are wide enough, notes have a sheet."""
     with wb.connect() as api:

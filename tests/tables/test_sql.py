@@ -48,6 +48,7 @@ def test_each_table_of_a_session(api: Any, table: str) -> None:
     assert wb.sql(f"select count(*) as n from {table}", api)["n"][0] >= 0
 
 
+@pytest.mark.slow
 def test_frames_and_reads_by_name(api: Any) -> None:
     """Decimals are exact; anything that makes a frame is a table."""
     rewards = wb.rewards.fetch(api, api.sandbox.guide()["rewards_users"][:2], progress=False)

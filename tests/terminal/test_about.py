@@ -84,20 +84,6 @@ def test_completion_in_bash(bash_script, words, expected):
     assert completed(bash_script, *words) == expected
 
 
-@pytest.mark.slow
-def test_ids_complete_where_there_is_a_sandbox(wb, bash_script):
-    """Ids come from the sandbox of this user."""
-    guide = json.loads(wb("sandbox", "guide", "-o", "json").out)
-    cards = {card for held in guide["cards"].values() for card in held}
-
-    assert completed(bash_script, "transactions", "authorize", "--card-id", "") == cards
-    assert completed(bash_script, "disputes", "update", "") >= set(guide["disputes"]["pending"])
-    wb("transactions", "authorize", "--card-id", guide["cards"]["active"][0], "--amount", "1", "--currency", "USD",
-       "--merchant-name", "x", "--merchant-category-code", "5411")  # fmt: skip
-    (made,) = completed(bash_script, "sandbox", "settle", "")
-    assert wb("sandbox", "settle", made).code == 0
-
-
 def test_sequences(wb, tmp_path):
     """Sequences are listed, shown as files, checked and run; what goes otherwise ends with 5."""
     names = [row["name"] for row in json.loads(wb("sequences", "list", "-o", "json").out)]

@@ -78,7 +78,7 @@ def test_no_option_of_any_command_takes_another_for_its_value(every: int, least:
     ],
 )
 def test_nothing_is_sent_for_an_empty_variable(wb, line: str) -> None:
-    user = wb("sandbox", "guide", "--json", "users.approved").out.split('"')[3]
+    user = wb("sandbox", "guide", "-o", "json", "--fields", "users.approved").out.split('"')[3]
     before = wb("sandbox", "requests", "-o", "ndjson").out.count("\n")
     ended = wb(*line.format(user=user).split())
 

@@ -25,7 +25,7 @@ FORMS = ("table", "json", "ndjson", "csv")
 def authorize(wb):
     card = json.loads(wb("sandbox", "guide", "-o", "json").out)["cards"]["active"][0]
     return wb("transactions", "authorize", "--card-id", card, "--amount", "1250", "--currency", "USD", "--merchant-name",
-              "Shop", "--merchant-category-code", "5411", "--json", "transactionId")  # fmt: skip
+              "Shop", "--merchant-category-code", "5411", "-o", "json", "--fields", "transactionId")  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -55,7 +55,7 @@ def test_fields_of_the_guide(wb):
     """Nested members of a mapping are picked."""
     guide = json.loads(wb("sandbox", "guide", "-o", "json").out)
 
-    assert json.loads(wb("sandbox", "guide", "--json", "cards.active").out) == {
+    assert json.loads(wb("sandbox", "guide", "-o", "json", "--fields", "cards.active").out) == {
         "cards.active": guide["cards"]["active"]
     }
     assert guide["cards"]["active"][0] in wb("sandbox", "guide", "--fields", "cards.active").out

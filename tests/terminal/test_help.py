@@ -33,6 +33,7 @@ def test_help_imports_no_command():
     assert done.stderr.strip() == "loaded:"
 
 
+@pytest.mark.slow
 def test_what_a_pipe_holds_back_is_written(piped):
     """The process ends at once, but not before its output is out."""
     assert piped("--help", PYTHONUNBUFFERED="").stdout.startswith(b"Usage: workbench COMMAND")

@@ -231,6 +231,7 @@ def test_invisible_text_is_not_sent(wb):
     assert "\x1b" not in ended.err
 
 
+@pytest.mark.slow
 def test_a_body_from_a_pipe(piped):
     """A body comes from stdin."""
     done = piped("transactions", "refund", NOBODY, "--from", "-", stdin=b'{"amount": 5}')

@@ -121,8 +121,6 @@ def test_completion_of_operations_and_arguments(ipython):
 
     assert {"simulate_refund", "simulate_reversal"} <= {one.rpartition(".")[2] for one in completed("api.simulate_re")}
     assert "transaction_id=" in completed("api.simulate_refund(tran")
-    cards = ipython.user_ns["api"].sandbox.guide()["cards"]["active"]
-    assert set(cards) <= completed('api.simulate_authorization(card_id="')
     assert completed('api.simulate_authorization(amount=5, decline_reason="card_l') == {"card_locked"}
     assert completed('api.update_dispute(status="') == {"canceled"}
 

@@ -43,7 +43,9 @@ def test_a_withdrawal_from_plan_to_execution(wb, files, tmp_path):
     assert wb("withdrawals", "verify", plan, signed).code == 0
     explained = wb("withdrawals", "explain", str(sent), "--plan", plan, "--signed", signed)
     assert "matches this withdrawal" in explained.out
-    assert json.loads(wb("sandbox", "execute", f"@{sent}", "--json", "balance").out) == {"balance": "24975.50"}
+    assert json.loads(wb("sandbox", "execute", f"@{sent}", "-o", "json", "--fields", "balance").out) == {
+        "balance": "24975.50"
+    }
     again = wb("sandbox", "execute", f"@{sent}")
     assert (again.code, "used up" in " ".join(again.err.split())) == (3, True)
 

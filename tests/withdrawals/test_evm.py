@@ -131,6 +131,7 @@ def test_wrong_signatures_are_refused(contract, count):
                 message.accept(signature)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1], ids=["version 2", "version 1"])
 def test_the_lesson(api, number):
     """Plan, sign, the wallet signs, the transaction is carried out, and the contract's balance has moved."""

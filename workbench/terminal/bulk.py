@@ -15,8 +15,9 @@ from workbench.runs import bulk
 from workbench.service.interface.table import Operations
 from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN, say, usage_error
+from workbench.terminal.inputs import pairs
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Name, Text, Whole, complete_ids, complete_operations, read_operation
+from workbench.terminal.where import Name, Text, Uuid, Whole, complete_operations, read_operation
 
 if TYPE_CHECKING:
     from workbench.client.session import Session
@@ -106,13 +107,10 @@ def resume(
 def _resolved(text: str | None) -> dict[int, Literal["done", "not_sent"]] | None:
     if text is None:
         return None
-    outcomes: dict[int, Literal["done", "not_sent"]] = {}
-    for part in text.split(","):
-        number, _, outcome = part.strip().partition("=")
-        if not (number.isascii() and number.isdigit()) or outcome not in {"done", "not-sent"}:
-            raise usage_error(f"--resolved {visible(part, 40)}: expected ROW=OUTCOME, such as 3=done or 7=not-sent.")
-        outcomes[int(number)] = "done" if outcome == "done" else "not_sent"
-    return outcomes
+    outcomes = pairs("resolved", text.replace(" ", "").split(","))
+    if not all(row.isdecimal() and outcome in {"done", "not-sent"} for row, outcome in outcomes.items()):
+        raise usage_error(f"--resolved {visible(text, 40)}: expected ROW=OUTCOME, such as 3=done or 7=not-sent.")
+    return {int(row): "done" if outcome == "done" else "not_sent" for row, outcome in outcomes.items()}
 
 
 def _confirmed_plan(api: "Session", operation: Any, rows: Path, sending: Sending) -> str | None:
@@ -166,7 +164,7 @@ def _result(send: Callable[[], Any], how: Output) -> int:
 @command
 def rewards(
     api: "Session",
-    *users: Annotated[str, Parameter(completer=complete_ids("user_id"))],
+    *users: Uuid,
     kind: Annotated[Literal["earned", "redeemed"] | None, Parameter(name="--type")] = None,
     save: Path | None = None,
     path: Path | None = None,
@@ -192,10 +190,7 @@ def rewards(
     if save is None:
         show(_rows(frame), how)
     else:
-        try:
-            say(str(to_file(frame, save)))
-        except FileExistsError:
-            raise usage_error(f"{visible(str(save), 200)} exists and is not overwritten.") from None
+        say(str(to_file(frame, save)))
     for note in read.notes:
         say(visible(note))
     sums = frame.dropna(subset=["points"]).groupby("type")["points"].sum()

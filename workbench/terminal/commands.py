@@ -1,6 +1,5 @@
 """Table of commands, and the first page of help. No command is imported here, to keep start-up fast."""
 
-import os
 import shutil
 import sys
 import textwrap
@@ -129,18 +128,12 @@ Exit codes: 0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 
 
 def first_page() -> str:
     """Return the first page of help at terminal width, in ASCII."""
-    terminal = sys.stdout.isatty()
-    width = max(40, min(140, shutil.get_terminal_size((100, 24)).columns)) if terminal else 100
-    bold = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") != "dumb"
+    width = max(40, min(140, shutil.get_terminal_size((100, 24)).columns)) if sys.stdout.isatty() else 100
     parts = ["Usage: workbench COMMAND\n\nA workbench for a card issuing API."]
     for section, rows in SECTIONS.items():
-        head = f"\033[1m{section}\033[0m" if bold else section
-        parts.append("\n".join([head, *(_row(name, doc, width) for name, doc in rows.items())]))
+        lines = [textwrap.fill(f"  {name:<18}{doc}", width, subsequent_indent=" " * 20) for name, doc in rows.items()]
+        parts.append("\n".join([section, *lines]))
     return "\n\n".join([*parts, *(textwrap.fill(text, width) for text in _LAST.split("\n\n"))])
-
-
-def _row(name: str, doc: str, width: int) -> str:
-    return textwrap.fill(doc, width, initial_indent=f"  {name:<18}", subsequent_indent=" " * 20)
 
 
 # examples of commands

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from workbench.base.errors import visible
+from workbench.base.errors import not_allowed, visible
 from workbench.base.schema.readers import value_of
 from workbench.base.schema.walk import leaves
 from workbench.base.system.http_post import ANYWHERE, ForbiddenUrl, Target, check_url, post
@@ -22,6 +22,7 @@ from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.rendering.show import event_row
 from workbench.service.rendering.text import screen_of
 from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, flush_line, say, usage_error, waiting_for_signals
+from workbench.terminal.inputs import pairs
 from workbench.terminal.operations import nested
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Last, Name, Setting, Text, Url, Where, Whole, chosen_profile, session
@@ -40,7 +41,6 @@ def list_events(
     kind: _Kind | None = None,
     about: Text | None = None,
     last: Last = None,
-    follow: bool = False,
     where: Where = Where(),
     how: Output = Output(),
 ) -> None:
@@ -49,29 +49,12 @@ def list_events(
     Args:
         kind: Only events of this kind.
         about: Only events about this id.
-        follow: Print further events as they arrive, until Ctrl-C.
     """
-    with ExitStack() as stack:
-        wait = stack.enter_context(waiting_for_signals()) if follow else None
-        inbox, _ = stack.enter_context(_inbox(where))
-
-        def stored(since: int) -> list[Any]:
-            rows = inbox.stored(kind, since=since)
-            return [
-                row for row in rows if about is None or about in {getattr(row.event.body, "id", None), row.event.id}
-            ]
-
-        rows = stored(0)
-        events = [row.event for row in rows][-last if last else 0 :]
+    with _inbox(where) as (inbox, _):
+        events = [row.event for row in inbox.stored(kind)]
+        chosen = [event for event in events if about in (None, event.id, getattr(event.body, "id", None))]
         _say_unreadable(inbox)
-        show(events, how)
-        while wait is not None:
-            flush_line()
-            wait(_POLL_INTERVAL)
-            new = stored(rows[-1].sequence if rows else 0)
-            for received in new:
-                _show_received(received, how)
-            rows = new or rows
+        show(chosen[-last if last else 0 :], how)
 
 
 def resend(event: str, /, *, forward_to: Url | None = None, where: Where = Where()) -> int:
@@ -153,20 +136,16 @@ def trigger(
     return _send(target, event.headers, event.body)
 
 
-def _overrides(kind: str, given: list[str]) -> dict[str, Any]:
+def _overrides(kind: str, texts: list[str]) -> dict[str, Any]:
     """Parse `name=value` texts as members of an event's body; a dot separates nested names."""
-    fields = dict(leaves(EVENT_KINDS[kind].body))
-    overrides: dict[str, Any] = {}
-    for override in given:
-        path, sign, text = override.partition("=")
-        if not sign or path not in fields:
-            raise usage_error(
-                f"--set {visible(override, 60)}: expected NAME=VALUE, with a name of {', '.join(fields)}."
-            )
+    fields, overrides = dict(leaves(EVENT_KINDS[kind].body)), {}
+    for path, text in pairs("set", texts).items():
+        if path not in fields:
+            raise usage_error(f"{not_allowed('set', path, fields)}.")
         try:
             overrides[path] = value_of(fields[path], text)
         except ValueError as error:
-            raise usage_error(f"--set {visible(path, 60)}: {error}.") from None
+            raise usage_error(f"--set {path}: {error}.") from None
     return nested(overrides)
 
 

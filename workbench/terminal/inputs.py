@@ -1,5 +1,6 @@
-"""Files and pipes that a person names at a prompt."""
+"""Files, pipes and settings that a person names at a prompt."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.base.errors import visible
@@ -30,3 +31,10 @@ def input_text(path: Path, limit: int) -> str:
         return decode(input_bytes(path, limit)).strip()
     except NotText as error:
         raise usage_error(f"{visible(str(path), 200)} is {error}.") from None
+
+
+def pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """Return texts such as `name=value` by name."""
+    if wrong := [text for text in texts if "=" not in text]:
+        raise usage_error(f"--{option} {visible(wrong[0], 60)}: expected NAME=VALUE.")
+    return {name: text for name, _, text in (text.partition("=") for text in texts)}

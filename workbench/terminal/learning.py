@@ -5,9 +5,10 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.base.errors import UnusableFile, visible
+from workbench.base.errors import UnusableFile
 from workbench.terminal.binding import command, present
 from workbench.terminal.exits import DONE, say, usage_error
+from workbench.terminal.inputs import pairs
 from workbench.terminal.output import Output
 from workbench.terminal.where import Name, Setting, Where, session
 
@@ -38,7 +39,7 @@ def add(*files: Path, to: Path, name: tuple[Setting, ...] = ()) -> None:
     if not files:
         raise usage_error("FILES: give at least one file.")
     with _named_files():
-        reading = Corpus(to).add(files, names=_names(name))
+        reading = Corpus(to).add(files, names=pairs("name", name))
     for note in reading.notes():
         say(note)
     say(f"Corpus: {to}, {reading.counts['exchanges']:,} calls and {reading.counts['events']:,} events added.")
@@ -80,16 +81,9 @@ def learn(
     from workbench.testing.learning import learn
 
     with _named_files():
-        learned = learn(files, against=against, names=_names(name))
+        learned = learn(files, against=against, names=pairs("name", name))
     code = report(learned, how, out, against)
     return DONE if against is None else code
-
-
-def _names(settings: tuple[str, ...]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in settings]
-    if wrong := [text for text, (_, equals, _) in zip(settings, pairs, strict=True) if not equals]:
-        raise usage_error(f"--name {visible(wrong[0], 60)}: expected MEMBER=NAME, such as status=http.status_code.")
-    return {member: path for member, _, path in pairs}
 
 
 def report(learned: "Learned", how: Output, out: Path | None, base: str | None = None) -> int:

@@ -26,7 +26,7 @@ from workbench.base.schema.walk import (
 from workbench.service import rendering
 from workbench.service.interface.events import Event
 from workbench.service.rendering.data import csv_text, json_values
-from workbench.service.rendering.show import event_row, mapping_grid, plural, present_columns, record_grid
+from workbench.service.rendering.show import event_row, present_columns
 from workbench.service.rendering.text import LIKENESS, Cell, Grid, screen_of, write
 from workbench.terminal.exits import say, usage_error
 
@@ -42,21 +42,14 @@ class Output:
     Attributes:
         output: Output format.
         fields: Only these members, separated by commas, as id,address.city or tokens.balance.
-        json: The same as --output json --fields FIELDS.
         full: Show every member of each item of a list; the default is one row per item at terminal width.
         reveal: Show private values unmasked.
     """
 
     output: Annotated[Format, Parameter(name=("--output", "-o", "--format"))] = "table"
     fields: Annotated[str | None, Parameter(metavar="NAMES")] = None
-    json: Annotated[str | None, Parameter(name="--json", metavar="NAMES")] = None
     full: bool = False
     reveal: bool = False
-
-    def __attrs_post_init__(self) -> None:
-        if self.json is not None:
-            object.__setattr__(self, "output", "json")
-            object.__setattr__(self, "fields", self.json)
 
 
 def show(x: Any, how: Output) -> None:
@@ -99,22 +92,28 @@ def page(text: str) -> None:
 def _table(x: object, fields: list[str], how: Output) -> str:
     screen = screen_of(sys.stdout)
     x = _opened(x) if how.reveal else x
-    rows = x if isinstance(x, list) else [x]
+    rows: list[Any] = x if isinstance(x, list) else [x]
     kinds = {type(row) for row in rows if is_record(row)}
     reveal = _private(kinds) if how.reveal else ()
+    columns: list[str] | None = None
+    is_one_kind = len(kinds) == 1 and all(map(is_record, rows))
     if fields:
         columns = [".".join(map(snake, field.split("."))) for field in fields]
-        if len(kinds) != 1 or not _single(*kinds).issuperset(columns):
-            rows = [_row(row, fields, how) for row in rows]
-            columns = fields
+        if not (is_one_kind and _single(*kinds).issuperset(columns)):
+            rows, columns = [_row(row, fields, how) for row in rows], fields
         return rendering.table(rows, columns, limit=len(rows), width=screen.width, reveal=reveal, paint=screen.paint)
-    if rows and isinstance(x, list) and not how.full and (len(rows) > 1 or isinstance(rows[0], Event)):
-        grid = _grid(rows, reveal)
-        if grid is not None:
-            return write(_narrowed(grid, screen.width), screen.width, screen.paint)
-    if isinstance(x, list):
-        return rendering.table(rows, limit=len(rows), width=screen.width, reveal=reveal, paint=screen.paint)
-    return rendering.plain(x, width=screen.width, reveal=reveal, paint=screen.paint)
+    if not isinstance(x, list):
+        return rendering.plain(x, width=screen.width, reveal=reveal, paint=screen.paint)
+    is_narrow = not how.full and (len(rows) > 1 or kinds == {Event})
+    if is_narrow and kinds == {Event} and is_one_kind:
+        rows = [event_row(row, reveal=bool(reveal)) for row in rows]
+    elif is_narrow and is_one_kind:
+        columns = [name for name in present_columns(type(rows[0]), rows) if "." not in name]
+    else:
+        is_narrow = is_narrow and all(isinstance(row, Mapping) and "id" in row for row in rows)
+    block = rendering.describe(rows, reveal=reveal, columns=columns, rows=len(rows))
+    narrowed = _narrowed(block, screen.width) if is_narrow and isinstance(block, Grid) else block
+    return write(narrowed, screen.width, screen.paint)
 
 
 def _private(kinds: Collection[type[Any]]) -> set[str]:
@@ -124,19 +123,6 @@ def _private(kinds: Collection[type[Any]]) -> set[str]:
         for record in records(kind):
             names.update(member.name for member in members(record))
     return names
-
-
-def _grid(rows: list[Any], reveal: Collection[str]) -> Grid | None:
-    """Return a grid with one line per record and its scalar members; None for other values."""
-    first = type(rows[0])
-    if all(isinstance(row, Event) for row in rows):
-        return mapping_grid([event_row(row, reveal=bool(reveal)) for row in rows], None, len(rows))
-    if is_record(rows[0]) and all(type(row) is first for row in rows):
-        columns = [name for name in present_columns(first, rows) if "." not in name]
-        return record_grid(plural(first, len(rows)), rows, len(rows), reveal, columns) if columns else None
-    if all(isinstance(row, Mapping) and "id" in row for row in rows):
-        return mapping_grid(rows, None, len(rows))
-    return None
 
 
 def _length(head: str, cells: Sequence[Cell]) -> int:

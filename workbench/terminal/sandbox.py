@@ -3,7 +3,6 @@
 import inspect
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
@@ -27,7 +26,7 @@ from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
 from workbench.terminal.inputs import input_text
 from workbench.terminal.output import Output
-from workbench.terminal.where import Name, Text, Whole, complete_ids, kept_path, read_duration
+from workbench.terminal.where import Name, Text, Uuid, Whole, kept_path, read_duration
 
 if TYPE_CHECKING:
     from workbench.client.session import Session
@@ -52,45 +51,35 @@ def _json(_: object, tokens: Any) -> Any:
 
 _TYPES: Mapping[Any, Any] = {
     int: Whole,
-    float: float,
+    float: Annotated[float, Parameter(metavar="NUMBER")],
     bool: Literal["true", "false"],
-    Mapping: Annotated[dict[str, Any], Parameter(converter=_json, accepts_keys=False, n_tokens=1)],
-    str: str,
+    Mapping: Annotated[
+        dict[str, Any], Parameter(converter=_json, accepts_keys=False, n_tokens=1, metavar="JSON|@FILE")
+    ],
+    str: Text,
 }
 """Types of options by the type of a control's argument."""
 _PLACEHOLDERS = {"limit": "CENTS", "points": "INT", "admin": "ADDRESS", "balance": "USD", "url": "URL"}
-_HELP = {
-    "card_id": "Id of the card.",
-    "enabled": "Whether deliveries are sent to the endpoint.",
-    "endpoint_id": "Id of the endpoint.",
-    "name": "Name of the snapshot.",
-    "user_id": "Id of the user.",
-}
-"""Help of arguments that the control's documentation does not describe."""
 
 
 def _command(control: Control) -> Callable[..., int]:
     """Return the command of a control."""
-    declared = [row for name, row in control.signature.parameters.items() if name != "self"]
-    taken = [row for row in declared if row.name not in _KEYS]
-    key = os.environ.get(KEY_VARIABLE)
-    keys = {row.name: key for row in declared if row.name == "signing_key" and key}
+    declared = {name: row for name, row in control.signature.parameters.items() if name != "self"}
+    taken = [row for name, row in declared.items() if name not in _KEYS]
 
     def run(api: "Session", /, *, how: Output, **values: object) -> Any:
-        arguments = {name: value for name, value in values.items() if value is not None}
-        flags = {
-            row.name: arguments[row.name] == "true" for row in taken if _kind(row) is bool and row.name in arguments
+        present = {row.name: row for row in taken if values[row.name] is not None}
+        arguments = {
+            name: values[name] == "true" if _kind(row) is bool else values[name] for name, row in present.items()
         }
-        if missing := [row for row in declared if row.name in _KEYS - {*keys} and row.default is row.empty]:
-            raise usage_error(f"{missing[0].name} is required: set {KEY_VARIABLE}.")
-        answer = perform(api.sandbox, control.name, arguments | flags | keys)
-        if control.name == "clear_faults":
-            say(f"Removed {len(answer)} fault rule{'' if len(answer) == 1 else 's'}.")
+        if "signing_key" in declared and (key := os.environ.get(KEY_VARIABLE)):
+            arguments["signing_key"] = key
+        answer = perform(api.sandbox, control.name, arguments)
         if how.output == "table" and isinstance(answer, Mapping) and answer and answer.keys() <= _MONEY:
             return {name: rendering.money(cents) for name, cents in answer.items()}
         return answer
 
-    run.__doc__, run.__name__ = control.summary, control.name
+    run.__doc__, run.__name__ = control.doc, control.name
     return command(run, [_parameter(control, row, first=row is taken[0]) for row in taken])
 
 
@@ -98,24 +87,14 @@ def _parameter(control: Control, parameter: inspect.Parameter, *, first: bool) -
     """Return an argument of a control as an option, or as an argument if it is required or the first."""
     name, kind, required = parameter.name, _kind(parameter), parameter.default is parameter.empty
     choices = () if name == "of" else control.choices.get(name, ())  # an operation has several spellings
-    described = re.search(rf"^( +){name}: (.+(?:\n\1 +.+)*)", control.doc, re.MULTILINE)
-    by_kind = {str: "TEXT", int: "INT", float: "NUMBER", Mapping: "JSON"}
-    money = "CENTS" if kind is int else "USD"
-    placeholder = "CHOICE" if choices else money if name == "amount" else _PLACEHOLDERS.get(name)
-    options = Parameter(
-        name=f"--{kebab(name)}",
-        help=(" ".join(described[2].split()) if described else _HELP[name])
-        + (" JSON, or @FILE with it." if kind is Mapping else ""),
-        metavar=placeholder or ("UUID" if name.endswith("_id") else by_kind.get(kind)),
-        group=_CONTROL,
-        show_default=parameter.default is not None,
-        completer=None if choices else complete_ids(name),
-    )
-    kinds: Any = Literal[choices] if choices else _TYPES[kind]
+    placeholders = {**_PLACEHOLDERS, "amount": "CENTS" if kind is int else "USD"}
+    metavar: Any = {"metavar": placeholders[name]} if name in placeholders else {}
+    options = Parameter(name=f"--{kebab(name)}", group=_CONTROL, show_default=parameter.default is not None, **metavar)
+    of_kind: Any = Literal[choices] if choices else Uuid if name.endswith("_id") else _TYPES[kind]
     return parameter.replace(
         kind=parameter.POSITIONAL_OR_KEYWORD if required or first else parameter.KEYWORD_ONLY,
         default=str(parameter.default).lower() if kind is bool and parameter.default is not None else parameter.default,
-        annotation=Annotated[kinds if required else kinds | None, options],
+        annotation=Annotated[of_kind if required else of_kind | None, options],
     )
 
 

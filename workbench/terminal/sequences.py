@@ -11,6 +11,7 @@ from workbench.base.errors import WorkbenchError, not_allowed, visible
 from workbench.runs.sequences.reading import problems as problems_of
 from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, WRONG_INPUT, say, usage_error
+from workbench.terminal.inputs import pairs
 from workbench.terminal.where import Setting
 
 if TYPE_CHECKING:
@@ -33,17 +34,14 @@ def _sequence(name: str) -> Any:
     raise usage_error(f"No file, and {not_allowed('sequence', name, sequences.catalogue)}.")
 
 
-def read_parameters(given: list[str]) -> dict[str, Any]:
+def _parameters(texts: list[str]) -> dict[str, Any]:
     """Parse `name=value` texts as parameters; numbers, true and false become values, anything else text."""
-    values = {}
-    for pair in given:
-        name, sign, text = pair.partition("=")
-        if not sign:
-            raise usage_error(f"--set {visible(pair, 60)}: expected NAME=VALUE.")
+    values: dict[str, Any] = dict(pairs("set", texts))
+    for name, text in values.items():
         try:
             value = json.loads(text)
         except ValueError:
-            value = text
+            continue
         values[name] = value if isinstance(value, bool | int | float) else text
     return values
 
@@ -63,7 +61,7 @@ def run(
         set_: Value of a parameter, such as amount=2500.
         path: Store the run in this file; an interrupted run in it is resumed.
     """
-    return sequences.run(api, _sequence(sequence), path=path, **read_parameters(set_ or []))
+    return sequences.run(api, _sequence(sequence), path=path, **_parameters(set_ or []))
 
 
 @command

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +21,7 @@ from workbench.service.interface.table import OPERATIONS
 from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, exit_code, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import option_members
-from workbench.terminal.where import Name, Text, Url, Where, arguments_of, ids_of, read_duration, session
+from workbench.terminal.where import Name, Text, Url, Where, arguments_of, read_duration, session
 
 if TYPE_CHECKING:
     from workbench.client.session import Session
@@ -54,7 +54,7 @@ def shell(
         colors="nocolor" if os.environ.get("NO_COLOR") else "neutral",
     )
     app.history_manager.enabled = code is None
-    load(app, api)
+    load(app)
     if code is not None:
         result = app.run_cell(code)
         error = result.error_before_exec or result.error_in_exec
@@ -64,18 +64,15 @@ def shell(
     return DONE
 
 
-def load(ipython: Any, api: object = None) -> Callable[[], None]:
+def load(ipython: Any) -> Callable[[], None]:
     """Add record display, completion of values, and a history without keys to an IPython shell or notebook kernel.
-
-    Args:
-        api: Session for the completion; default: the shell's variable `api`.
 
     Returns:
         A function that removes all of them.
     """
     undo_display = rendering.register(ipython)
     undo_history = _keep_no_keys(ipython)
-    matcher = _matcher(lambda: sandbox_of(api or ipython.user_ns.get("api")))
+    matcher = _matcher()
     ipython.Completer.custom_matchers.append(matcher)
 
     def undo() -> None:
@@ -103,20 +100,18 @@ _OPEN_TEXT = re.compile(r"""(\w+)\s*=\s*["']([^"'\n]*)$""")
 _CALL = re.compile(r"""\.(\w+)\((?:[^()]|\([^()]*\))*$""")
 
 
-def _matcher(sandbox_in_use: Callable[[], Any]) -> Callable[[Any], Any]:
-    """Return a completer of argument values: enum values of the interface, and ids of the sandbox."""
+def _matcher() -> Callable[[Any], Any]:
+    """Return a completer of the enum values of an argument."""
     from IPython.core.completer import SimpleCompletion, context_matcher
 
     def values(context: Any) -> Any:
         argument, call = _OPEN_TEXT.search(context.text_until_cursor), _CALL.search(context.text_until_cursor)
-        if argument is None or call is None:
+        row = OPERATIONS.get(call[1]) if call is not None else None
+        if argument is None or row is None:
             return {"completions": []}
         name, begun = argument.groups()
-        row, sandbox = OPERATIONS.get(call[1]), sandbox_in_use()
-        field = dict(option_members(row.request)).get(name) if row is not None else None
-        choices: Iterable[str] = ids_of(name, sandbox) if sandbox is not None else ()
-        if field is not None and isinstance(field.kind, Choice):
-            choices = field.kind.of
+        field = dict(option_members(row.request)).get(name)
+        choices = field.kind.of if field is not None and isinstance(field.kind, Choice) else ()
         matching = [str(choice) for choice in choices if choice.startswith(begun)]
         return {
             "completions": [SimpleCompletion(choice, type="value") for choice in matching],

@@ -16,9 +16,9 @@ from workbench.course import classroom
 from workbench.course.task_files import TASKS
 from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
+from workbench.terminal.inputs import pairs
 from workbench.terminal.output import Output, show
 from workbench.terminal.sandbox import Listening, serve_until_stopped
-from workbench.terminal.sequences import read_parameters
 from workbench.terminal.where import Setting, Text, Url
 
 if TYPE_CHECKING:
@@ -219,8 +219,7 @@ def answer(
     set_: Annotated[list[Setting], Parameter(name="--set", help="Answer, such as items=120.")],
 ) -> Any:
     """Answer a question of a task."""
-    values = {key: str(value) for key, value in read_parameters(set_).items()}
-    return course.answer(name, api=api, **values)
+    return course.answer(name, api=api, **pairs("set", set_))
 
 
 @command

@@ -1,13 +1,10 @@
-"""Target of a command: a sandbox (the user's file, a class's, new or served), or the service of a profile.
-
-Shell completion takes ids from the user's sandbox, if there is one; cyclopts writes the scripts.
-"""
+"""Target of a command: a sandbox (the user's file, a class's, new or served), or the service of a profile."""
 
 import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -161,16 +158,15 @@ def armed_path(profile: str) -> Path:
 def _arm_if_allowed(api: "Session", profile: str) -> None:
     """Arm a session with the operations and expiry permitted by `workbench profiles arm`."""
     path = armed_path(profile)
+    if not path.exists():
+        return
     try:
         armed = json.loads(path.read_text(encoding="utf-8"))
         left = (datetime.fromisoformat(armed["until"]) - datetime.now(UTC)).total_seconds() / 60
         names, reason, host = armed["operations"], armed["reason"], armed["host"]
-    except FileNotFoundError:
-        return
     except (ValueError, KeyError, TypeError):
-        path.unlink(missing_ok=True)
-        return
-    if left <= 0 or left > MAX_ARMED_MINUTES or host != api.host:
+        left = 0.0
+    if not 0 < left <= MAX_ARMED_MINUTES or host != api.host:
         path.unlink(missing_ok=True)
         return
     api.arm(operations=names, minutes=left, reason=reason)
@@ -178,41 +174,13 @@ def _arm_if_allowed(api: "Session", profile: str) -> None:
 
 # completion
 
-_BRANCHES = {
-    "card_id": ("cards",),
-    "user_id": ("users",),
-    "user_or_owner_id": ("users", "companies"),
-    "company_id": ("companies",),
-    "ubo_id": ("companies",),
-    "dispute_id": ("disputes",),
-    "payment_account_id": ("payment_accounts",),
-    "payment_route_id": ("payment_routes",),
-    "collateral_contract_id": ("contracts",),
-    "contract_id": ("contracts",),
-}
-"""Branch of the sandbox's guide with ids for an argument, by name."""
-
 
 def complete_member(member: Member) -> Callable[[Any], Iterable[str]]:
-    """Return a completer of a member's values: its choices, or ids of the user's sandbox."""
+    """Return a completer of a member's values: its choices."""
     choices: list[str] = [*member.kind.of] if isinstance(member.kind, Choice) else []
     if isinstance(member.kind, Boolean):
         choices = ["true", "false"]
-    return (lambda context: choices) if choices else complete_ids(member.name)
-
-
-def complete_ids(name: str) -> Callable[[Any], Iterable[str]]:
-    """Return a completer of ids for an argument name."""
-
-    def complete(context: Any) -> Iterable[str]:
-        from workbench.sandbox import Sandbox
-
-        if name not in (*_BRANCHES, "transaction_id") or not kept_path().exists():
-            return []
-        with closing(Sandbox(path=kept_path())) as sandbox:
-            return ids_of(name, sandbox)
-
-    return complete
+    return lambda context: choices
 
 
 def complete_operations(context: object) -> Iterable[str]:
@@ -234,17 +202,3 @@ def read_operation(text: str) -> Operation[..., Any]:
 def complete_documented(context: object) -> Iterable[str]:
     """Complete the name of an operation or event kind."""
     return [*complete_operations(context), *EVENT_KINDS]
-
-
-def ids_of(name: str, sandbox: Any) -> list[str]:
-    """Return the ids of a sandbox for an argument name."""
-    if name == "transaction_id":
-        return [str(event.payload["body"]["id"]) for event in sandbox.events("transaction.created")[-50:]]
-    guide = sandbox.guide()
-    return [text for branch in _BRANCHES.get(name, ()) for text in _texts(guide[branch])]
-
-
-def _texts(x: object) -> list[str]:
-    if isinstance(x, dict):
-        return [text for key, value in x.items() if key == "id" or not isinstance(value, str) for text in _texts(value)]
-    return [text for item in x for text in _texts(item)] if isinstance(x, list) else [x] if isinstance(x, str) else []

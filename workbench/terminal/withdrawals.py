@@ -20,7 +20,7 @@ from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, REFUSED, say, usage_error
 from workbench.terminal.inputs import input_bytes, input_text
 from workbench.terminal.output import Output
-from workbench.terminal.where import Address, Hex, Text, Units, Usd, Uuid, Where, Whole, complete_ids, session
+from workbench.terminal.where import Address, Hex, Text, Units, Usd, Uuid, Where, Whole, session
 
 if TYPE_CHECKING:
     from workbench.client.session import Session
@@ -51,7 +51,7 @@ def plan(
     api: "Session",
     /,
     *,
-    contract: Annotated[Uuid, Parameter(help="Id of the contract.", completer=complete_ids("contract_id"))],
+    contract: Annotated[Uuid, Parameter(help="Id of the contract.")],
     token: Annotated[Address, Parameter(help="Address of the token.")],
     admin: Annotated[Address, Parameter(help="Address of the admin of the contract who makes the withdrawal.")],
     to: Annotated[Address, Parameter(help="Address of the recipient.")],

@@ -1,4 +1,4 @@
-"""Model Context Protocol server for coding agents: three tools, and the rules as resources.
+"""Model Context Protocol server for coding agents: three tools.
 
 Operations and controls are called by name, with JSON arguments in wire names; their schemas come from the OpenAPI
 document. Answers are masked JSON. An agent registers no webhook endpoint; `sandbox agent --forward-to` registers one
@@ -47,8 +47,7 @@ from workbench.service.interface.table import OPERATIONS, Operation
 from workbench.service.rendering.data import json_values
 
 Schema = dict[str, Any]
-_JSON = "application/json"
-_ASSUMPTION_MEMBERS = ("id", "reason", "confidence", "change")
+_ASSUMPTION = ("value", "reason", "confidence", "change")
 _KEY_CONTROLS = frozenset({"wallet_sign", "execute", "create_key"})  # controls that take or return keys or signatures
 _ENDPOINT_CONTROLS = frozenset({"register_endpoint", "update_endpoint", "remove_endpoint"})  # for people
 _PANEL_CONTROLS = frozenset({"changes", "savepoint", "undo"})
@@ -66,9 +65,9 @@ _CONFIRM: Schema = {
     "required": ["confirm"],
 }
 _INSTRUCTIONS = (
-    "A card issuing service. Amounts are whole cents. `describe` lists what can be called, and with a name its "
-    "arguments. Controls act on an embedded sandbox and do not exist in the service. Read "
-    "workbench://assumptions for the assumptions. Never repeat a call whose outcome is unknown."
+    "A card issuing service. Amounts are whole cents. `describe` lists what can be called and which events "
+    "there are, and with a name its schema. Controls act on an embedded sandbox and do not exist in the service. "
+    "Describe `assumptions` for the assumptions. Never repeat a call whose outcome is unknown."
 )
 
 
@@ -84,8 +83,6 @@ def make_server(api: object) -> Server[Any]:
         instructions=_INSTRUCTIONS,
         on_list_tools=tools.list,
         on_call_tool=tools.call,
-        on_list_resources=tools.list_resources,
-        on_read_resource=tools.read_resource,
     )
 
 
@@ -97,7 +94,7 @@ async def serve(api: object) -> None:
 
 
 class _Tools:
-    """The tools and resources of a session."""
+    """The tools of a session."""
 
     def __init__(self, api: Any) -> None:
         self._api = api
@@ -160,11 +157,16 @@ class _Tools:
             return _operation_schema(operation, self._document)
         if name in self._controls:
             return _control_schema(self._controls[name])
+        if name in EVENT_KINDS:
+            return _defined(self._document["webhooks"][name], self._document)
+        if name == "assumptions":
+            return {row.id: {member: str(getattr(row, member)) for member in _ASSUMPTION} for row in assumptions()}
         if name is not None:
-            raise _unknown("operation or control", name, [*self._operations, *self._controls])
+            raise _unknown("operation, control or event", name, [*self._operations, *self._controls, *EVENT_KINDS])
         return {
             "operations": {name: row.doc for name, row in self._operations.items()},
             "controls": {name: row.summary for name, row in self._controls.items()},
+            "events": {name: kind.doc for name, kind in EVENT_KINDS.items()},
         }
 
     def _operation(self, name: str | None) -> Operation[..., Any] | None:
@@ -235,36 +237,6 @@ class _Tools:
             del self._pending[oldest]
         return types.InputRequiredResult(input_requests=requests, request_state=state)
 
-    async def list_resources(self, _: object, __: object) -> types.ListResourcesResult:
-        """Return the resources: the document, the assumptions, and each kind of event."""
-        listed = [
-            types.Resource(uri=uri, name=uri.removeprefix("workbench://"), description=doc, mime_type=_JSON)
-            for uri, doc in _RESOURCES.items()
-        ]
-        return types.ListResourcesResult(resources=listed)
-
-    async def read_resource(self, _: object, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """Return the content of a resource, with all schemas that it refers to."""
-        uri = str(params.uri)
-        if uri not in _RESOURCES:
-            raise ValueError(f"no resource {visible(uri, 100)!r}")
-        kind, _, name = uri.removeprefix("workbench://").partition("/")
-        described: object = self._document
-        if kind == "assumptions":
-            described = [{name: str(getattr(row, name)) for name in _ASSUMPTION_MEMBERS} for row in assumptions()]
-        elif kind == "events":
-            described = _defined(self._document["webhooks"][name], self._document)
-        content = types.TextResourceContents(uri=uri, mime_type=_JSON, text=json.dumps(described, indent=1))
-        return types.ReadResourceResult(contents=[content])
-
-
-_RESOURCES = {
-    "workbench://openapi": "The interface as an OpenAPI document",
-    "workbench://assumptions": "Assumptions where the interface document is silent",
-    **{f"workbench://events/{name}": kind.doc for name, kind in EVENT_KINDS.items()},
-}
-"""Description of each resource by address."""
-
 
 def _tool_arguments(params: types.CallToolRequestParams) -> tuple[str | None, Mapping[str, Any]]:
     """Return the name and arguments of a tool call.
@@ -323,7 +295,7 @@ def _tool(name: str, doc: str, **hints: Any) -> types.Tool:
 
 _DESCRIBE = _tool(
     "describe",
-    "List operations and controls; with a name, return its description and the schema of its arguments.",
+    "List operations, controls and events; with a name, return its description and its schema.",
     read_only_hint=True,
     open_world_hint=False,
 )

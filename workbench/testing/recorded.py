@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import io
 import itertools
+import json
 import re
 import sqlite3
 from collections import Counter
@@ -44,11 +45,9 @@ NAMES = (
 )  # fmt: skip
 """Members of a line by their meaning; `names` maps those of other logs. `request` is nginx's "GET /v1/x HTTP/1.1"."""
 HINT = "name the members of a log, as --name status=http.status_code"
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}]', re.DOTALL)
-_FIRST_NAME = re.compile(rb'\s*\{\s*("(?:[^"\\]|\\.)*+")', re.DOTALL)
-_BETWEEN = re.compile(rb"[\s,]*+")
-_GAP = re.compile(rb"\}\s*,\s*\{\s*\Z")
-_ENTRIES = re.compile(rb'"entries"\s*:\s*\[')
+_DECODER = json.JSONDecoder()
+_BETWEEN = re.compile(r"[\s,]*+")
+_ENTRIES = re.compile(r'"entries"\s*:\s*\[\s*')
 _HAR = re.compile(rb'\s*\{\s*"log"\s*:')
 _REQUEST = re.compile(r"([A-Z]{3,7}) (\S+)(?: HTTP/[0-9.]+)?")
 _ACCESS = re.compile(r'(?:\[([^]]{1,40})] )?"([A-Z]{3,7} \S{1,4000})(?: HTTP/[0-9.]+)?" (\d{3})\b')
@@ -232,67 +231,31 @@ def _kept(read: Callable[..., Item | None], raw: Json, place: str, reading: Read
 
 
 def _har_entries(file: BinaryIO, path: Path, reading: Reading) -> Iterator[tuple[Any, str]]:
-    """Yield the entries of a HAR file, parsed one by one."""
-    data, start = b"", None
-    while start is None:  # the head of the HAR log, which may list many pages
-        more = file.read(CHUNK)
-        match = _ENTRIES.search(data + more)
-        data += more
-        start = match.end() if match else None
-        if start is None and (not more or len(data) > MAX_ENTRY):
-            raise _unusable(path, "has no log.entries: not a HAR file")
-    data, begin, number = data[start:], 0, 1
-    first = _FIRST_NAME.match(data)
-    while True:
-        between = _BETWEEN.match(data, begin)
-        begin = between.end() if between else begin
-        if data[begin : begin + 1] == b"]":
-            return
-        entry, end = _next_entry(data, begin, first[1] if first else b"")
-        place = f"{path.name}:{number}"
-        if end:
-            number, begin = number + 1, end
-            if entry is None:
-                reading.skip("an entry is not JSON", visible(place, 120))
-            else:
-                yield entry, place
-            continue
-        data, begin = data[begin:], 0
-        more = file.read(max(CHUNK, len(data)))
-        if not more or len(data) > MAX_ENTRY:
-            size = f"an entry is larger than {MAX_ENTRY:,} bytes" if more else "the file is cut off within an entry"
-            reading.skip(size, visible(place, 120))
-            return
-        data += more
-        first = first or _FIRST_NAME.match(data)
-
-
-def _next_entry(data: bytes, begin: int, first: bytes) -> tuple[Json, int]:
-    """Return the entry that begins there, and its end. Without an entry: its end if it is not JSON, 0 if it is cut off.
-
-    The end is where the next entry begins, if that has the same first name. A name in a text has other quotes. Where
-    this does not lead to JSON, brackets are counted.
-    """
-    place = data.find(first, begin + 2 + len(first)) if first else -1
-    while place > 0:
-        gap = _GAP.search(data, max(begin, place - 100), place)
-        if gap is not None:
-            end = gap.start() + 1
+    """Yield the entries of a HAR file, parsed one by one, up to one that is cut off or not JSON."""
+    text, data, start = io.TextIOWrapper(file, "utf-8-sig", "replace"), "", None
+    try:
+        while start is None:  # the head of the HAR log, which may list many pages
+            more = text.read(CHUNK)
+            data += more
+            start = _ENTRIES.search(data)
+            if start is None and (not more or len(data) > MAX_ENTRY):
+                raise _unusable(path, "has no log.entries: not a HAR file")
+        end, number = start.end(), 1
+        while data[end : end + 1] != "]":
             try:
-                return orjson.loads(memoryview(data)[begin:end]), end
-            except orjson.JSONDecodeError:
-                break
-        place = data.find(first, place + 1)
-    depth = 0
-    for token in _TOKEN.finditer(data, begin):
-        kind = data[token.start()]
-        depth += (kind == 0x7B) - (kind == 0x7D)  # { and }
-        if depth <= 0:
-            try:
-                return orjson.loads(memoryview(data)[begin : token.end()]), token.end()
-            except orjson.JSONDecodeError:
-                return None, token.end()
-    return None, 0
+                entry, end = _DECODER.raw_decode(data, end)
+            except (ValueError, RecursionError):
+                more = text.read(max(CHUNK, len(data) - end))
+                if not more or len(data) - end > MAX_ENTRY:
+                    reading.skip("an entry is cut off, not JSON or too large", visible(f"{path.name}:{number}", 120))
+                    return
+                data, end = _BETWEEN.sub("", data[end:] + more, count=1), 0
+                continue
+            yield entry, f"{path.name}:{number}"
+            number += 1
+            end = _BETWEEN.match(data, end).end()  # type: ignore[union-attr]
+    finally:
+        text.detach()  # leaves the file open for its owner
 
 
 def _headers(raw: object) -> dict[str, str]:

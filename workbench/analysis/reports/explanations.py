@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.analysis.reports.facts import POSTINGS
-from workbench.analysis.reports.measures import Part, Trace, cells_of, statistic_of
+from workbench.analysis.reports.measures import Part, Trace, statistic_of
 from workbench.analysis.reports.sources import OWN
 from workbench.analysis.reports.view import View
 from workbench.analysis.tables.columns import AMOUNT
@@ -106,7 +106,8 @@ def _parts(frame: pd.DataFrame, column: str, row: int | Collection[int] | None =
 
 
 def _part(frame: pd.DataFrame, column: str, row: int) -> Part:
-    cells, trace = cells_of(frame, row), frame.attrs.get("trace")
+    cells = {str(name): frame[name].iloc[row] for name in frame}
+    trace = frame.attrs.get("trace")
     if isinstance(trace, Trace):
         part = trace.part_of(cells, column)
     elif frame.attrs.get("kind") in _RECORDS:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from workbench.analysis.reports.facts import MONEY
 from workbench.analysis.reports.sources import Left
 from workbench.analysis.tables.periods import Every, every_period, period_name, running
-from workbench.analysis.tables.rows import EXACT, TEXT, decimal_series, decimals, is_missing, mark_report
+from workbench.analysis.tables.rows import EXACT, TEXT, decimal_series, decimals, is_missing
 from workbench.base.errors import UsageError
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.text import money
@@ -203,19 +203,6 @@ class Trace(str):
             return int(self.rows.contributions(measure).sum())
         return int(self.rows.part(measure, cells, self.period).values.sum())
 
-    def audit(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the source rows behind each number of a report, with its row (from 1) and column."""
-        named = [
-            part.table().assign(row=row + 1, column=str(column))
-            for row in range(len(frame))
-            for column in frame
-            if (part := self.part_of(cells_of(frame, row), str(column))) is not None
-        ]
-        nothing = pd.DataFrame(columns=["row", "column", "contribution"])
-        table = pd.concat(named, ignore_index=True) if named else nothing
-        first = ["row", "column", "contribution"]
-        return mark_report(table[[*first, *(name for name in table if name not in first)]], "audit", [])
-
     def __deepcopy__(self, _: object) -> Self:
         return self  # pandas copies attrs for each frame that it makes
 
@@ -224,11 +211,6 @@ class Trace(str):
 
 
 _ALL = object()
-
-
-def cells_of(frame: pd.DataFrame, row: int) -> dict[str, Any]:
-    """Return the values of a row by column."""
-    return {str(name): frame[name].iloc[row] for name in frame}
 
 
 def report(

@@ -63,7 +63,6 @@ def to_file(
     *,
     overwrite: bool = False,
     tz: str = "UTC",
-    audit: bool = False,
 ) -> Saved:
     """Write a frame or a column to a .csv, .xlsx or .parquet file, with its notes; or several frames to one file.
 
@@ -80,7 +79,6 @@ def to_file(
         path: The file to write. Its extension selects the format.
         overwrite: Replace the file if it exists.
         tz: In XLSX files, the time zone of times.
-        audit: Add a sheet with the source rows of each number, as in `history.explain` (XLSX only).
 
     Raises:
         FileExistsError: The file exists and `overwrite` is False.
@@ -94,16 +92,10 @@ def to_file(
         raise UsageError(unsupported_file(path.name, writers))
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; pass overwrite=True to replace it")
-    if audit and path.suffix.lower() != ".xlsx":
-        raise UsageError("audit=True adds a sheet, so the file must be .xlsx", of="to_file")
     frames = dict(frame) if isinstance(frame, Mapping) else {"data": frame}
     if not frames or not all(isinstance(table, pd.DataFrame | pd.Series) for table in frames.values()):
         raise UsageError([Problem("frame", "type", "must be frames by name, at least one")], of="to_file")
     tables = {name: _prepared(table) for name, table in frames.items()}
-    if audit:
-        traced = {name: table for name, (table, _) in tables.items() if "trace" in table.attrs or len(tables) == 1}
-        prefix = "Audit {}" if isinstance(frame, Mapping) else "audit"
-        tables |= {prefix.format(name): _prepared(_audit(table)) for name, table in traced.items()}
     sheets = {name: table for name, (table, _) in tables.items()}
     revealed = tuple(dict.fromkeys(name for table in sheets.values() for name in table.attrs.get("revealed", ())))
     files: dict[Path, Any] = {}
@@ -114,7 +106,7 @@ def to_file(
     write_files(files, private=bool(revealed))
     if revealed:
         LOG.warning("private columns (%s) were written to %s", ", ".join(revealed), path)
-    rows, columns = (sum(sheets[name].shape[axis] for name in frames) for axis in (0, 1))
+    rows, columns = (sum(table.shape[axis] for table in sheets.values()) for axis in (0, 1))
     cleaned = sum(count for _, count in tables.values())
     return Saved(path=path, rows=rows, columns=columns, cleaned=cleaned, revealed=revealed)
 
@@ -133,15 +125,6 @@ def check_columns(frame: pd.DataFrame) -> None:
     if len(repeated):
         names = ", ".join(dict.fromkeys(visible(str(name), 60) for name in repeated))
         raise UsageError(f"several columns have the name {names}", of="to_file")
-
-
-def _audit(frame: "pd.DataFrame | pd.Series[Any]") -> pd.DataFrame:
-    """Return the source rows of each number of a report."""
-    audit = getattr(frame.attrs.get("trace"), "audit", None)
-    if audit is None:
-        raise UsageError("audit=True takes a report of this process, such as history.spend()", of="to_file")
-    table: pd.DataFrame = audit(frame)
-    return table
 
 
 def _with_units(frame: pd.DataFrame) -> pd.DataFrame:
@@ -257,7 +240,8 @@ def _is_json(value: object) -> bool:
 
 
 def _xlsx(frames: Mapping[str, pd.DataFrame], file: BinaryIO, _: str, tz: str) -> None:
-    write_book(frames, notes_of(frames["data"]), file, tz)
+    (frame,) = frames.values()
+    write_book(frame, notes_of(frame), file, tz)
 
 
 _Write = Callable[[Mapping[str, pd.DataFrame], BinaryIO, str, str], None]

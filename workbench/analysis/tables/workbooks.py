@@ -108,23 +108,21 @@ def write_table(page: "Worksheet", columns: Sequence[BookColumn], formats: Mappi
     return width
 
 
-def write_book(frames: Mapping[str, pd.DataFrame], notes: Iterable[str], file: BinaryIO, tz: str) -> None:
-    """Write a workbook of frames with unchanged values and names, and a sheet of notes.
+def write_book(frame: pd.DataFrame, notes: Iterable[str], file: BinaryIO, tz: str) -> None:
+    """Write a workbook of a frame with unchanged values and names, and a sheet of notes.
 
     Raises:
-        UsageError: A frame is too large for a sheet.
+        UsageError: The frame is too large for a sheet.
     """
-    for frame in frames.values():
-        _check_sheet(frame)  # before temporary files are opened
+    _check_sheet(frame)  # before temporary files are opened
     book, formats = open_book(file, tz)
-    for title, frame in frames.items():
-        page = book.add_worksheet(title)
-        page.freeze_panes(1, 0)
-        columns = []
-        for j, name in enumerate(map(str, frame.columns)):
-            values, form = cell_values(frame.iloc[:, j], tz)
-            columns.append(BookColumn(name=name, head=name, values=values, form=form))
-        write_table(page, columns, formats)
+    page = book.add_worksheet("data")
+    page.freeze_panes(1, 0)
+    columns = []
+    for j, name in enumerate(map(str, frame.columns)):
+        values, form = cell_values(frame.iloc[:, j], tz)
+        columns.append(BookColumn(name=name, head=name, values=values, form=form))
+    write_table(page, columns, formats)
     if lines := list(notes):
         page = book.add_worksheet("notes")
         page.set_column(0, 0, 120)

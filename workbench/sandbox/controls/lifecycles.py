@@ -62,7 +62,11 @@ class LifecycleControls(ControlGroup):
 
     @control(changes=True)
     def accept_terms(self, user_id: str) -> ApplicationState:
-        """Accept the program's terms for a user: `tosNotAccepted` becomes `approved`."""
+        """Accept the program's terms for a user: `tosNotAccepted` becomes `approved`.
+
+        Args:
+            user_id: Id of the user.
+        """
         return self._decide("accept_terms", user_id, "approved", action="accept_terms")
 
     def _decide(self, name: str, key: str, status: str, **how: Any) -> ApplicationState:
@@ -75,22 +79,38 @@ class LifecycleControls(ControlGroup):
 
     @control(changes=True)
     def _activate_card(self, card_id: str) -> CardState:
-        """Activate a card."""
+        """Activate a card.
+
+        Args:
+            card_id: Id of the card.
+        """
         return self._change_card(card_id, "activate")
 
     @control(changes=True)
     def _lock_card(self, card_id: str) -> CardState:
-        """Lock an active card."""
+        """Lock an active card.
+
+        Args:
+            card_id: Id of the card.
+        """
         return self._change_card(card_id, "lock")
 
     @control(changes=True)
     def _unlock_card(self, card_id: str) -> CardState:
-        """Unlock a locked card."""
+        """Unlock a locked card.
+
+        Args:
+            card_id: Id of the card.
+        """
         return self._change_card(card_id, "unlock")
 
     @control(changes=True)
     def _cancel_card(self, card_id: str) -> CardState:
-        """Cancel a card permanently."""
+        """Cancel a card permanently.
+
+        Args:
+            card_id: Id of the card.
+        """
         return self._change_card(card_id, "cancel")
 
     def _change_card(self, card_id: str, action: str) -> CardState:

@@ -96,7 +96,11 @@ class ReadingControls(ControlGroup):
 
     @control(changes=False)
     def balance(self, card_id: str) -> CardBalance:
-        """Return the money of a card in cents: limit, available, held, posted, refunded."""
+        """Return the money of a card in cents: limit, available, held, posted, refunded.
+
+        Args:
+            card_id: Id of the card.
+        """
         card = self._record("card", card_id)
         return CardBalance(**{name: card[name] for name in _MONEY})
 

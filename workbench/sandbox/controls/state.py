@@ -44,7 +44,11 @@ class StateControls(ControlGroup):
 
     @control(changes=True)
     def snapshot(self, name: str) -> Snapshots:
-        """Save the state under a name."""
+        """Save the state under a name.
+
+        Args:
+            name: Name of the snapshot.
+        """
         store = self._engine.store
         self._save(name)
         store.put("snapshot", name, True)
@@ -52,7 +56,11 @@ class StateControls(ControlGroup):
 
     @control(changes=True)
     def restore(self, name: str) -> SandboxTime:
-        """Restore the state saved under a name."""
+        """Restore the state saved under a name.
+
+        Args:
+            name: Name of the snapshot.
+        """
         if self._engine.store.get("snapshot", name) is None:
             raise not_found("Snapshot")
         return self._load(name)

@@ -68,7 +68,11 @@ class WebhookControls(ControlGroup):
 
     @control(changes=True)
     def remove_endpoint(self, endpoint_id: str) -> Endpoint:
-        """Remove an endpoint and its deliveries."""
+        """Remove an endpoint and its deliveries.
+
+        Args:
+            endpoint_id: Id of the endpoint.
+        """
         store = self._engine.store
         row = self._record("endpoint", endpoint_id)
         store.delete("endpoint", row["id"])

@@ -33,7 +33,6 @@ def to_file(
     *,
     overwrite: bool = False,
     tz: str = "UTC",
-    audit: bool = False,
 ) -> "Saved":
     """Write a frame to a .csv, .xlsx or .parquet file; or a frame, chart, panel or run to an .html file.
 
@@ -52,7 +51,6 @@ def to_file(
         path: The file to write. Its extension selects the format.
         overwrite: Replace the file if it exists.
         tz: In XLSX files, the time zone of times.
-        audit: Add a sheet with the source rows of each number of a report, as in `history.explain` (XLSX only).
 
     Raises:
         FileExistsError: The file exists and `overwrite` is False.
@@ -63,10 +61,10 @@ def to_file(
     from workbench.analysis.tables.to_file import to_file as to_table
 
     if isinstance(of, Mapping) and any(is_tabular(each) for each in of.values()):
-        return to_table(of, path, overwrite=overwrite, tz=tz, audit=audit)
-    if audit or not str(path).lower().endswith(".html"):
+        return to_table(of, path, overwrite=overwrite, tz=tz)
+    if not str(path).lower().endswith(".html"):
         frame = of if is_tabular(of) else to_frame(of)
-        return to_table(frame, path, overwrite=overwrite, tz=tz, audit=audit)
+        return to_table(frame, path, overwrite=overwrite, tz=tz)
     path = Path(path)
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; pass overwrite=True to replace it")

@@ -1,0 +1,52 @@
+"""What each chart of the samples draws, byte by byte: `python -m tests.charts.test_pictures` writes pictures.txt anew.
+
+A line has the chart, how it was drawn, the digest of its SVG, and its alternative text. A change of any mark, label,
+position, color or note changes the line, which is then looked at and written anew.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.charts.test_charts import EVERY
+
+PAGE = Path(__file__).parent / "pictures.txt"
+WAYS: dict[str, dict[str, Any]] = {
+    "notebook": {},
+    "compact": {"size": "compact"},
+    "titled": {"size": (6, 4), "title": "A title of the caller, long enough to need a second line in a small figure"},
+}
+HEAD = f"matplotlib {version('matplotlib')}"
+NOTES = [f"Note {number} of the frame, which a chart of five notes does not show in full." for number in range(7)]
+
+
+def pictures(name: str) -> Iterator[str]:
+    """Yield the lines of a chart."""
+    draw, make, _ = EVERY[name]
+    for way, options in WAYS.items():
+        data = make()
+        if isinstance(data, pd.DataFrame) and way == "titled":
+            data.attrs = {**data.attrs, "complete": False, "notes": [*data.attrs.get("notes", ()), *NOTES]}
+        axes: Any = draw(data, **options)
+        svg = str(axes._repr_html_())
+        yield f"{name} | {way} | {hashlib.sha256(svg.encode()).hexdigest()[:16]} | {axes.get_label()}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EVERY)
+def test_a_picture_is_what_it_was(name: str) -> None:
+    """Same frame, same bytes: whoever changes a picture looks at it."""
+    head, *lines = PAGE.read_text("utf-8").splitlines()
+    if head != HEAD:
+        pytest.skip(f"pictures were drawn by {head}")
+
+    assert [*pictures(name)] == [line for line in lines if line.partition(" | ")[0] == name]
+
+
+if __name__ == "__main__":
+    PAGE.write_text("\n".join([HEAD, *(line for name in EVERY for line in pictures(name))]) + "\n", "utf-8")
