@@ -167,7 +167,7 @@ class Desk:
         return Attempt(task, self.sandbox(task.environment), stored, self.fetched, self.ca_file)
 
     def do(self, act: Act) -> dict[str, Any]:
-        """Carry out an act, store the result, and return the answer to the learner as JSON values.
+        """Carry out an action, store the result, and return the answer to the learner as JSON values.
 
         Raises:
             UsageError: The task was not begun, asks for no such answer, or has no such hint.
@@ -201,7 +201,7 @@ class Desk:
 
 
 KINDS = frozenset({"start", "check", "answer", "hint"})
-"""Kinds of acts."""
+"""Kinds of actions."""
 
 
 def _hint(task: Task, result: TaskResult) -> dict[str, Any]:

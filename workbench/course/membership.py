@@ -88,7 +88,7 @@ def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
     """Send a learner's action on a task to the class, and return the answer to the learner.
 
     Raises:
-        UsageError: The class refused it, for example since the lesson is locked.
+        UsageError: The class refused it, for example because the lesson is locked.
     """
     from workbench.sandbox.internals import internals
 

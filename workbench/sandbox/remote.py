@@ -119,7 +119,7 @@ class RemoteSandbox(Controls):
         except httpx.HTTPError as error:
             raise NotSent(f"The server at {host} does not answer.") from error
         if answer.is_error:
-            raise WrongEnvironment(f"{host} does not serve {path}, or refused it: {answer.status_code}.")
+            raise WrongEnvironment(f"{host} does not serve {path}, or refused the request: {answer.status_code}.")
         return strict_json.stored(answer.content)
 
     def transport(self) -> httpx.HTTPTransport:

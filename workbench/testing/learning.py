@@ -218,7 +218,7 @@ class Replay:
     def _read_names(self, step: Step) -> None:
         """Count the assumed names of members in a call and its answer, with the evidence of a page of rewards.
 
-        A service that does not know a name of a query ignores it: the names without which the answer is the same.
+        A service ignores query members whose names it does not know; omitting those leaves the answer unchanged.
         """
         x = step.exchange
         if x is None or not x.ok or not x.name:

@@ -40,7 +40,7 @@ _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": N
 
 
 class Page(Figure):
-    """Figure with names in any script. In SVG the browser supplies missing fonts; in other formats they are boxes."""
+    """Figure with names in any script. In SVG the browser supplies fonts; elsewhere missing letters are boxes."""
 
     def savefig(self, fname: Any, **how: Any) -> None:
         """Write the figure to a file."""

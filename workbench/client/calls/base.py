@@ -87,15 +87,15 @@ class BaseClient(Operations, ABC):
         """Create a client.
 
         Args:
-            base_url: Base URL of the service, like https://api.example.com/v1; http only for this machine.
+            base_url: Base URL of the service, such as https://api.example.com/v1; http only for this machine.
             api_key: The key, or a function that fetches it, which is asked again every 15 minutes and after a 401.
                 Prefer a profile or the environment to a literal.
             environment: "sandbox" or "production". In production simulations are refused and writes need `arm()`.
             timeout: Seconds per call, including retries; None waits forever.
             transport: An httpx transport to use in place of the network, such as `sandbox.transport()`.
             check: Whether requests are checked before they are sent; False sends invalid ones too.
-            wire_names: Wire names that differ from the assumed ones, as
-                {"simulate_authorization.decline_reason": "declineReason"}.
+            wire_names: Wire names that differ from the assumed ones, such as {"simulate_authorization.decline_reason":
+                "declineReason"}.
             journal: Where calls with an effect are recorded: a Journal or a path; False records none.
             limits: Rates, caps and the list of recipients.
             ca_file: Certificates to trust in place of the usual ones; checks are never off.

@@ -24,7 +24,7 @@ declare(
 
 
 class Outcome(StrEnum):
-    """Outcome of a call with an effect. `SENDING` means in flight, or that its process ended."""
+    """Outcome of a call with an effect. `SENDING` means that the call is in flight, or that its process ended."""
 
     SENDING = "sending"
     DONE = "done"

@@ -37,7 +37,7 @@ def read_proxy(text: object, path: str) -> Proxy:
 
 def proxy_problem(text: object) -> str | None:
     """Return why a value is not the address of an HTTP proxy; None if it is."""
-    wanted = "must be the address of an HTTP proxy, as http://proxy.example.com:3128"
+    wanted = "must be the address of an HTTP proxy, such as http://proxy.example.com:3128"
     if not isinstance(text, str):
         return wanted
     try:
@@ -46,7 +46,7 @@ def proxy_problem(text: object) -> str | None:
     except ValueError:
         return wanted
     if parts.scheme.startswith("socks"):
-        return "is a SOCKS proxy, which is not supported; use an HTTP proxy, as http://proxy.example.com:3128"
+        return "is a SOCKS proxy, which is not supported; use an HTTP proxy, such as http://proxy.example.com:3128"
     return None if is_address and parts.scheme in {"http", "https"} and " " not in text else wanted
 
 

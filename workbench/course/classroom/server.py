@@ -255,7 +255,7 @@ class ClassServer(ClassState):
 
     async def _setup(self, request: Request, name: str, link: str = "LINK") -> Response:
         if request.method != "GET":
-            return refused(405, "Files to install are only read")
+            return refused(405, "Installation files accept only GET")
         return await asyncio.to_thread(self._setup_page.answer, name, link) or refused(404, "Not Found")
 
     # the board
