@@ -298,7 +298,7 @@ def test_explaining_names_what_differs(api, contract):
         "it is for another chain",
         "it also sends coins of the chain (value)",
     )
-    assert "Do not send it: the recipient is not" in str(explanation)
+    assert "Do not send it: the recipient differs" in str(explanation)
     assert "It matches this withdrawal in every value." in str(mine.explain(transacted(api, mine)))
 
 

@@ -23,7 +23,7 @@ from workbench.service.chains.addresses import Family, family_of
 from workbench.service.interface.vocabulary import DisputeStatus
 
 _HOUR = DAY // 24
-_NEW = 30  # days after which a user without purchases has left
+_NEW = 30  # days without purchases after which a user counts as gone
 _ADJECTIVES = (
     "Blue",
     "Green",

@@ -87,7 +87,7 @@ def close_book(book: "Workbook") -> None:
     try:
         book.close()
     except FileCreateError as error:
-        raise error.args[0] from None  # the OSError that it hides
+        raise error.args[0] from None  # the OSError inside it
 
 
 def write_table(page: "Worksheet", columns: Sequence[BookColumn], formats: Mapping[str, Any]) -> int:

@@ -201,7 +201,7 @@ def _problems(seen: Survey, partial: bool) -> Iterator[Problem]:
 def _missing(kind: Kind) -> str:
     if isinstance(kind, walk.Integer) and kind.full:
         return "is empty; write FULL for the full amount, in code wb.FULL"
-    return "is missing; it must be true or false" if isinstance(kind, walk.Boolean) else "is missing"
+    return "is missing; pass true or false" if isinstance(kind, walk.Boolean) else "is missing"
 
 
 def _value_problems(kind: Kind, about: About, value: object, path: str) -> Iterator[Problem]:
