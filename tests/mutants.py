@@ -131,6 +131,7 @@ FOLDERS = [
             "sandbox",
             "service",
             "tables",
+            "rewards",
             "charts",
         )
     ),

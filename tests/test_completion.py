@@ -50,8 +50,8 @@ def test_completion_offers_what_there_is(code, expected) -> None:
 
 
 def test_completion_of_the_package_shows_no_inner_name() -> None:
-    """Besides the public names and the hooks of IPython it shows what jedi cannot hide: packages, and a flag of type checkers."""
-    inner = {name for name in completed("wb.") - set(dir(wb)) if not name.endswith("_ipython_extension")}
+    """Besides the public names it shows what jedi cannot hide: packages, and a flag of type checkers."""
+    inner = completed("wb.") - set(dir(wb))
     packages = {path.name for path in Path(wb.__file__).parent.iterdir() if path.is_dir()}
 
     assert inner <= packages | {"TYPE_CHECKING"}

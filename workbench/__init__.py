@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from workbench.screens.panel.panel import browse as browse
     from workbench.screens.panel.panel import form as form
     from workbench.service.interface.assumptions import assumptions as assumptions
-    from workbench.terminal.shell import load_ipython_extension as load_ipython_extension
-    from workbench.terminal.shell import unload_ipython_extension as unload_ipython_extension
     from workbench.testing.learning import learn as learn
 
 _NAMES = {
@@ -84,7 +82,6 @@ _NAMES = {
     "form": "workbench.screens.panel.panel",
     "history": "workbench.analysis.reports.history",
     "learn": "workbench.testing.learning",
-    "load_ipython_extension": "workbench.terminal.shell",
     "read_table": "workbench.analysis.tables.read_table",
     "records": "workbench.records:",
     "rewards": "workbench.analysis.rewards:",
@@ -92,7 +89,6 @@ _NAMES = {
     "sql": "workbench.analysis.reports.queries",
     "testing": "workbench.testing:",
     "to_frame": "workbench.analysis.tables.frames",
-    "unload_ipython_extension": "workbench.terminal.shell",
     "withdrawals": "workbench.client.withdrawals:",
 }
 

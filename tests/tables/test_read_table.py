@@ -68,8 +68,51 @@ TWO_READINGS: dict[str, tuple[str, str, set[str]]] = {
     "decimals": ('a;b\nx;1,234\n', "decimal", {"'.'", "','"}),
     "times": ("at,a\n2026-03-04 10:00,x\n", "tz", {"'UTC'", "'Europe/Berlin'"}),
     "balances": ("day,text,a\n2026-03-01,x,1.50\n2026-03-02,y,2.50\n,Balance,7.00\n", "totals", {"'drop'", "'keep'"}),
+    "full balances": ("day,a\n2026-03-01,1.50\n2026-03-02,2.50\nBalance,7.00\n", "totals", {"'drop'", "'keep'"}),
     "separators": ("a;b,c\nx;y,z\nu;v,w\n", "separator", {"';'", "','"}),
 }  # fmt: skip
+
+
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
+def test_a_total_is_no_row(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Wherever its word stands and whatever else it holds, a total is left out or asked about; all other rows are there."""
+    cents = data.draw(st.lists(st.integers(1, 10**6), min_size=2, max_size=5))
+    rows = [["2026-03-01", f"shop {n}", str(n + 1), f"{value / 100:.2f}", "EUR"] for n, value in enumerate(cents)]
+    total = [
+        "",
+        "",
+        str(sum(range(1, len(cents) + 1))),
+        f"{sum(cents) / 100:.2f}",
+        data.draw(st.sampled_from(["", "EUR"])),
+    ]
+    kept = sorted(
+        {
+            data.draw(st.integers(0, 1)),
+            *data.draw(st.sets(st.integers(0, 2))),
+            3,
+            *data.draw(st.just({4}) | st.just(set())),
+        }
+    )
+    place = data.draw(st.sampled_from([column for column in kept if column < 2]))
+    total[place] = data.draw(st.sampled_from(["Total", "TOTAL", "Summe", "Grand total"]))
+    lines = [
+        ",".join(row[column] for column in kept) for row in [["day", "text", "n", "amount", "currency"], *rows, total]
+    ]
+    path = tmp_path_factory.mktemp("total") / "a.csv"
+    path.write_text("\n".join(lines))
+
+    frame, _ = read(path, {"totals": "drop"})
+    assert [round(float(value) * 100) for value in frame["amount"]] == cents
+    assert [row["reason"] for row in frame.attrs["left_out"]] == ["total"]
+
+
+def test_a_shop_with_the_name_of_a_total_is_a_row(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        "day,text,amount\n2026-03-01,Total Energies,5.50\n2026-03-02,TOTAL,7.10\n2026-03-03,x,1.00\n"
+    )
+
+    assert len(wb.read_table(tmp_path / "a.csv")) == 3
 
 
 WESTERN = ("cp1252", "iso8859-15", "cp850", "mac-roman")

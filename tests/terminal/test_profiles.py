@@ -41,15 +41,16 @@ def profiles(own_state, monkeypatch):
     return path
 
 
-def test_profiles_are_listed_and_shown_without_keys(wb):
+def test_profiles_are_listed_without_keys(wb):
     """A profile is shown with where its key comes from, never with the key."""
-    listed, shown = wb("profiles", "list"), wb("profiles", "show", "live")
+    listed = wb("profiles", "list")
 
-    assert listed.code == shown.code == 0
+    assert listed.code == 0
     assert [name in listed.out for name in ("test", "live", "own")] == [True, True, True]
-    assert "50.00 USD" in shown.out or "5000" in shown.out
-    assert "canary" not in listed.out + shown.out
-    assert json.loads(wb("profiles", "show", "test", "-o", "json").out)["base_url"] == "https://test.example.com/v1"
+    assert "canary" not in listed.out
+    assert "https://test.example.com/v1" in [
+        row["base_url"] for row in json.loads(wb("profiles", "list", "-o", "json").out)
+    ]
 
 
 def test_profiles_are_checked(wb, profiles):

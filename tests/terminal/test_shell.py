@@ -1,4 +1,4 @@
-"""The shell: ready names, faces, a history without keys; and the same as an extension."""
+"""The shell: ready names, faces, a history without keys."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from tests.terminal.conftest import ROOT
 from workbench.client.session import connect
-from workbench.terminal.shell import holds_key, load
+from workbench.terminal.shell import holds_key, keep_no_keys
 
 pytestmark = pytest.mark.slow  # each test starts processes
 
@@ -57,7 +57,7 @@ def test_an_error_has_its_code_and_its_face(piped, tmp_path):
 def test_history_keeps_no_key(ipython, monkeypatch):
     """An input that holds a key is left out of the history; others are kept."""
     monkeypatch.setenv("WORKBENCH_FAR_API_KEY", "canary-7f3a")
-    load(ipython)
+    keep_no_keys(ipython)
     ipython.run_cell("settings = dict(api_key='canary-1')", store_history=True)
     ipython.run_cell("print('canary-7f3a')", store_history=True)
     ipython.run_cell("kept = 1", store_history=True)
@@ -84,16 +84,6 @@ def test_what_counts_as_a_key(text, holds):
     assert holds_key(text) is holds
 
 
-def test_as_an_extension(ipython):
-    """`%load_ext workbench` completes values, and `%unload_ext` takes that back."""
-    before = [*ipython.Completer.custom_matchers]
-    ipython.run_line_magic("load_ext", "workbench")
-    assert len(ipython.Completer.custom_matchers) == len(before) + 1
-    ipython.run_line_magic("unload_ext", "workbench")
-
-    assert ipython.Completer.custom_matchers == before
-
-
 def test_the_shell_itself(tmp_path, own_state):
     """At a terminal the shell says what is ready, completes operations, and ends with exit."""
     child = pexpect.spawn(
@@ -113,7 +103,6 @@ def test_the_shell_itself(tmp_path, own_state):
 
 def test_completion_of_operations_and_arguments(ipython):
     """IPython completes operations and their arguments from the signatures."""
-    load(ipython)
 
     def completed(text: str) -> set[str]:
         with provisionalcompleter():
@@ -121,8 +110,6 @@ def test_completion_of_operations_and_arguments(ipython):
 
     assert {"simulate_refund", "simulate_reversal"} <= {one.rpartition(".")[2] for one in completed("api.simulate_re")}
     assert "transaction_id=" in completed("api.simulate_refund(tran")
-    assert completed('api.simulate_authorization(amount=5, decline_reason="card_l') == {"card_locked"}
-    assert completed('api.update_dispute(status="') == {"canceled"}
 
 
 def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch):

@@ -40,12 +40,12 @@ def test_a_failure_ends_with_5_its_story_and_a_replay(wb):
 )
 def test_a_replay_has_every_option(command, given, wb, monkeypatch):
     """Each option of the signature but those that choose one run is in the command that is printed."""
-    failed = SimpleNamespace(failure=SimpleNamespace(universe=7), universes=8, following=None)
+    failed = SimpleNamespace(failure=SimpleNamespace(universe=7), universes=8, interrupted=False)
     monkeypatch.setattr(testing, "explore", lambda *_, **__: failed)
     positional = [f"{APPLICATION}Shop"] if command == "explore" else []
     ended = wb("test", command, *positional, *shlex.split(given))
     replay = ended.err.partition("Replay with: ")[2].strip()
-    names = set(inspect.signature(getattr(commands, command)).parameters) - {"application", "first", "universe"}
+    names = set(inspect.signature(getattr(commands, command)).parameters) - {"application", "universe"}
 
     assert replay == shlex.join(["workbench", "test", command, *positional, *shlex.split(given), "--universe", "7"])
     assert {f"--{name.replace('_', '-')}" for name in names} <= set(shlex.split(replay))
@@ -67,7 +67,7 @@ def test_an_exploration_that_is_stopped_ends_with_130(wb, monkeypatch):
     ended = wb("test", "explore", f"{APPLICATION}Shop")
 
     assert ended.code == 130
-    assert f"Resume with: workbench test explore {APPLICATION}Shop --first 0" in ended.err
+    assert "Stopped." in ended.err
 
 
 @pytest.mark.parametrize("name", ["nothing", "tests.testing.applications:Nobody", "no.such:Module", "json:__name__"])

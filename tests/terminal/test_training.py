@@ -159,7 +159,7 @@ def test_a_class_is_not_served_from_a_file(wb, tmp_path: Path):
     ended = wb("course", "serve", "--folder", str(tmp_path / "class.csv"), "--learners", "2")
 
     assert ended.code == 2
-    assert "class.csv is not a folder" in ended.err
+    assert "class.csv' is not a folder" in ended.err
 
 
 def test_commands_of_a_learner_act_in_the_class(wb, monkeypatch: pytest.MonkeyPatch):

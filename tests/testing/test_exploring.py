@@ -146,28 +146,6 @@ def test_a_universe_replays_by_its_number_and_its_decisions() -> None:
     assert f"decisions={dict(failure.decisions)}" in str(found(ChecksThenActs))
 
 
-def test_an_exploration_that_was_stopped_is_resumed() -> None:
-    """With the universes that were not run, which are those of a whole exploration."""
-
-    def stop(state: Any) -> None:
-        if state.done == 3:
-            state.stop("enough")
-
-    whole, begun = explored(Shop, universes=8), explored(Shop, universes=8, progress=stop)
-    assert begun.following is not None
-    rest = explored(Shop, universes=8, first=begun.following)
-
-    assert (begun.universes, begun.following, rest.universes, rest.following) == (3, 3, 5, None)
-    assert begun.counts + rest.counts == whole.counts
-
-
-def test_what_never_happened_is_reported() -> None:
-    result = explored(Shop, universes=2, expected=("a lost answer happened",))
-
-    with pytest.raises(AssertionError, match="a lost answer happened: never"):
-        result.check()
-
-
 def test_an_invariant_is_a_plain_function() -> None:
     def books_are_empty(universe: Universe) -> None:
         assert not universe.books, "there are books"

@@ -32,8 +32,7 @@ def public_names(package: str, names: Mapping[str, str]) -> tuple[Callable[[str]
         names: Module of each public name, such as "workbench.client.calls.client"; "module:name" if its name differs
             there, "module:" if the name is the module itself.
     """
-    # IPython calls these two hooks; users do not.
-    public = sorted(name for name in names if not name.endswith("_ipython_extension"))
+    public = sorted(names)
 
     def load(name: str) -> object:
         from importlib import import_module

@@ -15,16 +15,15 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from workbench import __version__
-from workbench.base.errors import WorkbenchError, visible
+from workbench.base.errors import WorkbenchError, not_allowed, visible
 from workbench.base.schema.fields import Confidence
-from workbench.base.schema.walk import build, members
 from workbench.client.calls.keys import state_folder, state_path
 from workbench.client.calls.profiles import config_path, open_profile, profile_names
 from workbench.client.session import connect
 from workbench.service.interface.assumptions import assumptions
 from workbench.service.interface.convert import converter, placeholders
 from workbench.service.interface.events import EVENT_KINDS
-from workbench.service.interface.examples import example, example_of
+from workbench.service.interface.examples import example
 from workbench.service.interface.naming import operation_named
 from workbench.service.interface.table import OPERATIONS, VERSION
 from workbench.service.rendering.operations import event_blocks, operation_blocks
@@ -39,7 +38,7 @@ _Confidence: Any = Literal[tuple(map(str, Confidence))]
 
 
 @command
-def list_assumptions(word: str | None = None, *, confidence: _Confidence | None = None) -> Any:
+def list_assumptions(word: str = "", *, confidence: _Confidence | None = None) -> Any:
     """List the assumptions about the service, with the reason for each and where to change it.
 
     Args:
@@ -50,7 +49,7 @@ def list_assumptions(word: str | None = None, *, confidence: _Confidence | None 
         row
         for row in assumptions()
         if confidence in (None, row.confidence)
-        and (word or "").lower() in f"{row.id} {row.where} {row.value} {row.reason}".lower()
+        and word.lower() in f"{row.id} {row.where} {row.value} {row.reason}".lower()
     ]
 
 
@@ -62,41 +61,31 @@ def docs(*names: Annotated[str, Parameter(completer=complete_documented)]) -> No
         names: The operation, as simulate-refund, or the kind of event, as user.updated; without it, list all.
     """
     name = " ".join(names)
-    kind, operation = EVENT_KINDS.get(name), operation_named(name)
+    operation = operation_named(name)
     if not name:
-        rows = [f"{kebab(name):24} {row.source:14} {row.doc}" for name, row in OPERATIONS.items()]
-        rows += [f"{name:24} {'Events':14} {kind.doc}." for name, kind in EVENT_KINDS.items()]
-        print("\n".join(rows))
-    elif kind is None and operation is None:
-        names_listed = ", ".join([*map(kebab, OPERATIONS), *EVENT_KINDS])
-        raise usage_error(f"No operation or kind of event {visible(name, 60)!r}; there are: {names_listed}.")
+        rows = [(kebab(name), row.source, row.doc) for name, row in OPERATIONS.items()]
+        rows += [(name, "Events", f"{kind.doc}.") for name, kind in EVENT_KINDS.items()]
+        return print("\n".join(f"{name:24} {source:14} {doc}" for name, source, doc in rows))
+    if operation is not None:
+        head = f"{operation.name}: {operation.method} {operation.path}"
+        blocks = operation_blocks(operation, converter())
+    elif name in EVENT_KINDS:
+        head, blocks = name, event_blocks(EVENT_KINDS[name], converter())
     else:
-        head, blocks = name, event_blocks(kind, converter()) if kind is not None else iter(())
-        if operation is not None:
-            head, blocks = (
-                f"{operation.name}: {operation.method} {operation.path}",
-                operation_blocks(operation, converter()),
-            )
-        width = screen_of(sys.stdout).width
-        page("\n\n".join([head, *(write(block, width) for block in blocks)]))
+        raise usage_error(f"{not_allowed('name', name, [*map(kebab, OPERATIONS), *EVENT_KINDS])}.")
+    width = screen_of(sys.stdout).width
+    return page("\n\n".join([head, *(write(block, width) for block in blocks)]))
 
 
 @command
-def skeleton(
-    operation: Annotated[str, Parameter(completer=complete_operations)], /, *, all_members: bool = False
-) -> None:
+def skeleton(operation: Annotated[str, Parameter(completer=complete_operations)], /) -> None:
     """Print an example body of an operation as JSON, for use with --from.
 
     Args:
         operation: The operation, as create-user-application.
-        all_members: Include optional members.
     """
     row = read_operation(operation)
-    request = example(row.request)
-    if all_members:
-        values = {member.name: example_of(row.request, member) for member in members(row.request)}
-        request = build(row.request, {name: value for name, value in values.items() if value is not None})
-    _, body = converter().write_request(row, request)
+    _, body = converter().write_request(row, example(row.request))
     body = {name: value for name, value in body.items() if name not in placeholders(row.path)}
     print(json.dumps(body, indent=2, default=str, ensure_ascii=False))
 

@@ -116,7 +116,7 @@ def _run(tokens: list[str]) -> int:
 
     from workbench.base.errors import AdviceWarning, visible
 
-    tokens = ["--version"] if tokens == ["version"] else _with_stdin(tokens)
+    tokens = _with_stdin(tokens)
     asks = {"--help", "-h"} & {*tokens}
     app = make_app(tokens[0], described=len(tokens) == 1 + bool(asks))
     bare = len(tokens) == 1 and tokens[0] in commands.COMMANDS and "" not in commands.COMMANDS[tokens[0]]
@@ -157,17 +157,11 @@ def _hints(error: object, tokens: list[str]) -> Iterator[str]:
             yield f"{name} has no value: {following[0]} follows. Write {name}={following[0]} if that is its value."
     if isinstance(error, MissingArgumentError | UnusedCliTokensError) and error.unused_tokens:
         yield f"{error.unused_tokens[0]!r} has no option before it."
-    ids = [token for token in tokens[:2] if _ID.fullmatch(token)]
-    if ids and (isinstance(error, UnknownCommandError) or tokens[0] == ids[0]):
-        yield f"An id comes after the verb. `workbench sandbox state {ids[0]}` shows the record."
-    elif isinstance(error, UnknownCommandError):
+    if isinstance(error, UnknownCommandError):
         row = operation_named(" ".join(token for token in tokens[:2] if not token.startswith("-")))
         row = row or operation_named(tokens[0])
         if row is not None:
             yield f"The command is `workbench {' '.join(command_of(row))}`."
-
-
-_ID = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def _refuse_keys(tokens: list[str]) -> None:
@@ -185,9 +179,9 @@ def _style(app: Any, example: str) -> None:
     """Format help without borders at terminal width, with an example at the end; option names are never broken."""
     from cyclopts.help import ColumnSpec, DefaultFormatter, DescriptionRenderer, HelpPanel, NameRenderer, PanelSpec
     from rich.box import Box
-    from rich.console import Console, Group
-    from rich.padding import Padding
-    from rich.text import Text
+    from rich.console import Console
+
+    from workbench.service.rendering.text import screen_of
 
     class Page(Console):
         """Console that leaves a closed pipe to the command."""
@@ -195,30 +189,22 @@ def _style(app: Any, example: str) -> None:
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
-    def stacked(entry: Any) -> Group:
-        name = Text(str(NameRenderer()(entry)), no_wrap=True, overflow="ignore")
-        return Group(name, Padding(DescriptionRenderer()(entry), (0, 0, 0, 4)))
-
     class Formatter(DefaultFormatter):
         """Formatter that wraps each paragraph once, ignoring line breaks of the docstring."""
 
         def __call__(self, console: Any, options: Any, panel: HelpPanel) -> None:
             for entry in panel.entries:
                 unwrap(entry.description)
-            widest = max((len(str(NameRenderer()(entry))) for entry in panel.entries), default=0)
-            self.column_specs = (ColumnSpec(renderer=stacked),) if widest > console.width * 0.35 else None
             super().__call__(console, options, panel)
 
         def render_description(self, console: Any, options: Any, description: object) -> None:
             unwrap(description)
             super().render_description(console, options, description)
 
-    def unwrap(description: object) -> None:
+    def unwrap(description: Any) -> None:
         text = getattr(description, "primary_renderable", None)
-        if isinstance(text, Text):
+        if text is not None:
             text.plain = re.sub(r"(?<=\S)\n(?=\S)", " ", text.plain)
-
-    from workbench.service.rendering.text import screen_of
 
     screen = screen_of(sys.stdout)
     app.help_epilogue = f"Example: {_continued(example, screen.width)}"
@@ -226,6 +212,7 @@ def _style(app: Any, example: str) -> None:
         panel_spec=PanelSpec(
             box=Box("    \n" * 8), padding=0, border_style="bold" if screen.color else "none", title_align="left"
         ),
+        column_specs=(ColumnSpec(renderer=NameRenderer(), no_wrap=True), ColumnSpec(renderer=DescriptionRenderer())),
     )
     app.console = Page(width=screen.width, highlight=False, no_color=not screen.color)
 

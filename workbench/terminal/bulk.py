@@ -143,8 +143,7 @@ def _result(send: Callable[[], Any], how: Output) -> int:
         done, interrupted = stop.result, True
     except KeyError as error:  # only rows with an unknown outcome can be resolved
         raise usage_error(visible(str(error.args[0]), 200)) from None
-    names = ["row", "outcome", "id", "answer_status", "status", "message"]
-    names[1:1] = ["key"] if any(result.key for result in done) else []
+    names = ("row", "key", "outcome", "id", "answer_status", "status", "message")
     rows = [{name: getattr(result, name) or "" for name in names} for result in done]
     if how.output == "table" and not how.fields:
         rows = [row for row in rows if row["outcome"] != "done"] or rows[:20]
@@ -164,7 +163,7 @@ def _result(send: Callable[[], Any], how: Output) -> int:
 @command
 def rewards(
     api: "Session",
-    *users: Uuid,
+    *users: Annotated[Uuid, Parameter(required=True)],
     kind: Annotated[Literal["earned", "redeemed"] | None, Parameter(name="--type")] = None,
     save: Path | None = None,
     path: Path | None = None,
@@ -180,8 +179,6 @@ def rewards(
         path: Store pages in this folder; the same command resumes an interrupted read.
         users: Ids of the users.
     """
-    if not users:
-        raise usage_error("rewards requires one or more user ids.")
     from workbench.analysis.rewards.reading import fetch
     from workbench.analysis.tables.to_file import to_file
 

@@ -68,7 +68,6 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "profiles": {
         "list": "journal:list_profiles",
-        "show": "journal:show_profile",
         "check": "journal:check",
         "arm": "journal:arm",
         "config": "about:config",

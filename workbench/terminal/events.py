@@ -21,6 +21,7 @@ from workbench.sandbox.internals import internals
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.rendering.show import event_row
 from workbench.service.rendering.text import screen_of
+from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, flush_line, say, usage_error, waiting_for_signals
 from workbench.terminal.inputs import pairs
 from workbench.terminal.operations import nested
@@ -57,24 +58,14 @@ def list_events(
         show(chosen[-last if last else 0 :], how)
 
 
-def resend(event: str, /, *, forward_to: Url | None = None, where: Where = Where()) -> int:
-    """Redeliver an event byte for byte, signed with the key in WORKBENCH_WEBHOOK_KEY or the sandbox's key.
+@command
+def resend(api: "Session", event: str, /) -> Any:
+    """Redeliver an event of the sandbox to its endpoints, byte for byte.
 
     Args:
         event: Id of the event.
-        forward_to: Send it to this http URL; default: the registered endpoints.
     """
-    target = _target(forward_to) if forward_to else None
-    if target is None:
-        with session(where) as api:
-            show(api.sandbox.resend(event), Output())
-        return DONE
-    with _inbox(where) as (inbox, key):
-        try:
-            body = inbox.raw(event)
-        except KeyError:
-            raise usage_error(f"No event {visible(event, 60)!r}; `workbench events list` lists them.") from None
-    return _send(target, _headers(body, key), body)
+    return api.sandbox.resend(event)
 
 
 @contextmanager
@@ -200,11 +191,11 @@ def listen(
             wait(_POLL_INTERVAL)
 
 
-def _say_refused(refusals: tuple[Any, ...], last: object) -> Any:
+def _say_refused(refusals: tuple[Any, ...], last: Any) -> Any:
     """Report the deliveries that were not stored since the last one reported; return the last."""
-    numbers = [i for i, refusal in enumerate(refusals) if refusal is last]
-    for latest in refusals[numbers[0] + 1 if numbers else 0 :]:
-        say(f"{latest.at.astimezone():%H:%M:%S}  not stored: {visible(latest.reason, 300)}")
+    for refusal in refusals:
+        if last is None or refusal.at > last.at:
+            say(f"{refusal.at.astimezone():%H:%M:%S}  not stored: {visible(refusal.reason, 300)}")
     return refusals[-1] if refusals else last
 
 

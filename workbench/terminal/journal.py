@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import attrs
 from cyclopts import Parameter
 
 from workbench.base.errors import InvalidProfile, InvalidRequest, visible
@@ -131,8 +130,7 @@ def list_unknown(*, path: _File = None, where: Where = Where(), how: Output = Ou
     show_or_say(_rows(entries, evidence, how), how, "No call has an unknown outcome.")
     for attempt, seen in evidence.items():
         say(f"{attempt}: {seen}")
-        if seen.outcome:
-            say(f"Record it: workbench journal resolve {attempt} {seen.outcome}")
+        say(f"Record it: workbench journal resolve {attempt} {seen.outcome}" if seen.outcome else "")
     return DONE
 
 
@@ -188,29 +186,9 @@ def list_profiles(*, how: Output = Output()) -> int:
         try:
             rows.append(_row(open_profile(name)))
         except InvalidProfile:
-            unusable = "invalid; run: workbench profiles check"
-            rows.append({"name": name, "environment": "", "base_url": unusable, "key": ""})
+            rows.append({"name": name, "base_url": "invalid; run: workbench profiles check"})
     show_or_say(rows, how, f"No profiles yet. Add one to {config_path()} as a table [profiles.NAME].")
     return DONE
-
-
-@command
-def show_profile(name: Annotated[str, Parameter(completer=complete_profiles)], /) -> Any:
-    """Show the settings of a profile, and where its key comes from. The key itself is never shown.
-
-    Args:
-        name: Name of the profile.
-    """
-    profile = open_profile(name)
-    limits = {name: value for name, value in attrs.asdict(profile.limits).items() if value is not None}
-    return {
-        **_row(profile),
-        "timeout": profile.timeout,
-        "journal": profile.journal or "in the state folder",
-        "wire_names": dict(profile.wire_names) or "as assumed",
-        "sandbox": dict(profile.sandbox) or "–",
-        "limits": limits or "none",
-    }
 
 
 @command

@@ -10,7 +10,7 @@ from workbench.terminal.binding import command, present
 from workbench.terminal.exits import DONE, say, usage_error
 from workbench.terminal.inputs import pairs
 from workbench.terminal.output import Output
-from workbench.terminal.where import Name, Setting, Where, session
+from workbench.terminal.where import Files, Name, Setting, Where, session
 
 if TYPE_CHECKING:
     from workbench.testing.learning import Learned
@@ -26,7 +26,7 @@ def _named_files() -> Iterator[None]:
 
 
 @command
-def add(*files: Path, to: Path, name: tuple[Setting, ...] = ()) -> None:
+def add(*files: Files, to: Path, name: tuple[Setting, ...] = ()) -> None:
     """Add traffic to a corpus, with every value replaced by one of the same shape. Nothing is sent.
 
     Args:
@@ -36,8 +36,6 @@ def add(*files: Path, to: Path, name: tuple[Setting, ...] = ()) -> None:
     """
     from workbench.testing.corpus import Corpus
 
-    if not files:
-        raise usage_error("FILES: give at least one file.")
     with _named_files():
         reading = Corpus(to).add(files, names=pairs("name", name))
     for note in reading.notes():
@@ -62,7 +60,7 @@ def check(folder: Path, /, *, behavior: Name | None = None, against: Name | None
 
 @command
 def learn(
-    *files: Path,
+    *files: Files,
     out: Path | None = None,
     against: Name | None = None,
     name: tuple[Setting, ...] = (),

@@ -99,9 +99,9 @@ def _command(operation: Operation[..., Any]) -> Callable[..., int]:
     parameters.append(inspect.Parameter("calling", _KEYWORD, annotation=Calling, default=Calling()))
 
     def run(api: object, /, *, how: Output, calling: Calling, **texts: Any) -> Any:
-        values_given, wrong = values(operation, texts)
+        wrong: dict[str, str] = {}
         try:
-            return _send(api, operation, values_given, calling, how)
+            return _send(api, operation, values(operation, texts, wrong), calling, how)
         except InvalidRequest as error:
             if error.operation != operation.name:
                 raise
@@ -123,18 +123,11 @@ def _doc(operation: Operation[..., Any]) -> Iterator[str]:
 
 
 def _with_options(error: InvalidRequest, operation: Operation[..., Any], wrong: Mapping[str, str]) -> InvalidRequest:
-    """Return an error that names options of the command.
-
-    Args:
-        wrong: Problems of texts that could not be converted, by dotted path.
-    """
-    paths = {wire_path(operation.request, path): path for path, _ in leaves(operation.request)}
-    renamed = []
-    for problem in error.problems:
-        path = paths.get(problem.path, "")
-        option = _option(path) if path else problem.path
-        renamed.append(attrs.evolve(problem, path=option, message=wrong.get(path, problem.message)))
-    return InvalidRequest(renamed, of=" ".join(command_of(operation)))
+    """Return an error that names options of the command, with the reasons why texts could not be converted."""
+    options = {wire_path(operation.request, path): _option(path) for path, _ in leaves(operation.request)}
+    named = [attrs.evolve(problem, path=options.get(problem.path, problem.path)) for problem in error.problems]
+    worded = [attrs.evolve(problem, message=wrong.get(problem.path, problem.message)) for problem in named]
+    return InvalidRequest(worded, of=" ".join(command_of(operation)))
 
 
 def _send(api: Any, operation: Operation[..., Any], given: dict[str, Any], calling: Calling, how: Output) -> Any:
@@ -177,18 +170,16 @@ def _dry_run(
     return curl(operation, request, base_url=api.base_url, converter=api.converter, reveal=how.reveal)
 
 
-def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Convert option texts to values by dotted path; also return the problems of invalid texts."""
-    values_read: dict[str, Any] = {}
-    wrong: dict[str, str] = {}
+def values(operation: Operation[..., Any], texts: Mapping[str, str | None], wrong: dict[str, str]) -> dict[str, Any]:
+    """Convert option texts to values by dotted path; `wrong` gets the reasons of texts that stay, by option."""
+    converted: dict[str, Any] = {}
     for path, member in option_members(operation.request):
-        text = texts.get(path.replace(".", "__"))
-        if text is not None:
+        if (text := texts.get(path.replace(".", "__"))) is not None:
             try:
-                values_read[path] = value_of(member, text)
+                converted[path] = value_of(member, text)
             except ValueError as error:
-                values_read[path], wrong[path] = text, str(error)
-    return values_read, wrong
+                converted[path], wrong[_option(path)] = text, str(error)
+    return converted
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:

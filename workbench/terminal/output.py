@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import Annotated, Any, Literal
 
 import attrs
@@ -125,37 +126,30 @@ def _private(kinds: Collection[type[Any]]) -> set[str]:
     return names
 
 
-def _length(head: str, cells: Sequence[Cell]) -> int:
-    """Return the width of a column; more than any screen has if a cell has several lines."""
-    if any(len(cell.lines) > 1 for cell in cells):
-        return sys.maxsize
-    return max(len(head), *(len(cell.text) for cell in cells))
-
-
 _IDS = frozenset({"id", "about"})
 """Columns that identify a row, or the record that an event is about."""
 
 
+def _length(head: str, cells: Sequence[Cell]) -> int:
+    """Return the width of a column; more than any screen has if a cell has several lines."""
+    return max(len(head), *(len(cell.text) if len(cell.lines) == 1 else sys.maxsize for cell in cells))
+
+
 def _narrowed(grid: Grid, width: int) -> Grid:
     """Return a grid with the columns that fit a line: the id always, then short columns."""
-    columns = list(zip(*grid.rows, strict=True))
-    lengths = [_length(head, cells) for head, cells in zip(grid.columns, columns, strict=True)]
-    numbers = range(len(lengths))
-    chosen: list[int] = []
-    used = 0
-    for number in sorted(numbers, key=lambda i: (grid.columns[i] not in _IDS, lengths[i] > _LONG_COLUMN)):
-        if not chosen or used + lengths[number] <= width:
-            chosen.append(number)
-            used += lengths[number] + 2
-    hidden = [grid.columns[number] for number in numbers if number not in chosen]
-    if hidden:
-        more = f" and {len(hidden) - 3} more" if len(hidden) > 4 else ""
-        named = hidden[:3] if more else hidden
-        say(f"Not shown: {', '.join(named)}{more}. Use --full or --fields NAMES.")
-    chosen.sort()
-    heads = tuple(grid.columns[number] for number in chosen)
-    rows = tuple(tuple(row[number] for number in chosen) for row in grid.rows)
-    return attrs.evolve(grid, columns=heads, rows=rows)
+    columns = zip(grid.columns, zip(*grid.rows, strict=True), strict=True)
+    lengths = {head: _length(head, cells) for head, cells in columns}
+    chosen: set[str] = set()
+    left = width
+    for head in sorted(lengths, key=lambda head: (head not in _IDS, lengths[head] > _LONG_COLUMN)):
+        if not chosen or lengths[head] <= left:
+            chosen.add(head)
+            left -= lengths[head] + 2
+    if hidden := [head for head in grid.columns if head not in chosen]:
+        say(f"Not shown: {', '.join(hidden)}. Use --full or --fields NAMES.")
+    is_shown = [head in chosen for head in grid.columns]
+    rows = tuple(tuple(compress(row, is_shown)) for row in grid.rows)
+    return attrs.evolve(grid, columns=tuple(compress(grid.columns, is_shown)), rows=rows)
 
 
 def _single(kind: type[Any]) -> set[str]:

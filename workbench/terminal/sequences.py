@@ -12,7 +12,7 @@ from workbench.runs.sequences.reading import problems as problems_of
 from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, WRONG_INPUT, say, usage_error
 from workbench.terminal.inputs import pairs
-from workbench.terminal.where import Setting
+from workbench.terminal.where import Files, Setting
 
 if TYPE_CHECKING:
     from workbench.client.session import Session
@@ -78,14 +78,12 @@ def show_sequence(sequence: _Sequence, /) -> None:
 
 
 @command
-def check(*files: Path) -> int:
+def check(*files: Files) -> int:
     """Check sequence files and show every problem with its step and line. Nothing is run.
 
     Args:
         files: TOML files.
     """
-    if not files:
-        raise usage_error("sequences check needs one or more files.")
     code = DONE
     for file in files:
         try:

@@ -1,10 +1,9 @@
-"""IPython and its extension, JupyterLab, reports as files, and the server for coding agents."""
+"""IPython, JupyterLab, reports as files, and the server for coding agents."""
 
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -14,13 +13,10 @@ from cyclopts import Parameter
 
 import workbench
 from workbench.base.errors import WorkbenchError, visible
-from workbench.base.schema.walk import Choice
 from workbench.client.session import sandbox_of
 from workbench.service import rendering
-from workbench.service.interface.table import OPERATIONS
 from workbench.terminal.binding import command
 from workbench.terminal.exits import DONE, exit_code, say, usage_error, waiting_for_signals
-from workbench.terminal.operations import option_members
 from workbench.terminal.where import Name, Text, Url, Where, arguments_of, read_duration, session
 
 if TYPE_CHECKING:
@@ -54,7 +50,8 @@ def shell(
         colors="nocolor" if os.environ.get("NO_COLOR") else "neutral",
     )
     app.history_manager.enabled = code is None
-    load(app)
+    rendering.register(app)
+    keep_no_keys(app)
     if code is not None:
         result = app.run_cell(code)
         error = result.error_before_exec or result.error_in_exec
@@ -64,82 +61,16 @@ def shell(
     return DONE
 
 
-def load(ipython: Any) -> Callable[[], None]:
-    """Add record display, completion of values, and a history without keys to an IPython shell or notebook kernel.
-
-    Returns:
-        A function that removes all of them.
-    """
-    undo_display = rendering.register(ipython)
-    undo_history = _keep_no_keys(ipython)
-    matcher = _matcher()
-    ipython.Completer.custom_matchers.append(matcher)
-
-    def undo() -> None:
-        undo_display()
-        undo_history()
-        ipython.Completer.custom_matchers.remove(matcher)
-
-    return undo
-
-
-_UNDO: dict[int, Callable[[], None]] = {}
-
-
-def load_ipython_extension(ipython: object) -> None:
-    """Load the extension: `%load_ext workbench`."""
-    _UNDO[id(ipython)] = load(ipython)
-
-
-def unload_ipython_extension(ipython: object) -> None:
-    """Unload the extension: `%unload_ext workbench`."""
-    _UNDO.pop(id(ipython), lambda: None)()
-
-
-_OPEN_TEXT = re.compile(r"""(\w+)\s*=\s*["']([^"'\n]*)$""")
-_CALL = re.compile(r"""\.(\w+)\((?:[^()]|\([^()]*\))*$""")
-
-
-def _matcher() -> Callable[[Any], Any]:
-    """Return a completer of the enum values of an argument."""
-    from IPython.core.completer import SimpleCompletion, context_matcher
-
-    def values(context: Any) -> Any:
-        argument, call = _OPEN_TEXT.search(context.text_until_cursor), _CALL.search(context.text_until_cursor)
-        row = OPERATIONS.get(call[1]) if call is not None else None
-        if argument is None or row is None:
-            return {"completions": []}
-        name, begun = argument.groups()
-        field = dict(option_members(row.request)).get(name)
-        choices = field.kind.of if field is not None and isinstance(field.kind, Choice) else ()
-        matching = [str(choice) for choice in choices if choice.startswith(begun)]
-        return {
-            "completions": [SimpleCompletion(choice, type="value") for choice in matching],
-            "matched_fragment": begun,
-            "suppress": bool(matching),
-            "ordered": True,
-        }
-
-    matcher: Callable[[Any], Any] = context_matcher()(values)
-    return matcher
-
-
-def _keep_no_keys(ipython: Any) -> Callable[[], None]:
+def keep_no_keys(ipython: Any) -> None:
     """Exclude inputs that contain a key from the history."""
-    manager = ipython.history_manager
-    usual = manager.store_inputs
+    usual = ipython.history_manager.store_inputs
 
     def store_inputs(number: int, source: str, source_raw: str | None = None) -> None:
         if holds_key(source_raw or source):
             source = source_raw = "# omitted: held a key"
         usual(number, source, source_raw)
 
-    manager.store_inputs = store_inputs
-
-    def undo() -> None:
-        manager.store_inputs = usual
-
-    return undo
+    ipython.history_manager.store_inputs = store_inputs
 
 
 def holds_key(text: str) -> bool:

@@ -5,8 +5,8 @@ import re
 import shlex
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from workbench.base.errors import visible
@@ -18,11 +18,10 @@ KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
 
 def _load(name: str) -> Callable[..., Any]:
     """Return the object named by `module:name`; modules of the current folder can be imported."""
-    module, colon, attribute = name.partition(":")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        loaded = getattr(import_module(module), attribute) if colon else None
-    except (ImportError, AttributeError) as error:
+        loaded: Any = resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
         raise usage_error(f"{visible(name, 100)}: {visible(str(error), 200)}") from None
     if not callable(loaded):
         raise usage_error(f"{visible(name, 100)}: expected MODULE:NAME of a class or function, as shop:Application")
@@ -30,11 +29,11 @@ def _load(name: str) -> Callable[..., Any]:
 
 
 def _show(result: Any) -> int:
-    """Print a result, with the command that resumes or replays it."""
+    """Print a result, with the command that replays it."""
     print(result)
-    again = re.sub(r" --(first|universe)[ =]\d+", "", shlex.join(["workbench", *TYPED]))
-    if result.following is not None:
-        say(f"Stopped. Resume with: {again} --first {result.following}")
+    again = re.sub(r" --universe[ =]\d+", "", shlex.join(["workbench", *TYPED]))
+    if result.interrupted:
+        say("Stopped. Another --seed tries other universes.")
         return INTERRUPTED
     if result.failure is not None and result.universes > 1:
         say(f"Replay with: {again} --universe {result.failure.universe}")
@@ -47,7 +46,6 @@ def explore(
     *,
     universes: Whole = 500,
     seed: Whole = 1,
-    first: Whole = 0,
     universe: Whole | None = None,
     behavior: Name | None = None,
 ) -> int:
@@ -58,7 +56,6 @@ def explore(
         application: MODULE:NAME of its class or factory function, as shop:Application.
         universes: Number of universes.
         seed: Random seed of the exploration.
-        first: Number of the universe to begin with, to resume.
         universe: Run only this universe.
         behavior: documented, observed, or a TOML file.
     """
@@ -69,7 +66,6 @@ def explore(
         _load(application),
         universes=universes,
         seed=seed,
-        first=first,
         universe=universe,
         sandbox=None if behavior is None else Sandbox(behavior=behavior),
         progress=True,
@@ -89,7 +85,6 @@ def http(
     clock: Path | None = None,
     universes: Whole = 20,
     seed: Whole = 1,
-    first: Whole = 0,
     universe: Whole | None = None,
 ) -> int:
     """Explore an application behind HTTP, in any language, with parallel deliveries and crashes while it handles them.
@@ -108,7 +103,6 @@ def http(
         clock: File in which libfaketime reads the time, for the machine's clock of the application.
         universes: Number of universes.
         seed: Random seed of the exploration.
-        first: Number of the universe to begin with, to resume.
         universe: Run only this universe.
     """
     from workbench import testing
@@ -125,5 +119,5 @@ def http(
         clock=clock,
         key=os.environ.get(KEY_VARIABLE) or KEY,
     )
-    result = testing.explore(application, universes=universes, seed=seed, first=first, universe=universe, progress=True)
+    result = testing.explore(application, universes=universes, seed=seed, universe=universe, progress=True)
     return _show(result)

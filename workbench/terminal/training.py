@@ -40,8 +40,8 @@ def serve(
         learners: CSV file with names in its first column, or a number of learners.
         trainer: Your name, for certificates.
     """
-    if folder.exists() and not folder.is_dir():
-        raise usage_error(f"--folder: {visible(str(folder), 200)} is not a folder.")
+    if folder.is_file():
+        raise usage_error(f"--folder: {str(folder)!r} is not a folder.")
 
     def make() -> Any:
         from workbench.course.classroom.class_results import read_roster

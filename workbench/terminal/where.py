@@ -43,6 +43,8 @@ Address = Annotated[str, Parameter(metavar="ADDRESS")]
 Hex = Annotated[str, Parameter(metavar="HEX")]
 Usd = Annotated[str, Parameter(metavar="USD")]
 Units = Annotated[str, Parameter(metavar="INT")]
+Files = Annotated[Path, Parameter(required=True)]
+"""Paths, at least one."""
 Last = Annotated[Whole | None, Parameter(name=("--last", "-n"), help="Show only the last N.")]
 """Text with a placeholder for its unit in help."""
 MAX_ARMED_MINUTES = 60

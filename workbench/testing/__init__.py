@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from workbench.testing.corpus import Corpus as Corpus
     from workbench.testing.exploring import MONEY as MONEY
     from workbench.testing.exploring import explore as explore
-    from workbench.testing.exploring import sometimes as sometimes
     from workbench.testing.generated import traffic as traffic
     from workbench.testing.http_application import HttpApplication as HttpApplication
     from workbench.testing.recording import record as record
@@ -26,7 +25,6 @@ _NAMES = {
     "explore": "workbench.testing.exploring",
     "record": "workbench.testing.recording",
     "session": "workbench.testing.sessions",
-    "sometimes": "workbench.testing.exploring",
     "traffic": "workbench.testing.generated",
 }
 

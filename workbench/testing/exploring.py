@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 
 from workbench.base.errors import visible
-from workbench.base.system.progress import Progress, ProgressCallback, progress_callback
+from workbench.base.system.progress import Progress, progress_callback
 from workbench.base.system.seconds import monotonic
 from workbench.sandbox import Sandbox
 from workbench.service.rendering.markup import Shown
@@ -29,23 +29,9 @@ from workbench.testing.universe import Universe, unequal
 
 Invariant = Callable[[Universe], object]
 """Function of a finished universe that raises AssertionError if the application is wrong."""
-_RUNNING: list[Universe] = []
 _SHRINK_SECONDS = 60.0  # a universe of an application behind HTTP takes long
 _OUTLIVES = "nothing outlives a universe"
 _MAX_EFFECTS = 8  # effects of one transaction that are tried to explain the failure
-
-
-def sometimes(what: str, condition: object = True) -> None:
-    """Record that a situation occurred in an application, so that `explore` can report situations that never did.
-
-    Outside an exploration it does nothing.
-
-    Args:
-        what: The situation, such as "a lost answer happened".
-        condition: Whether it occurred now.
-    """
-    if _RUNNING:
-        _RUNNING[-1].sometimes[what] += bool(condition)
 
 
 def transactions_agree(universe: Universe) -> None:
@@ -142,19 +128,16 @@ class Exploration(Shown):
     universes: int
     seconds: float
     counts: Mapping[str, int]
-    sometimes: Mapping[str, int]
     failure: Failure | None = None
-    following: int | None = None
-    """Number of the next universe of an exploration that was stopped."""
+    interrupted: bool = False
 
     def check(self) -> None:
-        """Raise AssertionError with the story if an invariant broke, or if an expected situation never occurred.
+        """Raise AssertionError with the story if an invariant broke.
 
         Raises:
-            AssertionError: An invariant broke, or a situation in `expected` never occurred.
+            AssertionError: An invariant broke.
         """
-        never = [what for what, count in self.sometimes.items() if not count]
-        if self.failure is not None or (never and self.universes > 1):
+        if self.failure is not None:
             raise AssertionError(str(self))
 
     def sheet(self) -> Sheet:
@@ -162,9 +145,6 @@ class Exploration(Shown):
         rate = self.universes / self.seconds if self.seconds else 0.0
         lines = [f"tried: {self.universes:,} universes, {rate:,.0f} a second"]
         lines += [", ".join(f"{count:,} {what}" for what, count in sorted(self.counts.items()) if count)]
-        lines += [
-            f"sometimes: {what}: {f'{count:,} times' if count else 'never'}" for what, count in self.sometimes.items()
-        ]
         if self.failure is None:
             return Sheet(title=f"Universes, seed {self.seed}", status=Cell(("tried",), "text"), words=tuple(lines))
         failure = self.failure
@@ -201,7 +181,6 @@ class _Explorer:
             shutil.rmtree(left) if left.is_dir() else left.unlink()
         make = self._application.universe if isinstance(self._application, HttpApplication) else Universe
         universe = make(self._application, self._sandbox, decisions, self._folder, **self._options)
-        _RUNNING.append(universe)
         machine: MachineClock | None = self._options["machine"]
         is_first = decisions.seed is None and not decisions.fixed
         try:
@@ -218,7 +197,6 @@ class _Explorer:
                     name = getattr(invariant, "__name__", "invariant").replace("_", " ")
                     universe.breaches.append(Breach(name, str(error) or "does not hold"))
         finally:
-            _RUNNING.pop()
             universe.close()
         if is_first and self._plain_was_right is None:
             self._plain_was_right = not universe.breaches
@@ -264,14 +242,12 @@ def explore(
     invariants: Sequence[Invariant] = MONEY,
     universes: int = 500,
     seed: int = 1,
-    first: int = 0,
     universe: int | None = None,
     decisions: Mapping[str, int] | None = None,
     scenario: Callable[[Universe], object] | None = None,
     sandbox: Sandbox | None = None,
-    expected: Sequence[str] = (),
     fresh_modules: Sequence[str] = (),
-    progress: bool | ProgressCallback = False,
+    progress: bool = False,
 ) -> Exploration:
     """Run an application in many universes until an invariant breaks, and make that universe as small as possible.
 
@@ -284,16 +260,14 @@ def explore(
         invariants: Functions of a finished universe that raise AssertionError if the application is wrong.
         universes: Number of universes.
         seed: Seed of the exploration.
-        first: Number of the universe to begin with, as after an interrupt: `first=stopped.following`.
         universe: Run only this universe, as it was found.
         decisions: Run only the universe of these decisions, from a failure.
         scenario: Called with each universe to plan its traffic; default: purchases and their follow-ups.
         sandbox: Sandbox whose forks are used; default: a new one.
-        expected: Situations that `sometimes` must have recorded.
         fresh_modules: Modules of the application, such as ["shop"], that are loaded afresh at its start and after each
             crash, as in a new process.
-        progress: True for a line with universes per second, or a function that is called with the progress. An
-            interrupt or `stop()` ends the exploration with the results so far.
+        progress: Whether to show a line with universes per second. An interrupt ends the exploration with the results
+            so far.
 
     Raises:
         NotSimulated: The application does something that cannot be reproduced, such as starting a thread.
@@ -313,20 +287,17 @@ def explore(
             machine=machine,
             fresh_modules=fresh_modules,
         )
-        began, counts, noted = monotonic(), Counter[str](), Counter(dict.fromkeys(expected, 0))
+        began, counts = monotonic(), Counter[str]()
         failure, tried = None, 0
         show, state = progress_callback(progress), Progress(total=universes, unit="universes")
-        stopped: list[str] = []
-        state.on_stop = stopped.append
-        numbers = range(first, universes) if universe is None else range(universe, universe + 1)
+        numbers: Sequence[int] = range(universes) if universe is None else (universe,)
+        numbers = numbers if decisions is None else (0,)
         with suppress(KeyboardInterrupt):
-            for number in numbers if decisions is None else (0,):
+            for number in numbers:
                 plan = Decisions(seed=f"{seed}/{number}" if number else None, fixed=decisions or {})
                 explored, breach = explorer.run(plan)
                 tried += 1
                 counts += explored.counts
-                for what, count in explored.sometimes.items():
-                    noted[what] += count
                 state.done = number + 1
                 show(state)
                 if breach is not None:
@@ -339,17 +310,14 @@ def explore(
                             seed, number, explored, *(explorer.shrink(plan.taken, breach) or (explored, breach))
                         )
                     break
-                if stopped:
-                    break
     state.ended = True
     show(state)
     return Exploration(
         seed=seed,
-        following=first + tried if failure is None and universe is None and tried < len(numbers) else None,
+        interrupted=failure is None and tried < len(numbers),
         universes=tried,
         seconds=monotonic() - began,
         counts=counts,
-        sometimes=noted,
         failure=failure,
     )
 

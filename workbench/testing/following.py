@@ -94,7 +94,7 @@ class Following:
         for event in sample.events:
             with suppress(*MALFORMED):
                 self._assign(event, resources, refunds)
-        self._resources = {event.event.get("resource") for event in sample.events}
+        self._resources = {str(event.event.get("resource")) for event in sample.events}
 
     def _assign(self, event: Delivery, resources: set[str], refunds: list[tuple[str, Any]]) -> None:
         """Queue an event for its record, and store its facts about other records.

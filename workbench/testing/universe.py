@@ -4,7 +4,6 @@ import heapq
 import inspect
 import sqlite3
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -57,7 +56,6 @@ class Universe(Deliveries):
         **options: Any,
     ) -> None:
         super().__init__(*given, **options)
-        self.sometimes: Counter[str] = Counter()
         self.books: Mapping[str, Any] = {}
         self.holds: Mapping[str, Any] | None = None  # held cents, if the application has `holds()`
         self._scenario = scenario or _purchases

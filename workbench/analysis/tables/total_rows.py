@@ -19,7 +19,8 @@ _TOTAL = re.compile(
 def total_rows(names: Sequence[str], rows: Sequence[Row], answer: str | None) -> dict[int, str]:
     """Return the rows that are totals or remarks, with the reason.
 
-    A total has a word that says so, lacks cells that all other rows have, and repeats the sum of rows above it.
+    A total repeats the sum of rows above it; a word says so, or it is the last row and lacks cells that all others
+    have. A row with such a word and another number is asked about, unless it may be a purchase at a shop of that name.
 
     Raises:
         UnclearTable: A row may be a total.
@@ -33,16 +34,19 @@ def total_rows(names: Sequence[str], rows: Sequence[Row], answer: str | None) ->
     lacks = {index for index, row in enumerate(rows) if any(blank(row.cells[column : column + 1]) for column in always)}
     totals: dict[int, str] = {}
     unclear: list[int] = []
-    for index in sorted(lacks):
+    for index in sorted(lacks | claimed):
         row = rows[index]
         filled = [cell for cell in row.cells if not blank([cell])]
         has_number = any(isinstance(cell, int | Decimal) or _number(cell) is not None for cell in filled)
         if not has_number and len(filled) == 1 < len(names) - 1:
             totals[index] = "remark"
-        elif (index in suspects and _is_sum(rows, index, totals)) or (index in claimed and answer == "drop"):
+        elif index in suspects and _is_sum(rows, index, totals):
             totals[index] = "total"
-        elif index in claimed:
-            unclear.append(index)
+        elif index in claimed and (index in lacks or _is_among_numbers(rows, index)):
+            if answer == "drop":
+                totals[index] = "total"
+            else:
+                unclear.append(index)
     if unclear:
         line = rows[unclear[0]].number
         readings = {"'drop'": f"line {line} is a total or a balance", "'keep'": "it is a row like the others"}
@@ -52,6 +56,17 @@ def total_rows(names: Sequence[str], rows: Sequence[Row], answer: str | None) ->
 
 def _says_total(row: Row) -> bool:
     return any(isinstance(cell, str) and _TOTAL.fullmatch(cell.strip()) for cell in row.cells)
+
+
+def _is_among_numbers(rows: Sequence[Row], index: int) -> bool:
+    """Return whether a word that says total stands in a column of dates or numbers."""
+    columns = [
+        c for c, cell in enumerate(rows[index].cells) if isinstance(cell, str) and _TOTAL.fullmatch(cell.strip())
+    ]
+    others = [
+        [row.cells[c] for row in rows if row is not rows[index] and not blank(row.cells[c : c + 1])] for c in columns
+    ]
+    return any(all(not str(cell).strip()[:1].isalpha() for cell in cells) for cells in others)
 
 
 def _number(cell: object) -> Any:

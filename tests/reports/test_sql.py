@@ -184,7 +184,7 @@ def _run_all(folder: str, seed: int, count: int) -> None:
 @pytest.mark.parametrize("count", [5, pytest.param(2_000, marks=pytest.mark.soak)])
 def test_no_query_ends_the_process_or_leaves_it(count: int, tmp_path: Path) -> None:
     """Each hostile query is refused as a usage error; none reads or makes a file, and the process is still there."""
-    code = f"from tests.tables.test_sql import _run_all; _run_all({str(tmp_path)!r}, 29, {count})"
+    code = f"from tests.reports.test_sql import _run_all; _run_all({str(tmp_path)!r}, 29, {count})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=540, check=False)
     assert done.returncode == 0, done.stderr[-2_000:]
     found = json.loads(done.stdout.splitlines()[-1])
