@@ -243,8 +243,12 @@ def _unmatched(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     cents = [both["cents_mine"].astype("Int64"), both["cents_theirs"].astype("Int64")]
     alone, here = mask(both["side"] != "both"), mask(both["side"] == "left_only")
     amount = whole(cents[0].where(here, cents[1]))
-    purchases = set(mine["id"][mine["cents"] > 0]) | set(theirs["id"][theirs["cents"] > 0])
-    orphan = alone & (amount < 0) & ~both["id"].isin(purchases).to_numpy()
+    bought, given_back = (
+        [set(side["id"][side["cents"] * sign > 0].dropna()) for side in (mine, theirs)] for sign in (1, -1)
+    )
+    # where refunds have ids of their own, an id without a purchase says nothing about it
+    is_shared = any(purchases & refunds for purchases, refunds in zip(bought, given_back, strict=True))
+    orphan = alone & (amount < 0) & ~both["id"].isin(bought[0] | bought[1]).to_numpy() & is_shared
     doubled = alone & here & (both["turn_mine"].fillna(0) > 0).to_numpy()
     above = (
         alone & ~here & mask(both["above_theirs"].astype("boolean")) & (both["turn_theirs"].fillna(0) > 0).to_numpy()

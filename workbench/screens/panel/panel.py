@@ -46,8 +46,17 @@ from workbench.screens.panel.explanation import APPROVED, COUNT, Number
 from workbench.screens.panel.file import document, script, to_file
 from workbench.screens.panel.listing import FIRST, Listing, static_table
 from workbench.screens.panel.lists import LINKED
-from workbench.screens.panel.overview import TILES, Filters, Scope, attention, charts, check_tiles, controls, tiles
-from workbench.screens.panel.sums import Sums
+from workbench.screens.panel.overview import (
+    TILES,
+    Filters,
+    Scope,
+    attention,
+    charts,
+    check_tiles,
+    controls,
+    programs_of,
+    tiles,
+)
 from workbench.screens.panel.undo import LastAction
 from workbench.service import rendering
 from workbench.service.chains.values import refuse_private_key
@@ -177,8 +186,8 @@ class Panel(Displayed):
         """The figures of the overview."""
         self.filters = Filters()
         """The filters of the overview."""
-        self._sums = Sums(api)
         self._history: tuple[str, Any] | None = None  # history of the session, with its stamp
+        self._money: tuple[str, Any] | None = None  # its money, with the stamp of the last read
         self.script = Script(called="panel.script")
         """The steps that forms of the panel added."""
         self.form: Form | None = None
@@ -340,19 +349,24 @@ class Panel(Displayed):
         filters, stamp = attrs.evolve(self.filters, **wanted), self._stamp()
         filters.days(things.now(self._api))  # refused before anything changes
         self.filters = filters
+        from workbench.analysis.reports.history import history
+        from workbench.screens.panel.money import Money
 
-        def known() -> Any:
+        def past() -> Any:
             if self._history is None or self._history[0] != stamp:
-                from workbench.analysis.reports.history import history
-
                 self._history = stamp, history(self._api)
             return self._history[1]
 
-        scope = Scope(lists, self._sums, known, filters, things.now(self._api))
+        if self._money is None or self._money[0] != stamp:
+            money = Money(self._api) if self._money is None else self._money[1]
+            money.read()
+            self._money = stamp, money
+        programs = programs_of(self._api, lists)
+        scope = Scope(lists, self._money[1], programs, past, filters, things.now(self._api))
         if part == "charts":
             return {"charts": list(charts(scope, self._api))}
         shown = [attrs.asdict(tile) for tile in tiles(scope, self.tiles)]
-        return {"filters": controls(filters, lists("users")), "tiles": shown}
+        return {"filters": controls(filters, programs), "tiles": shown}
 
     def _rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return the rows of a list, or what changed since a page received them."""
