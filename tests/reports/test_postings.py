@@ -162,4 +162,4 @@ def test_a_slice_of_rewards_says_what_its_balance_lacks() -> None:
     for report in ((lambda x: wb.history(x).points()), (lambda x: wb.history(x).liability())):
         assert note in report(rows[is_later]).attrs["notes"]
         for complete in (rows, rows[~is_later], rows[rows["user_id"] == rows["user_id"].iloc[0]], rows.iloc[:0]):
-            assert not [text for text in report(complete).attrs["notes"] if "not here" in text]
+            assert not [text for text in report(complete).attrs["notes"] if "not in this frame" in text]
