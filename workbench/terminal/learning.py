@@ -67,11 +67,6 @@ def learn(
 ) -> int:
     """Find the behavior under which a replay of traffic has no difference, and write it. Nothing is sent.
 
-<<<<<<< HEAD
-    Exit code 5 if the traffic shows another behavior than `--against`.
-
-=======
->>>>>>> main
     Args:
         files: Corpora, or files as for `corpus add`.
         out: Write a behavior file, for --behavior.
@@ -85,13 +80,8 @@ def learn(
     return DONE
 
 
-<<<<<<< HEAD
-def report(learned: "Learned", how: Output, out: Path | None, base: str | None = None) -> int:
-    """Show the findings, write the behavior file, and return the code of `present`."""
-=======
 def report(learned: "Learned", how: Output, out: Path | None) -> int:
-    """Show what was learned, write it as a behavior file, and return the code of `present`."""
->>>>>>> main
+    """Show the findings, write the behavior file, and return the code of `present`."""
     if out is not None:
         learned.save(out)
         say(f"Behavior: {out}. Review it, then use it as --behavior {out}")

@@ -106,18 +106,8 @@ class Learned(Shown):
         columns = ("status", "what", "seen", "observed", "assumed", "place")
         return Grid.of_texts(title, columns, ([visible(text, 60) for text in row] for row in rows), self.notes)
 
-<<<<<<< HEAD
-    def to_toml(self, base: Behavior | None = None) -> str:
-        """Return the text of a behavior file: each setting with its evidence as a comment, then the other observations.
-
-        Args:
-            base: The behavior passed as `against`, whose settings are included.
-        """
-        name, kept = read_behavior(base)
-=======
     def to_toml(self) -> str:
-        """Return the text of a behavior file: each setting with its evidence as a comment, then what else was seen."""
->>>>>>> main
+        """Return the text of a behavior file: settings with their evidence as comments, then other observations."""
         rows = {finding.id: finding for finding in self.findings}
         lines = ["# How the service behaved, learned from recorded traffic. Review it: few observations prove little."]
         lines += ["", 'behavior = "documented"']
