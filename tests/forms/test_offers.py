@@ -161,7 +161,7 @@ def test_the_rewards_of_a_user_are_one_press_away(panel: Panel, api: Session) ->
     answer = pressed(panel, "list_rewards_activity")
 
     assert "rewards" == answer["list"]
-    assert user == panel.rewards.inputs["user"]
+    assert user == panel.rewards.user
     assert panel.rewards.data.rows
 
 

@@ -17,7 +17,6 @@ from workbench.analysis.reports.history import history
 from workbench.analysis.tables.frames import to_frame
 from workbench.base.errors import OutcomeUnknown, UsageError
 from workbench.client.calls.client import AsyncClient
-from workbench.client.calls.keys import state_folder
 from workbench.client.session import Session, connect
 from workbench.screens.panel import details
 from workbench.screens.panel import lists as things
@@ -242,31 +241,6 @@ def test_a_dispute_shows_the_posted_amount(lived: Session, purchase: dict[str, A
     assert (spent, 4000, "USD") == (facts["transaction_id"], facts["posted_cents"], facts["currency"])
 
 
-def test_views_are_kept_for_other_sessions(lived: Session) -> None:
-    """A saved view is there in another panel, in a file of this user alone, until it is deleted."""
-    view = {
-        "chips": ["status:settled"],
-        "text": "corner",
-        "sort": ["-amount_cents"],
-        "hidden": ["currency"],
-        "group": "status",
-    }
-    answered(browse(lived), "view", list="transactions", name="Groceries", view=view)
-    kept = answered(browse(lived), "rows", list="transactions")["views"]
-    others = answered(browse(lived), "rows", list="cards")["views"]
-    file = state_folder() / "views.json"
-    mode = file.stat().st_mode & 0o777
-    answered(browse(lived), "view", list="transactions", name="Groceries", view=None)
-    file_after = answered(browse(lived), "rows", list="transactions")["views"]
-    file.write_text("not JSON")
-
-    assert {"Groceries": view} == kept
-    assert {} == others
-    assert 0o600 == mode
-    assert {} == file_after
-    assert {} == answered(browse(lived), "rows", list="transactions")["views"]
-
-
 @pytest.mark.parametrize("api", [ONE_ID], indirect=True)
 def test_a_transaction_shows_what_became_of_its_money(api: Session, purchase: dict[str, Any]) -> None:
     """Authorized 100.00, settled, 15.00 refunded: a net of 85.00; the same from the sandbox and from events alone."""
@@ -340,21 +314,23 @@ def test_addresses_stand_in_full(lived: Session) -> None:
         assert address in details
 
 
-def test_rewards_are_asked_for_by_user_type_and_time(lived: Session) -> None:
-    """The rewards of a user are read by type and time."""
+def test_rewards_are_read_of_a_user_or_of_all(lived: Session) -> None:
+    """A user is offered by label; all rewards are more than those of one."""
     panel = browse(lived)
     user = lived.sandbox.guide()["rewards_users"][0]["id"]
 
-    answer = answered(panel, "rows", list="rewards", inputs={"user": user, "type": "earned"})
-    wrong = answered(panel, "rows", list="rewards", inputs={"user": user, "since": "2026-13-01"})
+    offered = answered(panel, "rows", list="rewards")["users"]
+    of_user = answered(panel, "rows", list="rewards", user=user)
+    of_all = answered(panel, "rows", list="rewards", user=offered[0])
 
-    assert {"+ earned"} == {row["type"][0] for row in unpacked(answer)}
-    assert "must be a calendar date" in wrong["error"]
+    assert of_all["user"] == offered[0] == "All known users"
+    assert any(user[:8] in label for label in offered)
+    assert 0 < of_user["all"] < of_all["all"]
 
 
 def test_a_refusal_is_answered_as_text(lived: Session) -> None:
     """A user that is none is reported in words; there is no trace."""
-    assert "UUID" in answered(browse(lived), "rows", list="rewards", inputs={"user": "nobody"})["error"]
+    assert "UUID" in answered(browse(lived), "rows", list="rewards", user="nobody")["error"]
 
 
 @pytest.mark.parametrize(

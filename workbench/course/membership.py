@@ -71,7 +71,7 @@ def joined() -> bool:
 def begin(place: str) -> None:
     """Restart a place: later sessions of this process open its sandbox; does nothing outside a class."""
     if address := _resolve_root():
-        _places[:] = [ask(address.url, address.ca_file, {"kind": "begin", "place": place})["place"]]
+        _places[:] = [ask(address.url, address.ca_file, {"kind": "begin", "task": place})["place"]]
 
 
 def status(sandbox: RemoteSandbox | None = None) -> dict[str, Any] | None:

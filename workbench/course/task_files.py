@@ -131,7 +131,8 @@ class Task:
     @property
     def row(self) -> dict[str, Any]:
         """Row of a table of tasks."""
-        return {"task": self.name, "where": self.notebook or f"drill, {self.minutes} minutes", "title": self.title}
+        where = {"where": self.notebook or "drill", "minutes": self.minutes or None}
+        return {"task": self.name, **where, "title": self.title}
 
     @property
     def place(self) -> str:

@@ -156,7 +156,6 @@ class Following:
         states: list[Change] = []
         with suppress(*MALFORMED):
             states = Adoption(self.twin, self._now, tenant, self.clues, x).states()
-        states += self._access(x, key)
         if resource and x.ok:
             self._left[resource] -= 1
         step.is_last = x.name in ("simulate_reversal", "simulate_refund") and self._left[resource] == 0
@@ -175,14 +174,6 @@ class Following:
     def begins_inside(self, x: Exchange) -> bool:
         """Return whether no page before that of a call was seen."""
         return self.twin.store.get(rewards.kept_in(str(x.members.get("userId"))), FILLER) is not None
-
-    def _access(self, x: Exchange, key: str) -> list[Change]:
-        """Return states in which the key has fewer rights."""
-        record = self.twin.store.get("key", key) or {}
-        changes: dict[int, dict[str, Any] | None] = {401: None, 403: {**record, "roles": []}}
-        if x.status not in changes or not key:
-            return []
-        return [lambda twin: twin.store.put("key", key, changes[x.status])]
 
     def _expected(self, x: Exchange, resource: str) -> list[Mapping[str, Any]] | None:
         """Return the events that a call may have caused, oldest first; None if that is not known."""
@@ -300,25 +291,22 @@ def _emitting(kind: str, key: str, event: str, changes: Mapping[str, Any], of: A
     return run
 
 
+_FOLLOWS = {("requested", 1): "created", ("created", -1): "completed", ("updated", 0): "completed"}
+"""Actions of events that one change causes, by the action before them and the sign of the amount."""
+
+
 def _group(queue: deque[Delivery]) -> list[Delivery]:
     """Return the first event with further events that the same change may have caused."""
-    first, *others = islice(queue, 3)
-    group = [first]
-    for event in others:
-        amounts = [delivery.spend.get("amount") for delivery in (group[-1], event)]
-        actions = [str(delivery.event.get("action")) for delivery in (group[-1], event)]
-        is_pair = amounts[0] == amounts[1] and (
-            actions == ["requested", "created"] or (_refunds(event) and actions == ["created", "completed"])
-        )
-        if not is_pair and not (actions == ["updated", "completed"] and amounts == [0, 0]):
+    group = [queue[0]]
+    for event in islice(queue, 1, 3):
+        before, amount = group[-1], group[-1].spend.get("amount")
+        if not isinstance(amount, int) or event.spend.get("amount") != amount:
+            break
+        sign = (amount > 0) - (amount < 0)
+        if event.event.get("action") != _FOLLOWS.get((str(before.event.get("action")), sign)):
             break
         group.append(event)
     return group
-
-
-def _refunds(event: Delivery) -> bool:
-    amount = event.spend.get("amount")
-    return isinstance(amount, int) and amount < 0
 
 
 def is_settlement(event: Delivery) -> bool:

@@ -22,7 +22,6 @@ from workbench.base.schema import walk
 from workbench.base.system import toml
 from workbench.base.system.files import write_file
 from workbench.client.calls.client import Client
-from workbench.sandbox.behavior import Behavior, read_behavior
 from workbench.service.interface.assumptions import BEHAVIORS, assumptions, settings
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.rendering.markup import Shown
@@ -107,17 +106,12 @@ class Learned(Shown):
         columns = ("status", "what", "seen", "observed", "assumed", "place")
         return Grid.of_texts(title, columns, ([visible(text, 60) for text in row] for row in rows), self.notes)
 
-    def to_toml(self, base: Behavior | None = None) -> str:
-        """Return the text of a behavior file: each setting with its evidence as a comment, then what else was seen.
-
-        Args:
-            base: The behavior passed as `against`, whose settings are included.
-        """
-        name, kept = read_behavior(base)
+    def to_toml(self) -> str:
+        """Return the text of a behavior file: each setting with its evidence as a comment, then what else was seen."""
         rows = {finding.id: finding for finding in self.findings}
         lines = ["# How the service behaved, learned from recorded traffic. Review it: few observations prove little."]
-        lines += ["", f"behavior = {toml.dumps(name or 'documented')}"]
-        values = {**kept, **self.behavior}
+        lines += ["", 'behavior = "documented"']
+        values = self.behavior
         for key, value in sorted(values.items()):
             row = rows[key]
             evidence = f"# {row.status}, {row.seen}, {row.place}; assumed was {_text(row.expected)}"
@@ -127,9 +121,9 @@ class Learned(Shown):
         lines += [f"# unlisted: {item.kind} {item.name}, {item.count} times, {item.place}" for item in self.unlisted]
         return "\n".join(["".join(c if c.isprintable() else " " for c in line) for line in lines] + [""])
 
-    def save(self, path: str | os.PathLike[str], base: Behavior | None = None) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the behavior file."""
-        write_file(Path(path), self.to_toml(base).encode(), private=False)
+        write_file(Path(path), self.to_toml().encode(), private=False)
 
 
 def _text(value: object) -> str:
@@ -200,6 +194,8 @@ class Replay:
         tries: list[tuple[Change | None, Attempt]] = [(None, self._try(step, {}, None))]
         if tries[0][1].differences or step.name in _OPEN:
             tries += [(state, self._try(step, {}, state)) for state in states]
+        if step.status in _OF_KEYS and tries[0][1].differences:
+            return 0
         agreeing = [(state, attempt) for state, attempt in tries if not attempt.differences]
         changes: Mapping[str, Any] = {}
         state, attempt = min(tries, key=lambda tried: len(tried[1].differences))
@@ -354,6 +350,8 @@ class Replay:
         ]
 
 
+_OF_KEYS = frozenset({401, 403})
+"""Refusals that the key alone may explain: its roles are not in the traffic."""
 _OPEN = frozenset({"simulate_refund", "simulate_reversal"})
 """Operations that may meet a settlement that no call and no event shows, which is as likely as another setting."""
 
@@ -368,7 +366,6 @@ def _assumed(cls: type[Any]) -> tuple[tuple[str, str], ...]:
 def learn(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Client,
     *,
-    against: Behavior | None = None,
     names: Mapping[str, str] | None = None,
     user_id: str | None = None,
 ) -> Learned:
@@ -381,7 +378,6 @@ def learn(
         paths: HAR files, logs of JSON lines (exchanges, events, or deliveries with their headers) or access logs, the
             output of `curl -v`, CSV files, inboxes and journals, also packed with gzip, and folders of these. Or a
             session or client: its service is asked.
-        against: The assumed behavior: "documented" (default), "observed", or a behavior file.
         names: Names of the members of a log, such as {"status": "http.response.status_code"}, for `method`, `url`,
             `request` (as "GET /v1/x"), `status`, `time`, `request_headers`, `request_body`, `response_headers`,
             `response_body`, and for deliveries `headers`, `body`, `time`.
@@ -400,8 +396,7 @@ def learn(
         files = [Path(path) for path in given_paths(paths, "learn")]
         check_names(names or {}, "learn")
         items = read_traffic(files, names or {}, reading)
-    name, changed = read_behavior(against)
-    replay = Replay(sample_of(items, reading), {**settings(name or "documented"), **changed})
+    replay = Replay(sample_of(items, reading), settings("documented"))
     replay.run()
     return Learned(replay.findings(), replay.unlisted(), reading.counts, [*reading.notes(), *replay.notes()])
 

@@ -49,7 +49,6 @@ class LearnerSandboxes:
         begun: Number and time of the last beginning of each notebook and drill, by name.
         current: The place that the learner used last.
         active: Seconds that the learner worked, without longer pauses.
-        stored_active: Those that are in the results.
         busy: Held while a task of the learner is read and stored.
         relay: Deliveries to receivers on the learner's machine.
         entries: Times of the learner's last entries.
@@ -61,7 +60,7 @@ class LearnerSandboxes:
         self.learner = learner
         self.begun: dict[str, list[Any]] = {}
         self.current = ""
-        self.active = self.stored_active = active
+        self.active = active
         self.relay = DeliveryRelay()
         self.entries: deque[float] = deque(maxlen=MAX_ENTRIES_A_MINUTE)
         self.busy = threading.RLock()

@@ -8,8 +8,7 @@ const PRINTED = 5000;
 class File {
   constructor(data) {
     this.data = data;
-    this.views = {};
-    this.lists = new Map(data.lists.map((list) => [list.name, new List({ ...list, actions: [], views: {} })]));
+    this.lists = new Map(data.lists.map((list) => [list.name, new List({ ...list, actions: [] })]));
   }
 
   on(event, act) { if (event === "msg:custom") this.heard = act; }
@@ -38,12 +37,6 @@ class File {
     const list = [to, ...this.lists.keys()].find((name) => this.lists.get(name)?.row(id) !== undefined);
     if (!list) throw new Error(`${id} is not in this file`);
     return { list, id };
-  }
-
-  view({ list, name, view }) {
-    const views = { ...this.views[list], [name]: view };
-    if (!view) delete views[name];
-    return { views: this.views[list] = views };
   }
 
   export({ list: name, rows }) {

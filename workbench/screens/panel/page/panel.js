@@ -133,7 +133,7 @@ function render({ model, el }) {
     act: (one, forList) => act(one, forList),
     go, beside, explain: quietly(explain),
     part: (name, part) => load(false, { part }),
-    read: (name, inputs) => load(false, { inputs }),
+    read: (name, user) => load(false, { user }),
     follow: quietly(async (id, to) => {
       const found = await ask("find", { id, to });
       go({ list: found.list, ...PLAIN, id: found.id });
