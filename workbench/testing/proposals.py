@@ -24,7 +24,7 @@ PARTS = frozenset(
 )  # fmt: skip
 """Settings that are collections; each step shows a part of them."""
 _REHEARSED = frozenset({"status_reasons", "tightened_roles", "unknown_members", "unknown_values"})
-"""Settings that rehearse a change, with words of the sandbox in place of the service's; none is learned."""
+"""Settings that rehearse a change, with words of the sandbox instead of the service; they are never learned."""
 
 
 def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[Any]:

@@ -148,7 +148,7 @@ def states(name: str, facts: Mapping[str, Any]) -> list[Any] | None:
 
 
 def svg(text: str) -> list[Any]:
-    """Return an image of our own making as an element that the page draws."""
+    """Return an image made by the workbench as an element that the page draws."""
     return _svg(ET.fromstring(text))  # noqa: S314
 
 
