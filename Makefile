@@ -82,7 +82,6 @@ check: setup ## Run the quick checks: style, types, layers, dependencies
 .PHONY: check_types check_rest
 check_types:
 	@$(PY) -m mypy
-	@$(PY) -m mypy tests/typing_api.py
 check_rest:
 	@$(PY) -m pyright
 	@$(VENV)/bin/lint-imports

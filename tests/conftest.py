@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import hypothesis
@@ -50,7 +51,7 @@ hypothesis.core.function_digest = lambda function: (
 )
 """Hypothesis would read and tokenize the source of a test twice for its seed, at each of its parameters: a quarter of their time."""
 
-CORES = min(os.cpu_count() or 1, 4)  # each process collects all tests, so more processes gain little
+CORES = min(os.cpu_count() or 1, 4)
 
 OTHER_TIERS = re.compile(r"^pytestmark = .*\bmark\.(slow|browser|soak|notebook)\b", re.MULTILINE)
 
@@ -84,7 +85,10 @@ def _plain(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Share the entire plain tier among the cores, file by file; `-n 0` keeps it in one process, as a part of it is."""
+    """Share the files of the entire plain tier among the cores; `-n 0` keeps it in one process, as a part of it is.
+
+    A process collects, and imports, only its files: collecting all costs ten seconds.
+    """
     if hasattr(config, "workerinput") or "PYTEST_XDIST_WORKER" in os.environ:
         return  # in a worker, or in a pytest that a test started: start no more processes
     if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_MEMORY:
@@ -97,9 +101,9 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     whole = [config.invocation_params.dir / one for one in config.args] == [HERE]
     watched = asked.usepdb or asked.collectonly or asked.capture == "no"
     if plain and whole and not watched and getattr(asked, "numprocesses", 0) is None and CORES > 1:
-        asked.numprocesses = CORES
-        asked.dist = "loadfile"
-        asked.loadscopereorder = False  # keep the file order: files with few tests are not the quick ones
+        asked.numprocesses = asked.parts = CORES
+        asked.dist = "each"  # all tests that a process collected: those of its part
+        asked.maxworkerrestart = "0"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -120,11 +124,53 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGHUP, lambda *_: None)
 
 
+@functools.cache
+def _is_of_other_tiers(path: Path) -> bool:
+    return OTHER_TIERS.search(path.read_text(encoding="utf-8")) is not None
+
+
+@functools.cache
+def _parts(count: int) -> list[set[Path]]:
+    """Share the files of tests among processes so that each has about as much text."""
+    sizes = {path: path.stat().st_size for pattern in ("test_*.py", "*/test_*.py") for path in HERE.glob(pattern)}
+    parts: list[set[Path]] = [set() for _ in range(count)]
+    for path in sorted(sizes, key=lambda path: (-sizes[path], path)):
+        if not _is_of_other_tiers(path):
+            min(parts, key=lambda part: sum(sizes[other] for other in part)).add(path)
+    return parts
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the files whose tests are all of other tiers: each process would import them and collect their tests."""
+    """Leave out, unimported, the files of other processes, and those whose tests are all of other tiers."""
     if not _plain(config) or collection_path.suffix != ".py":
         return None
-    return True if OTHER_TIERS.search(collection_path.read_text()) else None
+    own: list[str] | None = getattr(config, "workerinput", {}).get("part")
+    if own is not None and collection_path.name.startswith("test_"):
+        return None if str(collection_path) in own else True
+    return True if _is_of_other_tiers(collection_path) else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a process its part."""
+    if count := getattr(node.config.option, "parts", 0):
+        node.workerinput["part"] = sorted(map(str, _parts(count)[int(node.gateway.id[2:])]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let each process run its part, and count the tests of all parts, of which the progress is a share."""
+    if not getattr(config.option, "parts", 0):
+        return None
+    from xdist.scheduler import EachScheduling
+
+    class Parts(EachScheduling):
+        def schedule(self) -> None:
+            super().schedule()
+            session = config.pluginmanager.get_plugin("session")
+            session.testscollected = sum(map(len, self.node2collection.values()))
+
+    return Parts(config, log)
 
 
 def pytest_collection_finish() -> None:

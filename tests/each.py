@@ -25,31 +25,36 @@ def each(
 
     Args:
         names: Names of the arguments, separated by commas.
-        cases: A value for each test, or a tuple if there are several names; `pytest.param` gives it an id.
+        cases: A value for each test, or a tuple if there are several names; `pytest.param` gives it an id. They are read when
+            the test runs, so that a generator costs nothing before.
         ids: Ids of the cases, or the function that returns the id of a value. Defaults to the values.
     """
     arguments = [name.strip() for name in names.split(",")]
-    listed = list(ids) if ids is not None and not callable(ids) else None
-    table: list[tuple[str, dict[str, Any]]] = []
-    for index, case in enumerate(cases):
-        named = isinstance(case, type(pytest.param()))
-        if named and case.marks:
-            raise TypeError(f"a case of {names} has marks: parametrize it")
-        values = tuple(case.values) if named else tuple(case) if len(arguments) > 1 else (case,)
-        if callable(ids):
-            text = "-".join(str(ids(value) or _id(value)) for value in values)
-        else:
-            text = listed[index] if listed else "-".join(map(_id, values))
-        table.append((str((named and case.id) or text), dict(zip(arguments, values, strict=True))))
-    if not table:
-        raise ValueError(f"no case of {names}")
+
+    @functools.cache
+    def table() -> list[tuple[str, dict[str, Any]]]:
+        listed = list(ids) if ids is not None and not callable(ids) else None
+        rows = []
+        for index, case in enumerate(cases):
+            named = isinstance(case, type(pytest.param()))
+            if named and case.marks:
+                raise TypeError(f"a case of {names} has marks: parametrize it")
+            values = tuple(case.values) if named else tuple(case) if len(arguments) > 1 else (case,)
+            if callable(ids):
+                text = "-".join(str(ids(value) or _id(value)) for value in values)
+            else:
+                text = listed[index] if listed else "-".join(map(_id, values))
+            rows.append((str((named and case.id) or text), dict(zip(arguments, values, strict=True))))
+        if not rows:
+            raise ValueError(f"no case of {names}")
+        return rows
 
     def over(test: Test) -> Test:
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
             failures: list[BaseException] = []
             failed: list[str] = []
-            for text, case in table:
+            for text, case in table():
                 try:
                     test(**fixtures, **case)
                 except (Exception, BaseExceptionGroup, pytest.fail.Exception) as error:  # noqa: BLE001 - raised with those of the other cases
@@ -57,7 +62,7 @@ def each(
                     failures.append(error)
                     failed.append(text)
             if failures:
-                raise BaseExceptionGroup(f"{len(failed)} of {len(table)} cases: {', '.join(failed)}", failures)
+                raise BaseExceptionGroup(f"{len(failed)} of {len(table())} cases: {', '.join(failed)}", failures)
 
         signature = inspect.signature(test)
         kept = [parameter for name, parameter in signature.parameters.items() if name not in arguments]

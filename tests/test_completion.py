@@ -80,6 +80,7 @@ TYPES = {
 }
 
 
+@pytest.mark.soak
 def test_pyright_knows_the_types(tmp_path: Path) -> None:
     """Of a session and all that hangs on it, as hovering shows them."""
     (tmp_path / "shown.py").write_text(SESSION + "".join(f"reveal_type({code})\n" for code in TYPES))

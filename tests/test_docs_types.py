@@ -81,6 +81,7 @@ def check(written: Path, found: list[tuple[str, int, str]]) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.soak
 def test_mypy(written: Path) -> None:
     """Strict, with the options of the package, so that mypy uses the cache of `make check`."""
     ended = subprocess.run(

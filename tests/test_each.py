@@ -1,8 +1,10 @@
 """A law over a table fails as often, and as visibly, as one test for each case would."""
 
+from collections.abc import Iterator
+
 import pytest
 
-from tests.each import each
+from tests.each import across, each
 
 
 def test_all_failures_are_raised_together_with_their_cases() -> None:
@@ -54,6 +56,37 @@ def test_two_tables_give_each_pair() -> None:
 def test_a_table_without_cases_is_an_error() -> None:
     """A law over nothing would pass; marks of one case have no meaning in a table."""
     with pytest.raises(ValueError, match="no case of name"):
-        each("name", [])
+        each("name", [])(print)()
     with pytest.raises(TypeError, match="has marks"):
-        each("name", [pytest.param(1, marks=pytest.mark.slow)])
+        each("name", [pytest.param(1, marks=pytest.mark.slow)])(print)()
+
+
+def test_cases_are_read_when_the_law_runs() -> None:
+    """And once, so that a law can run again."""
+    read = []
+
+    def cases() -> Iterator[int]:
+        read.append(True)
+        yield from (1, 2)
+
+    ran: list[int] = []
+
+    def note(number: int) -> None:
+        ran.append(number)
+
+    law = each("number", cases())(note)
+    assert not read
+    law()
+    law()
+    assert (read, ran) == ([True], [1, 2, 1, 2])
+
+
+def test_quick_pairs_have_each_value_of_both_tables() -> None:
+    """All pairs are there, most of them slow."""
+    for first, second in (("abc", range(7)), (range(7), "abc"), ("ab", "cd")):
+        pairs = across(first, second)
+        quick = [pair.values for pair in pairs if not pair.marks]
+
+        assert len(pairs) == len(first) * len(second)
+        assert len(quick) == max(len(first), len(second))
+        assert ({one for one, _ in quick}, {other for _, other in quick}) == ({*first}, {*second})

@@ -20,6 +20,10 @@ PROTOCOLS = {
 SERVED_ONLY = {"hosted", "http"}
 
 
+def is_named(node: ast.AST, names: set[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
+
+
 def defined(tree: ast.AST) -> set[str]:
     """Return the names that a module defines: functions, classes, variables and attributes of `self`."""
     names = set()
@@ -28,7 +32,7 @@ def defined(tree: ast.AST) -> set[str]:
             names.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_named(node.value, {"self"}):
             names.add(node.attr)
     return names
 
@@ -36,13 +40,12 @@ def defined(tree: ast.AST) -> set[str]:
 def reads(folder: Path) -> Iterator[str]:
     """Yield each use of a private attribute that no module in the folder of a package defines."""
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.py"))}
-    own = set().union(*map(defined, trees.values()))
+    known = PROTOCOLS.union(*map(defined, trees.values()))
     for path, tree in trees.items():
         for node in ast.walk(tree):
             if not isinstance(node, ast.Attribute) or not node.attr.startswith("_") or node.attr.startswith("__"):
                 continue
-            of = ast.unparse(node.value)
-            if of not in {"self", "cls", "super()"} and node.attr not in own | PROTOCOLS:
+            if node.attr not in known and ast.unparse(node.value) not in {"self", "cls", "super()"}:
                 yield f"{path.relative_to(ROOT)}:{node.lineno} {ast.unparse(node)}"
 
 

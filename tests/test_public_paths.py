@@ -107,7 +107,7 @@ WRITERS: dict[str, tuple[str, Use]] = {
 OTHERS = {
     "AsyncClient journal": "as Journal", "AsyncClient ca_file": "as Client", "Client journal": "as Journal", "connect journal": "as Journal",
     "connect ca_file": "as Client", "connect_async journal": "as Journal", "connect_async ca_file": "as Client", "connect_async path": "as connect",
-    "testing.session behavior": "as Sandbox", "testing.session world": "as Sandbox", "learn against": "as Sandbox", "testing.HttpApplication clock": "a file that libfaketime reads", "testing.Corpus.check behavior": "as Sandbox", "bulk.run rejects": "as to_file", "bulk.resume rejects": "as to_file",
+    "testing.session behavior": "as Sandbox", "testing.session world": "as Sandbox", "testing.HttpApplication clock": "a file that libfaketime reads", "testing.Corpus.check behavior": "as Sandbox", "bulk.run rejects": "as to_file", "bulk.resume rejects": "as to_file",
     "Sandbox.serve certfile": "its own test",
     "Sandbox.serve keyfile": "its own test", "Inbox.serve path": "of a URL", "errors.Problem path": "of a member", "sequences.param path": "of a value",
     "sequences.ref path": "of a value", "rewards.Rewards path": "what fetch returns", "Session inbox": "what connect makes",

@@ -1,7 +1,7 @@
 """The course without code, by mouse and keyboard: an exercise in the panel, a quiz by a button, a drill with typed answers."""
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.browser.lab import SLOW, Desk
 from tests.browser.pictures import picture
@@ -39,24 +39,35 @@ def test_an_exercise_is_done_in_the_panel(desk: Desk) -> None:
     picture(asked, "no-code-exercise")
 
 
+RIGHT = ("110.00", "$15", "20,290.40")
+
+
+def started(tasks: Locator) -> Locator:
+    """Start a drill from the list of tasks, and return its fields."""
+    tasks.locator("select").select_option(label="read-a-card: What is on my card?")
+    tasks.get_by_role("button", name="Start").press("Enter")
+    asked = tasks.locator(".wb-ask")
+    expect(asked).to_contain_text("Drill read-a-card", timeout=SLOW)
+    return asked
+
+
+def answer(asked: Locator, values: tuple[str, ...], verdict: str) -> None:
+    """Type values into the fields of a drill, check them by the keyboard, and expect a verdict."""
+    for number, value in enumerate(values):
+        asked.locator("input").nth(number).fill(value)
+    asked.page.keyboard.press("Tab")
+    asked.get_by_role("button", name="Check").press("Enter")
+    expect(asked.locator("[role=status]")).to_contain_text(verdict)
+
+
 def test_a_drill_is_started_from_the_list_and_answered(desk: Desk) -> None:
     """Its facts name the card; the fields take dollars; the check says what is wrong, and then a good answer."""
     page = desk.show(FIRST, "wb.course.task()")
     overview_of(page)
     tasks = page.locator(".wb-tasks")
-    tasks.locator("select").select_option(label="read-a-card: What is on my card?")
-    tasks.get_by_role("button", name="Start").press("Enter")
-    asked = tasks.locator(".wb-ask")
-    expect(asked).to_contain_text("Drill read-a-card", timeout=SLOW)
-    for number, value in enumerate(("1.00", "2.00", "3.00")):
-        asked.locator("input").nth(number).fill(value)
-    asked.get_by_role("button", name="Check").click()
-    expect(asked.locator("[role=status]")).to_contain_text("held is not 1.00 USD")
-    for number, value in enumerate(("110.00", "$15", "20,290.40")):
-        asked.locator("input").nth(number).fill(value)
-    page.keyboard.press("Tab")
-    asked.get_by_role("button", name="Check").press("Enter")
-    expect(asked.locator("[role=status]")).to_contain_text("A good answer")
+    asked = started(tasks)
+    answer(asked, ("1.00", "2.00", "3.00"), "held is not 1.00 USD")
+    answer(asked, RIGHT, "A good answer")
     page.set_viewport_size({"width": 1280, "height": 1500})
 
     picture(tasks, "no-code-drill")
@@ -69,14 +80,6 @@ def test_a_drill_is_done_from_the_panel_alone(desk: Desk) -> None:
     go(panel, "Transactions")
     panel.get_by_role("button", name="Tasks", exact=True).press("Enter")
     tasks = panel.locator(".wb-tasks")
-    tasks.locator("select").select_option(label="read-a-card: What is on my card?")
-    tasks.get_by_role("button", name="Start").press("Enter")
-    asked = tasks.locator(".wb-ask")
-    expect(asked).to_contain_text("Drill read-a-card", timeout=SLOW)
-    for number, value in enumerate(("110.00", "$15", "20,290.40")):
-        asked.locator("input").nth(number).fill(value)
-    page.keyboard.press("Tab")
-    asked.get_by_role("button", name="Check").press("Enter")
-    expect(asked.locator("[role=status]")).to_contain_text("A good answer")
+    answer(started(tasks), RIGHT, "A good answer")
     panel.locator(".close-form").press("Enter")
     expect(tasks).to_have_count(0)

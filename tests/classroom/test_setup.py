@@ -165,7 +165,8 @@ def test_an_interrupted_run_leaves_the_former_folder_as_it_was(tmp_path: Path, m
     assert [path.name for path in folder.iterdir()] == ["setup"]
 
 
-@pytest.mark.parametrize("wheel", [small_wheel, pytest.param(environments.wheel, marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("wheel", [small_wheel, environments.wheel])
 def test_a_laptop_installs_from_a_class(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wheel: Callable[[Path], object]
 ) -> None:

@@ -146,8 +146,16 @@ def test_a_right_answer_with_a_further_write_is_not_done(name: str, what: str) -
 HINTS = [(name, "last hint", task.answer) for name, task in EXERCISES.items()]
 
 
-@pytest.mark.parametrize("world", ["served", "class"])
-@pytest.mark.parametrize("name, tried", parameters(HINTS), ids=ids(HINTS))
+@pytest.mark.parametrize(
+    "name, tried, world",
+    [
+        pytest.param(
+            name, code, world, id=f"{name}-{world}", marks=SOAK if name == LONG or (number + other) % 2 else ()
+        )
+        for number, (name, _, code) in enumerate(HINTS)
+        for other, world in enumerate(("served", "class"))
+    ],
+)
 def test_the_last_hint_is_right_elsewhere_too(name: str, tried: str, world: World) -> None:
     """What is right in an embedded sandbox is right in a served one and in a class."""
     with scene(name, world) as names:

@@ -20,6 +20,7 @@ PAGE = (environments.ROOT / "docs" / "deployment.md").read_text(encoding="utf-8"
 TEST = "def test_a_purchase(workbench_session): assert len(workbench_session.list_contracts()) == 3\n"
 
 
+@pytest.mark.soak
 def test_the_steps_of_the_workflow_run(environment: Callable[[str], Path], tmp_path: Path) -> None:
     """Those that fetch something are left out: what they name is what the build makes and the extras are."""
     steps = yaml.safe_load(WORKFLOW)["jobs"]["test"]["steps"]

@@ -119,7 +119,28 @@ def test_refunds_without_their_purchase_are_not_doubled() -> None:
     refunds = _ledger(("a", -300, "2026-03-02"), ("a", -300, "2026-03-03"), ("b", 500, "2026-03-02"))
     breaks = wb.history(refunds).reconcile(refunds.iloc[2:])
 
-    assert breaks["break"].tolist() == ["orphan refund", "orphan refund"]
+    assert breaks["break"].tolist() == ["missing here", "missing here"]
+
+
+@pytest.mark.parametrize("kept", ["mine", "theirs"])
+def test_a_refund_with_an_id_of_its_own_is_missing_on_the_other_side(kept: str) -> None:
+    """No id of a refund is that of a purchase, so that none is an orphan: its purchase is known by no id."""
+    with wb.connect(seed=11) as api:
+        card = api.sandbox.guide()["cards"]["active"][0]
+        for cents in (900, 1_200):
+            bought = api.simulate_authorization(
+                card_id=card, amount=cents, currency="USD", merchant_name="Shop", merchant_category_code="5411"
+            )
+            api.sandbox.settle(bought.transaction_id)
+            api.simulate_refund(transaction_id=bought.transaction_id, amount=50)
+        postings = wb.history(api).postings()
+    moved = postings[postings["net_cents"] != 0]
+    ledger = moved[["transaction_id", "net_cents", "at", "currency"]]
+    purchases = ledger[ledger["net_cents"] > 0]
+    mine, other = (ledger, purchases) if kept == "mine" else (purchases, ledger)
+    breaks = wb.history(other).reconcile(mine)
+
+    assert breaks["break"].tolist() == ["missing there" if kept == "mine" else "missing here"] * 2
 
 
 HONEST = {

@@ -81,7 +81,7 @@ def test_finds_nothing(tmp_path: Path, phases: str, examples: int) -> None:
     assert (tested[1], cases[1]) == ("15", cases[2])
 
 
-@pytest.mark.parametrize("behavior", ["documented", "observed"])
+@pytest.mark.parametrize("behavior", [pytest.param("documented", marks=pytest.mark.soak), "observed"])
 @pytest.mark.parametrize(
     "phases, examples",
     [

@@ -43,14 +43,25 @@ USES: dict[str, tuple[Callable[[], Any], Callable[[Any, Path], Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("use", USES)
-def test_attributes_of_wrong_types_raise_no_error_of_python(use: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "use, cases",
+    [
+        *(
+            pytest.param(use, CASES[i % 3 :: 3], marks=pytest.mark.slow, id=f"{use}-third")
+            for i, use in enumerate(USES)
+        ),
+        *(pytest.param(use, CASES, marks=pytest.mark.soak, id=f"{use}-all") for use in USES),
+    ],
+)
+def test_attributes_of_wrong_types_raise_no_error_of_python(
+    use: str, cases: list[tuple[str, Any]], tmp_path: Path
+) -> None:
+    """Each use tries a third of the values; `make soak` tries all."""
     make, call = USES[use]
     frame: pd.DataFrame = make()
     kept = dict(frame.attrs)
     failures = []
-    for name, value in CASES:
+    for name, value in cases:
         frame.attrs = {**kept, name: value}
         try:
             call(frame, tmp_path)

@@ -201,6 +201,7 @@ CASES = [
     ("workbench events trigger user.u", "user.updated"),
     ("workbench sandbox review x appr", "approved"),
 ]
+IN_SHELLS = [pytest.param(*case, id=case[0], marks=pytest.mark.soak if i % 3 else []) for i, case in enumerate(CASES)]
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +219,7 @@ def completions(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
-@pytest.mark.parametrize("line, expected", CASES, ids=[line for line, _ in CASES])
+@pytest.mark.parametrize("line, expected", IN_SHELLS)
 def test_completion_in_fish(completions, line, expected):
     """Commands, options, choices and names are completed in fish."""
     script = f"source {completions}/workbench.fish; complete -C {shlex.quote(line)}"
@@ -230,7 +231,7 @@ def test_completion_in_fish(completions, line, expected):
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
-@pytest.mark.parametrize("line, expected", CASES, ids=[line for line, _ in CASES])
+@pytest.mark.parametrize("line, expected", IN_SHELLS)
 def test_completion_in_zsh(completions, line, expected):
     """Commands, options, choices and names are completed in zsh."""
     environ = {**os.environ, "PATH": f"{completions}:{os.environ['PATH']}", "HOME": str(completions), "TERM": "dumb"}

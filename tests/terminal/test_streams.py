@@ -55,7 +55,7 @@ def test_width_of_the_terminal_is_kept(columns):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("environ", [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-                                     {"PYTHONIOENCODING": "cp1252"}, {"PYTHONIOENCODING": "ascii"}])  # fmt: skip
+                                     pytest.param({"PYTHONIOENCODING": "cp1252"}, marks=pytest.mark.soak), {"PYTHONIOENCODING": "ascii"}])  # fmt: skip
 def test_poor_encodings(piped, environ):
     """Where only ASCII, or a code page, can be written, nothing fails."""
     for tokens in (

@@ -80,7 +80,7 @@ def test_each_setting_changes_the_sandbox_and_is_learned(name, value, tmp_path) 
 
     assert plain(learned.behavior) == plain(behavior)
     learned.save(tmp_path / "acme.toml")
-    assert learn([tmp_path / "calls.har", tmp_path / "webhooks.ndjson"], against=tmp_path / "acme.toml").ok
+    assert halves.fits([tmp_path / "calls.har", tmp_path / "webhooks.ndjson"], tmp_path / "acme.toml")
 
 
 @pytest.mark.soak
@@ -206,13 +206,12 @@ def test_the_page_runs(tmp_path, monkeypatch) -> None:
 
 
 @pytest.mark.slow
-def test_the_command_checks_and_writes(documented, tmp_path, capsys) -> None:
-    """`workbench corpus learn` writes the file; `--against` ends with 5 where traffic differs from it."""
+def test_the_command_writes(tmp_path, capsys) -> None:
+    """`workbench corpus learn` shows what it learned, and writes the file."""
     command = ["corpus", "learn", *map(str, recorded({"refund_bounds": "422"}, tmp_path))]
 
     assert main([*command, "--out", str(tmp_path / "acme.toml")]) == 0
     assert tomllib.loads((tmp_path / "acme.toml").read_text())["refund_bounds"] == "422"
-    assert main(["corpus", "learn", *map(str, documented), "--against", str(tmp_path / "acme.toml")]) == 5
     assert "refund_bounds" in capsys.readouterr().out
 
 

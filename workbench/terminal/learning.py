@@ -1,4 +1,4 @@
-"""`workbench corpus …`: behavior files made from what a service recorded."""
+"""`workbench corpus …`: behavior files learned from the recorded traffic of a service."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -50,7 +50,7 @@ def check(folder: Path, /, *, behavior: Name | None = None, against: Name | None
     Args:
         folder: The corpus.
         behavior: Behavior of the sandbox: documented, observed, or a behavior file.
-        against: Profile of the service, whose reads are made again; in a sandbox environment its other calls as well.
+        against: Profile of the service, whose reads are repeated; in a sandbox environment its other calls too.
     """
     from workbench.testing.corpus import Corpus
 
@@ -62,31 +62,27 @@ def check(folder: Path, /, *, behavior: Name | None = None, against: Name | None
 def learn(
     *files: Files,
     out: Path | None = None,
-    against: Name | None = None,
     name: tuple[Setting, ...] = (),
     how: Output = Output(),
 ) -> int:
     """Find the behavior under which a replay of traffic has no difference, and write it. Nothing is sent.
 
-    Exit code 5 if the traffic shows another behavior than the one in `--against`.
-
     Args:
         files: Corpora, or files as for `corpus add`.
         out: Write a behavior file, for --behavior.
-        against: Behavior that is assumed: documented, observed, or a behavior file.
         name: Name of a member in a log, such as status=http.status_code.
     """
     from workbench.testing.learning import learn
 
     with _named_files():
-        learned = learn(files, against=against, names=pairs("name", name))
-    code = report(learned, how, out, against)
-    return DONE if against is None else code
+        learned = learn(files, names=pairs("name", name))
+    report(learned, how, out)
+    return DONE
 
 
-def report(learned: "Learned", how: Output, out: Path | None, base: str | None = None) -> int:
-    """Show what was learned, write it as a behavior file, and return the code of `present`."""
+def report(learned: "Learned", how: Output, out: Path | None) -> int:
+    """Show the findings, write the behavior file, and return the code of `present`."""
     if out is not None:
-        learned.save(out, base)
+        learned.save(out)
         say(f"Behavior: {out}. Review it, then use it as --behavior {out}")
     return present(learned, how)

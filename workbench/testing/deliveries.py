@@ -55,7 +55,7 @@ class Delivery:
 
 
 class Deliveries(Life):
-    """A life in which events are delivered.
+    """Course of a universe in which events are delivered.
 
     Args:
         key: Key that signs the deliveries.
@@ -147,12 +147,15 @@ class Deliveries(Life):
             twice = 4
         form = self.decisions.choose(f"traffic form of {name}", len(_FORMS), 0.06)
         delivery = _delivery(name, f"{text}, {_TIMINGS[late]}" if late else text, event, keys, form=form)
-        self.counts["events"] += 1
-        self.counts["events late"] += bool(late)
-        self.counts["events with the new signing key"] += len(keys) == 2
-        self.counts[f"events of {unknown}s"] += bool(unknown)
-        self.counts[f"events twice, {_TWICE[twice]}"] += bool(twice)
-        self.counts["events in another form of JSON"] += bool(form)
+        kinds = {
+            "": True,
+            " late": late,
+            " with the new signing key": len(keys) == 2,
+            f" of {unknown}s": unknown,
+            f" twice, {_TWICE[twice]}": twice,
+            " in another form of JSON": form,
+        }
+        self.counts.update(f"events{kind}" for kind, is_so in kinds.items() if is_so)
         self._send_later(_LATE[late], delivery)
         if twice:
             again = attrs.evolve(delivery, name=f"{name} again", text=f"{text}, again ({_TWICE[twice]})")
@@ -246,6 +249,6 @@ def _call(receive: Callable[..., Any], headers: dict[str, str], body: bytes) -> 
 
 
 def made_up(name: str, number: int) -> str:
-    """Return an id that a name always gives."""
+    """Return the id that belongs to a name."""
     drawn = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
     return f"{drawn}-0000-4000-8000-{number:012x}"

@@ -53,7 +53,7 @@ class Sample:
     _delivered: set[bytes] = attrs.field(factory=set)
 
     def add(self, item: Item) -> None:
-        """Add a call or event, unless enough are alike."""
+        """Add a call or event, unless the sample has enough of its kind."""
         if not isinstance(item, Exchange):
             if len(self.events) < MAX_KEPT and item.content not in self._delivered:
                 self._delivered.add(item.content)
@@ -97,7 +97,7 @@ class Following:
         self._resources = {str(event.event.get("resource")) for event in sample.events}
 
     def _assign(self, event: Delivery, resources: set[str], refunds: list[tuple[str, Any]]) -> None:
-        """Queue an event for its record, and note its facts about other records.
+        """Queue an event for its record, and store its facts about other records.
 
         A refund with a separate id is queued for the transaction of the next refund of its amount.
         """
@@ -156,7 +156,6 @@ class Following:
         states: list[Change] = []
         with suppress(*MALFORMED):
             states = Adoption(self.twin, self._now, tenant, self.clues, x).states()
-        states += self._access(x, key)
         if resource and x.ok:
             self._left[resource] -= 1
         step.is_last = x.name in ("simulate_reversal", "simulate_refund") and self._left[resource] == 0
@@ -165,7 +164,7 @@ class Following:
         return step, states, tenant
 
     def without(self, step: Step, names: Collection[str]) -> Step:
-        """Return a call for a page as a service carries it out that ignores names of its query."""
+        """Return a call for a page as a service executes it that ignores some names of its query."""
         query = {name: text for name, text in step.exchange.query if name not in names}
         items = step.exchange.answered.get("items")
         if "limit" in names and isinstance(items, list):
@@ -173,19 +172,11 @@ class Following:
         return attrs.evolve(step, run=self.twin.call(attrs.evolve(step.request, query=urlencode(query))))
 
     def begins_inside(self, x: Exchange) -> bool:
-        """Return whether no page before that of a call was seen."""
+        """Return whether no page before the page of a call was seen."""
         return self.twin.store.get(rewards.kept_in(str(x.members.get("userId"))), FILLER) is not None
 
-    def _access(self, x: Exchange, key: str) -> list[Change]:
-        """Return states in which the key has fewer rights."""
-        record = self.twin.store.get("key", key) or {}
-        changes: dict[int, dict[str, Any] | None] = {401: None, 403: {**record, "roles": []}}
-        if x.status not in changes or not key:
-            return []
-        return [lambda twin: twin.store.put("key", key, changes[x.status])]
-
     def _expected(self, x: Exchange, resource: str) -> list[Mapping[str, Any]] | None:
-        """Return the events that a call may have caused, oldest first; None if that is not known."""
+        """Return the events that a call may have caused, oldest first; None if unknown."""
         queue = self._queues.get(resource) if resource else None
         if queue is None:
             return [] if x.name == "update_ubo" and x.ok and "user" in self._resources else None
@@ -204,7 +195,7 @@ class Following:
     # changes from outside
 
     def _outside(self, resource: str, before: float) -> Iterator[tuple[Step, list[Change]]]:
-        """Yield what events of a record show to have happened without a call before a time."""
+        """Yield the changes of a record before a time that events show and no call made."""
         queue = self._queues.get(resource)
         while queue:
             at = _time_of(queue[0])
@@ -300,25 +291,22 @@ def _emitting(kind: str, key: str, event: str, changes: Mapping[str, Any], of: A
     return run
 
 
+_FOLLOWS = {("requested", 1): "created", ("created", -1): "completed", ("updated", 0): "completed"}
+"""Actions of events that one change causes, by the action before them and the sign of the amount."""
+
+
 def _group(queue: deque[Delivery]) -> list[Delivery]:
     """Return the first event with further events that the same change may have caused."""
-    first, *others = islice(queue, 3)
-    group = [first]
-    for event in others:
-        amounts = [delivery.spend.get("amount") for delivery in (group[-1], event)]
-        actions = [str(delivery.event.get("action")) for delivery in (group[-1], event)]
-        is_pair = amounts[0] == amounts[1] and (
-            actions == ["requested", "created"] or (_refunds(event) and actions == ["created", "completed"])
-        )
-        if not is_pair and not (actions == ["updated", "completed"] and amounts == [0, 0]):
+    group = [queue[0]]
+    for event in islice(queue, 1, 3):
+        before, amount = group[-1], group[-1].spend.get("amount")
+        if not isinstance(amount, int) or event.spend.get("amount") != amount:
+            break
+        sign = (amount > 0) - (amount < 0)
+        if event.event.get("action") != _FOLLOWS.get((str(before.event.get("action")), sign)):
             break
         group.append(event)
     return group
-
-
-def _refunds(event: Delivery) -> bool:
-    amount = event.spend.get("amount")
-    return isinstance(amount, int) and amount < 0
 
 
 def is_settlement(event: Delivery) -> bool:
@@ -328,6 +316,6 @@ def is_settlement(event: Delivery) -> bool:
 
 
 def _time_of(event: Delivery) -> float | None:
-    """Return when an event happened by the service's clock; None if it does not say."""
+    """Return the time of an event by the service's clock; None if it has none."""
     times = (event.event.get("eventReceivedAt"), event.spend.get("postedAt"), event.spend.get("authorizedAt"))
     return next((at for at in map(seconds_of, times) if at is not None), None)

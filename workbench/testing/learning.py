@@ -1,8 +1,8 @@
 """Learn a service's behavior from recorded traffic: the behavior under which a replay of the traffic has no difference.
 
-A twin follows the traffic. Where it answers otherwise than the service did, the settings that it read are tried with
-other values; the value that agrees is learned, with the step as evidence. Where several settings explain a step, it
-decides nothing. The result contains no values of requests and answers: only words of a list, counts, and names.
+A twin follows the traffic. If its answer differs from the service's, the settings that it read are tried with other
+values; the value that agrees is learned, with the step as evidence. A step that several settings explain decides
+nothing. The result contains no values of requests and answers: only listed words, counts, and names.
 """
 
 import os
@@ -22,7 +22,6 @@ from workbench.base.schema import walk
 from workbench.base.system import toml
 from workbench.base.system.files import write_file
 from workbench.client.calls.client import Client
-from workbench.sandbox.behavior import Behavior, read_behavior
 from workbench.service.interface.assumptions import BEHAVIORS, assumptions, settings
 from workbench.service.interface.events import EVENT_KINDS
 from workbench.service.rendering.markup import Shown
@@ -57,7 +56,7 @@ class Finding:
 
 @attrs.frozen(kw_only=True)
 class Unlisted:
-    """Something that neither the interface document nor a setting of the sandbox explains."""
+    """An observation that neither the interface document nor a setting of the sandbox explains."""
 
     kind: str  # "difference" or "event"
     name: str
@@ -66,7 +65,7 @@ class Unlisted:
 
 
 class Learned(Shown):
-    """Result of learning: a finding for each assumption, what no setting explains, and the matching settings."""
+    """Result of learning: a finding for each assumption, unexplained observations, and the matching settings."""
 
     row_type = Finding
 
@@ -96,7 +95,7 @@ class Learned(Shown):
         return list(self.findings)
 
     def sheet(self) -> Grid:
-        """Return a sheet of the findings, then of what no setting explains."""
+        """Return a sheet of the findings, then of the unexplained observations."""
         seen = [row for row in self.findings if row.status != "not seen"]
         rows = [(row.status, row.id, row.seen, _text(row.value), _text(row.expected), row.place) for row in seen]
         rows += [
@@ -107,17 +106,12 @@ class Learned(Shown):
         columns = ("status", "what", "seen", "observed", "assumed", "place")
         return Grid.of_texts(title, columns, ([visible(text, 60) for text in row] for row in rows), self.notes)
 
-    def to_toml(self, base: Behavior | None = None) -> str:
-        """Return the text of a behavior file: each setting with its evidence as a comment, then what else was seen.
-
-        Args:
-            base: The behavior passed as `against`, whose settings are included.
-        """
-        name, kept = read_behavior(base)
+    def to_toml(self) -> str:
+        """Return the text of a behavior file: settings with their evidence as comments, then other observations."""
         rows = {finding.id: finding for finding in self.findings}
         lines = ["# How the service behaved, learned from recorded traffic. Review it: few observations prove little."]
-        lines += ["", f"behavior = {toml.dumps(name or 'documented')}"]
-        values = {**kept, **self.behavior}
+        lines += ["", 'behavior = "documented"']
+        values = self.behavior
         for key, value in sorted(values.items()):
             row = rows[key]
             evidence = f"# {row.status}, {row.seen}, {row.place}; assumed was {_text(row.expected)}"
@@ -127,9 +121,9 @@ class Learned(Shown):
         lines += [f"# unlisted: {item.kind} {item.name}, {item.count} times, {item.place}" for item in self.unlisted]
         return "\n".join(["".join(c if c.isprintable() else " " for c in line) for line in lines] + [""])
 
-    def save(self, path: str | os.PathLike[str], base: Behavior | None = None) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the behavior file."""
-        write_file(Path(path), self.to_toml(base).encode(), private=False)
+        write_file(Path(path), self.to_toml().encode(), private=False)
 
 
 def _text(value: object) -> str:
@@ -141,7 +135,7 @@ def _plain(value: object) -> bytes:
 
 
 class Tally(dict[bytes, list[Any]]):
-    """What shows values of one assumption: each value, with its count and first place."""
+    """Evidence on one assumption: each value, with its count and first place."""
 
     def add(self, value: object, place: str) -> None:
         """Count a step that shows a value."""
@@ -155,7 +149,7 @@ class Replay:
     Args:
         sample: The traffic.
         base: The value of each behavior that is assumed.
-        search: Whether other values are tried. Otherwise a step that differs is a difference.
+        search: Whether other values are tried; otherwise each deviating step is a difference.
     """
 
     sample: Sample
@@ -170,7 +164,7 @@ class Replay:
     _tried: Counter[object] = attrs.field(factory=Counter)
 
     def run(self) -> None:
-        """Replay the traffic until the learned behavior stays the same, which then has been replayed on it."""
+        """Replay the traffic until a replay on the learned behavior no longer changes it."""
         for _ in range(_PASSES if self.search else 1):
             self.tallies, self.undecided, self.differences, self._tried = {}, {}, [], Counter()
             before = _plain(self.learned)
@@ -184,9 +178,9 @@ class Replay:
                 return
 
     def notes(self) -> list[str]:
-        """Return what was not replayed, and why."""
+        """Return the reasons why calls and events were not replayed."""
         left = {
-            "calls are like others of their kind": self.sample.left,
+            "calls are like replayed calls of their kind": self.sample.left,
             "signatures are of contracts that were never listed": self._following.unlisted,
         }
         return [f"not replayed: {count:,} {why}" for why, count in left.items() if count]
@@ -200,6 +194,8 @@ class Replay:
         tries: list[tuple[Change | None, Attempt]] = [(None, self._try(step, {}, None))]
         if tries[0][1].differences or step.name in _OPEN:
             tries += [(state, self._try(step, {}, state)) for state in states]
+        if step.status in _OF_KEYS and tries[0][1].differences:
+            return 0
         agreeing = [(state, attempt) for state, attempt in tries if not attempt.differences]
         changes: Mapping[str, Any] = {}
         state, attempt = min(tries, key=lambda tried: len(tried[1].differences))
@@ -216,9 +212,9 @@ class Replay:
         return len(kept.events)
 
     def _read_names(self, step: Step) -> None:
-        """Count the assumed names of members that a call and its answer have, and what a page of rewards shows of them.
+        """Count the assumed names of members in a call and its answer, with the evidence of a page of rewards.
 
-        A service that does not know a name of a query ignores it: the names without which the answer is the same.
+        A service ignores query members whose names it does not know; omitting those leaves the answer unchanged.
         """
         x = step.exchange
         if x is None or not x.ok or not x.name:
@@ -289,7 +285,7 @@ class Replay:
         return state, changes, explained
 
     def _searched(self, step: Step, state: Change | None, attempt: Attempt) -> list[tuple[Mapping[str, Any], Attempt]]:
-        """Return the changes of settings that leave the fewest differences: all single ones that leave as few."""
+        """Return the changes of settings that leave the fewest differences, with all equally good single changes."""
         solutions: list[tuple[Mapping[str, Any], Attempt]] = [({}, attempt)]
         for _ in range(_CHANGES):
             changes, current = solutions[0]
@@ -354,6 +350,8 @@ class Replay:
         ]
 
 
+_OF_KEYS = frozenset({401, 403})
+"""Refusals that the key alone may explain: its roles are not in the traffic."""
 _OPEN = frozenset({"simulate_refund", "simulate_reversal"})
 """Operations that may meet a settlement that no call and no event shows, which is as likely as another setting."""
 
@@ -368,20 +366,18 @@ def _assumed(cls: type[Any]) -> tuple[tuple[str, str], ...]:
 def learn(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Client,
     *,
-    against: Behavior | None = None,
     names: Mapping[str, str] | None = None,
     user_id: str | None = None,
 ) -> Learned:
     """Read recorded traffic, and return the behavior under which a replay of it has no difference.
 
-    Nothing is sent, but at most seven reads where a session is given in place of files. The result contains no values:
-    only words of a list, counts and names.
+    Nothing is sent, except at most seven reads if a session is passed in place of files. The result contains no values:
+    only listed words, counts and names.
 
     Args:
         paths: HAR files, logs of JSON lines (exchanges, events, or deliveries with their headers) or access logs, the
             output of `curl -v`, CSV files, inboxes and journals, also packed with gzip, and folders of these. Or a
             session or client: its service is asked.
-        against: The assumed behavior: "documented" (default), "observed", or a behavior file.
         names: Names of the members of a log, such as {"status": "http.response.status_code"}, for `method`, `url`,
             `request` (as "GET /v1/x"), `status`, `time`, `request_headers`, `request_body`, `response_headers`,
             `response_body`, and for deliveries `headers`, `body`, `time`.
@@ -400,14 +396,13 @@ def learn(
         files = [Path(path) for path in given_paths(paths, "learn")]
         check_names(names or {}, "learn")
         items = read_traffic(files, names or {}, reading)
-    name, changed = read_behavior(against)
-    replay = Replay(sample_of(items, reading), {**settings(name or "documented"), **changed})
+    replay = Replay(sample_of(items, reading), settings("documented"))
     replay.run()
     return Learned(replay.findings(), replay.unlisted(), reading.counts, [*reading.notes(), *replay.notes()])
 
 
 def sample_of(items: Iterable[Item], reading: Reading) -> Sample:
-    """Return what is replayed of traffic; what is not as expected is noted."""
+    """Return the sample of traffic to replay; unexpected items are noted."""
     sample = Sample()
     for item in items:
         try:

@@ -24,7 +24,7 @@ PARTS = frozenset(
 )  # fmt: skip
 """Settings that are collections; each step shows a part of them."""
 _REHEARSED = frozenset({"status_reasons", "tightened_roles", "unknown_members", "unknown_values"})
-"""Settings that rehearse a change, with words of the sandbox in place of the service's; none is learned."""
+"""Settings that rehearse a change, with words of the sandbox instead of the service; they are never learned."""
 
 
 def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[Any]:
@@ -83,23 +83,22 @@ def _success(step: Step, attempt: Attempt, current: Any) -> Values:
         yield rest if step.status == OPERATIONS[step.name].success else {**rest, step.name: step.status}
 
 
-def _example(value: object) -> Any:
+def _kind_of(fact: object) -> Any:
     """Return a fictitious value of the same JSON type, other than null."""
-    if isinstance(value, bool):
-        return False
-    if isinstance(value, int | float):
-        return 0
-    return "text" if isinstance(value, str) else type(value)()
+    if fact == "object":
+        return {}
+    if isinstance(fact, str):
+        return [] if fact.startswith("list of") else "text"
+    return False if isinstance(fact, bool) else 0
 
 
 def _error(step: Step, attempt: Attempt, current: Any) -> Values:
-    answer = step.exchange.answered if step.exchange is not None else {}
     changes = {}
     for path in attempt.differences:
-        name = path.removeprefix("error/")
-        is_member = path.startswith("error/") and answer.get(name) is not None and name != "statusCode"
-        if is_member and not name.isdecimal() and _is_open(step, name, 1):
-            changes[name] = answer[name] if is_word(answer[name]) else _example(answer[name])
+        top, _, name = path.partition("/")
+        fact = attempt.recorded.get(path)
+        if top == "error" and "/" not in name and fact is not None and name != "statusCode" and _is_open(step, name, 1):
+            changes[name] = fact if is_word(fact) else _kind_of(fact)
     if changes:
         status = str(step.status)
         yield {**current, status: {**current.get(status, {}), **changes}}
@@ -134,12 +133,6 @@ def _place(step: Step, path: str) -> str:
         return ""
     event = step.events[int(number)]
     return "/".join([f"{event.get('resource')}.{event.get('action')}", *parts[2:]])
-
-
-def _kind_of(fact: object) -> Any:
-    if fact == "object":
-        return {}
-    return [] if isinstance(fact, str) and fact.startswith("list of") else _example(fact)
 
 
 def shown_path(step: Step, path: str) -> str:

@@ -8,7 +8,6 @@ import csv
 import gzip
 import hashlib
 import io
-import itertools
 import json
 import re
 import sqlite3
@@ -51,6 +50,9 @@ _ENTRIES = re.compile(r'"entries"\s*:\s*\[\s*')
 _HAR = re.compile(rb'\s*\{\s*"log"\s*:')
 _REQUEST = re.compile(r"([A-Z]{3,7}) (\S+)(?: HTTP/[0-9.]+)?")
 _ACCESS = re.compile(r'(?:\[([^]]{1,40})] )?"([A-Z]{3,7} \S{1,4000})(?: HTTP/[0-9.]+)?" (\d{3})\b')
+_CURL_CALL = re.compile(r"^> (?=[A-Z]+ \S+ HTTP/)", re.MULTILINE)
+_CURL_HEADER = re.compile(r"^([<>]) ([^:\n]+): (.*)$", re.MULTILINE)
+_CURL_STATUS = re.compile(r"^< HTTP/[0-9.]+ (\d{3})", re.MULTILINE)
 _UNUSABLE = (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
 
 
@@ -442,29 +444,24 @@ def _member(raw: Mapping[str, Any], path: str) -> Any:
 
 def _curl(file: BinaryIO, path: Path, reading: Reading) -> Iterator[Item | None]:
     """Yield the exchanges in the output of `curl -v`; it does not show the bodies of requests."""
-    members: dict[str, Any] = {}
-    for number in itertools.count():
-        line = file.readline(MAX_ENTRY + 1)
-        text = line.decode("utf-8", "replace").rstrip("\r\n")
-        started = re.match(r"> ([A-Z]+) (\S+) HTTP/", text)
-        if members and (started or not line):
-            place = f"{path.name}:{number}"
-            if members["method"] != "GET":
-                reading.skip("curl does not show the body of a request (read without it)", visible(place, 120))
-            url = f"https://{members['request_headers'].get('host', '')}{members['url']}"
-            body = "\n".join(members["response_body"])
-            yield _kept(item_of, {**members, "url": url, "response_body": body}, place, reading)
-        if not line:
-            return
-        if started:
-            members = {"method": started[1], "url": started[2], "status": 0, "response_body": []}
-            members |= {"request_headers": {}, "response_headers": {}}
-        elif members and (match := re.match(r"< HTTP/[0-9.]+ (\d{3})", text)):
-            members["status"] = match[1]
-        elif members and (match := re.match(r"([<>]) ([^:]+): (.*)", text)):
-            members["request_headers" if match[1] == ">" else "response_headers"][match[2].lower()] = match[3]
-        elif members and not text.startswith(("*", "<", ">", "{ [", "} [")):
-            members["response_body"].append(text)
+    text = file.read(MAX_ENTRY).decode("utf-8", "replace").replace("\r", "")
+    for number, part in enumerate(_CURL_CALL.split(text)[1:], 1):
+        place, lines = f"{path.name}:{number}", part.splitlines()
+        method, target = lines[0].split(" ")[:2]
+        pairs = [(side, name.lower(), value) for side, name, value in _CURL_HEADER.findall(part)]
+        sent, received = ({name: value for side, name, value in pairs if side == of} for of in "><")
+        if method != "GET":
+            reading.skip("curl does not show the body of a request (read without it)", visible(place, 120))
+        body = (line for line in lines[1:] if not line.startswith(("*", "<", ">", "{ [", "} [")))
+        members = {
+            "method": method,
+            "url": f"https://{sent.get('host', '')}{target}",
+            "status": next(iter(_CURL_STATUS.findall(part)), 0),
+            "request_headers": sent,
+            "response_headers": received,
+            "response_body": "\n".join(body),
+        }
+        yield _kept(item_of, members, place, reading)
 
 
 # files of the workbench

@@ -44,7 +44,7 @@ def _check_columns(frame: pd.DataFrame, needed: Collection[str], of: str) -> Non
     """Check that a frame has the columns of a report.
 
     Raises:
-        UsageError: One is missing, or there are several of its name.
+        UsageError: A column is missing or duplicate.
     """
     if missing := [name for name in needed if [*frame].count(name) != 1]:
         raise UsageError(f"the frame must have one column {missing[0]}", of=of)
@@ -122,9 +122,7 @@ def _token_values(contracts: object) -> pd.DataFrame:
         table["advance_usd"] = decimal_series([None if a is None else a / 100 for a in advances])
     notes = [*tokens.attrs.get("notes", ())]
     if bare := int(tokens["tokens.address"].isna().sum()):
-        notes.append(
-            f"{bare:,} contracts have no token here: their list is empty or missing, and adds nothing to totals."
-        )
+        notes.append(f"{bare:,} contracts have an empty or missing list of tokens, which adds nothing to totals.")
     if missing := int(table["value_usd"].isna().sum()):
         notes.append(f"{missing:,} tokens without a balance or a rate have no value here.")
     return mark_report(table, "contract_values", notes)
@@ -212,7 +210,7 @@ class RecordReports(View):
             notes += [f"{count:,} disputes {reason} are left out."] * bool(count)
         if unknown := int((status == "unknown").sum()):
             notes.append(
-                f"{unknown:,} disputes were resolved later, or have no time of it: their status then is not known."
+                f"{unknown:,} disputes were resolved later or at an unknown time, so their status then is unknown."
             )
         if in_review := int((status == str(DisputeStatus.IN_REVIEW)).sum()):
             notes.append(f"{in_review:,} disputes that are in review may have been pending at that moment.")

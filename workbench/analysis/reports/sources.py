@@ -90,7 +90,7 @@ class Reading:
         if at is not None:
             rows, rest = known_by(rows, at)
         facts, left = (table if "posting" in table else facts_of(table) for table in (rows, rest))
-        return facts, Left("not known whether it was known then", left)
+        return facts, Left("unknown whether it was known then", left)
 
 
 def read(source: object) -> Reading:

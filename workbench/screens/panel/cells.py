@@ -1,7 +1,9 @@
 """Rows of plain values in columns, with the record that each opens: from facts, columns or frames."""
 
+import gc
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -44,6 +46,23 @@ class Times(Sequence[datetime | None]):
     def __getitem__(self, number: int) -> datetime | None:  # type: ignore[override]
         at = self.stored[number]
         return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
+
+
+def milliseconds(at: datetime) -> int:
+    """Return a time in milliseconds since 1970; without a time zone it is UTC."""
+    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Pause the garbage collector: while many rows are made it looks at all of them again and again, for nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def stored_cells(cells: Sequence[Any]) -> Any:

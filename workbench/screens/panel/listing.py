@@ -1,11 +1,9 @@
 """A list of the panel, and its rows as a page holds them: the page filters, sorts, groups and sums them."""
 
-import gc
 from array import array
 from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import count, islice
@@ -14,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.base.errors import UsageError, visible
-from workbench.screens.panel.cells import MOST, Column, Rows, stored_cells
+from workbench.screens.panel.cells import MOST, Column, Rows, milliseconds, stored_cells, uncollected
 from workbench.service import rendering
 from workbench.service.interface.formats import minor_digits
 from workbench.service.rendering.design import look, word
@@ -66,7 +64,7 @@ class Listing:
 
     def read(self) -> Rows:
         """Read the rows again and return them; earlier rows may be changed in place."""
-        with _uncollected():
+        with uncollected():
             data = self._load()
         if data is not self._data:
             self._data, self._version = data, self._version + 1
@@ -139,18 +137,6 @@ class Listing:
         places = data.order if len(data.ids) > MOST else range(len(data.ids))
         ids = [data.ids[places[number]] for number in numbers if 0 <= number < len(places)]
         return [self.data.positions[key] for key in ids if key in self.data.positions]
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Pause the garbage collector: while many rows are made it looks at all of them again and again, for nothing."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> dict[str, Any]:
@@ -249,7 +235,7 @@ def stored(value: Any, kind: str) -> Any:
     if value is None or value == "":
         return None
     if isinstance(value, datetime):
-        return int((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp() * 1000)
+        return milliseconds(value)
     if kind in _NUMBERS and type(value) is int and abs(value) < _LARGEST:
         return value
     return visible(plain(value if not isinstance(value, float) else Decimal(repr(value))), _LONGEST)

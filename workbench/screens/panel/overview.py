@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, available_timezones
 
 import attrs
@@ -11,12 +11,15 @@ import attrs
 from workbench.base.errors import UsageError, WorkbenchError, visible
 from workbench.base.schema.rules import iso_day
 from workbench.client.session import sandbox_of
-from workbench.screens.panel.cells import Rows
+from workbench.screens.panel.cells import Rows, milliseconds
 from workbench.screens.panel.details import svg
 from workbench.screens.panel.explanation import APPROVED
-from workbench.screens.panel.sums import Sums, milliseconds
+from workbench.screens.panel.lists import records
 from workbench.service import rendering
 from workbench.service.rendering.text import sentence
+
+if TYPE_CHECKING:
+    from workbench.screens.panel.money import Money
 
 RANGES: Mapping[str, str] = {
     "today": "Today",
@@ -99,26 +102,27 @@ class Scope:
 
     Args:
         lists: Function that returns the rows of a list of the panel.
-        sums: The numbers of the session's transactions.
+        money: The money of the session.
+        programs: The card program of each user.
         known: Function that returns the history of the session, for charts and the caller's tiles.
     """
 
     def __init__(
-        self, lists: Callable[[str], Rows], sums: Sums, known: Callable[[], Any], filters: Filters, now: datetime
+        self,
+        lists: Callable[[str], Rows],
+        money: "Money",
+        programs: Mapping[str, str],
+        known: Callable[[], Any],
+        filters: Filters,
+        now: datetime,
     ) -> None:
         self.lists, self.filters, self.now, self._known = lists, filters, now, known
         self.first, self.last = filters.days(now)
-        sums.read(lists("transactions"))
-        codes = sums.currencies()
-        self.currency, self._is_mixed = next(iter(codes), "usd"), len(codes) > 1
-        self.part = sums.part(self.currency, self.members if filters.program else None, now)
-
-    @cached_property
-    def members(self) -> list[str]:
+        self.currency = next(iter(money.currencies), "usd")
+        self._is_mixed = len(money.currencies) > 1
+        self.members = [user for user, program in programs.items() if filters.program in ("", program)]
         """Ids of the program's users, or of all users."""
-        data, program = self.lists("users"), self.filters.program
-        programs = zip(data.ids, data.column("external_id"), strict=True)
-        return [key for key, external in programs if not program or program_of(external) == program]
+        self.part = money.part(self.currency, self.members if filters.program else None, now)
 
     @cached_property
     def shown(self) -> Any:
@@ -175,6 +179,13 @@ def program_of(external_id: object) -> str:
     """
     program, hyphen, _ = str(external_id or "").partition("-")
     return program if hyphen else ""
+
+
+def programs_of(api: object, lists: Callable[[str], Rows]) -> dict[str, str]:
+    """Return the card program of each user by id."""
+    if sandbox_of(api) is not None:
+        return {user["id"]: program_of(user.get("external_id")) for user in records(api, "user")}
+    return dict(zip(lists("users").ids, map(program_of, lists("users").column("external_id")), strict=True))
 
 
 def net_spend(scope: Scope) -> Tile:
@@ -352,20 +363,20 @@ def charts(scope: Scope, api: Any) -> Iterator[dict[str, Any]]:
         yield chart("Points outstanding", draw.liability_chart(owed, size="compact"), "rewards")
 
 
-def controls(filters: Filters, users: Rows) -> list[dict[str, Any]]:
+def controls(filters: Filters, programs: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the fields of the filters, with their values."""
-    programs = sorted({program for external in users.column("external_id") if (program := program_of(external))})
+    names = sorted({*programs.values()} - {""})
     fields: list[dict[str, Any]] = [
         {"name": "range", "label": "Range", "choices": [[*pair] for pair in RANGES.items()]}
     ]
     if filters.range == "custom":
         fields += [{"name": "since", "label": "From", "type": "date"}, {"name": "until", "label": "To", "type": "date"}]
-    if programs:
+    if names:
         fields.append(
             {
                 "name": "program",
                 "label": "Card program",
-                "choices": [["", "All"], *([name, name] for name in programs)],
+                "choices": [["", "All"], *([name, name] for name in names)],
             }
         )
     fields.append({"name": "zone", "label": "Time zone", "options": sorted(_zones())})

@@ -1,0 +1,197 @@
+"""The money of a session for the overview: its transactions as numbers, and the movements of their money."""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from workbench.analysis.reports.facts import whole
+from workbench.analysis.reports.history import history
+from workbench.client.session import sandbox_of
+from workbench.sandbox.internals import internals
+from workbench.screens.panel.cells import cells_of_frame, milliseconds, uncollected
+
+_STORED = {
+    "id": "transaction_id", "user": "user_id", "currency": "currency", "status": "status",
+    "authorized_at": "authorized_at", "posted_at": "posted_at", "authorized": "authorized_cents", "held": "held_cents",
+    "settled": "posted_cents", "refunded": "refunded_cents",
+}  # fmt: skip
+"""Members of a stored transaction, each with its column in `history.transactions`."""
+_TIMES = ("authorized_at", "posted_at")
+_UNKNOWN = -1  # amount that is not in the source
+Columns = dict[str, NDArray[Any]]
+_CENTS = ("authorized_cents", "held_cents", "posted_cents", "refunded_cents")
+
+
+class _WithEvents:
+    """Transactions of a sandbox that have events, as the source of a history."""
+
+    def __init__(self, sandbox: Any, events: list[Any], ids: Sequence[str]) -> None:
+        self._sandbox, self._events, self._ids = sandbox, events, ids
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sandbox, name)
+
+    def events(self) -> list[Any]:
+        return self._events
+
+    def _columns(self, _: str, names: str) -> list[list[Any]]:
+        records = [self._sandbox.state(key) for key in self._ids]
+        return [[record[name] for record in records] for name in names.split()]
+
+
+class Money:
+    """Transactions of a session, of which only changed ones are read again, and the facts of those with events.
+
+    A stored transaction without events was settled at its posting, and refunded between then and now.
+    """
+
+    def __init__(self, api: object) -> None:
+        self._api, self._mark = api, ""
+        self._positions: dict[str, int] = {}
+        self._rows: Columns = {}
+        self._facts: Columns = {}
+        self.currencies: list[str] = []
+        """Currencies of the transactions, the most frequent first."""
+
+    def read(self) -> None:
+        """Read the transactions, or what changed since the last read."""
+        sandbox, is_all = sandbox_of(self._api), True
+        if sandbox is None:
+            known = history(getattr(self._api, "inbox", None) or [])
+            columns = cells_of_frame(known.transactions())
+            for name in _TIMES:
+                columns[name] = [at and milliseconds(at) for at in columns[name]]
+            for name in _CENTS:
+                missing = _UNKNOWN if name == "authorized_cents" else 0
+                columns[name] = [missing if cents is None else cents for cents in columns[name]]
+            self._facts = _facts(known.facts)
+        else:
+            with uncollected():
+                read = internals(sandbox).changed("transaction", " ".join(_STORED), self._mark)
+            self._mark, is_all, *stored = read
+            columns = dict(zip(_STORED.values(), stored, strict=True))
+        ids, fresh = columns["transaction_id"], _numbers(columns)
+        if is_all:
+            self._positions, self._rows = dict(zip(ids, count())), fresh
+        else:
+            at = [self._positions.setdefault(key, len(self._positions)) for key in ids]
+            for name, values in fresh.items():
+                grown = np.concatenate([self._rows[name], values])[: len(self._positions)]
+                grown[at] = values
+                self._rows[name] = grown
+        moved: Iterable[str] = ids
+        if sandbox is not None:
+            moved, self._facts = _moved(sandbox, self._positions)
+        self._rows["plain"] = np.ones(len(self._positions), "bool")
+        self._rows["plain"][[self._positions[key] for key in moved]] = False
+        self.currencies = [code for code, _ in Counter(self._rows["currency"].tolist()).most_common() if code]
+
+    def part(self, currency: str, users: Sequence[str] | None, now: datetime) -> "Part":
+        """Return the numbers of a currency and of some users, or of all."""
+
+        def own(columns: Columns) -> Columns:
+            if not columns:
+                return columns
+            chosen = columns["currency"] == currency
+            if users is not None:
+                chosen &= pd.Series(columns["user_id"]).isin(users).to_numpy()
+            return {name: values[chosen] for name, values in columns.items()}
+
+        return Part(own(self._rows), own(self._facts), now)
+
+
+def _numbers(columns: Mapping[str, Sequence[Any]]) -> Columns:
+    """Return columns of transactions as arrays."""
+    codes = {code: code and code.lower() for code in {*columns["currency"]}}
+    table: Columns = {"user_id": np.array(columns["user_id"], "object")}
+    table["currency"] = np.array([codes[code] for code in columns["currency"]], "object")
+    table |= {name: np.array(columns[name], "float64") for name in _TIMES}
+    table |= {name: np.array(columns[name], "int64") for name in _CENTS}
+    amounts, _, posted, refunded = (table[name] for name in _CENTS)
+    table["asked"] = (amounts != _UNKNOWN) & ((amounts > 0) | (refunded == 0) | (posted > 0))
+    table["declined"] = np.array([status == "declined" for status in columns["status"]], "bool")
+    return table
+
+
+def _moved(sandbox: Any, ids: Container[str]) -> tuple[list[str], Columns]:
+    """Return the ids of a sandbox's transactions with events or refunds, and their facts."""
+    events = [event for event in sandbox.events() if event.payload["resource"] == "transaction"]
+    refunds = (request.path for request in sandbox.requests() if request.operation == "simulate_refund")
+    moved = {event.payload["body"]["id"] for event in events} | {str(path).split("/")[-2] for path in refunds}
+    listed = [key for key in moved if key in ids]
+    return listed, _facts(history(_WithEvents(sandbox, events, listed)).facts) if listed else {}
+
+
+def _facts(facts: pd.DataFrame) -> Columns:
+    """Return facts as arrays: the first and last possible time, the net amount and the change of the hold."""
+    at, first, last = (
+        ((facts[name] - pd.Timestamp(0, tz=UTC)) / pd.Timedelta(milliseconds=1)).to_numpy()
+        for name in ("at", "earliest", "latest")
+    )
+    parties = {name: np.array(facts[name].where(facts[name].notna(), ""), "object") for name in ("user_id", "currency")}
+    bounds = {"first": np.where(np.isnan(at), first, at), "last": np.where(np.isnan(at), last, at)}
+    return parties | bounds | {"net": whole(facts["net_cents"]), "held": whole(facts["held_cents"])}
+
+
+class Part:
+    """The transactions of a currency and of some users, and the movements of their money.
+
+    Ranges are given by the milliseconds of their first moment and of their end.
+    """
+
+    def __init__(self, rows: Columns, facts: Columns, now: datetime) -> None:
+        self._rows = rows
+        authorized_at, posted_at, amount, held, posted, refunded = (
+            rows[name][rows["plain"]] for name in (*_TIMES, *_CENTS)
+        )
+        settled, begun = posted > 0, np.where(np.isnan(posted_at), authorized_at, posted_at)
+        nothing, end = np.zeros(len(amount), "int64"), np.full(len(amount), milliseconds(now))
+        moves = [  # first and last time, net amount, change of the hold
+            (authorized_at, authorized_at, nothing, np.where(settled, amount, held)),
+            (posted_at, posted_at, posted, np.where(settled, -amount, 0)),
+            (begun, end, -refunded, nothing),
+        ]
+        if facts:
+            moves.append((facts["first"], facts["last"], facts["net"], facts["held"]))
+        first, last, self._net, self._held = map(np.concatenate, zip(*moves, strict=True))
+        self._first = np.where(np.isnan(first), -np.inf, first)
+        self._last = np.where(np.isnan(last), np.inf, last)
+
+    def net(self, since: int, end: int) -> int:
+        """Return settlements less refunds in a range, without what `unplaced` returns."""
+        return int(self._net[(self._first >= since) & (self._last < end)].sum())
+
+    def unplaced(self, since: int, end: int) -> tuple[int, int]:
+        """Return the cents and the number of settlements and refunds that may be in a range or outside it."""
+        may_be = (self._first < end) & (self._last >= since) & (self._net != 0)
+        left = may_be & ~((self._first >= since) & (self._last < end))
+        return int(self._net[left].sum()), int(left.sum())
+
+    def posted(self, since: int, end: int) -> tuple[int, int]:
+        """Return the cents and the number of the transactions that were last settled in a range."""
+        within = self._within("posted_at", since, end)
+        return int(self._rows["posted_cents"][within].sum()), int(within.sum())
+
+    def asked(self, since: int, end: int) -> tuple[int, int]:
+        """Return the number of authorizations in a range, and how many were declined."""
+        chosen = self._within("authorized_at", since, end) & self._rows["asked"]
+        return int(chosen.sum()), int(self._rows["declined"][chosen].sum())
+
+    def held(self) -> tuple[int, int]:
+        """Return the cents and the number of open holds."""
+        held = self._rows["held_cents"]
+        return int(held.sum()), int((held > 0).sum())
+
+    def held_before(self, moment: int) -> int:
+        """Return the cents of the holds that were open at a time, as far as their times are known."""
+        return int(self._held[self._last < moment].sum())
+
+    def _within(self, name: str, since: int, end: int) -> Any:
+        at = self._rows[name]
+        return (at >= since) & (at < end)
