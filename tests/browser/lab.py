@@ -209,7 +209,6 @@ class Desk:
         if self.page.evaluate("document.body.dataset.jpThemeLight") == "false":
             change_theme(self.page, "light")
         self.page.set_viewport_size({"width": 1280, "height": 900})
-        (self.server.root.parent / "workbench" / "views.json").unlink(missing_ok=True)
 
     def execute(self, code: str) -> None:
         """Run code in the kernel, in no cell."""

@@ -140,7 +140,7 @@ class Day:
     def begin(self, name: str, place: str) -> Any:
         """Run the first cell of a notebook or drill."""
         url = f"{self.url}/{self.codes[name]}"
-        answer = membership.ask(url, None, {"kind": "begin", "place": place})
+        answer = membership.ask(url, None, {"kind": "begin", "task": place})
         self.sessions[name, place] = wb.connect(f"{url}/{answer['place']}")
         self.known[name].places.add(place)
         return self.sessions[name, place]

@@ -266,9 +266,9 @@ def _(school: School) -> str:
 @job("Lock a lesson, and open it")
 def _(school: School) -> str:
     lesson = EXERCISES["start-1"].notebook
-    school.act(["Learner 3"], "lock", lesson=lesson)
+    school.act("all", "lock", lesson=lesson)
     assert "locked by your trainer" in school.cells("Learner 3", "wb.course.check('start-1')", ends=1)
-    school.act(["Learner 3"], "unlock", lesson=lesson)
+    school.act("all", "unlock", lesson=lesson)
     assert "not done" in school.cells("Learner 3", f"wb.course.task('start-1'){CHECK.format('start-1')}")
     return "the check is refused, and afterwards is not"
 

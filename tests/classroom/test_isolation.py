@@ -157,12 +157,14 @@ class Class:
     def lock(self, number: int) -> None:
         lesson = self.chance.choice(LESSONS)
         self.server.act([self.learners[number].learner.name], "lock", lesson=lesson)
-        self.model[number].locked.add(lesson)
+        for each in self.model:  # a lesson is locked for the class
+            each.locked.add(lesson)
 
     def unlock(self, number: int) -> None:
         for lesson in list(self.model[number].locked):
             self.server.act([self.learners[number].learner.name], "unlock", lesson=lesson)
-        self.model[number].locked.clear()
+        for each in self.model:
+            each.locked.clear()
 
     def report(self, number: int) -> None:
         content = {"kind": "check", "task": "start-1"}

@@ -1,7 +1,6 @@
 """The panel: every list reads, rows open to their details, and a page is sent no more than it asks for."""
 
 import json
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,7 @@ from workbench.analysis.reports.history import history
 from workbench.analysis.tables.frames import to_frame
 from workbench.base.errors import OutcomeUnknown, UsageError
 from workbench.client.calls.client import AsyncClient
-from workbench.client.calls.keys import state_folder
 from workbench.client.session import Session, connect
-from workbench.screens.panel import details
 from workbench.screens.panel import lists as things
 from workbench.screens.panel.cells import Column
 from workbench.screens.panel.panel import Panel, browse
@@ -74,14 +71,6 @@ def test_a_row_shows_its_events_and_the_request_that_made_it(lived: Session) -> 
     assert [made.id] == [one["id"] for one in details["requests"]]
 
 
-def links(element: Any) -> Iterator[Any]:
-    """Yield the links among elements."""
-    for part in element if isinstance(element, list) else ():
-        if isinstance(part, list) and part[:1] == ["button"]:
-            yield part
-        yield from links(part)
-
-
 @pytest.mark.parametrize("api", [ONE_ID], indirect=True)
 def test_a_transaction_has_its_timeline(lived: Session) -> None:
     """What happened to a transaction is listed in order, with amounts and the time of the sandbox."""
@@ -95,12 +84,11 @@ def test_a_transaction_has_its_timeline(lived: Session) -> None:
         ("Authorization requested", "12.50 USD"), ("Authorized", "12.50 USD"), ("Posted", "12.50 USD"), ("Refunded", "-5.00 USD"),
     ] == [(one["title"].partition(" (")[0], one["amount"]) for one in details["timeline"]]  # fmt: skip
     assert all(one["at"].startswith("2026-01-15T15:00:00") for one in details["timeline"])
-    sections = answered(browse(lived), "details", list="transactions", id=transaction)["sections"]
-    titles = [heading for _, _, (tag, _, heading), *_ in sections[:-1] if tag == "h3"]
-    assert ["Timeline", "States", "Related", "Events (4)"] == [title for title in titles if "Requests" not in title]
-    assert ["time", {"datetime": details["timeline"][0]["at"]}] in [item[-1] for item in sections[0][3][2:]]
-    user = lived.sandbox.state(transaction)["user"]
-    assert ["button", {"class": "link mono", "data-id": user, "data-to": "any"}, user] in links(sections)
+    sent = answered(browse(lived), "details", list="transactions", id=transaction)
+    assert sent["timeline"] == details["timeline"]
+    assert ("svg", 4) == (sent["states"][0], len(sent["events"]))
+    assert [lived.sandbox.state(transaction)["user"]] in [row["value"].get("lines") for row in sent["fields"]["rows"]]
+    assert {"User", "Merchant name"} <= {row["label"] for row in sent["fields"]["rows"]}
 
 
 def test_a_transaction_shows_its_states(lived: Session) -> None:
@@ -242,31 +230,6 @@ def test_a_dispute_shows_the_posted_amount(lived: Session, purchase: dict[str, A
     assert (spent, 4000, "USD") == (facts["transaction_id"], facts["posted_cents"], facts["currency"])
 
 
-def test_views_are_kept_for_other_sessions(lived: Session) -> None:
-    """A saved view is there in another panel, in a file of this user alone, until it is deleted."""
-    view = {
-        "chips": ["status:settled"],
-        "text": "corner",
-        "sort": ["-amount_cents"],
-        "hidden": ["currency"],
-        "group": "status",
-    }
-    answered(browse(lived), "view", list="transactions", name="Groceries", view=view)
-    kept = answered(browse(lived), "rows", list="transactions")["views"]
-    others = answered(browse(lived), "rows", list="cards")["views"]
-    file = state_folder() / "views.json"
-    mode = file.stat().st_mode & 0o777
-    answered(browse(lived), "view", list="transactions", name="Groceries", view=None)
-    file_after = answered(browse(lived), "rows", list="transactions")["views"]
-    file.write_text("not JSON")
-
-    assert {"Groceries": view} == kept
-    assert {} == others
-    assert 0o600 == mode
-    assert {} == file_after
-    assert {} == answered(browse(lived), "rows", list="transactions")["views"]
-
-
 @pytest.mark.parametrize("api", [ONE_ID], indirect=True)
 def test_a_transaction_shows_what_became_of_its_money(api: Session, purchase: dict[str, Any]) -> None:
     """Authorized 100.00, settled, 15.00 refunded: a net of 85.00; the same from the sandbox and from events alone."""
@@ -340,21 +303,23 @@ def test_addresses_stand_in_full(lived: Session) -> None:
         assert address in details
 
 
-def test_rewards_are_asked_for_by_user_type_and_time(lived: Session) -> None:
-    """The rewards of a user are read by type and time."""
+def test_rewards_are_read_of_a_user_or_of_all(lived: Session) -> None:
+    """A user is offered by label; all rewards are more than those of one."""
     panel = browse(lived)
     user = lived.sandbox.guide()["rewards_users"][0]["id"]
 
-    answer = answered(panel, "rows", list="rewards", inputs={"user": user, "type": "earned"})
-    wrong = answered(panel, "rows", list="rewards", inputs={"user": user, "since": "2026-13-01"})
+    offered = answered(panel, "rows", list="rewards")["users"]
+    of_user = answered(panel, "rows", list="rewards", user=user)
+    of_all = answered(panel, "rows", list="rewards", user=offered[0])
 
-    assert {"+ earned"} == {row["type"][0] for row in unpacked(answer)}
-    assert "must be a calendar date" in wrong["error"]
+    assert of_all["user"] == offered[0] == "All known users"
+    assert any(user[:8] in label for label in offered)
+    assert 0 < of_user["all"] < of_all["all"]
 
 
 def test_a_refusal_is_answered_as_text(lived: Session) -> None:
     """A user that is none is reported in words; there is no trace."""
-    assert "UUID" in answered(browse(lived), "rows", list="rewards", inputs={"user": "nobody"})["error"]
+    assert "UUID" in answered(browse(lived), "rows", list="rewards", user="nobody")["error"]
 
 
 @pytest.mark.parametrize(
@@ -496,6 +461,6 @@ def test_the_completion_page_of_a_person_is_shown_masked(lived: Session) -> None
     shown = panel.show("users", key := listing.data.ids[at])
     revealed = answered(panel, "reveal", list="users", id=key)
 
-    assert "Application completion link" in str(list(details.sections(shown)))
+    assert "Application completion link" in [row["label"] for row in shown["fields"]["rows"]]
     assert "/complete" not in str(shown)
     assert "/complete" in str(revealed["fields"])

@@ -9,15 +9,11 @@ if TYPE_CHECKING:
     from workbench.course.task_files import Expectation
 
 MAX_ANSWER = 2_000
-_AMOUNT = re.compile(
-    r"(?P<sign>-?)(?P<unit>usd|\$)?\s*(?P<whole>\d[\d,]*)(?:\.(?P<cents>\d{1,2}))?\s*(?P<after>usd|dollars|cents)?",
-    re.ASCII,
-)
-_MAX_DIGITS = 15
+_AMOUNT = re.compile(r"(-?)(usd|\$)? ?(\d[\d,]{0,14})(?:\.(\d{1,2}))? ?(usd|dollars|cents)?", re.ASCII)
 
 
 def allowed_answers(question: "Expectation") -> str:
-    """Return what can be answered, as a phrase; empty if any text can."""
+    """Return the allowed answers as a phrase; empty if any text is allowed."""
     letters = ", ".join(question.options)
     if question.unit:
         return "an amount: 45.90, $45, or 4590 in cents"
@@ -46,12 +42,13 @@ def read_answer(question: "Expectation", text: str) -> str:
 
 
 def _cents(text: str) -> str:
-    """Return an amount such as "45.90", "$45.90" or "4590" in cents; empty if it is none."""
-    match = _AMOUNT.fullmatch(text)
-    if match is None or len(text) > _MAX_DIGITS or (match["after"] == "cents" and (match["unit"] or match["cents"])):
+    """Return an amount such as "45.90", "$45.90" or "4590" in cents; empty for any other text."""
+    match = _AMOUNT.fullmatch(" ".join(text.split()))
+    sign, unit, number, cents, after = match.groups("") if match else ("", "", "", "", "")
+    if after == "cents" and (unit or cents):
         return ""
-    is_dollars = match["cents"] is not None or match["unit"] or match["after"] in ("usd", "dollars")
-    return f"{match['sign']}{match['whole'].replace(',', '')}{(match['cents'] or '').ljust(2, '0') * bool(is_dollars)}"
+    is_dollars = cents or unit or after in ("usd", "dollars")
+    return f"{sign}{number.replace(',', '')}{cents.ljust(2, '0') if is_dollars else ''}"
 
 
 def comment(question: "Expectation", answer: str) -> str:

@@ -24,9 +24,12 @@ _MAX_LINK = 1_000
 _MAX_PORT = 65_535
 _CERTIFICATE = "class-tls.crt"
 _LINK = re.compile(
-    r"(?P<url>(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]+\]|[^\s/@:#?\[\]]+)(:(?P<port>[0-9]{1,5}))?/[^\s/#?]+)/*(?P<rest>#.*)?"
+    r"(?P<url>(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]+\]|[^\s/@:#?\[\]]+)(:(?P<port>[0-9]{1,5}))?/[^\s/#?]+)/*(#(?P<fingerprint>[0-9a-fA-F]{32}))?"
 )
-_FORM = "is 'https://HOST:PORT/CODE#FINGERPRINT', or 'http://127.0.0.1:PORT/CODE' on the trainer's machine"
+_FORM = (
+    "is 'https://HOST:PORT/CODE#FINGERPRINT' with 32 hexadecimal digits, or 'http://127.0.0.1:PORT/CODE' on the "
+    "trainer's machine"
+)
 
 
 def join(link: str) -> Display:
@@ -48,13 +51,8 @@ def join(link: str) -> Display:
         or int(parts["port"] or 0) > _MAX_PORT
         or (parts["scheme"] == "http" and parts["host"] not in LOOPBACK)
     ):
-        raise UsageError(f"link: {_FORM}", of="course.join")
-    fingerprint = (parts["rest"] or "").removeprefix("#")
-    if parts["rest"] and not re.fullmatch("[0-9a-fA-F]{32}", fingerprint):
-        raise UsageError(
-            "link: it is cut off, or has too many characters: 32 hexadecimal digits follow #, as on your sheet",
-            of="course.join",
-        )
+        raise UsageError(f"link: it is cut off or mistyped; it {_FORM}", of="course.join")
+    fingerprint = parts["fingerprint"] or ""
     ca_file = ""
     if fingerprint and parts["scheme"] == "https":
         ca_file = str(state_folder() / _CERTIFICATE)
@@ -82,8 +80,8 @@ def _certificate(host: str, port: int, fingerprint: str) -> str:
         raise membership.no_answer(f"{host}:{port}", error) from None
     if not hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest().startswith(fingerprint.lower()):
         raise UsageError(
-            f"link: the server at {host}:{port} has a different certificate than the link. Compare what follows # "
-            "with your sheet, and ask the trainer whether the sheets are of this class",
+            f"link: the server at {host}:{port} has a different certificate than the link. Compare the part "
+            "after # with your sheet, and ask the trainer whether the sheets belong to this class",
             of="course.join",
         )
     return pem

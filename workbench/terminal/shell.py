@@ -139,7 +139,7 @@ def close(
     rewards: Path | None = None,
     where: Where = Where(),
 ) -> None:
-    """Write the monthly close: workbook, page and postings, from what was known when the month ended.
+    """Write the monthly close: workbook, page and postings, from the facts known when the month ended.
 
     The same events make the same bytes, and later events change nothing in the close of an earlier month.
 
@@ -148,10 +148,10 @@ def close(
         month: Month to close, such as 2026-06; it must be over.
         out: Folder for the files; it must be new or empty.
         tz: Time zone of the month, as America/New_York.
-        currency: Currency of the amounts; default: all, each in rows of its own.
+        currency: Currency of the amounts; default: all, each in separate rows.
         ledger: File with transaction_id, net_cents and at, to reconcile with the postings.
-        signed_by: Name of the person who signs off; it stands in every file.
-        former: Folder of the close of the month before, to compare its closing balance with this opening.
+        signed_by: Name of the person who signs off; it appears in every file.
+        former: Folder of the previous month's close, to compare its closing balance with this opening.
         rewards: Parquet file of all rewards, to roll points forward.
     """
     from workbench.analysis.reports.history import history

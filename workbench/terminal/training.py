@@ -61,7 +61,7 @@ def serve(
         rows = [{"learner": learner.name, "link": server.results.link(learner, url)} for learner in server.learners]
         show(rows, Output())
 
-    note = f"Everything is kept in {folder}; start it again to continue."
+    note = f"Everything is stored in {folder}; start it again to continue."
     serve_until_stopped(make, introduce, at, own_certificate=folder / "class-tls.crt", kept=note)
 
 

@@ -55,7 +55,7 @@ class Delivery:
 
 
 class Deliveries(Life):
-    """A life in which events are delivered.
+    """Course of a universe in which events are delivered.
 
     Args:
         key: Key that signs the deliveries.
@@ -233,6 +233,6 @@ def _call(receive: Callable[..., Any], headers: dict[str, str], body: bytes) -> 
 
 
 def made_up(name: str, number: int) -> str:
-    """Return an id that a name always gives."""
+    """Return the id that belongs to a name."""
     drawn = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
     return f"{drawn}-0000-4000-8000-{number:012x}"

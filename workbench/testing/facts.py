@@ -1,7 +1,7 @@
 """Facts of an answer or event by path, comparable between a service and a sandbox with other ids, times and names.
 
-Words of a list, numbers and known ids stay; of other text only its kind stays. So facts, and what is learned from them,
-contain no private value.
+Listed words, numbers and known ids stay; other text is reduced to its kind. So facts, and results of learning from
+them, contain no private value.
 """
 
 import re
@@ -32,7 +32,7 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}\b")
 _DAY = 86_400
 _BYTES = 16  # minimum length of a list of numbers that counts as bytes
 _MEASURED = frozenset({"textEvidence"})
-"""Texts whose length counts."""
+"""Texts that are compared by length."""
 _PADDED = frozenset({"merchantCity"})
 """Texts with significant trailing blanks."""
 
@@ -175,7 +175,7 @@ def _is_address(text: str) -> bool:
 
 
 def seconds_of(value: object) -> float | None:
-    """Return a time as seconds since 1970; None if it is none. Text without a time zone is UTC."""
+    """Return a time as seconds since 1970; None if it is not a time. Text without a time zone is UTC."""
     if isinstance(value, str) and len(value) == 10 and value.isascii() and value.isdigit():
         return float(value)
     if isinstance(value, int | float) and abs(value) < 10**14:

@@ -22,7 +22,7 @@ PARTS = frozenset(
 )  # fmt: skip
 """Settings that are collections; each step shows a part of them."""
 _REHEARSED = frozenset({"status_reasons", "tightened_roles", "unknown_members", "unknown_values"})
-"""Settings that rehearse a change, with words of the sandbox in place of the service's; none is learned."""
+"""Settings that rehearse a change, with words of the sandbox instead of the service; they are never learned."""
 
 
 def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[Any]:
@@ -142,11 +142,10 @@ def shown_path(step: Step, path: str) -> str:
 def _is_open(step: Step, part: str, number: int) -> bool:
     if not number or (part.isdecimal() and len(part) < 6):
         return True
-    x, events = step.exchange, (step.events or ())[:2]
-    return is_name(
-        part,
-        values_of(events if x is None else [*events, x.body, x.answer, x.query, x.path_members, x.path.split("/")]),
-    )
+    x, values = step.exchange, list[Any](step.events or ())[:2]
+    if x is not None:
+        values += [x.body, x.answer, x.query, x.path_members, x.path.split("/")]
+    return is_name(part, values_of(values))
 
 
 def _nulls(step: Step, attempt: Attempt, current: Any) -> Values:

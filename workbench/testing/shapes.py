@@ -1,7 +1,7 @@
 """Replace every value of recorded traffic by a value of the same shape, equal values always by equal ones.
 
-Words of a list, times, amounts and statuses stay, so the traffic can be replayed. Names, texts, ids, addresses, numbers
-of accounts, keys and unknown members are replaced by letters and digits drawn with a secret key.
+Listed words, times, amounts and statuses stay, so the traffic can be replayed. Names, texts, ids, addresses, account
+numbers, keys and unknown members are replaced by letters and digits drawn with a secret key.
 """
 
 import hmac

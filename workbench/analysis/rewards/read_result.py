@@ -165,7 +165,7 @@ class Rewards:
         return Table(columns, Notes(unknown_members=self.reader.unknown_members(columns[EXTRA])))
 
     def update(self, later: "Rewards") -> None:
-        """Replace this result with that of a later read that resumed it."""
+        """Replace this result with the result of a later read that resumed it."""
         self.__dict__.update(later.__dict__)
 
 

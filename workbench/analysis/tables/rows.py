@@ -152,7 +152,9 @@ UNKNOWN = "Completeness unknown: this frame does not say how it was read (pandas
 def mark_report(
     frame: pd.DataFrame, kind: str, notes: Iterable[str], source: object = None, **more: object
 ) -> pd.DataFrame:
-    """Set the attributes of a report: kind, notes and columns; its trace stays. A source without them is noted."""
+    """Set the attributes of a report: kind, notes and columns; its trace stays. A note names a source without
+    attributes.
+    """
     marks = getattr(source, "attrs", {"kind": kind})
     complete = marks.get("complete") if isinstance(source, pd.DataFrame) else getattr(source, "complete", None)
     lost = [] if "kind" in marks else [UNKNOWN]
@@ -165,7 +167,7 @@ def mark_report(
 
 
 def displayed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame, for which IPython, where it runs, writes amounts and ids for people."""
+    """Return a frame; in IPython its amounts and ids are shown for people."""
     if "IPython" in sys.modules:
         from workbench.analysis.tables import display
 

@@ -63,13 +63,13 @@ def read_roster(source: str | Path) -> list[str]:
         lines = rows[is_head:]
         names = [" ".join(filter(None, (line[column] for column in parts or [0]))) for line in lines]
         names = [name for name in names if name]
-    if not names or len(names) > MAX_LEARNERS:
-        raise UsageError(f"learners: 1 to {MAX_LEARNERS} are needed, not {len(names)}", of="class")
     _check_names(names)
     return names
 
 
 def _check_names(names: Sequence[str]) -> None:
+    if not names or len(names) > MAX_LEARNERS:
+        raise UsageError(f"learners: 1 to {MAX_LEARNERS} are needed, not {len(names)}", of="class")
     counts = Counter(names)
     for number, name in enumerate(names, 1):
         shown = f"learners: name {number}, {visible(name, 40)!r}"
@@ -143,11 +143,9 @@ class Results:
         Raises:
             UsageError: The name is invalid or taken, or the class is full.
         """
-        present = [learner.name for learner in self.learners()]
-        _check_names([*present, str(name).strip()])
-        if len(present) == MAX_LEARNERS:
-            raise UsageError(f"learners: at most {MAX_LEARNERS}", of="class")
-        return next(learner for learner in self.enroll([str(name).strip()]) if learner.name == str(name).strip())
+        name = str(name).strip()
+        _check_names([*(learner.name for learner in self.learners()), name])
+        return next(learner for learner in self.enroll([name]) if learner.name == name)
 
     def learners(self) -> list[Learner]:
         """Return the learners sorted by name, with numbers in numeric order."""

@@ -1,8 +1,9 @@
 """A class without its HTTP server: learners with their sandboxes, tasks, the trainer's actions, and the board."""
 
 import shutil
+import threading
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,9 @@ SEED = 7  # seed of the notebooks
 MAX_WRONG_CODES = 30  # per minute and address; further ones are answered with 429. A correct code always passes.
 MIN_FREE = 64 * 2**20  # minimum free bytes on the disk; with less, nothing is changed
 DISK_FULL = "The disk of the class server is full: nothing was changed. Your trainer sees this, too"
-_ADDRESSES = 1_000  # maximum addresses whose wrong codes are counted
 _EVERYWHERE = frozenset({"add_fault", "clear_faults", "advance"})
-"""Actions for all sandboxes of a learner; others are for the one that the learner used last."""
+"""Actions for all sandboxes of a learner; other actions apply to the sandbox that the learner used last."""
+_FOR_CLASS = frozenset({"lock", "unlock", "pause", "resume", "enroll"})
 STUCK_TRIES = 3
 STUCK_MINUTES = 10
 _DRILLS = "drills"
@@ -60,8 +61,10 @@ class ClassState:
         self._local = True
         self._by_code: dict[str, LearnerSandboxes] = {}
         self._by_name: dict[str, LearnerSandboxes] = {}
+        self._reading = threading.Lock()
         self._read_learners()
-        self._wrong_codes: OrderedDict[str, deque[float]] = OrderedDict()  # times of wrong codes, by address
+        self._wrong_codes: Counter[str] = Counter()  # of one minute, by address
+        self._minute_ends = 0.0
         self._connected: dict[str, float] = dict(self.results.get("joined", {}))
         self._traffic: dict[tuple[str, str], tuple[str, float]] = {}  # drills with live traffic, by learner and place
         self._paused = bool(self.results.get("paused", False))
@@ -98,14 +101,15 @@ class ClassState:
 
     def _read_learners(self) -> None:
         """Read the learners from the file, to which `course add` may add some while the class is served."""
-        learners = self.results.learners()
-        for enrolled in learners:
-            if enrolled.code not in self._by_code:
-                active = float(self.results.get(f"active:{enrolled.name}", 0))
-                place = LearnerSandboxes(enrolled, self._make_app, self._folder, active)
-                place.begun = dict(self.results.get(f"begun:{enrolled.name}", {}))
-                self._by_code[enrolled.code] = place
-        self._by_name = {learner.name: self._by_code[learner.code] for learner in learners}
+        with self._reading:
+            learners = self.results.learners()
+            for enrolled in learners:
+                if enrolled.code not in self._by_code:
+                    active = float(self.results.get(f"active:{enrolled.name}", 0))
+                    place = LearnerSandboxes(enrolled, self._make_app, self._folder, active)
+                    place.begun = dict(self.results.get(f"begun:{enrolled.name}", {}))
+                    self._by_code[enrolled.code] = place
+            self._by_name = {learner.name: self._by_code[learner.code] for learner in learners}
 
     def _make_app(self, learner: Learner, address: str, file: str) -> App:
         """Create or open a learner's sandbox; a new one gets the fault rules that were set for all.
@@ -122,15 +126,11 @@ class ClassState:
         url = f"{self.url}/{learner.code}/{address.removeprefix('/')}".rstrip("/")
         return internals(sandbox).http_app(url, self._local, relay=relay)
 
-    def _count_wrong_code(self, address: str) -> bool:
-        """Count a wrong code from an address; return whether it sent too many in the last minute."""
-        times = self._wrong_codes.setdefault(address, deque(maxlen=MAX_WRONG_CODES))
-        self._wrong_codes.move_to_end(address)
-        if len(self._wrong_codes) > _ADDRESSES:
-            self._wrong_codes.popitem(last=False)
-        often = len(times) == MAX_WRONG_CODES and times[0] > time.time() - 60
-        times.append(time.time())
-        return often
+    def wrong_codes(self) -> Counter[str]:
+        """Return the wrong codes of this minute by address, to count in."""
+        if self._minute_ends < monotonic():
+            self._minute_ends, self._wrong_codes = monotonic() + 60, Counter()
+        return self._wrong_codes
 
     # tasks
 
@@ -154,11 +154,6 @@ class ClassState:
             fetched=sandboxes.fetched(place),
         )
 
-    def store_active(self, sandboxes: LearnerSandboxes) -> None:
-        """Store how long a learner has worked, so that a killed server goes on counting."""
-        sandboxes.stored_active = sandboxes.active
-        self.results.set(f"active:{sandboxes.learner.name}", round(sandboxes.active, 1))
-
     def do(self, learner: str, place: str, act: Act) -> dict[str, Any]:
         """Perform a learner's action on a task, and return the answer to the learner.
 
@@ -168,7 +163,7 @@ class ClassState:
         sandboxes = self._by_name[learner]
         with sandboxes.busy:
             told = self._desk(learner, place).do(act)
-            self.store_active(sandboxes)
+            self.results.set(f"active:{learner}", round(sandboxes.active, 1))
         if act.kind == "start" and self.tasks[act.task].traffic:
             self._traffic[learner, place] = (act.task, monotonic())
         return told
@@ -187,8 +182,8 @@ class ClassState:
 
         Args:
             learners: Their names.
-            action: "note" (text), "drill" (drill), "event" (event), "lock" and "unlock" (lesson), "pause" and "resume"
-                for all, "enroll" (name), or a control of the sandbox, such as "add_fault"; `actions.ACTIONS`
+            action: "note" (text), "drill" (drill), "event" (event), for the class "lock", "unlock" (lesson), "pause",
+                "resume" and "enroll" (name), or a control of the sandbox, such as "add_fault"; `actions.ACTIONS`
                 lists those of the board.
             arguments: Arguments of the action.
 
@@ -200,13 +195,8 @@ class ClassState:
         """
         if self.disk_full:
             raise UsageError(DISK_FULL[:1].lower() + DISK_FULL[1:], of="class")
-        if action in ("pause", "resume"):
-            self._paused = action == "pause"
-            self.results.set("paused", self._paused)
-            learners = ()
-        if action == "enroll":
-            learner = self.enroll(arguments["name"])
-            return {"done": {learner.name: self.results.link(learner, self.url)}, "failed": {}}
+        if action in _FOR_CLASS:
+            return {"done": self._act_for_class(action, **arguments), "failed": {}}
         done: dict[str, Any] = {}
         failed: dict[str, WorkbenchError] = {}
         for name in learners:
@@ -216,26 +206,29 @@ class ClassState:
                 failed[name] = error
         if failed and not done:
             raise next(iter(failed.values()))
-        if set(learners) == set(self._by_name):
-            self._remember_for_all(action, arguments)
+        if action in ("add_fault", "clear_faults") and set(learners) == set(self._by_name):
+            rules = [*self.results.get("rules", []), arguments] if action == "add_fault" else []
+            self.results.set("rules", rules)  # for later sandboxes and learners
         return {"done": done, "failed": {name: str(error) for name, error in failed.items()}}
 
-    def _remember_for_all(self, action: str, arguments: Mapping[str, Any]) -> None:
-        """Store a fault rule or lock that was set for all, so that it holds for later sandboxes and learners."""
-        if action == "add_fault":
-            self.results.set("rules", [*self.results.get("rules", []), dict(arguments)])
-        elif action == "clear_faults":
-            self.results.set("rules", [])
-        elif action in ("lock", "unlock"):
-            self.results.set("locked", _toggled(self.results.get("locked", []), action, arguments["lesson"]))
+    def _act_for_class(self, action: str, lesson: str = "", name: str = "") -> dict[str, str]:
+        match action:
+            case "lock":
+                self.results.set("locked", sorted({*self.locked, lesson}))
+            case "unlock":
+                self.results.set("locked", [locked for locked in self.locked if locked != lesson])
+            case "enroll":
+                learner = self.enroll(name)
+                return {learner.name: self.results.link(learner, self.url)}
+            case _:
+                self._paused = action == "pause"
+                self.results.set("paused", self._paused)
+        return {}
 
     def _act_for(self, name: str, action: str, arguments: Mapping[str, Any]) -> Any:
         text = note_of(action, arguments)
         if text is not None:
             return self.results.add_note(name, text)
-        if action in ("lock", "unlock"):
-            locked = _toggled(self._locked(name), action, arguments["lesson"])
-            return self.results.set(f"locked:{name}", locked)
         if action == "event" and arguments["event"] not in EVENTS:
             raise UsageError([not_allowed("event", arguments["event"], EVENTS)], of="class")
         sandboxes = self._by_name[name]
@@ -262,9 +255,11 @@ class ClassState:
                 self.results.set(f"{prefix}{task}", state)
         return result
 
-    def _locked(self, name: str) -> list[str]:
-        locked: list[str] = self.results.get(f"locked:{name}", self.results.get("locked", []))
-        return locked
+    @property
+    def locked(self) -> list[str]:
+        """Lessons that are locked."""
+        lessons: list[str] = self.results.get("locked", [])
+        return lessons
 
     # the board
 
@@ -275,8 +270,6 @@ class ClassState:
         rows = [self._row(name, progress.get(name, {})) for name in self._by_name]
         begun = {task for row in rows for task in row["results"]}
         titles = [_title(task) for task in self.tasks.values()]
-        minute = time.time() - 60
-        wrong = {address: sum(at > minute for at in list(times)) for address, times in list(self._wrong_codes.items())}
         return {
             "version": self.results.version(),
             "tasks": [title for title in titles if title["lesson"] != _DRILLS or title["id"] in begun],
@@ -284,7 +277,7 @@ class ClassState:
             "actions": ACTIONS,
             "paused": self._paused,
             "disk_full": self.disk_full,
-            "wrong_codes": dict(Counter({address: count for address, count in wrong.items() if count}).most_common(5)),
+            "wrong_codes": dict(self.wrong_codes().most_common(5)),
         }
 
     def _row(self, name: str, results: Mapping[str, TaskResult]) -> dict[str, Any]:
@@ -295,7 +288,7 @@ class ClassState:
             "learner": name,
             "seen": None if seen is None else round(time.time() - seen),
             "places": [{"name": place, "at": round(at)} for place, (_, at) in sandboxes.begun.items()],
-            "locked": self._locked(name),
+            "locked": self.locked,
             "done": sum(result.task in self.tasks and not self.tasks[result.task].minutes for result in done),
             "tries": sum(result.tries for result in results.values()),
             "hints": sum(result.hints for result in results.values()),
@@ -303,10 +296,6 @@ class ClassState:
             "stuck": [result.task for result in results.values() if _is_stuck(result, sandboxes.active)],
             "results": {task: _result(result, sandboxes.active) for task, result in results.items()},
         }
-
-
-def _toggled(lessons: Sequence[str], action: str, lesson: str) -> list[str]:
-    return sorted({*lessons, lesson} if action == "lock" else {*lessons} - {lesson})
 
 
 def _title(task: Task) -> dict[str, Any]:

@@ -13,26 +13,25 @@
 import asyncio
 import hmac
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import attrs
 
 from workbench.base.errors import WorkbenchError
 from workbench.base.schema import strict_json
-from workbench.base.system.http_server import Handler, PortTaken, serving
+from workbench.base.system.http_server import Handler, serving
 from workbench.base.system.locks import FileLock
 from workbench.base.system.messages import LOOPBACK, Request, Response
 from workbench.base.system.seconds import monotonic
 from workbench.course import membership
 from workbench.course.classroom.class_results import FINGERPRINT_DIGITS, MAX_LEARNERS
-from workbench.course.classroom.class_state import DISK_FULL, ClassState
+from workbench.course.classroom.class_state import DISK_FULL, MAX_WRONG_CODES, ClassState
 from workbench.course.classroom.exports import certificates, qr_path, results_table
 from workbench.course.classroom.learner_sandboxes import (
     AT_ONCE,
@@ -50,16 +49,14 @@ from workbench.sandbox.relay import RELAY_PATH
 from workbench.sandbox.server import CONTROL_PATH, FOREIGN, NOT_JSON, is_foreign, is_json, own_fingerprint, refused
 from workbench.service.rendering import design
 
-T = TypeVar("T")
 MAX_BODY = 2**18  # bytes
 TRAINER_KEY = "trainer-key"
 _JSON = {"content-type": "application/json"}
 _PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "board.css": "text/css"}
 _STYLESHEET = '<link rel="stylesheet" href="/board.css">'
-_ACTIVE_SECONDS = 30  # active seconds between two writes
 _BEGIN = "begin"
 _UNREADABLE = (strict_json.NotJson, KeyError, TypeError, ValueError, AttributeError)
-"""Errors of a body with other content."""
+"""Errors raised for a body with unexpected content."""
 _RUN_FIRST_CELL = "Run the first cell of this notebook to continue with a new one"
 
 
@@ -77,9 +74,6 @@ class ClassServer(ClassState):
         self._shown: dict[str, int] = {}  # number of notes shown to each learner
         self._loop: asyncio.AbstractEventLoop | None = None
         self._threads = ThreadPoolExecutor(1)
-        self._writer = ThreadPoolExecutor(
-            1, "workbench-class-results"
-        )  # requests do not wait for the file in the event loop
         self._setup_page = SetupPage(folder, "", "", "")
 
     @contextmanager
@@ -112,39 +106,30 @@ class ClassServer(ClassState):
             self.url, self._local = url, host in LOOPBACK
             self.results.set("url", url)
             self.results.set("port", urlsplit(url).port)
-            self.results.set("certificate", None if certfile is None else str(Path(certfile).resolve()))
             fingerprint = "" if certfile is None else own_fingerprint(Path(certfile))
             self.results.set("fingerprint", fingerprint)
             pem = Path(certfile).read_text(encoding="ascii") if certfile is not None and fingerprint else ""
             self._setup_page = SetupPage(self._folder, url, pem, fingerprint[:FINGERPRINT_DIGITS])
             return self.handle
 
-        before = self.results.get("port", 0)
-        with nullcontext() if self._folder is None else FileLock(self._folder / "class"):
-            try:
-                with serving(
-                    begin,
-                    host=host,
-                    port=port or before,
-                    hosts=hosts,
-                    refusal=refused,
-                    certfile=certfile,
-                    keyfile=keyfile,
-                    private="codes and keys",
-                    max_body=MAX_BODY,
-                ) as url:
-                    yield url
-            except PortTaken as error:
-                if port or not before:
-                    raise
-                raise PortTaken(
-                    f"{error} The learners' sheets and notebooks name port {before}: end the program that uses it, or "
-                    "choose another port and hand out new sheets."
-                ) from None
+        with (
+            nullcontext() if self._folder is None else FileLock(self._folder / "class"),
+            serving(
+                begin,
+                host=host,
+                port=port or self.results.get("port", 0),
+                hosts=hosts,
+                refusal=refused,
+                certfile=certfile,
+                keyfile=keyfile,
+                private="codes and keys",
+                max_body=MAX_BODY,
+            ) as url,
+        ):
+            yield url
 
     def close(self) -> None:
         """Close all files."""
-        self._writer.shutdown()
         self._threads.shutdown(wait=False)
         super().close()
 
@@ -161,9 +146,10 @@ class ClassServer(ClassState):
         code = unquote(code).lower()
         sandboxes = self._by_code.get(code) or await self._late(code)
         if sandboxes is None:
-            often = self._count_wrong_code(request.peer)
+            wrong = self.wrong_codes()
+            wrong[request.peer] += 1
             many = refused(429, "Too many wrong codes from your address")
-            return many if often else refused(404, membership.NO_LEARNER)
+            return many if wrong[request.peer] > MAX_WRONG_CODES else refused(404, membership.NO_LEARNER)
         if not rest and request.method == "GET":
             return await self._setup(request, "", self.results.link(sandboxes.learner))
         await self._connect(sandboxes.learner.name)
@@ -172,8 +158,6 @@ class ClassServer(ClassState):
         if again := sandboxes.replaced(place):
             return refused(409, f"This sandbox was begun again at {again}, in another window. {_RUN_FIRST_CELL}")
         sandboxes.use(place, count=not self._paused)
-        if sandboxes.active >= sandboxes.stored_active + _ACTIVE_SECONDS:
-            await self._with_results(self.store_active, sandboxes)
         if request.method != "GET" and not _only_reads(path) and self.disk_full:
             return refused(403, DISK_FULL)
         if path == "/_class" or (path == RELAY_PATH and not self._local):
@@ -190,7 +174,7 @@ class ClassServer(ClassState):
         is_new = name not in self._connected
         self._connected[name] = time.time()
         if is_new:
-            await self._with_results(self.results.set, "joined", dict(self._connected))
+            await asyncio.to_thread(self.results.set, "joined", dict(self._connected))
 
     async def _play(self, name: str, place: str) -> None:
         """Make due purchases of live traffic, at most once a second."""
@@ -212,17 +196,13 @@ class ClassServer(ClassState):
         """Return a learner's sandboxes, also after a later `course add`; the file is read at most once a second."""
         if self._looked_up < monotonic() - 1:
             self._looked_up = monotonic()
-            await self._with_results(self._read_learners)
+            await asyncio.to_thread(self._read_learners)
         return self._by_code.get(code)
-
-    async def _with_results(self, do: Callable[..., T], *arguments: object, **named: object) -> T:
-        """Call a function that reads or writes the results in their thread, one at a time, and return its result."""
-        return await asyncio.get_running_loop().run_in_executor(self._writer, partial(do, *arguments, **named))
 
     async def _class(self, sandboxes: LearnerSandboxes, place: str, request: Request) -> Response:
         name, now = sandboxes.learner.name, monotonic()
         if request.method == "GET":
-            return _answer(await self._with_results(self._status, name))
+            return _answer(await asyncio.to_thread(self._status, name))
         if len(sandboxes.entries) == MAX_ENTRIES_A_MINUTE and sandboxes.entries[0] > now - 60:
             return refused(429, f"At most {MAX_ENTRIES_A_MINUTE} checks, hints and tasks a minute")
         sandboxes.entries.append(now)
@@ -233,13 +213,13 @@ class ClassServer(ClassState):
         if act.kind == _BEGIN:
             return _answer({"place": await asyncio.to_thread(self.begin, name, act.task)})
         task = self.tasks[act.task]
-        if task.notebook and task.notebook in await self._with_results(self._locked, name):
+        if task.notebook and task.notebook in await asyncio.to_thread(lambda: self.locked):
             return refused(403, f"The lesson {task.notebook} is locked by your trainer")
         try:
             reply = await asyncio.to_thread(self.do, name, place, act)
         except WorkbenchError as error:
             return refused(400, str(error))
-        return _answer({**reply, "notes": await self._with_results(self._new_notes, name)})
+        return _answer({**reply, "notes": await asyncio.to_thread(self._new_notes, name)})
 
     def _new_notes(self, name: str) -> list[str]:
         """Return the notes that the learner has not seen."""
@@ -251,11 +231,11 @@ class ClassServer(ClassState):
     def _status(self, name: str) -> dict[str, Any]:
         results = {task: attrs.asdict(result) for task, result in self.results.progress().get(name, {}).items()}
         notes = self.results.notes(name)
-        return {"learner": name, "locked": self._locked(name), "notes": notes, "results": results}
+        return {"learner": name, "locked": self.locked, "notes": notes, "results": results}
 
     async def _setup(self, request: Request, name: str, link: str = "LINK") -> Response:
         if request.method != "GET":
-            return refused(405, "Files to install are only read")
+            return refused(405, "Installation files accept only GET")
         return await asyncio.to_thread(self._setup_page.answer, name, link) or refused(404, "Not Found")
 
     # the board
@@ -264,7 +244,7 @@ class ClassServer(ClassState):
         if not hmac.compare_digest((request.headers.get(TRAINER_KEY) or "").encode(), self.trainer_key.encode()):
             return refused(401, "The board requires the trainer's key")
         if request.method == "GET":
-            return await self._with_results(self._read_board, rest, request.query)
+            return await asyncio.to_thread(self._read_board, rest, request.query)
         if rest != "act" or request.method != "POST":
             return refused(404, "Not Found")
         if refusal := self._refuse_post(request):
@@ -311,16 +291,14 @@ def _only_reads(path: str) -> bool:
     return name == "drain" or (name in CONTROLS and not CONTROLS[name].changes)
 
 
-def _act(content: Mapping[str, Any], tasks: Mapping[str, Task]) -> Act:
-    """Parse a learner's action; raise KeyError, TypeError, ValueError or AttributeError if it is invalid."""
-    kind, values = content["kind"], content.get("values", {})
-    name = content["place" if kind == _BEGIN else "task"]
-    known = {task.place for task in tasks.values()} if kind == _BEGIN else tasks
-    if kind not in (*KINDS, _BEGIN) or name not in known:
-        raise ValueError(kind)
-    if not all(isinstance(value, str) for value in values.values()):
-        raise TypeError(kind)
-    return Act(kind=kind, task=name, values=dict(values))
+def _act(content: Any, tasks: Mapping[str, Task]) -> Act:
+    """Parse a learner's action; raise an error of `_UNREADABLE` if it is invalid."""
+    act = Act(kind=content["kind"], task=content["task"], values=content.get("values", {}))
+    known = {task.place for task in tasks.values()} if act.kind == _BEGIN else tasks
+    is_text = all(isinstance(value, str) for value in (act.kind, act.task, *act.values.values()))
+    if not is_text or act.kind not in (*KINDS, _BEGIN) or act.task not in known:
+        raise ValueError(act.kind)
+    return act
 
 
 def _answer(value: object) -> Response:

@@ -103,25 +103,17 @@ class Labels:
     def __init__(self, api: object) -> None:
         self.of: dict[str, str] = {}
         self._sandbox = sandbox_of(api)
-        self._known: dict[str, tuple[str, dict[str, str]]] = dict.fromkeys(_LABELED, ("", {}))  # mark and labels
+        self._marks = dict.fromkeys(_LABELED, "")
 
     def read(self) -> bool:
-        """Read the labels, and return whether one that was known is another one now."""
-        if self._sandbox is None:
-            return False
-        differs, fresh = False, dict[str, str]()
-        for kind, members in _LABELED.items():
-            mark, known = self._known[kind]
-            mark, is_all, ids, *parts = internals(self._sandbox).changed(kind, members, mark)
-            read = dict(zip(ids, _labels(members, parts), strict=True))
-            labels = {key: label for key, label in read.items() if label}
-            differs |= labels != known if is_all else any(known.get(key, label) != label for key, label in read.items())
-            self._known[kind] = mark, labels if is_all else {**known, **labels}
-            fresh |= labels
-        if differs:  # rows read earlier keep their labels
-            self.of = {key: label for _, labels in self._known.values() for key, label in labels.items()}
-        else:
-            self.of |= fresh
+        """Read the labels, and return whether a known label changed."""
+        read: dict[str, str] = {}
+        for kind, members in _LABELED.items() if self._sandbox is not None else ():
+            self._marks[kind], _, ids, *parts = internals(self._sandbox).changed(kind, members, self._marks[kind])
+            read |= {key: label for key, label in zip(ids, _labels(members, parts), strict=True) if label}
+        if differs := any(self.of.get(key, label) != label for key, label in read.items()):
+            self.of = {**self.of}  # rows read earlier keep their labels
+        self.of |= read
         return differs
 
 
@@ -229,7 +221,7 @@ def _merged(*sources: Iterable[Found]) -> list[Found]:
 def health(api: object) -> Rows:
     """Return the troubles of a session by cause, most urgent first, each with its fix."""
     if not isinstance(api, Session | AsyncSession):
-        return rows_of("", (), "The health is that of a session; this is a client.")
+        return rows_of("", (), "Only a session has a health; this is a client.")
     state = api.health()
     listed = (
         (str(number), {**attrs.asdict(trouble), "id": None}, attrs.asdict(trouble))
@@ -437,11 +429,11 @@ _KINDS = {
 }
 
 
-def rewards(api: Any, users: Iterable[str], **filters: Any) -> Rows:
+def rewards(api: Any, users: Iterable[str]) -> Rows:
     """Return the rewards activity of users, all reachable pages, with its frame."""
     from workbench.analysis.rewards.reading import fetch
 
-    frame = fetch(api, list(users), progress=False, **filters).frame()
+    frame = fetch(api, list(users), progress=False).frame()
     kinds = {str(name): "time" if str(name).endswith("_at") else "text" for name in frame.columns} | _KINDS
     several = frame["user_id"].nunique() > 1
     columns = " ".join(f"{name}:{kinds[name]}" for name in frame.columns if several or name != "user_id")

@@ -1,9 +1,7 @@
 """Panel of all data visible to a session: one widget that fetches rows and details from the kernel on demand."""
 
-import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,12 +10,10 @@ import anywidget
 import attrs
 
 from workbench.base.arguments import hide_arguments
-from workbench.base.errors import InvalidRequest, Problem, UsageError, WorkbenchError, visible
-from workbench.base.schema.rules import iso_day
+from workbench.base.errors import InvalidRequest, Problem, UsageError, visible
 from workbench.base.system.files import write_file
 from workbench.client.calls.base import BaseClient, context_of
 from workbench.client.calls.client import refuse_async
-from workbench.client.calls.keys import state_folder
 from workbench.client.session import sandbox_of
 from workbench.sandbox.controls import perform
 from workbench.screens import PANES
@@ -60,7 +56,6 @@ from workbench.screens.panel.overview import (
 from workbench.screens.panel.undo import LastAction
 from workbench.service import rendering
 from workbench.service.chains.values import refuse_private_key
-from workbench.service.interface.vocabulary import RewardType
 from workbench.service.rendering.text import sentence
 
 _HERE = Path(__file__).parent
@@ -70,7 +65,6 @@ EXPLANATION = "explanation"
 """Name of the list of rows behind a number."""
 ALL = "All known users"
 """Input that selects the rewards of all known users."""
-_VIEWS = "views.json"  # file in the state folder
 _STILL = ("rewards", "sequences", "assumptions")
 """Lists that do not change with the session: rewards are read on request."""
 
@@ -128,48 +122,35 @@ class PanelWidget(anywidget.AnyWidget):
 
 
 class Rewards(Listing):
-    """Rewards of one user, or of all known users, by type and time."""
+    """Rewards of one user, or of all known users."""
 
     def __init__(self, api: Any) -> None:
         super().__init__("rewards", self._read)
-        self.inputs = {"user": "", "type": "", "since": "", "until": ""}
+        self.user = ""
+        """Id or label of the user, or ALL; empty before a user was chosen."""
         self._api = api
 
     def _read(self) -> Rows:
-        user, filters = self.inputs["user"].strip(), {}
+        user = self.user.strip()
         if not user:
             return Rows(columns=(), cells=(), things=(), ids=(), notes=("Choose a user to read rewards.",))
         refuse_private_key(user, "userId")
-        for name in ("since", "until"):
-            if text := self.inputs[name]:
-                if (day := iso_day(text)) is None:
-                    problem = Problem(name, "date", "must be a calendar date written YYYY-MM-DD")
-                    raise UsageError([problem], of="rewards")
-                filters[name] = datetime.combine(day, time(), UTC)
         known = choices(self._api, "user_id")
         users = [known.get(user, user)]
         if user == ALL:  # in a sandbox, the users in its guide: some have rewards
             sandbox = sandbox_of(self._api)
             guide = {} if sandbox is None else self._api.sandbox.guide()
             users = [user["id"] for user in guide.get("rewards_users", ())] if guide else list(known.values())
-        return things.rewards(self._api, users, type=self.inputs["type"] or None, **filters)
+        return things.rewards(self._api, users)
 
-    def show(self, user: str, **inputs: str) -> None:
-        """Read the rewards of a user, limited by `type`, `since` and `until`."""
-        self.inputs = {**dict.fromkeys(self.inputs, ""), **inputs, "user": user}
+    def show(self, user: str) -> None:
+        """Read the rewards of a user."""
+        self.user = user
         self.read()
 
     def asked(self) -> dict[str, Any]:
-        """Return the input fields of the page, with their values."""
-        kinds = [[str(kind), str(kind)] for kind in RewardType]
-        asked: list[dict[str, Any]] = [
-            {"name": "user", "label": "User", "options": [ALL, *choices(self._api, "user_id")]},
-            {"name": "type", "label": "Type", "choices": [["", "Earned and redeemed"], *kinds]},
-            {"name": "since", "label": "Since", "hint": "2026-01-31"},
-            {"name": "until", "label": "Until", "hint": "2026-02-28"},
-        ]
-        values = {**self.inputs, "user": self.inputs["user"] or ALL}
-        return {"inputs": [field | {"value": values[field["name"]]} for field in asked]}
+        """Return the user whose rewards the page shows, and those it offers."""
+        return {"user": self.user or ALL, "users": [ALL, *choices(self._api, "user_id")]}
 
 
 class Panel(Displayed):
@@ -372,8 +353,8 @@ class Panel(Displayed):
         """Return the rows of a list, or what changed since a page received them."""
         name = self._asked_list(asked)
         self.selected, listing = name, self.lists[name]
-        if listing is self.rewards and isinstance(inputs := asked.get("inputs"), Mapping):
-            self.rewards.show(**{field: str(inputs.get(field, "")) for field in self.rewards.inputs})
+        if listing is self.rewards and "user" in asked:
+            self.rewards.show(str(asked["user"]))
         listing = self._current(name, again=bool(asked.get("again")))
         if asked.get("first") and len(listing) > FIRST:
             rows = listing.first()
@@ -388,7 +369,6 @@ class Panel(Displayed):
         return {
             **rows,
             "actions": actions + [{"do": label, "label": label} for label in self._panes()],
-            "views": views().get(name, {}),
             **(self.rewards.asked() if listing is self.rewards else {}),
         }
 
@@ -441,11 +421,8 @@ class Panel(Displayed):
         }
 
     def _drawn_details(self, name: str, key: str) -> dict[str, Any]:
-        """Return the details with the parts below the facts as elements that the page draws."""
-        shown = self._details(name, key)
-        parts = {part: shown[part] for part in ("list", "id", "actions", "private")}
-        explained = name not in (EXPLANATION, "health")
-        return {**parts, "explained": explained, "sections": list(details.sections(shown))}
+        """Return the details, and whether the page offers to explain amounts."""
+        return {**self._details(name, key), "explained": name not in (EXPLANATION, "health")}
 
     def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Show the private values of the open record, and note it in the journal; the page hides them again."""
@@ -455,7 +432,7 @@ class Panel(Displayed):
         thing = self.lists[name].data.things[self._number(name, key)]
         what = f"{name} {visible(key, 80)}: {', '.join(sorted(private(thing)))}"
         context_of(self._api).note("revealed", f"{what} for {REVEAL_SECONDS:.0f} s")
-        return {"fields": details.element(details.fields(thing, reveal=True) or {}, key), "seconds": REVEAL_SECONDS}
+        return {"fields": details.fields(thing, reveal=True), "seconds": REVEAL_SECONDS}
 
     def _offered(self) -> list[tuple[Offer, dict[str, Any]]]:
         """Return the actions of the open record, with their arguments."""
@@ -569,19 +546,6 @@ class Panel(Displayed):
             raise UsageError(f"open a list first: {', '.join(self.lists)}", of="browse")
         return listing.frame([listing.data.positions[key] for key in ids if key in listing.data.positions])
 
-    def _keep_view(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Save a view of a list under a name in the state folder, or delete it."""
-        name = self._asked_list(asked)
-        view, kept = asked.get("view"), views()
-        of_list = kept.setdefault(name, {})
-        of_list.pop(str(asked.get("name")), None)
-        if isinstance(view, Mapping):
-            of_list[visible(str(asked.get("name")), 80)] = {
-                name: view.get(name) for name in ("chips", "text", "sort", "hidden", "group")
-            }
-        write_file(state_folder() / _VIEWS, json.dumps(kept).encode())
-        return {"views": of_list}
-
     def _tick(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return whether something changed since a stamp; lists are then read again when they are shown."""
         stamp, clock = self._stamp(), None if self.sandbox is None else things.iso(things.now(self._api))
@@ -622,15 +586,6 @@ class Panel(Displayed):
         return {}
 
 
-def views() -> dict[str, dict[str, Any]]:
-    """Return the saved views of every list by name; empty if the file is missing or damaged."""
-    try:
-        kept = json.loads((state_folder() / _VIEWS).read_text(encoding="utf-8"))
-    except (OSError, ValueError, WorkbenchError):
-        return {}
-    return kept if isinstance(kept, dict) and all(isinstance(view, dict) for view in kept.values()) else {}
-
-
 _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
     "start": Panel._start,
     "overview": Panel._overview,
@@ -646,5 +601,4 @@ _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
     "tick": Panel._tick,
     "reveal": Panel._reveal,
     "select": Panel._select,
-    "view": Panel._keep_view,
 }

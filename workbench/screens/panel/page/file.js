@@ -8,8 +8,7 @@ const PRINTED = 5000;
 class File {
   constructor(data) {
     this.data = data;
-    this.views = {};
-    this.lists = new Map(data.lists.map((list) => [list.name, new List({ ...list, actions: [], views: {} })]));
+    this.lists = new Map(data.lists.map((list) => [list.name, new List({ ...list, actions: [] })]));
   }
 
   on(event, act) { if (event === "msg:custom") this.heard = act; }
@@ -29,21 +28,14 @@ class File {
   details({ list: name, id }) {
     const list = this.lists.get(name);
     if (list.row(id) === undefined) throw new Error(`${list.label} has no ${id}`);
-    const links = Object.entries(this.data.linked[name] || {}).filter(([to]) => this.lists.has(to)).map(([to, column]) =>
-      ["button", { class: "link", "data-list": to, "data-filter": `${column}=${id}` }, this.lists.get(to).label]);
-    return { list: name, id, actions: [], sections: links.length ? [["section", {}, ["h3", {}, "Related"], ["div", { class: "actions" }, ...links]]] : [] };
+    const links = Object.entries(this.data.linked[name] || {}).filter(([to]) => this.lists.has(to));
+    return { list: name, id, actions: [], links: links.map(([to, column]) => ({ list: to, filter: `${column}=${id}` })) };
   }
 
   find({ id, to }) {
     const list = [to, ...this.lists.keys()].find((name) => this.lists.get(name)?.row(id) !== undefined);
     if (!list) throw new Error(`${id} is not in this file`);
     return { list, id };
-  }
-
-  view({ list, name, view }) {
-    const views = { ...this.views[list], [name]: view };
-    if (!view) delete views[name];
-    return { views: this.views[list] = views };
   }
 
   export({ list: name, rows }) {

@@ -240,15 +240,11 @@ function makeTable(host, second) {
   }
 
   function drawInputs() {
-    if (!list.inputs) return show(inputs);
+    if (!list.users) return show(inputs);
     if (inputs.childElementCount && inputs.contains(document.activeElement)) return;
-    const boxes = list.inputs.map(({ name, label, choices, options, hint, value: now }) => {
-      const look = `in-${name}`, known = options && `${uid}-${name}`;
-      const box = choices ? h("select", { class: look }, choices.map((one) => option(one, now))) : h("input", { class: look, list: known, placeholder: hint, value: now });
-      return { name, box, row: h("label", {}, label, box, known && h("datalist", { id: known }, options.map((each) => h("option", { value: each })))) };
-    });
-    const read = () => host.read(list.name, Object.fromEntries(boxes.map((one) => [one.name, one.box.value])));
-    show(inputs, boxes.map((one) => one.row), button("main read", read, "Read rewards"));
+    const known = `${uid}-users`, box = h("input", { class: "in-user", list: known, value: list.user });
+    show(inputs, h("label", {}, "User", box, h("datalist", { id: known }, list.users.map((each) => h("option", { value: each })))),
+      button("main read", () => host.read(list.name, box.value), "Read rewards"));
   }
 
   function sort(name, further) {
@@ -314,21 +310,21 @@ function makeTable(host, second) {
 
   function chooser() {
     const name = h("input", { "aria-label": "Name of the view", placeholder: "Name of the view" });
-    const store = async (which, one) => { list.views = (await host.ask("view", { list: list.name, name: which, view: one })).views; };
-    const save = host.quietly(async () => {
+    const views = () => Object.entries(setting("views") || {}), others = (which) => views().filter(([other]) => other !== which);
+    const save = () => {
       const which = name.value.trim(), { chips: on, text, sort: by, group } = view;
       if (!which) return name.focus();
-      await store(which, { chips: on, text, sort: by, hidden: [...hidden()], group });
+      set("views", Object.fromEntries([...others(which), [which, { chips: on, text, sort: by, hidden: [...hidden()], group }]]));
       shut();
       host.say(`Saved the view ${which}.`);
-    });
+    };
     const conceal = (names) => { if (second) view.hidden = names; else set("hidden", names); };
     const use = (which, one) => {
       conceal(one.hidden);
       shut();
       filter(one.chips, one.text, { sort: one.sort, group: one.group, unfolded: [], name: which });
     };
-    const forget = host.quietly(async (which, row) => { await store(which, null); row.remove(); });
+    const forget = (which, row) => { set("views", Object.fromEntries(others(which))); row.remove(); };
     const known = list.columns.filter((one) => one.kind !== "hidden"), groups = known.filter((one) => one.kind !== "money" && (one.kind !== "id" || one.to));
     return [h("label", {}, title("Group by"), h("select", { onchange: (event) => change({ group: event.target.value, unfolded: [] }) },
       [["", "nothing"], ...groups.map((one) => [one.name, one.label])].map((one) => option(one, view.group)))),
@@ -342,7 +338,7 @@ function makeTable(host, second) {
       box.checked = !hidden().has(one.name);
       const pin = () => { set("pinned", one.name === pinned() ? null : one.name); shut(); drawTable(); };
       return h("div", {}, h("label", {}, box, one.label), button("copy", pin, one.name === pinned() ? "Unpin" : "Pin", { "aria-label": `Pin ${one.label}`, "aria-pressed": one.name === pinned() }));
-    }), title("Views"), ...Object.entries(list.views).map(([which, one]) => {
+    }), title("Views"), ...views().map(([which, one]) => {
       const row = div("", button("", () => use(which, one), which), !second && button("copy", () => { shut(); host.beside(which, one); }, "Beside", `Show view ${which} beside`),
         button("copy", () => forget(which, row), "Delete", `Delete view ${which}`));
       return row;
