@@ -14,7 +14,6 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +29,7 @@ from workbench.base.schema.walk import get_path
 from workbench.base.system.database import as_uri
 from workbench.sandbox.extensions import ROWS
 from workbench.service.interface.table import OPERATIONS, PREFIX, Operation
+from workbench.testing.facts import seconds_of
 
 Json = Any
 """A JSON value."""
@@ -301,7 +301,7 @@ def item_of(members: Mapping[str, Any], place: str, reading: Reading) -> Item | 
     event = members.get("body")
     event = _json(_bytes(event)) if isinstance(event, str | bytes) else event
     if isinstance(event, dict) and {"resource", "action"} <= event.keys():
-        return Delivery(place, _headers(members.get("headers")), event, _time(members.get("time")))
+        return Delivery(place, _headers(members.get("headers")), event, seconds_of(members.get("time")))
     reading.skip(f"neither an exchange nor an event; {HINT}", visible(place, 120))
     return None
 
@@ -334,7 +334,7 @@ def _exchange(members: Mapping[str, Any], place: str, reading: Reading) -> Excha
         status=number,
         headers=headers,
         received=received,
-        at=http_time(headers["date"]) if "date" in headers else _time(members.get("time")),
+        at=http_time(headers["date"]) if "date" in headers else seconds_of(members.get("time")),
         operation=operation,
         path_members=path_members,
         body=_json(sent),
@@ -376,18 +376,6 @@ def http_time(text: str) -> float | None:
         return parsedate_to_datetime(text).timestamp()
     except (ValueError, OverflowError):
         return None
-
-
-def _time(value: object) -> float | None:
-    if isinstance(value, int | float) and abs(value) < 10**14:
-        return value / 1000 if value > 10**11 else float(value)
-    if isinstance(value, str):
-        try:
-            moment = datetime.fromisoformat(value)
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-        except (ValueError, OverflowError):
-            return None
-    return None
 
 
 # logs

@@ -118,17 +118,16 @@ class Universe(Deliveries):
         """Let the next settlement of a transaction arrive in two captures."""
         self._captures[key] = first
 
-    def _varied(self, event: dict[str, Any]) -> list[dict[str, Any]]:
-        key = event["body"].get("id", "")
-        if event["action"] == "completed":
+    def happen(self, event: dict[str, Any]) -> None:
+        """Let an event happen, in two captures if its transaction was split."""
+        key, cents = event["body"].get("id", ""), event["body"].get("spend", {}).get("amount", 0)
+        if event["resource"] == "transaction":
             self._latest[key] = event
-            first = self._captures.pop(key, 0)
-            if 0 < first < event["body"]["spend"]["amount"]:
-                rest = event["body"]["spend"]["amount"] - first
-                return [_changed(event, "capture 1", amount=first), _changed(event, "capture 2", amount=rest)]
-        elif event["resource"] == "transaction":
-            self._latest[key] = event
-        return [event]
+        first = self._captures.pop(key, 0) if event["action"] == "completed" else 0
+        if 0 < first < cents:
+            super().happen(_changed(event, "capture 1", amount=first))
+            event = _changed(event, "capture 2", amount=cents - first)
+        super().happen(event)
 
     def increase(self, key: str, held: int, to: int) -> int:
         """Let an event say that a hold was increased; return the hold that can be settled."""

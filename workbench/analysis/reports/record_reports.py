@@ -145,6 +145,7 @@ class RecordReports(View):
         """
         source: object = self.source
         if isinstance(source, pd.DataFrame) and {"status", "previous"} <= set(source):
+            _check_columns(source, ("user_id", "at"), "history.status_history")
             return source
         kind = EVENT_KINDS["user.updated"].name
         if isinstance(source, pd.DataFrame):
@@ -198,8 +199,8 @@ class RecordReports(View):
             raise UsageError("the age of disputes needs a time: history.filter(at=…).disputes()", of="history.disputes")
         now = pd.Timestamp(self.scope.at)
         known = table[table["created_at"].notna()]
-        data = known[mask(known["created_at"] <= now)]
-        resolved = mask(data["resolved_at"] <= now)
+        data = known[mask(known["created_at"] < now)]
+        resolved = mask(data["resolved_at"] < now)
         is_open = data["status"].isin([str(DisputeStatus.PENDING), str(DisputeStatus.IN_REVIEW)])
         status = data["status"].astype(TEXT).where(resolved | is_open, "unknown")
         days = (data["resolved_at"].where(resolved, now) - data["created_at"]).dt.total_seconds() / 86_400
