@@ -67,6 +67,8 @@ lab: $(VENV)/.all ## Open JupyterLab on the course
 docs: setup ## Write the pages and pictures that are made from the code
 	@for script in docs/make_*.py tests/test_readme.py; do $(PY) $$script; done
 	@$(PY) -m tests.tables.listing
+	@$(PY) -m tests.tables.test_outputs
+	@$(PY) -m tests.charts.test_pictures
 	@$(PY) -m tests.sandbox.facts
 
 # ---------------------------------------------------------------- checking

@@ -144,10 +144,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave out, unimported, the files of other processes, and those whose tests are all of other tiers."""
     if not _plain(config) or collection_path.suffix != ".py":
         return None
-    count, worker = getattr(config.option, "parts", 0), getattr(config, "workerinput", None)
-    if count and worker and collection_path.name.startswith("test_"):
-        return True if collection_path not in _parts(count)[int(worker["workerid"][2:])] else None
+    own: list[str] | None = getattr(config, "workerinput", {}).get("part")
+    if own is not None and collection_path.name.startswith("test_"):
+        return None if str(collection_path) in own else True
     return True if _is_of_other_tiers(collection_path) else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a process its part."""
+    if count := getattr(node.config.option, "parts", 0):
+        node.workerinput["part"] = sorted(map(str, _parts(count)[int(node.gateway.id[2:])]))
 
 
 @pytest.hookimpl(optionalhook=True)

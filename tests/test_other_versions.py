@@ -65,7 +65,7 @@ def test_another_version_is_refused_before_anything_is_written(kind: str, change
         file.execute(CHANGES[change].format(table=table, older=version - 1, newer=version + 1))
     path.with_name("file.db.lock").unlink(missing_ok=True)
     before = {place.name: place.read_bytes() for place in tmp_path.iterdir()}
-    said = "another version of the workbench" if "version" in change else "a schema that is not ours"
+    said = "another version of the workbench" if "version" in change else "an unexpected schema"
     for _ in range(2):
         with pytest.raises(UnusableFile, match=rf"{said}.*left unchanged"):
             opened(path)

@@ -183,7 +183,7 @@ def test_results_carry_the_key_the_id_and_the_status(sandbox: Sandbox, tmp_path:
     assert [one.answer_status for one in again] == ["pending", "pending"]
     with pytest.raises(InvalidRequest, match="email is private"):
         run(api.create_user_application, people(2), key="email", progress=False)
-    with pytest.raises(InvalidRequest, match="no row has nickname"):
+    with pytest.raises(InvalidRequest, match="no row has the key column nickname"):
         run(api.create_user_application, people(2), key="nickname", progress=False)
 
 
@@ -330,7 +330,7 @@ def test_deep_columns_are_a_problem(sandbox: Sandbox, tmp_path: Path) -> None:
 
 
 def test_a_run_belongs_to_its_world(tmp_path: Path) -> None:
-    """A sandbox that was started anew, or reset, holds nothing of what the run did."""
+    """A sandbox that was started anew, or reset, does not contain the run's records."""
     path, rows = tmp_path / "run", people(2)
     api = connect(seed=3)
     run(api.create_user_application, rows, path=path, progress=False)
@@ -339,7 +339,7 @@ def test_a_run_belongs_to_its_world(tmp_path: Path) -> None:
     with pytest.raises(RunChanged, match="world was another sandbox"):
         resume(connect(seed=3), path, rows, progress=False)
     api.sandbox.reset()
-    with pytest.raises(RunChanged, match="holds nothing of what the run did"):
+    with pytest.raises(RunChanged, match="does not contain the run's records"):
         resume(api, path, rows, progress=False)
 
 

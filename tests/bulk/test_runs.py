@@ -150,7 +150,7 @@ def test_duplicate_rows_are_refused_unless_allowed(sandbox: Sandbox) -> None:
     """Rows with the same request, external id or email are duplicates."""
     rows = people(4)
     rows[3] = {**rows[1], "external_id": "b-9"}
-    with pytest.raises(InvalidRequest, match="row 2 asks for the same thing as row 4"):
+    with pytest.raises(InvalidRequest, match="row 2 is a duplicate of row 4"):
         run(api_of(sandbox).create_user_application, rows, progress=False)
 
     assert filed(sandbox) == []
@@ -264,7 +264,7 @@ def test_rows_that_were_not_sent_are_sent_on_resume(sandbox: Sandbox, tmp_path: 
 
     down = run(api_of(sandbox, before=outage, clock=_Quick()).create_user_application, rows, path=path, progress=False)
 
-    assert down.stopped == "5 rows in a row: the service cannot be reached"
+    assert down.stopped == "5 consecutive rows: the service cannot be reached"
     assert down.counts == {"not_sent": 5, "planned": 7}
     assert resume(api_of(sandbox), path, rows, progress=False).ok
     assert filed(sandbox) == [f"b-{i}" for i in range(12)]
@@ -482,7 +482,7 @@ def test_partial_refunds_of_one_transaction_are_not_duplicates(sandbox: Sandbox)
     whole = [{"transaction_id": same, "amount": FULL}, {"transaction_id": same, "amount": FULL}]
 
     assert run(api.simulate_refund, parts, progress=False).counts == {"refused": 2}
-    with pytest.raises(InvalidRequest, match="row 1 asks for the same thing as row 2"):
+    with pytest.raises(InvalidRequest, match="row 1 is a duplicate of row 2"):
         run(api.simulate_refund, whole, progress=False)
 
 

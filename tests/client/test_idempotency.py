@@ -72,7 +72,7 @@ def test_the_journal_keeps_the_key_in_its_file(tmp_path: Path) -> None:
 
 
 def test_a_foreign_table_keeps_a_file_as_it_is(tmp_path: Path) -> None:
-    """A schema that is not ours is refused before anything is added to the file."""
+    """A foreign schema is refused before anything is added to the file."""
     path = tmp_path / "journal.db"
     with client_on(Service(AUTHORIZED), journal=path) as api:
         api.simulate_refund(**REFUND)

@@ -15,7 +15,7 @@ from workbench.client.calls.client import AsyncClient, Client
 def test_a_proxy_that_is_not_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A proxy of the environment is not ignored in silence; NO_PROXY is respected where the environment is trusted."""
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
-    with pytest.warns(AdviceWarning, match="HTTPS_PROXY is set, and not used"):
+    with pytest.warns(AdviceWarning, match="HTTPS_PROXY is set but not used"):
         Client(base_url="https://api.example.com", api_key=KEY)
     monkeypatch.setenv("NO_PROXY", "example.com")
     client = Client(base_url="https://api.example.com", api_key=KEY, http={"trust_env": True})

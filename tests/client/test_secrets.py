@@ -300,7 +300,7 @@ def test_a_key_in_a_cell_is_reported(cell: str, expected: bool, monkeypatch: pyt
     """A key that stands in a notebook's cell is warned of, since it would be saved."""
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: _Shell(cell)))
     if expected:
-        with pytest.warns(AdviceWarning, match="will be saved") as warned:
+        with pytest.warns(AdviceWarning, match="is saved with the notebook") as warned:
             Client(base_url=URL, api_key=KEY)
         assert leaks(str(warned[0].message)) == []
     else:

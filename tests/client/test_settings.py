@@ -332,13 +332,13 @@ def test_base_urls_are_put_right(given: str, used: str) -> None:
 
 @pytest.mark.parametrize(
     "given, words",
-    [("http://api.example.com/v1", "right is https://api.example.com/v1"), ("https://a.example.com/v1/v1", "right is https://a.example.com/v1"),
+    [("http://api.example.com/v1", "use https://api.example.com/v1"), ("https://a.example.com/v1/v1", "use https://a.example.com/v1"),
      ("https://u:p@api.example.com", "user or a password"), ("https://api.example.com?x=1", "query"),
      ("https://api.example.com/v1#x", "fragment"), ("ftp://api.example.com", "https://"), ("api.example.com/v1", "https://"),
      ("https://", "host"), ("", "missing"), ("https://api.example.com/../v1", "plain path"), ("https://ex\u0430mple.com", "characters"),
      ("https://api.example.com\n/v1", "characters"), ("https://api.example.com:port", "not a URL"), ("https://[::1", "not a URL"),
-     ("http://127.0.0.1.example.com/v1", "right is https"), ("https:\\\\api.example.com", "characters"), ("//api.example.com", "https://"),
-     ("https://api.example.com/%2e%2e/v1", "plain path"), ("http://localhost.example.com", "right is https"),
+     ("http://127.0.0.1.example.com/v1", "use https"), ("https:\\\\api.example.com", "characters"), ("//api.example.com", "https://"),
+     ("https://api.example.com/%2e%2e/v1", "plain path"), ("http://localhost.example.com", "use https"),
      ("https://api.example.com/ v1", "characters"), ("https://api.example.com\\v1", "characters")],
     ids=map(str, range(21)),
 )  # fmt: skip

@@ -31,7 +31,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("sign_withdrawal", {"amount": "١٠"}, "amount"),
     ("sign_withdrawal", {"amount": "-1"}, "amount"),
     # the unit is required
-    ("sign_withdrawal", {"is_amount_native": None}, "is not given; it is true or false"),
+    ("sign_withdrawal", {"is_amount_native": None}, "is missing; pass true or false"),
     # patterns match the entire value
     ("sign_withdrawal", {"recipient_address": EVM + "\n"}, "recipient_address"),
     ("update_user", {"wallet_address": EVM.replace("0x", "0X")}, "wallet_address"),

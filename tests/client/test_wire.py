@@ -474,7 +474,7 @@ def test_roles_are_named_where_they_are_known() -> None:
 
 def test_missing_simulation_has_two_readings() -> None:
     """A 404 from a simulation may mean production, or an unknown id; both are said."""
-    with pytest.raises(NotFound, match=r"production base URL.*or no such card or transaction"):
+    with pytest.raises(NotFound, match=r"production base URL.*or the card or transaction does not exist"):
         client_on(Service(404)).simulate_authorization(**PURCHASE)
 
 

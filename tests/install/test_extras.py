@@ -58,7 +58,7 @@ def test_python_names_the_extra(use: str, environment: Environment, tmp_path: Pa
     kind, extra, message = done.strip().split("|")
 
     assert (kind, extra) == ("MissingExtra", PYTHON[use])
-    assert f"the extra {extra} has it. Run: pip install '/" in message
+    assert f"the extra {extra} installs it. Run: pip install '/" in message
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -71,7 +71,7 @@ def test_commands_name_the_extra(command: str, environment: Environment, tmp_pat
     )  # fmt: skip
 
     assert (done.returncode, "Internal error" in done.stderr) == (2, False), done.stderr
-    assert f"the extra {COMMANDS[command]} has it. Run: pip install" in " ".join(done.stderr.split())
+    assert f"the extra {COMMANDS[command]} installs it. Run: pip install" in " ".join(done.stderr.split())
 
 
 def test_the_fixture_names_the_extra(environment: Environment, tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def test_the_unit_flag_has_to_be_said() -> None:
     request = build(table.Operations.sign_withdrawal.request, {"token": "0x" + "1" * 40, "amount": "1"})
     said = {problem.path: problem.message for problem in problems(request)}
 
-    assert said["isAmountNative"] == "is not given; it is true or false"
+    assert said["isAmountNative"] == "is missing; pass true or false"
 
 
 @each("value", ["False", "no", 0, 1, float("nan"), np.int64(1)], ids=repr)

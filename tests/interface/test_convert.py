@@ -621,7 +621,7 @@ def test_what_a_hook_of_a_user_refuses_is_unreadable() -> None:
     hooked = Converter({})
     hooked.register_structure_hook(Decimal, lambda value, _: 1 / 0)
     body = {"id": "c", "tokens": [{"address": "0x", "exchangeRate": 1}]}
-    with pytest.raises(Unreadable, match=r"tokens\[0\].exchangeRate is refused by the hook for Decimal") as caught:
+    with pytest.raises(Unreadable, match=r"tokens\[0\].exchangeRate was rejected by the hook for Decimal") as caught:
         hooked.structure(body, IssuingContract)
 
     assert isinstance(caught.value, WorkbenchError)

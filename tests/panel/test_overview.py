@@ -11,7 +11,7 @@ import pytest
 
 import workbench as wb
 from tests.panel.script import listed
-from workbench.screens.panel.overview import TILES, Filters, program_of
+from workbench.screens.panel.overview import TILES, Filters
 from workbench.screens.panel.panel import Panel
 from workbench.service.rendering import money
 
@@ -142,21 +142,12 @@ def test_a_wrong_filter_is_answered_and_changes_nothing(panel: Panel, filters: d
     assert Filters() == panel.filters
 
 
-def test_a_program_has_its_own_figures(panel: Panel) -> None:
-    """Its users are those whose external ids begin with it; another program has no purchases."""
-    fields = panel.answer({"do": "overview", "part": "tiles", "filters": {"range": "year"}})["filters"]
-    programs = [name for name, _ in next(field for field in fields if field["name"] == "program")["choices"] if name]
-    everything = tiles(panel, range="year", program="")
-    nobody = tiles(panel, range="year", program="nobody")
+def test_a_range_without_purchases_says_what_to_press(panel: Panel) -> None:
+    empty = tiles(panel, range="custom", since="2020-01-01", until="2020-01-02")
 
-    assert programs
-    assert nobody["Net spend"]["figure"] == "0.00 USD" != everything["Net spend"]["figure"]
-    assert nobody["Approval rate"]["figure"] == "–"
-    assert "press" in nobody["Approval rate"]["note"]
-
-
-def test_a_program_is_the_first_part_of_an_external_id() -> None:
-    assert [program_of(one) for one in ("gold-0001", "gold", None, "")] == ["gold", "", "", ""]
+    assert empty["Net spend"]["figure"] == "0.00 USD"
+    assert empty["Approval rate"]["figure"] == "–"
+    assert "press" in empty["Approval rate"]["note"]
 
 
 def test_charts_lead_to_lists_and_say_what_they_leave_out(panel: Panel, api: wb.Session) -> None:

@@ -226,7 +226,7 @@ def test_clocks_are_not_mixed_without_a_word() -> None:
 
     assert right.postings()["clock"].value_counts().to_dict() == {"event": 4, "delivery": 1}
     assert wrong.spend(freq="month")["month"].dt.month.unique().tolist() == [1]
-    assert any("by another clock than the events" in note for note in wrong.spend(freq="month").attrs["notes"])
+    assert any("from another clock than the events" in note for note in wrong.spend(freq="month").attrs["notes"])
 
 
 def test_the_callers_columns_are_the_callers() -> None:
@@ -317,17 +317,17 @@ def test_lines_that_are_not_events_are_listed_and_the_rest_is_read(tmp_path: Pat
     assert read.summary()["events"].sum() == len(read.frame()) == 2
 
 
-ODD = {
+UNUSUAL = {
     "a number for a code": ("merchantCategoryCode", 5411, ("merchant_category_code", "5411")),
     "a text for an amount": ("amount", "1000", ("posted_cents", 1_000)),
     "a list for a name": ("merchantName", ["Shop"], ("posted_cents", 1_000)),
 }
 
 
-@pytest.mark.parametrize("odd, kind", across(ODD, ["payloads", "log", "records"]))
-def test_an_event_with_an_unexpected_member_counts(odd: str, kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("case, kind", across(UNUSUAL, ["payloads", "log", "records"]))
+def test_an_event_with_an_unexpected_member_counts(case: str, kind: str, tmp_path: Path) -> None:
     """It is read member by member, marked, and in every report."""
-    member, value, (column, expected) = ODD[odd]
+    member, value, (column, expected) = UNUSUAL[case]
     rows = bought("a", 1_000, 0)
     for row in rows:
         row["event"]["body"]["spend"][member] = value

@@ -157,9 +157,9 @@ def test_a_slice_of_rewards_says_what_its_balance_lacks() -> None:
     with wb.connect(seed=7) as api:
         rows = wb.rewards.fetch(api, api.sandbox.guide()["users"]["approved"][:2], progress=False).frame()
     is_later = rows["created_at"] > rows["created_at"].median()
-    note = f"{int((~is_later).sum()):,} earlier rows of these users were read and are not here: balances lack them."
+    note = f"{int((~is_later).sum()):,} earlier rows of these users were read but are not in this frame, so balances lack them."
 
     for report in ((lambda x: wb.history(x).points()), (lambda x: wb.history(x).liability())):
         assert note in report(rows[is_later]).attrs["notes"]
         for complete in (rows, rows[~is_later], rows[rows["user_id"] == rows["user_id"].iloc[0]], rows.iloc[:0]):
-            assert not [text for text in report(complete).attrs["notes"] if "not here" in text]
+            assert not [text for text in report(complete).attrs["notes"] if "not in this frame" in text]

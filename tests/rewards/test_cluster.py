@@ -89,7 +89,7 @@ def test_no_key_is_in_the_graph(machines: Any, url: str, monkeypatch: pytest.Mon
 
     assert sent
     assert not any(key.encode() in one for one in sent)
-    with connect(seed=1) as own, pytest.raises(UsageError, match="so that no key travels"):
+    with connect(seed=1) as own, pytest.raises(UsageError, match="so that no key is sent"):
         fetch(own, users(url), progress=False, cluster=machines, path=tmp_path)
 
 

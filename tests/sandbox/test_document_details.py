@@ -33,8 +33,7 @@ def test_missing_tokens_are_marked_and_totals_say_so():
     assert [(flag.path, flag.rule) for flag in flags(contract)] == [("tokens", "required")]
     totals = wb.history([contract]).contracts(())
     assert (
-        "1 contracts have no token here: their list is empty or missing, and adds nothing to totals."
-        in (totals.attrs["notes"])
+        "1 contracts have an empty or missing list of tokens, which adds nothing to totals." in (totals.attrs["notes"])
     )
 
 

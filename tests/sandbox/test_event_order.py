@@ -33,8 +33,8 @@ def accepted(api, user):
 HAPPENINGS = {
     "An authorization": (lambda api: None, lambda api, _: authorize(api)),
     "A declined authorization": (lambda api: None, lambda api, _: authorize(api, decline_reason="card_locked")),
-    "A reversal, whole or partial": (authorize, lambda api, made: api.simulate_reversal(transaction_id=made, new_amount=400)),
-    "A whole reversal, with behavior `observed`": (authorize, lambda api, made: api.simulate_reversal(transaction_id=made, new_amount=wb.FULL)),
+    "A full or partial reversal": (authorize, lambda api, made: api.simulate_reversal(transaction_id=made, new_amount=400)),
+    "A full reversal, with behavior `observed`": (authorize, lambda api, made: api.simulate_reversal(transaction_id=made, new_amount=wb.FULL)),
     "A settlement": (authorize, lambda api, made: api.sandbox.settle(made)),
     "A refund, under its own id": (settled, lambda api, made: api.simulate_refund(transaction_id=made, amount=100)),
     "Terms to accept": (lambda api: review(api, "pending"), accepted),

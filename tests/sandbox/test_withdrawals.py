@@ -276,7 +276,7 @@ def test_a_teaching_wallet_says_what_it_is(api):
     wallet = api.sandbox.wallet(api.guide["contracts"][0]["admin_addresses"][1])
 
     assert "TeachingWallet" in repr(wallet)
-    assert "never the key of a real wallet" in wallet.note
+    assert "never belongs to a real wallet" in wallet.note
     with pytest.raises(BadRequest):
         api.sandbox.wallet(api.guide["contracts"][0]["proxy_address"])
 

@@ -74,7 +74,7 @@ transaction_id = { ref = "self.transaction_id" }
     assert any("early.with (line 22)" in one and "names a later step" in one for one in found)
     assert any("nobody, which is not declared" in one for one in found)
     assert any("late.with (line 29)" in one and "transactionid" in one for one in found)
-    assert any("self.with (line 35)" in one and "this very step" in one for one in found)
+    assert any("self.with (line 35)" in one and "the step itself" in one for one in found)
 
 
 @each(
@@ -120,7 +120,7 @@ def test_a_wrong_member_is_reported(old: str, new: str, said: str) -> None:
         ("name = ", "at end of document"),
         ("[[steps]", "line 1"),
         ("a = " + "[" * 5000, "nested too deeply"),
-        ("name = 'x'", "are required, at least one"),
+        ("name = 'x'", "must contain at least one step"),
         ("steps = 3", "must be [[steps]] tables"),
         ("x" * 1_000_001, "is longer than"),
         ("[[steps]]\nname='a'\ndo='settle'\n[steps.with]\n" + ".".join(["a"] * 90) + "=1", "levels deep"),
@@ -197,7 +197,7 @@ def test_a_name_of_many_parts_is_refused_at_once(text: str) -> None:
 
 
 def test_no_step_can_be_called_as_the_guide_is() -> None:
-    assert "is taken" in str(wrong(GOOD.replace('name = "buy"', 'name = "guide"')))
+    assert "is reserved" in str(wrong(GOOD.replace('name = "buy"', 'name = "guide"')))
 
 
 def test_a_file_with_thousands_of_unknown_members_has_a_short_message() -> None:

@@ -52,7 +52,7 @@ def test_a_sequence_of_calls_runs_unchanged(
 
         assert result.ok, result.verdict
         assert result.ledger().total()["held"] == 1000
-        with pytest.raises(WrongEnvironment, match="give the parameter"):
+        with pytest.raises(WrongEnvironment, match="pass the parameter"):
             run(api, without_events("reverse-partial"))
 
 

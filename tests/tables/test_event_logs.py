@@ -282,22 +282,22 @@ def test_a_log_gives_the_frame_of_its_events(tmp_path: Path, log_lines: list[byt
     assert expected.attrs == made.attrs
 
 
-ODD_LINES = {
+CHANGED_LINES = {
     "a space before each brace": ("}", " }"), "a comma before a brace": ('"}', '",}'), "a tab": ("}}", "\t}}"),
     "an escaped mark": ('"Shop"', '"Sh\\"op"'), "two escaped marks": ('"Shop"', '"Sh\\"op\\""'),
     "an escaped member": ('"Shop"', '"S\\",\\"merchantName\\":\\"Y"'), "a duplicate member": ('"Shop"', '"Shop","merchantName":"X"'),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("odd, place", across(ODD_LINES, (0, 5, 11)))
-def test_a_changed_line_between_others_is_read_strictly(odd: str, place: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("change, place", across(CHANGED_LINES, (0, 5, 11)))
+def test_a_changed_line_between_others_is_read_strictly(change: str, place: int, tmp_path: Path) -> None:
     """Whichever line of a block it is: the frame and the rejects are those of the strict reader."""
     rows = [row["event"] for number in range(6) for row in bought(f"t{number}", 1_000 + number, number)]
     usual = [json.dumps(row, separators=(",", ":")) for row in rows]
-    odd_line = usual[place].replace(*ODD_LINES[odd])
-    assert odd_line != usual[place]
+    changed_line = usual[place].replace(*CHANGED_LINES[change])
+    assert changed_line != usual[place]
     log = tmp_path / "log.ndjson"
-    log.write_text("\n".join([*usual[:place], odd_line, *usual[place + 1 :], ""]))
+    log.write_text("\n".join([*usual[:place], changed_line, *usual[place + 1 :], ""]))
     fast, strict = (read_log(log, invalid="reject") for _ in range(2))
     frame, events = fast.frame(progress=False), [*strict]
 

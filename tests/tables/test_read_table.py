@@ -75,7 +75,7 @@ TWO_READINGS: dict[str, tuple[str, str, set[str]]] = {
 
 @given(data=st.data())
 @settings(max_examples=30, deadline=None)
-def test_a_total_is_no_row(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_a_total_is_not_a_row(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """Wherever its word stands and whatever else it holds, a total is left out or asked about; all other rows are there."""
     cents = data.draw(st.lists(st.integers(1, 10**6), min_size=2, max_size=5))
     rows = [["2026-03-01", f"shop {n}", str(n + 1), f"{value / 100:.2f}", "EUR"] for n, value in enumerate(cents)]

@@ -16,7 +16,7 @@ def test_values_and_advances_are_exact() -> None:
 
     assert made["value_usd"].tolist() == [Decimal("1249.24950"), Decimal("0.1")]
     assert made["advance_usd"].tolist() == [Decimal("624.624750"), Decimal("0.1")]
-    assert "1 contracts have no token here" in made.attrs["notes"][0]
+    assert "1 contracts have an empty or missing list of tokens" in made.attrs["notes"][0]
 
 
 def test_totals_in_all_and_by_chain() -> None:

@@ -68,7 +68,7 @@ def test_a_renamed_amount_has_no_known_unit(transactions: pd.DataFrame, tmp_path
 
     assert "Net spend (unit unknown)" in heads(path)
     assert "posted_cents" in heads(path)
-    assert "The unit of Net spend is not known" in notes
+    assert "The unit of Net spend is unknown" in notes
 
 
 def test_a_merge_says_that_completeness_is_unknown(transactions: pd.DataFrame, tmp_path: Path) -> None:

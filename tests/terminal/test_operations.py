@@ -139,7 +139,7 @@ def test_the_unit_of_a_withdrawal_is_said(wb, guide):
     words = ["--token", contract["tokens"][0]["address"], "--amount", "2500", "--admin-address",
              contract["admin_addresses"][0], "--recipient-address", contract["admin_addresses"][0]]  # fmt: skip
 
-    assert "it is true or false" in wb("withdrawals", "sign", *words).err
+    assert "pass true or false" in wb("withdrawals", "sign", *words).err
     assert wb("withdrawals", "sign", *words, "--is-amount-native", "perhaps").code == 2
     signed = wb("withdrawals", "sign", *words, "--is-amount-native", "false", "-o", "json")
     assert signed.code == 0

@@ -292,13 +292,13 @@ def test_explaining_names_what_differs(api, contract):
     explanation = mine.explain({**transacted(api, other), "to": RECIPIENT, "value": "0x1", "chainId": 1})
 
     assert explanation.differences == (
-        "the recipient is not that of this withdrawal",
-        "the amount is not that of this withdrawal",
+        "the recipient differs from this withdrawal's",
+        "the amount differs from this withdrawal's",
         "it is not sent to the contract's controller",
         "it is for another chain",
         "it also sends coins of the chain (value)",
     )
-    assert "Do not send it: the recipient is not" in str(explanation)
+    assert "Do not send it: the recipient differs" in str(explanation)
     assert "It matches this withdrawal in every value." in str(mine.explain(transacted(api, mine)))
 
 

@@ -96,7 +96,7 @@ def test_all_problems_at_once(api, contract):
     found = problems(api, token=5, amount=2500, admin="vitalik.eth", to=ZEROS[0], decimals=6.0)
 
     assert set(found) == {"token", "amount", "admin", "to", "decimals"}
-    assert "names such as those of ENS are not looked up" in found["admin"]
+    assert "ENS and similar names are not looked up" in found["admin"]
     assert sent(api) == 0
 
 
@@ -195,7 +195,7 @@ def test_an_admin_the_contract_does_not_list(api, contract):
     plan = planned(api, admin=RECIPIENT, to=contract.admin_addresses[0])
 
     assert all(admin in plan.warnings[0] for admin in contract.admin_addresses)
-    with pytest.raises(wb.errors.Forbidden, match=r"contractsAndSignatures:write .* as an admin of this contract"):
+    with pytest.raises(wb.errors.Forbidden, match=r"contractsAndSignatures:write .* is not an admin of this contract"):
         plan.sign()
 
 
@@ -251,7 +251,7 @@ def test_unknown_versions_and_chains(api, contract):
     unknown = attrs.evolve(contract, contract_version=3, chain_id=7777)
 
     assert [one.partition(";")[0] for one in planned(api, contract=unknown).warnings] == [
-        "the contract has an unknown version: a signature can be requested, but no transaction built",
+        "the contract has an unknown version: a signature can be requested, but no transaction can be built",
         "the contract is on EVM chain 7777, an unknown chain, treated as an EVM chain",
     ]
 
@@ -293,7 +293,7 @@ def test_an_asynchronous_client_is_refused():
     """The plan asks and waits, so it takes the plain client."""
     client = wb.AsyncClient(base_url="https://api.example.com", api_key="a-key")
 
-    with pytest.raises(UsageError, match=r"must be a session of wb\.connect"):
+    with pytest.raises(UsageError, match=r"must be a synchronous session from wb\.connect"):
         wb.withdrawals.plan(client, "an id", token="", amount=wb.withdrawals.native_units(1), admin="", to="")
 
 

@@ -78,7 +78,10 @@ def test_it_expires_by_the_clock_of_the_sandbox(api):
 
 @pytest.mark.parametrize(
     "expires_at, note",
-    [("2027-11-21T12:00:00Z", "it is valid unusually long: 365 d 0 h"), ("2026-11-21T12:10:00", "expiresAt")],
+    [
+        ("2027-11-21T12:00:00Z", "it is valid for an unusually long time: 365 d 0 h"),
+        ("2026-11-21T12:10:00", "expiresAt"),
+    ],
 )
 def test_unusual_expiries_are_noted(contract, expires_at, note):
     """A distant expiry, and one without a time zone, are noted."""
@@ -95,7 +98,7 @@ def test_no_end_at_all(contract):
     )
 
     assert "the service did not state an expiry" == withdrawal.countdown()
-    assert "a time that the service did not state" in withdrawal.summary
+    assert "an expiry that the service did not state" in withdrawal.summary
     with pytest.raises(UsageError, match="expires_at is missing"):
         withdrawal.transaction(direct_transfer=True)
 
@@ -112,9 +115,9 @@ DIFFERENCES = {
     "another contract": (0, OTHER, "is not the requested contract"),
     "another token": (1, OTHER, "is not the requested token"),
     "another end": (4, int(NOON.timestamp()) + 601, "differs from expiresAt"),
-    "another salt": (5, [1] * 32, "or their salts, are not the same"),
+    "another salt": (5, [1] * 32, "or their salts, differ"),
     "another signature": (6, "0x" + "12" * 64 + "1b", "signature.data"),
-    "another count": (2, "25000001", "the decimals given may be wrong"),
+    "another count": (2, "25000001", "the decimals may be wrong"),
 }
 
 
@@ -206,10 +209,10 @@ def test_revealing(contract):
     assert "11" not in repr(shown)
     assert "11" not in str(shown)
     clock.at += timedelta(seconds=SHOWN_FOR)
-    with pytest.raises(UsageError, match="revealed for 60 s, which are over"):
+    with pytest.raises(UsageError, match="revealed for 60 s, which have passed"):
         _ = shown.data
     clock.at -= timedelta(seconds=SHOWN_FOR)
-    with pytest.raises(UsageError, match="are over"):
+    with pytest.raises(UsageError, match="have passed"):
         _ = shown.data
 
 

@@ -1,1 +1,1 @@
-"""Values: how they are read, checked, masked and stored; what every package uses."""
+"""Read, check, mask and store values; used by every package."""

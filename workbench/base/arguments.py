@@ -1,7 +1,7 @@
 """Check arguments of public functions against their annotations; the errors contain no argument.
 
-One reader of annotations serves functions, controls of the sandbox, and options. An annotation is a type, and with
-`Annotated` a `Between`, a `Fits`, or the allowed values.
+Functions, sandbox controls and options read annotations in the same way. An annotation is a type; `Annotated` adds a
+`Between`, a `Fits`, or the allowed values.
 """
 
 import errno
@@ -44,7 +44,7 @@ class Fits:
 
 
 def limits_of(hint: object) -> tuple[Any, Any]:
-    """Return the type of an annotation and the limits of its values; literal texts are limits of a text."""
+    """Return the type of an annotation and the limits of its values; literals are the allowed values of a text."""
     if typing.get_origin(hint) is Annotated:
         return typing.get_args(hint)[:2]
     kinds = kinds_of(hint)
@@ -111,7 +111,7 @@ def _fits(value: object, hint: object) -> bool:
 
 
 def items_of(value: object) -> Iterable[object]:
-    """Return the items of a container that can be read twice; of anything else none."""
+    """Return the items of a container that can be iterated twice; for other values, none."""
     return value if isinstance(value, list | tuple | dict | set | frozenset | bytes) else ()
 
 
@@ -152,7 +152,8 @@ def hide_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Strip internal frames and arguments from errors of a public function or coroutine function.
 
     Tracebacks may be printed with the locals of their frames, which hold requests, keys and bodies. A Python error
-    caused by a wrong argument becomes a `UsageError`; any other foreign error gets a note with where it was raised.
+    caused by a wrong argument becomes a `UsageError`; any other foreign error gets a note with the file and line that
+    raised it.
     """
 
     @wraps(function)
@@ -223,13 +224,13 @@ UTF_8 = "set LC_ALL=C.UTF-8, or PYTHONUTF8=1"
 def unusable_name(error: Exception) -> str:
     """Return why Python rejected a file name; empty for any other error."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        return "the name of a file or folder is too long"
+        return "a file or folder name is too long"
     if isinstance(error, UnicodeEncodeError) and error.reason.startswith("surrogates"):
         return "a name or text contains half of a surrogate pair"
     if isinstance(error, UnicodeEncodeError) and sys.getfilesystemencoding() != "utf-8":
-        return f"this locale ({error.encoding}) cannot write a character of the name of a file; {UTF_8}"
+        return f"this locale ({error.encoding}) cannot write a character of a file name; {UTF_8}"
     is_null = isinstance(error, ValueError) and "embedded null" in str(error)  # Python 3.14: "stat: embedded …"
-    return "the name of a file contains a NUL character" if is_null else ""
+    return "a file name contains a NUL character" if is_null else ""
 
 
 def _no_file(error: Exception) -> str:
@@ -242,11 +243,11 @@ def _no_file(error: Exception) -> str:
 
 
 _NO_SUCH_FILE = frozenset({errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENXIO})
-"""Errors of the system for a path that names no readable file."""
+"""System errors for a path without a readable file."""
 
 
 def _public_name(function: Callable[..., Any], args: tuple[Any, ...] = ()) -> str:
-    """Return the name a caller uses for a function; for a constructor, the name of the class that is made."""
+    """Return the name a caller uses for a function; for a constructor, the name of its class."""
     *_, name = parts = getattr(function, "__qualname__", "").split(".")
     if name != "__init__" or len(parts) == 1:
         return name

@@ -28,8 +28,8 @@
 
     AdviceWarning (UserWarning)         a call that is allowed, and probably a mistake
 
-No message holds a key or a private value: problems name the path and the rule, and words of the service are shown with
-their control characters escaped and their length capped.
+No message holds a key or a private value: problems name the path and the rule, and texts of the service are shown with
+escaped control characters and a limited length.
 """
 
 import logging
@@ -95,7 +95,7 @@ class Problem:
 
     @property
     def text(self) -> str:
-        """What is wrong and what to do about it, without the path."""
+        """Message and remedy, without the path."""
         return self.message if self.remedy is None else f"{self.message}; {self.remedy}"
 
     def __str__(self) -> str:
@@ -285,8 +285,8 @@ class NoAnswer(WorkbenchError):
 class OutcomeUnknown(WorkbenchError):
     """A call with an effect was sent and no readable answer came: it may have been carried out.
 
-    It was not sent again. `attempt.id` names it in the journal; `status`, `error`, `message` and `correlation_id` are
-    those of an answer such as a 500, None where none came.
+    It was not sent again. `attempt.id` names it in the journal; `status`, `error`, `message` and `correlation_id` come
+    from an answer such as a 500; they are None without one.
     """
 
     def __init__(
@@ -443,7 +443,7 @@ class MissingExtra(WorkbenchError, ImportError):
 
     def __init__(self, library: str, extra: str, command: str) -> None:
         self.library, self.extra = library, extra
-        super().__init__(f"{library} is not installed; the extra {extra} has it. Run: {command}")
+        super().__init__(f"{library} is not installed; the extra {extra} installs it. Run: {command}")
 
 
 _AT_THE_TOP = {

@@ -1,4 +1,4 @@
-"""Keys: checked, never printed, copied into a dump or pickled, and fetched again where they come from a function."""
+"""Keys, which are checked and never printed, pickled or copied into a dump; a function may supply them."""
 
 import hashlib
 import threading
@@ -17,9 +17,10 @@ MAX_AGE = 900.0
 
 
 class Key:
-    """A key: of a client, or one that signs deliveries. Only `header()` returns its value, when it is used.
+    """An API key, or a key that signs deliveries. Only `header()` returns its value.
 
-    A key from a function is fetched again once it is older than `MAX_AGE`, and when it was refused, or fitted none.
+    A key from a function is fetched again when it is older than `MAX_AGE`, after the service refused it, and after a
+    delivery whose signature does not match.
     """
 
     __slots__ = ("_check", "_fetch", "_fetched", "_held", "_lock", "_name", "fingerprint", "version")

@@ -16,7 +16,9 @@ from __future__ import annotations
 import sys
 
 TYPE_CHECKING = __name__ == "typing"
-"""As `typing.TYPE_CHECKING`, for modules that `import workbench` loads: `typing` takes longer than all of them."""
+"""Replaces `typing.TYPE_CHECKING` in the modules that `import workbench` loads: importing `typing` takes longer than
+all of them.
+"""
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +40,7 @@ def public_names(package: str, names: Mapping[str, str]) -> tuple[Callable[[str]
         if name == "__all__":
             return public
         if name not in names or sys._getframe(1).f_globals.get("__name__") == "freezegun.api":
-            # time-machine reads every name of each module, which would import all of them while time is frozen.
+            # freezegun reads every name of each module, which would import all of them while time is frozen.
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, colon, attribute = names[name].partition(":")
         loaded: object = import_module(module)
@@ -47,7 +49,7 @@ def public_names(package: str, names: Mapping[str, str]) -> tuple[Callable[[str]
         if hasattr(loaded, "__code__"):
             from workbench.base import arguments
 
-            if loaded.__code__.co_filename != arguments.__file__:  # not needed between the files of a package
+            if loaded.__code__.co_filename != arguments.__file__:  # it needs no wrapper itself
                 loaded = arguments.hide_arguments(loaded)  # type: ignore[arg-type]
         setattr(sys.modules[package], name, loaded)
         return loaded

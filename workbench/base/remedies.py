@@ -15,16 +15,16 @@ Interface = Literal["python", "terminal", "http", "form", "agent"]
 _CURRENT: ContextVar[Interface] = ContextVar("interface", default="python")
 
 WORDINGS: dict[str, dict[str, str]] = {}
-"""Text of each remedy by interface; "other" covers the interfaces that have none."""
+"""Text of each remedy by interface; "other" is used by interfaces without a text."""
 
 
 def declare(code: str, *, python: str, other: str) -> None:
-    """Declare a remedy where it is raised, with its text in Python and the text that fits every interface."""
+    """Declare a remedy, with its text in Python and a text for all other interfaces."""
     WORDINGS.setdefault(code, {}).update(python=python, other=other)
 
 
 def word(interface: Interface, texts: Mapping[str, str]) -> None:
-    """Add the texts of an interface, where the interface is."""
+    """Add an interface's texts of remedies."""
     for code, text in texts.items():
         WORDINGS.setdefault(code, {})[interface] = text
 

@@ -1,4 +1,4 @@
-"""Text that people and programs write: UTF-8, with or without a byte order mark. Another encoding is named."""
+"""Decode UTF-8 text, with or without a byte order mark; an error names another encoding."""
 
 _MARK = b"\xef\xbb\xbf"
 _MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}

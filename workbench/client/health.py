@@ -47,7 +47,7 @@ class Examined(Protocol):
 
 @attrs.frozen(kw_only=True)
 class Trouble:
-    """One cause of trouble, how often it occurred, and its remedy."""
+    """One cause of trouble, the number of its occurrences, and its remedy."""
 
     kind: str
     what: str
@@ -63,7 +63,7 @@ class Trouble:
 
 @attrs.frozen(kw_only=True)
 class Health:
-    """Problems of a session, most urgent first, with the unconfirmed assumptions in use and the versions."""
+    """Problems of a session, most urgent first, the unconfirmed assumptions in use, and the versions."""
 
     troubles: tuple[Trouble, ...]
     assumptions: Mapping[str, int]
@@ -88,7 +88,7 @@ class Health:
 
 @attrs.frozen
 class _Sign:
-    """One occurrence of a trouble; occurrences with the same cause are one trouble, worded by the last of them."""
+    """One occurrence of a trouble. Occurrences with the same cause form one trouble, with the wording of the last."""
 
     what: str
     id: str | None = None
@@ -100,7 +100,7 @@ class _Sign:
 
 @attrs.frozen
 class _Check:
-    """How one kind of trouble is found in the journal, the inbox, the sandbox or the session, and its remedy."""
+    """Search for one kind of trouble in the journal, inbox, sandbox or session, and its remedy."""
 
     kind: str
     source: str
@@ -237,7 +237,7 @@ def _failed_requests(session: Examined) -> Iterator[_Sign]:
 
 
 def _failed(operation: str | None, status: int, message: str, fault: str | None = None) -> _Sign:
-    """Return a failed request; ids and numbers in its message are no part of its cause."""
+    """Return a failed request; ids and numbers in its message do not distinguish causes."""
     member = _member(operation, message)
     rule = _rule(operation, status, message, member)
     reason = f", {rule}" if rule else ""
@@ -289,7 +289,7 @@ _CHECKS = (
         "unreadable delivery",
         "inbox",
         _unreadable,
-        "Look at their bytes in inbox.unreadable(); a later version of the workbench may read them.",
+        "Look at their bytes in inbox.unreadable(); a later version of the workbench may be able to read them.",
     ),
     _Check(
         "conflicting delivery",

@@ -37,8 +37,8 @@ if TYPE_CHECKING:  # for completion and type checkers; imported on first use
 
 declare(
     "embedded",
-    python="connect() gives a session on an embedded sandbox.",
-    other="A sandbox has them.",
+    python="connect() opens a session on an embedded sandbox.",
+    other="Only a sandbox has controls.",
 )
 
 P = ParamSpec("P")
@@ -108,7 +108,7 @@ class _Session(BaseClient):
         """
         if self._sandbox is None:
             raise WrongEnvironment(
-                f"{self.host} is a real service: it has no controls such as settle or advance. {Remedy('embedded')}"
+                f"{self.host} is a real service, without controls such as settle or advance. {Remedy('embedded')}"
             )
         sandbox: Sandbox = internals(self._sandbox).for_key(self._key.header().decode())
         return sandbox
@@ -213,7 +213,7 @@ class InboxEvents:
 
 
 class _SandboxEvents:
-    """Events of the sandbox behind a session, as evidence of its calls."""
+    """Events of a session's sandbox, as evidence of its calls."""
 
     def __init__(self, session: _Session) -> None:
         self._session = session
@@ -221,7 +221,9 @@ class _SandboxEvents:
         self._first = ""
 
     def mark(self) -> str:
-        """Return the world of the sandbox and the number of its last event; of a served one before the first call."""
+        """Return the world of the sandbox and the number of its last event; for a served sandbox, read before the first
+        call.
+        """
         sandbox = self._session._sandbox
         if self._is_embedded:
             return str(internals(sandbox).mark())
@@ -229,7 +231,7 @@ class _SandboxEvents:
         return self._first
 
     def since(self, marks: Iterable[str]) -> tuple[list[Any], str]:
-        """Return the events after the earliest mark, and the world if these are all of its events: embedded."""
+        """Return the events after the earliest mark, and the world if they are complete, as for an embedded sandbox."""
         from workbench.service.interface.events import Event
 
         sandbox = self._session.sandbox
@@ -340,7 +342,7 @@ def connect(
             needs its full key.
         tenant: Tenant of the sandbox whose key is used, such as "provider-managed"; see `api.sandbox.tenants()`.
         timeout: Seconds per call, including retries (default 30, or the profile's); None waits forever.
-        check: Whether requests are checked before they are sent; False shows how the service answers a wrong one.
+        check: Whether requests are checked before they are sent; False sends invalid ones too.
         journal: Where calls with an effect are recorded: a Journal or a path; False records none. By default in
             memory for a sandbox, in a file for a real service.
         limits: Rates, caps and the list of recipients.
@@ -354,7 +356,7 @@ def connect(
         environment: Embedded sandbox only: "sandbox" (default) or "production", where simulations do not exist.
         path: Embedded sandbox only: file that stores its state; by default the state is in memory.
         public_webhooks: Embedded sandbox only: whether webhooks may go to public addresses (default False).
-        clock: Embedded sandbox only: "fixed" (default), or a clock that runs: "now", a time from which, or a speed as
+        clock: Embedded sandbox only: "fixed" (default), or a running clock: "now", a start time, or a speed such as
             "x60".
         world: Embedded sandbox only: "small" (default), "program" with 240 people and a year of purchases, "large", or
             a TOML file.
@@ -518,7 +520,9 @@ def _served(url: str, client: dict[str, Any]) -> dict[str, Any]:
 
 
 def tenants_of(api: BaseClient) -> dict[str, BaseClient]:
-    """Return a session for each tenant of a session's sandbox, its own tenant first; for a service only itself."""
+    """Return a session for each tenant of a session's sandbox, the session's tenant first; for a service only the
+    session.
+    """
     sandbox = sandbox_of(api)
     if sandbox is None or not isinstance(api, Session):
         return {api.host: api}

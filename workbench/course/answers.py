@@ -13,7 +13,7 @@ _AMOUNT = re.compile(r"(-?)(usd|\$)? ?(\d[\d,]{0,14})(?:\.(\d{1,2}))? ?(usd|doll
 
 
 def allowed_answers(question: "Expectation") -> str:
-    """Return what can be answered, as a phrase; empty if any text can."""
+    """Return the allowed answers as a phrase; empty if any text is allowed."""
     letters = ", ".join(question.options)
     if question.unit:
         return "an amount: 45.90, $45, or 4590 in cents"
@@ -42,7 +42,7 @@ def read_answer(question: "Expectation", text: str) -> str:
 
 
 def _cents(text: str) -> str:
-    """Return an amount such as "45.90", "$45.90" or "4590" in cents; empty if it is none."""
+    """Return an amount such as "45.90", "$45.90" or "4590" in cents; empty for any other text."""
     match = _AMOUNT.fullmatch(" ".join(text.split()))
     sign, unit, number, cents, after = match.groups("") if match else ("", "", "", "", "")
     if after == "cents" and (unit or cents):

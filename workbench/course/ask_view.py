@@ -23,7 +23,7 @@ class AskView(Displayed):
 
     Args:
         shown: The task, as `wb.course.task` returns it.
-        task: What a learner sees of it.
+        task: The task as shown to a learner.
     """
 
     def __init__(self, shown: Display, task: Mapping[str, Any]) -> None:
@@ -52,11 +52,11 @@ class AskView(Displayed):
 
     @property
     def html(self) -> str:
-        """What is asked, and the feedback so far."""
+        """The question, and the feedback so far."""
         return f"{self._asked.brief_html}{self.feedback.value}"
 
     def check(self) -> Display:
-        """Answer with what is in the fields, and check the task."""
+        """Store the answers in the fields, and check the task."""
         values = {name: field.value for name, field in self.fields.items() if field.value.strip()}
         answered = course.answer(self._name, **values) if values else None
         return answered if self._is_quiz and answered is not None else course.check(self._name)

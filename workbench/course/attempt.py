@@ -75,7 +75,7 @@ class Attempt:
         return self.is_begun and not self.state.get("done") and self.minutes <= self.task.minutes
 
     def begin(self) -> None:
-        """Create the world of the task, and remember what is there."""
+        """Create the world of the task, and store its initial state."""
         task, port = self.task, 20_000 + secrets.randbelow(20_000)
         facts = {
             "port": port,
@@ -94,7 +94,7 @@ class Attempt:
         self.state.update(mark(self.sandbox), **begun)
 
     def start(self) -> Facts:
-        """Begin the task, unless it is a drill that goes on or an exercise that is done, and return its facts."""
+        """Begin the task, unless it is an active drill or a completed exercise, and return its facts."""
         if not self.is_begun or not (self.task.minutes or self.check()["missing"] == []):
             self.begin()
         names = {**first_guide(self.sandbox.seed), **self.state["facts"]}
@@ -140,7 +140,7 @@ class Attempt:
         """Store answers.
 
         Raises:
-            UsageError: The task was not begun, asks for no such answer, or it cannot be one.
+            UsageError: The task was not begun, or does not allow the answer.
         """
         self._require()
         questions = self.task.questions
@@ -169,7 +169,7 @@ class Attempt:
         missing = list(judge(self.task, seen))
         self.state.update(seen=print_, done=not missing)
         good = f"A good answer: {' '.join(self.task.debrief.split())}" if self.task.debrief else ""
-        comment = f"The sandbox shows everything that is asked for, and nothing else.\n{good}".strip()
+        comment = f"The sandbox shows everything that the task asks for, and nothing else.\n{good}".strip()
         return {"missing": missing, "tried": tried, "comment": "" if missing else comment}
 
 
@@ -177,7 +177,7 @@ def run(client: Client, sandbox: object, names: MutableMapping[str, Any], step: 
     """Make one call or control of a world: `do`, its arguments, and `as`, the name of the resulting id.
 
     Raises:
-        LookupError: An argument refers to what the sandbox does not hold.
+        LookupError: An argument refers to a record that the sandbox does not hold.
     """
     target: Any = client if step["do"] in OPERATIONS else sandbox
     arguments = {name: filled(names, value) for name, value in step.items() if name not in ("do", "as")}

@@ -1,4 +1,4 @@
-"""What a learner does with tasks in a place, and the results: the same for a kernel, a command and a class server."""
+"""Actions of a learner on tasks in a place, and their results: the same for a kernel, a command and a class server."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -72,7 +72,7 @@ class TaskResult:
 
     @classmethod
     def read(cls, content: object) -> "TaskResult | None":
-        """Return a result from JSON values; None if they are none."""
+        """Return a result from JSON values; None for any other values."""
         try:
             return cls(**content)  # type: ignore[arg-type]
         except (TypeError, ValueError):
@@ -167,7 +167,7 @@ class Desk:
         return Attempt(task, self.sandbox(task.environment), stored, self.fetched, self.ca_file)
 
     def do(self, act: Act) -> dict[str, Any]:
-        """Carry out an act, store the result, and return the answer to the learner as JSON values.
+        """Carry out an action, store the result, and return the answer to the learner as JSON values.
 
         Raises:
             UsageError: The task was not begun, asks for no such answer, or has no such hint.
@@ -194,14 +194,14 @@ class Desk:
         except WorkbenchError:
             raise
         except _UNREADABLE as error:
-            what = f"the sandbox does not hold what the task needs ({type(error).__name__})"
+            what = f"the sandbox lacks records that the task needs ({type(error).__name__})"
             raise UsageError(f"{what}: reset it, and begin the task again", of="course") from None
         self.store.set(f"{self.attempts}{act.task}", attempt.state)
         return reply
 
 
 KINDS = frozenset({"start", "check", "answer", "hint"})
-"""Kinds of acts."""
+"""Kinds of actions."""
 
 
 def _hint(task: Task, result: TaskResult) -> dict[str, Any]:

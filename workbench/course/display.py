@@ -17,7 +17,7 @@ class Display(Shown):
     """A sheet, displayed as plain text and as HTML.
 
     Args:
-        brief: The sheet beside fields and buttons, which need no code; default: the same.
+        brief: The sheet to show next to fields and buttons, without code; default: the same.
     """
 
     def __init__(self, sheet: Sheet | Grid, brief: Sheet | Grid | None = None) -> None:
@@ -32,7 +32,7 @@ class Display(Shown):
 
     @property
     def brief_html(self) -> str:
-        """HTML to show beside fields and buttons."""
+        """HTML to show next to fields and buttons."""
         return marked(write(self._brief))
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""What a sandbox shows of a task: records before and after, requests and events since the beginning."""
+"""Evidence of a task in a sandbox: records before and after, requests and events since the beginning."""
 
 import hashlib
 import json
@@ -68,7 +68,7 @@ LISTED: Mapping[str, Callable[[Any], Iterable[Record]]] = {
     "endpoint": lambda sandbox: ({"id": endpoint.id} for endpoint in sandbox.endpoints()),
     "delivery": _deliveries,
 }
-"""Kinds of which all are looked at, changed or not, by the function that lists them."""
+"""Kinds whose records are all examined, changed or not, by the function that lists them."""
 
 
 def mark(sandbox: "Sandbox") -> Facts:
@@ -189,7 +189,7 @@ class Evidence:
 
 
 def operator(sandbox: Any, ca_file: str | None = None) -> Client:
-    """Return a client for what happens in a world without the learner; injected faults do not apply to it."""
+    """Return a client for events in a world that the learner does not cause; injected faults do not apply to it."""
     transport = internals(sandbox).direct(faults=False) if isinstance(sandbox, Sandbox) else None
     key = sandbox.full_key
     return Client(base_url=sandbox.base_url, api_key=key, transport=transport, journal=False, ca_file=ca_file)
@@ -202,7 +202,7 @@ def first_guide(seed: int) -> Mapping[str, Any]:
 
 
 def _call(entry: Any) -> Record:
-    """Return a request with its arguments, the members of its answer, and what else a criterion may ask for."""
+    """Return a request with its arguments, the members of its answer, and the other facts that a criterion may name."""
     operation = OPERATIONS[entry.operation]
     sent = {**(entry.body or {}), **(operation.in_path((entry.path or "").removeprefix(PREFIX)) or {})}
     answer = entry.answer if isinstance(entry.answer, Mapping) else {}

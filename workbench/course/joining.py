@@ -80,8 +80,8 @@ def _certificate(host: str, port: int, fingerprint: str) -> str:
         raise membership.no_answer(f"{host}:{port}", error) from None
     if not hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest().startswith(fingerprint.lower()):
         raise UsageError(
-            f"link: the server at {host}:{port} has a different certificate than the link. Compare what follows # "
-            "with your sheet, and ask the trainer whether the sheets are of this class",
+            f"link: the server at {host}:{port} has a different certificate than the link. Compare the part "
+            "after # with your sheet, and ask the trainer whether the sheets belong to this class",
             of="course.join",
         )
     return pem

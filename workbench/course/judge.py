@@ -163,7 +163,9 @@ class _Judgment:
 
 
 def same(value: object, expected: object) -> bool:
-    """Return whether two values are equal: numbers as numbers, text without regard to case; a list has allowed ones."""
+    """Return whether two values are equal: numbers as numbers, text without regard to case; a list contains the allowed
+    values.
+    """
     if isinstance(expected, list | tuple):
         if isinstance(value, str) and "," in value:
             return sorted(map(_plain, value.split(","))) == sorted(map(_plain, expected))
@@ -183,7 +185,7 @@ def look_up(names: Mapping[str, Any], path: str) -> Any:
     """Return the value at a path such as `cards.active.1`, `companies.0.owners.status=denied.id` or `approved.6:18`.
 
     Raises:
-        LookupError: There is none.
+        LookupError: There is no such value.
     """
     value: object = names
     parts = path.split(".")

@@ -36,8 +36,8 @@ class TaskShown(Display):
     """A task with its facts and questions; a notebook shows fields and buttons for it.
 
     Attributes:
-        facts: What the task states, such as ids.
-        questions: What is to be answered, by name.
+        facts: Facts that the task states, such as ids.
+        questions: The questions, by name of the answer.
     """
 
     def __init__(self, task: Mapping[str, Any], facts: Mapping[str, Any], notes: tuple[str, ...] = ()) -> None:
@@ -153,7 +153,7 @@ def task() -> TaskList: ...
 def task(name: str | None = None, api: object = None) -> TaskShown | TaskList:
     """Show a task and start it: the check compares later states of the sandbox with the current one.
 
-    A drill creates its incident, and goes on if it was begun before. To begin an exercise again, call this again. A
+    A drill creates its incident, and continues if it was begun before. To begin an exercise again, call this again. A
     quiz needs no session. Without a name all exercises and drills are shown, and a notebook offers to start one.
 
     Args:
@@ -182,7 +182,7 @@ def check(name: str, api: object = None) -> Feedback:
 
     Args:
         name: Name of the task.
-        api: The session to check; default: that of `task`, otherwise the most recent one.
+        api: The session to check; default: the session of `task`, otherwise the most recent one.
 
     Raises:
         UsageError: There is no such task, or no session yet.
@@ -199,7 +199,7 @@ def answer(name: str, value: object = None, /, api: object = None, **values: obj
     Args:
         name: Name of the task.
         value: The answer, if the task asks for one only.
-        api: The session of the task; default: that of `task`, otherwise the most recent one.
+        api: The session of the task; default: the one passed to `task`, otherwise the most recent one.
         values: Answers by name.
 
     Raises:
@@ -239,7 +239,7 @@ class CourseProgress(Display):
 
 
 def progress() -> CourseProgress:
-    """Return your progress in the course, with tries, hints and minutes; in a class that of its server."""
+    """Return your progress in the course, with tries, hints and minutes; in a class, the progress on its server."""
     results = {name: stored.get(f"result:{name}") for name in TASKS}
     name, status = _account(), membership.status()
     if status is not None:  # quizzes work without a class
@@ -257,7 +257,7 @@ def _account() -> str:
 
 
 def reset() -> CourseProgress:
-    """Delete your progress in all tasks. Sandboxes and results of a class stay."""
+    """Delete your progress in all tasks. Sandboxes and results of a class remain."""
     stored.write({})
     return progress()
 

@@ -88,7 +88,7 @@ def report(sandbox: RemoteSandbox, act: Act) -> dict[str, Any]:
     """Send a learner's action on a task to the class, and return the answer to the learner.
 
     Raises:
-        UsageError: The class refused it, for example since the lesson is locked.
+        UsageError: The class refused it, for example because the lesson is locked.
     """
     from workbench.sandbox.internals import internals
 
@@ -116,12 +116,14 @@ def no_answer(host: str, error: Exception) -> Exception:
     from workbench.base.errors import NotSent
 
     if "certificate" in str(error).lower():
-        return NotSent(f"The certificate of {host} is not trusted: use the link of your sheet, with what follows #.")
+        return NotSent(
+            f"The certificate of {host} is not trusted: use the link of your sheet, including the part after #."
+        )
     return NotSent(f"No answer from {host}: no class is served there, the name is unknown, or a firewall blocks it.")
 
 
 def _answer(client: Any, content: object = None) -> dict[str, Any]:
-    """Return the content of a response, of which at most `_MAX_ANSWER` bytes are read; raise what a refusal says."""
+    """Return the content of a response, of which at most `_MAX_ANSWER` bytes are read; raise the error of a refusal."""
     import httpx
 
     from workbench.base.errors import UsageError, WrongEnvironment, visible
@@ -177,6 +179,6 @@ def own_address(production: bool) -> ServedAddress | None:
 
 
 _OVER = (
-    "You joined a class there. If it is over, `workbench course leave` returns to embedded sandboxes, and your "
-    "progress is kept; else ask the trainer whether the server runs."
+    "You joined a class there. If it is over, `workbench course leave` returns to embedded sandboxes, "
+    "and your progress is kept; otherwise ask the trainer whether the server runs."
 )

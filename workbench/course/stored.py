@@ -10,11 +10,11 @@ from workbench.client.calls.keys import state_folder, state_path
 
 FILE = "course.json"
 _unsaved: dict[Path, dict[str, Any]] = {}
-"""What could not be written, for this process, by the state folder."""
+"""Values of this process that could not be written, by the state folder."""
 
 
 def read_stored() -> dict[str, Any]:
-    """Return what is stored by name; empty if the file is missing or damaged."""
+    """Return the stored values by name; empty if the file is missing or damaged."""
     path = state_path() / FILE
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
@@ -34,7 +34,7 @@ def set(name: str, value: object) -> None:  # noqa: A001 - as the store of a cla
 
 
 def write(stored: dict[str, Any]) -> None:
-    """Replace what is stored. If the folder is not writable, it lasts as long as the process."""
+    """Replace the stored values. If the folder is not writable, they last as long as the process."""
     try:
         write_file(state_folder() / FILE, f"{json.dumps(stored, indent=1, sort_keys=True, default=float)}\n".encode())
     except (CannotRecord, OSError):

@@ -1,6 +1,6 @@
-"""Tasks as files: what to do, the world, and what must be so at the end.
+"""Tasks as files: the instructions, the world, and the criteria.
 
-Each file of the folder `tasks` is an exercise or a quiz of a notebook, or a drill; its name is that of the file.
+Each file of the folder `tasks` is an exercise or a quiz of a notebook, or a drill, with the name of the file.
 `judge` decides whether it is done.
 """
 
@@ -29,17 +29,17 @@ class Expectation:
     Attributes:
         verb: "equals" (records), "called" and "not_called" (requests), "event" or "answer".
         subject: Kind of record, operation, kind of event, or name of the answer.
-        that: What is asked for, as a noun phrase; it is shown when it is missing.
+        that: Description of the criterion as a noun phrase, shown while it is not met.
         id: Records to compare, changed or not; by default all created or changed records.
         where: Members that select records, requests or events.
-        members: Members that they must have; `with` in a file.
+        members: Members that the selected ones must have; `with` in a file.
         may: Further members that a request may have.
         others: Whether other requests of the operation are allowed.
         count: How many: a number, "2+" for at least two, or "all" of those selected.
         distinct: Member that must differ among them.
         status: Status of the requests; 200 by default.
         fault: Whether a fault was injected into the request.
-        everything: Whether records that did not change are looked at, and events from before the beginning.
+        everything: Whether unchanged records and events from before the beginning are examined too.
         name: Name for `$name.member` in later criteria.
         value: The right answer; `is` in a file. With several options to put in order, their letters.
         options: Possible answers by letter.
@@ -82,7 +82,7 @@ class Task:
         notebook: Its notebook; empty for a drill.
         minutes: Planned minutes of a drill.
         environment: "production" if it is done in the learner's production environment.
-        also: Kinds of records that may change beside what is expected; nothing else may.
+        also: Kinds of records that may change in addition to the expected changes; no others may.
         hints: Up to two hints before the answer.
         answer: Code of a good answer, the last hint of an exercise.
         debrief: A good answer in words.
@@ -91,7 +91,7 @@ class Task:
         values: Further facts by name, to which `world`, `show` and `expect` can refer.
         traffic: A purchase each `every` seconds while a drill is active.
         show: Facts shown to the learner, by name.
-        expect: What must be so at the end.
+        expect: The criteria at the end.
     """
 
     name: str
@@ -118,7 +118,7 @@ class Task:
 
     @property
     def questions(self) -> dict[str, Expectation]:
-        """What the learner answers, by the name of the answer."""
+        """Questions to the learner, by the name of the answer."""
         return {each.subject: each for each in self.expect if each.verb == "answer"}
 
     @property

@@ -52,8 +52,8 @@ def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, dict[
         row = BEHAVIORS.get(key)
         if row is not None and row.settable and not row.accepts(value):
             choices = [*dict.fromkeys(repr(choice) for choice in (row.documented, row.observed, *row.others))]
-            text = f"must be one of {', '.join(choices)}".replace(repr(ANY), "another of this type")
-            problems.append(Problem(f"behavior.{key}", "value", text.replace(repr(STATUS), "a status as '422'")))
+            text = f"must be one of {', '.join(choices)}".replace(repr(ANY), "another value of this type")
+            problems.append(Problem(f"behavior.{key}", "value", text.replace(repr(STATUS), "a status such as '422'")))
     if problems:
         raise UsageError(problems)
     return name, set_values

@@ -28,7 +28,7 @@ from workbench.service.interface.transitions import CARD, DISPUTE, TRANSACTION, 
 from workbench.service.interface.vocabulary import DeclineReason
 
 _CHANGING = ("status", "held", "settled", "cleared", "posted_at")
-"""Members of a transaction that change and that its events show."""
+"""Members of a transaction that change and appear in its events."""
 
 
 def authorize(context: RequestContext, request: SimulateAuthorization) -> SimulatedTransaction:

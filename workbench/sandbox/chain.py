@@ -30,7 +30,7 @@ declare(
 class TeachingWallet:
     """Teaching wallet of a contract's admin. Its key is derived from the seed and never belongs to a real wallet."""
 
-    note = "A teaching wallet of the sandbox. Its key is made from the seed; it is never the key of a real wallet."
+    note = "A teaching wallet of the sandbox. Its key is derived from the seed and never belongs to a real wallet."
 
     def __init__(self, sandbox: Any, admin: str) -> None:
         """Look up the teaching wallet of an admin.
@@ -57,7 +57,7 @@ def admin_secret(environment: Environment, admin: str) -> tuple[str, bytes]:
     """Return the address and the throw-away key of an admin's teaching wallet.
 
     Raises:
-        Refused: Not an admin of a contract, not an address that the sandbox made, or not on an EVM chain.
+        Refused: The address is not an admin's, is not from the sandbox, or is not on an EVM chain.
     """
     for contract in environment.store.all("contract"):
         for i, address in enumerate(contract["admin_addresses"]):
@@ -148,13 +148,13 @@ def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[Wit
 
 
 def _is_active(environment: Environment, contract: Record, call: WithdrawParameters) -> bool:
-    """Return whether a signature is unused. Stellar messages contain no nonce to tell."""
+    """Return whether a signature is unused; on Stellar no nonce shows this."""
     asked = environment.store.all(f"signature/{contract['id']}")
     return any(_salt(environment.seeds, signature["asked"]) == call.salt for signature in asked)
 
 
 def _salt(seeds: Seeds, asked: Mapping[str, Any]) -> bytes:
-    """Return the salt of a withdrawal. It is made again from its number, so that no file contains it."""
+    """Return the salt of a withdrawal. It is derived from its number each time, so that no file contains it."""
     return seeds.octets(f"salt:{asked['salt_number']}")
 
 

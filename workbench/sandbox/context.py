@@ -124,7 +124,7 @@ class SandboxClock:
         minutes: float = 0,
         seconds: float = 0,
     ) -> datetime:
-        """Move the clock forward; scheduled changes on the way happen at their own times.
+        """Move the clock forward; scheduled changes happen at their due times.
 
         Args:
             by: A timedelta, or a number of seconds.
@@ -261,7 +261,7 @@ class RequestContext:
         return record
 
     def error(self, of: Failure | str, assumed: str | None = None, **message: object) -> ApiError:
-        """Return the documented error of a failure, or the one with this message.
+        """Return the documented error of a failure, or the error with this message.
 
         Args:
             assumed: Id of the assumption it relies on, whose setting determines the status.

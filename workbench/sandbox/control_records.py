@@ -180,7 +180,7 @@ class DeliveryAttempt:
     at: datetime = about("Time of the sandbox", MOMENT)
     status: int | None = about("HTTP status of the response; absent without a response", default=None)
     error: str | None = about("Reason for a missing response", default=None)
-    length: int | None = about("Bytes of the response body, which is not kept", default=None)
+    length: int | None = about("Size of the response body in bytes; the body is not stored", default=None)
     fault: str | None = about("Kind of the fault rule that changed the delivery", default=None)
     milliseconds: int | None = about("Time until the response, if it took 1,000 ms or more", default=None)
 

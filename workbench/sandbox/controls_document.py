@@ -24,7 +24,7 @@ def controls_document(url: str) -> Schema:
         "info": {
             "title": "Controls of a sandbox",
             "version": VERSION,
-            "description": "What a sandbox does beyond the interface. No other service has these paths.",
+            "description": "Actions of a sandbox beyond the interface. No other service has these paths.",
         },
         "servers": [{"url": url}],
         "tags": [{"name": "controls"}],

@@ -146,7 +146,7 @@ class WebhookDispatcher:
                     del self._threads[endpoint]
                     return
                 self._idle[endpoint] = notice
-                self._news.notify_all()  # `flush` may wait for this; the other threads go on waiting for notices
+                self._news.notify_all()  # `flush` may wait for this; the other threads continue to wait for notices
                 while self._notices == notice and not self._closed.is_set():
                     self._news.wait()
 
@@ -185,7 +185,7 @@ class WebhookDispatcher:
         fresh = self._fresh(row)
         if fresh is not None:
             candidates.append(fresh)
-        if not candidates:  # deliveries held for a next one that did not come before the clock moved
+        if not candidates:  # deliveries that waited for a next one, which did not come before the clock moved
             held = next(self._store.all(f"held/{row['id']}"), None)
             candidates = [
                 delivery

@@ -252,9 +252,8 @@ class Sandbox(Controls):
         settings = self._engine.store.get("meta", "made")
         if host not in LOOPBACK and not settings.get("random_keys"):
             raise UsageError(
-                "Its API keys are made from the seed, so others know them; to serve beyond this machine, make the "
-                "sandbox with "
-                "api_key=… or random_keys=True."
+                "Its API keys are derived from the seed, so others know them; to serve beyond this machine, create "
+                "the sandbox with api_key=… or random_keys=True."
             )
         return self._serving(host=host, port=port, hosts=hosts, certfile=certfile, keyfile=keyfile, forwarded=forwarded)
 
@@ -278,7 +277,7 @@ class Sandbox(Controls):
         """Serve to this machine until this sandbox is closed, and return the URL, so that commands and curl share its
         state.
 
-        Repeated calls return the same URL. `workbench --url URL …` needs no key; curl sends the one of the guide. At
+        Repeated calls return the same URL. `workbench --url URL …` needs no key; curl sends the key from the guide. At
         this URL random keys replace the seeded ones, which are the same everywhere.
         """
         if not self._shared:
@@ -383,7 +382,9 @@ def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
             return {"start": milliseconds(moment), "speed": 1.0}
     except (ValueError, AttributeError):
         pass
-    raise UsageError("clock must be fixed, now, a time with its zone as 2026-01-15T15:00:00Z, or a speed as x60")
+    raise UsageError(
+        "clock must be fixed, now, a time with its zone such as 2026-01-15T15:00:00Z, or a speed such as x60"
+    )
 
 
 def _make(store: Store, start: int, world: World | None, **given: object) -> bool:
@@ -410,7 +411,7 @@ def _make(store: Store, start: int, world: World | None, **given: object) -> boo
     for name, value in given.items():
         if value not in (None, settings.get(name, _DEFAULTS.get(name))):
             raise UnusableFile(
-                f"The file was made with {name} {settings.get(name, _DEFAULTS[name])!r}, which cannot be changed; "
+                f"The file was created with {name} {settings.get(name, _DEFAULTS[name])!r}, which cannot be changed; "
                 "file left unchanged."
             )
     return False

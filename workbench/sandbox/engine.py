@@ -140,7 +140,7 @@ class Engine:
         self._ticking.start()
 
     def _move_clock(self, by: int) -> None:
-        """Advance the clock by milliseconds; scheduled changes on the way happen at their due times."""
+        """Advance the clock by milliseconds; scheduled changes happen at their due times."""
         with self.store:
             end = self.clock.ms + by
             self._happen_until(end)

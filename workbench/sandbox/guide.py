@@ -12,7 +12,8 @@ from workbench.service.chains.addresses import chain_of
 def guide(environment: Environment, base_url: str, tenant: str) -> Record:
     """Return base URL, keys with their permissions, and current example ids.
 
-    The primary tenant, whose keys control the sandbox, sees the other tenants as well; another sees itself alone.
+    The primary tenant, whose keys control the sandbox, sees the other tenants as well; each other tenant sees only
+    itself.
 
     Args:
         tenant: Id of the tenant whose examples come first.

@@ -1,4 +1,4 @@
-"""What other packages need of a sandbox beyond its controls. These names are not public and may change."""
+"""Interface of a sandbox for other packages, in addition to its controls. These names are not public and may change."""
 
 from typing import TYPE_CHECKING, Any, Protocol, cast
 

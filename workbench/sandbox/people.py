@@ -25,7 +25,7 @@ REASONS: Mapping[str, str] = BEHAVIORS["status_reasons"].documented  # assumed: 
 LATER_STATUSES = {"notStarted": "pending", "tosNotAccepted": "pending", "exempt": "approved"}
 """Statuses that the document shows only in events, and the status that answers show instead."""
 HOLDER = ("first_name", "last_name", "email")
-"""Members of a user that transaction events show."""
+"""Members of a user that appear in transaction events."""
 _KEPT = (
     "first_name",
     "last_name",
@@ -88,7 +88,7 @@ def _address(context: RequestContext, of: Record, given: Record) -> Record:
 
 
 def _change_user(context: RequestContext, user: Record, changes: Record) -> Record:
-    """Store a changed user, with the earlier names for events that showed them."""
+    """Store a changed user, and the earlier names for the events that contain them."""
     names = {name: user.get(name) for name in HOLDER}
     if user["status"] and any(changes.get(name, value) != value for name, value in names.items()):
         number = user.get("names", 0)
@@ -255,8 +255,8 @@ def new_company(key: str, tenant: str, name: str, owners: list[Record], **member
 
 
 def _common(owners: list[Record]) -> Record:
-    """Return the application status of a company (assumed: company_outcome): approved if all owners are, pending while
-    one is, else that of the first owner who is not approved.
+    """Return the application status of a company (assumed: company_outcome): approved if all owners are approved,
+    pending while one is pending, otherwise the status of the first owner who is not approved.
     """
     open_ = [owner for owner in owners if owner["status"] != ApplicationStatus.APPROVED]
     if any(owner["status"] == "pending" for owner in open_):

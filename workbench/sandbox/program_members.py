@@ -1,4 +1,4 @@
-"""Members of a card program, by the numbers of a file (`programs`), and the users that the file lists.
+"""Members of a card program: users generated from the numbers of a file (`programs`), and users listed there.
 
 Members join, buy by season and habit, and sometimes leave. Some of their purchases are declined, reversed, refunded or
 disputed, and they earn and spend points. No time is after the sandbox's present.
@@ -23,7 +23,7 @@ from workbench.service.chains.addresses import Family, family_of
 from workbench.service.interface.vocabulary import DisputeStatus
 
 _HOUR = DAY // 24
-_NEW = 30  # days after which a user without purchases has left
+_NEW = 30  # days without purchases after which a user counts as gone
 _ADJECTIVES = (
     "Blue",
     "Green",
@@ -63,7 +63,7 @@ _NOUNS = (
 
 
 class Members:
-    """Builder of the users of a card program, by the numbers of the program.
+    """Builder of the users of a card program, from its numbers.
 
     Values of users are spread evenly over the quantiles, so that a small program has the same distributions.
     """
@@ -112,7 +112,7 @@ class Members:
 
 
 def quantile(knots: Sequence[float], share: float) -> float:
-    """Return the value of evenly spaced quantiles below which a share lies."""
+    """Return the value below which a share lies, from evenly spaced quantiles."""
     place = share * (len(knots) - 1)
     index = int(place)
     if index >= len(knots) - 1:

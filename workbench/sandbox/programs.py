@@ -1,6 +1,6 @@
 """Card programs as files: the numbers of a seeded world, and users with their cards, in TOML.
 
-The built-in worlds are such files, in `worlds/`. What a file leaves out is as in `worlds/program.toml`, which explains
+The built-in worlds are such files, in `worlds/`. Omitted values are taken from `worlds/program.toml`, which explains
 each name. Lists of quantiles are evenly spaced, from the smallest value to the largest.
 """
 
@@ -25,7 +25,7 @@ World = WorldSize | str | os.PathLike[str]
 
 MAX_PURCHASES = 500_000
 STAYED = 0.85
-"""Active share of the time since a user joined, from which they are still active."""
+"""A user whose active share of the time since joining is at least this is still active."""
 _MAX_PROBLEMS = 50  # maximum number of reported problems
 _MAX_KNOTS = 1_000
 _COUNT = Rule(minimum=0, maximum=10_000)
@@ -51,7 +51,7 @@ class Cohort:
 
 @record
 class MerchantCategory:
-    """A merchant category code and what is bought there."""
+    """A merchant category code and its purchases."""
 
     code: str = about("Merchant category code", _CODE)
     share: Number = about("Share of purchases", _WEIGHT)
@@ -105,10 +105,10 @@ class CastMember:
         "First and last name", Rule(pattern=r"^\S+( \S+)+$", says="a first and a last name", max_length=99)
     )
     status: EventApplicationStatus | str = about("Application status", default="approved")
-    email: str | None = about("Email; made from the name if omitted", EMAIL, default=None, privacy=OPEN)
-    external_id: str | None = about("External id; made from the name if omitted", EXTERNAL_ID, default=None)
+    email: str | None = about("Email; derived from the name if omitted", EMAIL, default=None, privacy=OPEN)
+    external_id: str | None = about("External id; derived from the name if omitted", EXTERNAL_ID, default=None)
     cards: tuple[CastCard, ...] = about("Cards", default=())
-    contracts: tuple[CastContract, ...] = about("Contracts whose collateral is theirs", default=())
+    contracts: tuple[CastContract, ...] = about("Contracts with the user's collateral", default=())
     disputes: tuple[CastDispute, ...] = about("Disputes about settled purchases on the first card", default=())
 
 
@@ -170,7 +170,7 @@ def _checked(table: Mapping[str, Any]) -> dict[str, Any]:
     unknown: list[walk.UnknownMember] = []
     program = walk.build(Program, _exact(table), unknown)
     names = (f"{error.prefix}{name}" for error in unknown for name in error.names)
-    problems = [Problem(visible(name, 60), "unknown", "is not the name of a program") for name in names]
+    problems = [Problem(visible(name, 60), "unknown", "is not a value of a program") for name in names]
     broken = checks.problems(program)
     problems += [Problem(walk.snake(problem.path), problem.rule, problem.message) for problem in broken]
     problems += [] if problems else _inconsistent(table)
@@ -208,7 +208,7 @@ def _conflicts(table: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
             yield kind, "sum", "must have a share above 0"
         key = {"categories": "code", "declines": "reason"}.get(kind)
         if key and len({row[key] for row in table[kind]}) < len(table[kind]):
-            yield kind, "unique", f"has a {key} twice"
+            yield kind, "unique", f"must not contain a {key} twice"
     for path, values in quantiles:
         if not 1 <= len(values) <= _MAX_KNOTS:
             yield path, "length", f"must have 1 to {_MAX_KNOTS:,} numbers"
@@ -233,11 +233,11 @@ def _cast_conflicts(users: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, s
             if len(part) > (PERSON_NAME.max_length or 0):
                 yield f"users[{i}].name", "max_length", f"a name has at most {PERSON_NAME.max_length} characters"
         if (external_id := external_id_of(user)) in taken:
-            yield f"users[{i}].external_id", "unique", "another user in the list has it, or the same name"
+            yield f"users[{i}].external_id", "unique", "must be unique; without an external id, the name must be unique"
         taken.add(external_id)
         for j, contract in enumerate(user.get("contracts", ())):
             if len(contract["balances"]) != 2:
-                yield f"users[{i}].contracts[{j}].balances", "length", "must have two texts"
+                yield f"users[{i}].contracts[{j}].balances", "length", "must be a list of two balances"
         cards = user.get("cards", ())
         needed = sum(dispute["amount"] for dispute in user.get("disputes", ()))
         if needed and (not cards or cards[0]["limit"] < needed):

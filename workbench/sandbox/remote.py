@@ -29,10 +29,9 @@ _NONE_KEPT = httpx.Limits(max_keepalive_connections=0)
 
 
 _WAYS = (
-    "Connect to a service by a profile or wb.Client(base_url=…, api_key=…), which have no controls such as settle or "
-    "advance; to a sandbox beyond this machine by wb.connect(URL, api_key=FULL_KEY); to one of several on a server "
-    "by its "
-    "own URL, and check that it is complete."
+    "Connect to a real service, which has no controls such as settle or advance, by a profile or "
+    "wb.Client(base_url=…, api_key=…); to a sandbox on another machine by wb.connect(URL, "
+    "api_key=FULL_KEY); to one of several sandboxes on a server by its complete URL."
 )
 
 
@@ -120,7 +119,7 @@ class RemoteSandbox(Controls):
         except httpx.HTTPError as error:
             raise NotSent(f"The server at {host} does not answer.") from error
         if answer.is_error:
-            raise WrongEnvironment(f"{host} does not serve {path}, or refused it: {answer.status_code}.")
+            raise WrongEnvironment(f"{host} does not serve {path}, or refused the request: {answer.status_code}.")
         return strict_json.stored(answer.content)
 
     def transport(self) -> httpx.HTTPTransport:
@@ -147,7 +146,7 @@ class RemoteSandbox(Controls):
             answer = self._http.request(method, CONTROL_PATH + name, content=body, headers=headers)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             if "certificate" in str(error).lower():
-                raise NotSent(f"The certificate of {self._origin} is not trusted: name it by ca_file.") from error
+                raise NotSent(f"The certificate of {self._origin} is not trusted: pass it as ca_file.") from error
             raise NotSent(f"Connection refused at {self._origin}: is the sandbox still served?") from error
         except httpx.HTTPError as error:
             if self._identity is None:
@@ -198,7 +197,7 @@ class RemoteClock:
     def advance(
         self, by: timedelta | None = None, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
     ) -> datetime:
-        """Move the clock forward; scheduled changes on the way happen at their own times."""
+        """Move the clock forward; scheduled changes happen at their due times."""
         step = (by or timedelta()).total_seconds() + seconds
         return self._sandbox.advance(days=days, hours=hours, minutes=minutes, seconds=step).now
 

@@ -66,7 +66,7 @@ _PART = 200  # rows per read and write
 _CERTIFICATE_VALID = timedelta(days=398)
 _JSON = {"content-type": "application/json"}
 _HTML = {"content-type": "text/html; charset=utf-8"}
-_NOTICE = "All people, cards and money are made up. The addresses are not wallets: do not send funds to them."
+_NOTICE = "All people, cards and money are fictitious. The addresses are not wallets: do not send funds to them."
 
 
 def is_foreign(request: Request, url: str) -> bool:
@@ -98,7 +98,7 @@ class App:
         sandbox: The sandbox.
         url: Address it is served at.
         local: Whether only this machine can connect.
-        with_new_keys: Whether random keys take the place of those made from the seed, which are refused.
+        with_new_keys: Whether random keys replace the seeded keys, which are then refused.
         forwarded: Whether to trust the headers X-Forwarded-Prefix and X-Forwarded-Proto.
     """
 
@@ -178,7 +178,7 @@ class App:
         return document(self._engine.wire_names, "", ROWS.values(), self._engine.environment.settings)
 
     def _openapi(self, request: Request) -> bytes:
-        """Return the document of the interface. Its server is relative, so it holds behind a proxy."""
+        """Return the document of the interface. Its server URL is relative, so it is valid behind a proxy."""
         server = self._prefix(request) + table.PREFIX
         controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some checkers require a complete URL
         linked = {"description": "Controls of this sandbox", "url": controls}
@@ -268,7 +268,7 @@ def introduction(sandbox: Any, url: str) -> list[str]:
     width = max(map(len, keys))
     listed = [f"  {name:<{width}}  {key}" for name, key in keys.items()]
     if sandbox._engine.seeds.full_key:
-        listed = ["  the full one is as given; the guide lists all"]
+        listed = ["  the full key is the one you passed; the guide lists all keys"]
     return [
         (
             f"Card issuing sandbox at {url}{table.PREFIX} ({sandbox._environment}, behavior {sandbox.behavior}, seed "

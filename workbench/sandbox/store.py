@@ -76,7 +76,7 @@ class Store:
         self._lock = RLock()
         self._begun: list[int] = []  # for each open transaction, the length of the undo list at its start
         self._changed: list[bool] = []  # for each open transaction, whether it changed the world
-        self._logs: dict[str, tuple[str, ChangeLog[str]]] = {}  # of followed kinds, each with an id of the log
+        self._logs: dict[str, tuple[str, ChangeLog[str]]] = {}  # logs of the watched kinds, each with its id
 
     def lease(self, work: str) -> bool:
         """Acquire the lease for a task and return whether this process holds it; only one process on a file can."""
@@ -129,7 +129,7 @@ class Store:
     def changed(self, kind: str, mark: str = "") -> tuple[str, list[str] | None]:
         """Return a mark of the present values of a kind, and the ids that changed since an earlier mark.
 
-        The ids are None if they are not known: at first, and after all values were replaced.
+        The ids are None if they are unknown: without an earlier mark, and after all values were replaced.
         """
         with self._lock:
             known = kind in self._logs
@@ -138,7 +138,7 @@ class Store:
             return f"{name}:{log.number}", log.since(int(number)) if known and former == name else None
 
     def _note(self, kind: str, key: str | None = None) -> None:
-        """Note a change in the log of its kind, and whether it is one of the world."""
+        """Record a change in the log of its kind, and whether it changed the world."""
         if kind in self._logs:
             if key is None:
                 del self._logs[kind]
@@ -194,7 +194,7 @@ class Store:
         return map(itemgetter(1), self.items(kind, newest=newest))
 
     def numbered(self, kind: str, after: int) -> Iterator[Any]:
-        """Iterate in order over the values of a kind whose ids are numbers of its counter, after a given number."""
+        """Iterate over the values of a kind with numeric ids above `after`, in order."""
         last = self.get("counter", kind) or 0
         if after < last and self.readable(kind, str(after + 1)) is None:  # a reset deletes them
             after = next((int(key) - 1 for key, _ in self.items(kind) if int(key) > after), last)

@@ -58,7 +58,7 @@ def docs(*names: Annotated[str, Parameter(completer=complete_documented)]) -> No
     """Show the rules of an operation or a kind of event, with their sources and assumptions.
 
     Args:
-        names: The operation, as simulate-refund, or the kind of event, as user.updated; without it, list all.
+        names: The operation, such as simulate-refund, or the kind of event, such as user.updated; without it, list all.
     """
     name = " ".join(names)
     operation = operation_named(name)
@@ -82,7 +82,7 @@ def skeleton(operation: Annotated[str, Parameter(completer=complete_operations)]
     """Print an example body of an operation as JSON, for use with --from.
 
     Args:
-        operation: The operation, as create-user-application.
+        operation: The operation, such as create-user-application.
     """
     row = read_operation(operation)
     _, body = converter().write_request(row, example(row.request))
@@ -92,11 +92,11 @@ def skeleton(operation: Annotated[str, Parameter(completer=complete_operations)]
 
 ENVIRONMENT = {
     "WORKBENCH_PROFILE": (
-        "profile that commands and sessions use; an argument such as a seed opens an embedded sandbox all the same"
+        "profile that commands and sessions use; an argument such as a seed opens an embedded sandbox in spite of it"
     ),
     "WORKBENCH_API_KEY": "API key of a profile without a variable for itself",
     "WORKBENCH_NAME_API_KEY": "API key of the profile NAME, in capitals; takes precedence",
-    "WORKBENCH_BASE_URL": "base URL in place of that of the profile",
+    "WORKBENCH_BASE_URL": "base URL instead of the profile's",
     "WORKBENCH_ENVIRONMENT": "environment of that URL: sandbox or production",
     "WORKBENCH_WEBHOOK_KEY": "key that signs and verifies webhooks, if it is not the API key",
     "WORKBENCH_SANDBOX_KEY": "full API key of a new sandbox that `workbench sandbox serve` serves",
@@ -142,7 +142,7 @@ def check_installation() -> int:
 
 
 def _findings() -> Iterator[tuple[bool | None, str]]:
-    """Yield what is right, what is wrong, and what is not there, which is neither."""
+    """Yield the findings: right, wrong, or neither because something is missing."""
     yield True, f"workbench {__version__}, interface {VERSION}, Python {platform.python_version()}"
     for extra, library in _EXTRAS.items():
         is_there = find_spec(library) is not None

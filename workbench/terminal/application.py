@@ -147,7 +147,7 @@ def _with_stdin(tokens: list[str]) -> list[str]:
 
 
 def _hints(error: object, tokens: list[str]) -> Iterator[str]:
-    """Yield what was probably meant by a command line that cannot be run."""
+    """Yield hints on the probable meaning of an invalid command line."""
     from cyclopts import MissingArgumentError, UnknownCommandError, UnusedCliTokensError
 
     if isinstance(error, MissingArgumentError) and error.argument is not None:

@@ -1,4 +1,4 @@
-"""Functions as commands: a session for `api`, options for target and output, and a code from what is returned."""
+"""Functions as commands: a session for `api`, options for target and output, and an exit code from the result."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -71,7 +71,7 @@ def present(result: Any, how: Output) -> int:
 
 
 def show_or_say(rows: list[Any], how: Output, nothing: str) -> None:
-    """Show rows; where a person would see an empty table, say what that means."""
+    """Show rows; a person sees a message in place of an empty table."""
     if rows or how.output != "table":
         show(rows, how)
     else:

@@ -13,7 +13,7 @@ OPERATIONS: dict[tuple[str, ...], str] = {command_of(row): name for name, row in
 
 
 def _operations() -> dict[str, dict[str, str]]:
-    """Return the commands of the operations, and of what belongs to their nouns."""
+    """Return the commands of the operations, and the other commands of their nouns."""
     nouns: dict[str, dict[str, str]] = {}
     for (noun, verb), name in OPERATIONS.items():
         nouns.setdefault(noun, {})[verb] = f"operations:{name}"
@@ -96,7 +96,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Many calls": {"bulk": "Send one request for each row of a file, at most once each."},
     "Sandbox": {
         "sandbox": "Serve, reset and control the sandbox: settle, review, advance and more; open a shell.",
-        "corpus": "Keep recorded traffic without its values; replay it; learn a behavior file from it.",
+        "corpus": "Store recorded traffic without its values; replay it; learn a behavior file from it.",
     },
     "Events": {"events": "List, receive and send events."},
     "Tests": {"test": "Explore your application in simulated universes, also behind HTTP."},
@@ -119,7 +119,7 @@ HELP = {noun: line for lines in SECTIONS.values() for noun, line in lines.items(
 _LAST = """\
 `workbench COMMAND --help` shows what a command takes, and `workbench --version` the version.
 
-Commands act on your own sandbox, kept in a file, so each command sees the effects of earlier ones. Use --fresh for a
+Commands act on your own sandbox, stored in a file, so each command sees the effects of earlier ones. Use --fresh for a
 new sandbox in memory, --url URL for a served one and --profile NAME for a real service.
 
 Exit codes: 0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 6 not sent."""

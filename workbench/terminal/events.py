@@ -45,7 +45,7 @@ def list_events(
     where: Where = Where(),
     how: Output = Output(),
 ) -> None:
-    """List the events of the sandbox or, with a profile, those that `listen` received.
+    """List the events of the sandbox or, with a profile, the events that `listen` received.
 
     Args:
         kind: Only events of this kind.
@@ -70,7 +70,7 @@ def resend(api: "Session", event: str, /) -> Any:
 
 @contextmanager
 def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any, str | None]]:
-    """Yield the events of a sandbox, or those that `listen` received for a profile, and the signing key.
+    """Yield the events of a sandbox, or the events that `listen` received for a profile, and the signing key.
 
     Args:
         unsigned: When receiving: whether unsigned deliveries are accepted; None only reads stored events.
@@ -79,7 +79,7 @@ def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any,
     if profile := chosen_profile(where):
         if not key and unsigned is False:
             raise usage_error(
-                f"Set {KEY_VARIABLE} to the key that deliveries are signed with, or accept any with --unsigned."
+                f"Set {KEY_VARIABLE} to the key that signs deliveries, or accept unsigned ones with --unsigned."
             )
         path = state_folder() / f"inbox-{profile}.db"
         with Inbox(path, keys=[key] if key else [], accept_unsigned=unsigned or not key) as inbox:

@@ -123,7 +123,7 @@ def list_calls(
 
 @command
 def list_unknown(*, path: _File = None, where: Where = Where(), how: Output = Output()) -> int:
-    """List calls with an unknown outcome, what the received events show, and what to do about each."""
+    """List calls with an unknown outcome, the evidence of the received events, and the next step for each."""
     with _journal(where, path) as journal:
         entries = journal.unknown()
         evidence = _evidence(journal, entries, where, path)
@@ -203,7 +203,7 @@ def check(
 ) -> int:
     """Check this installation and its profiles; with a profile, by reads only, the assumptions that it relies on.
 
-    The report of the reads is that of `learn`. Exit code 5 if something is wrong, or the reads refute an assumption.
+    The reads are reported as by `learn`. Exit code 5 if something is wrong, or the reads refute an assumption.
 
     Args:
         name: Profile to test with reads; without it nothing is sent and nothing is changed.
@@ -233,7 +233,7 @@ def arm(
     reason: Text,
     minutes: Annotated[Whole, Parameter(help=f"Duration, 1 to {MAX_ARMED_MINUTES}.")] = 10,
 ) -> None:
-    """Allow operations with an effect in production for some minutes, after a typed confirmation.
+    """Allow operations with an effect in production for a few minutes, after a typed confirmation.
 
     Args:
         names: Operations with an effect.

@@ -1,4 +1,4 @@
-"""`workbench corpus …`: behavior files made from what a service recorded."""
+"""`workbench corpus …`: behavior files learned from the recorded traffic of a service."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -50,7 +50,7 @@ def check(folder: Path, /, *, behavior: Name | None = None, against: Name | None
     Args:
         folder: The corpus.
         behavior: Behavior of the sandbox: documented, observed, or a behavior file.
-        against: Profile of the service, whose reads are made again; in a sandbox environment its other calls as well.
+        against: Profile of the service, whose reads are repeated; in a sandbox environment its other calls too.
     """
     from workbench.testing.corpus import Corpus
 
@@ -81,7 +81,7 @@ def learn(
 
 
 def report(learned: "Learned", how: Output, out: Path | None) -> int:
-    """Show what was learned, write it as a behavior file, and return the code of `present`."""
+    """Show the findings, write the behavior file, and return the code of `present`."""
     if out is not None:
         learned.save(out)
         say(f"Behavior: {out}. Review it, then use it as --behavior {out}")

@@ -58,7 +58,7 @@ _TYPES: Mapping[Any, Any] = {
     ],
     str: Text,
 }
-"""Types of options by that of a control's argument."""
+"""Types of options by the type of a control's argument."""
 _PLACEHOLDERS = {"limit": "CENTS", "points": "INT", "admin": "ADDRESS", "balance": "USD", "url": "URL"}
 
 
@@ -113,7 +113,7 @@ def reset(api: "Session", /) -> None:
 
 @command
 def advance(api: "Session", duration: str | None = None, /, *, until: datetime | None = None) -> Any:
-    """Move the clock forward; scheduled changes on the way happen at their own times.
+    """Move the clock forward; scheduled changes happen at their due times.
 
     Args:
         duration: Duration with units, such as 2h30m or 3d.
@@ -222,7 +222,7 @@ def serve(
         environment: Environment to imitate; default: sandbox.
         behavior: Behavior where the interface document is silent: documented (the default), observed, or a TOML file of
             settings.
-        clock: Clock of a new sandbox: now, a start time, a speed as x60, or fixed.
+        clock: Clock of a new sandbox: now, a start time, a speed such as x60, or fixed.
         world: World of a new sandbox: small (the default), program, large, or a TOML file of a card program.
         public: Deliver webhooks to public addresses too.
         webhook_host: Deliver webhooks to this host, whatever its address.
@@ -257,7 +257,9 @@ def serve(
         return (*introduction(sandbox, url), f"Use it with --url {url}.")
 
     note = (
-        "The state was in memory and is gone; --db FILE keeps it." if path is None else f"The state is kept in {path}."
+        "The state was in memory and is gone; --db FILE stores it."
+        if path is None
+        else f"The state is stored in {path}."
     )
     certificate = (path or kept_path()).with_name("sandbox-tls.crt")
     serve_until_stopped(make, introduce, at, own_certificate=certificate, kept=note, forwarded=forwarded)

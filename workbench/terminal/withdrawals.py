@@ -1,4 +1,4 @@
-"""`workbench withdrawals …`: plan, verify and prepare what a wallet signs, from files; `sign` is the operation.
+"""`workbench withdrawals …`: plan, verify and prepare a wallet's messages, from files; `sign` is the operation.
 
 Files: plan > plan.json, sign --from plan.json > signed.json, typed-data > message.json, then the wallet, then
 transaction > transaction.json.
@@ -82,7 +82,7 @@ def verify(
     *,
     signer: Annotated[
         Address | None,
-        Parameter(help="Address or public key that signs for the service; default in a sandbox: its own."),
+        Parameter(help="Address or public key that signs for the service; default in a sandbox: the sandbox's."),
     ] = None,
     terms: Terms = Terms(),
 ) -> int:
@@ -185,7 +185,7 @@ def _withdrawal(api: "Session", plan: Path, signed: Path, terms: Terms) -> tuple
     """Return the withdrawal of a plan and its answer, and the contract data that a sandbox publishes."""
     request, mistyped, unknown = api.converter.read_request(Operations.sign_withdrawal, _read(plan), {})
     if mistyped or unknown or request.collateral_contract_id is None:
-        raise usage_error(f"{visible(str(plan), 200)} is not what `withdrawals plan -o json` prints.")
+        raise usage_error(f"{visible(str(plan), 200)} is not the output of `withdrawals plan -o json`.")
     number = int(request.amount)
     published = _published(api, request.collateral_contract_id, request.token)
     planned = withdrawals.plan(

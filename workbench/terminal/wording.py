@@ -10,24 +10,24 @@ TERMINAL = {
     "behavior": "a profile with behavior {behavior}",
     "embedded": "Without --profile and --url, commands act on a sandbox of this machine.",
     "guide": "see workbench sandbox guide",
-    "investigate": "look it up, then resume with --resolved ROW=done or ROW=not_sent",
-    "native_units": "as --native-units 25000000",
+    "investigate": "look up its outcome, then resume with --resolved ROW=done or ROW=not_sent",
+    "native_units": "such as --native-units 25000000",
     "next_call": (
-        "Next: workbench withdrawals typed-data prints the message for an admin's own wallet to sign, and workbench "
+        "Next: workbench withdrawals typed-data prints the message for an admin's wallet to sign, and workbench "
         "withdrawals transaction, with the wallet's signature, the call that anyone can then send."
     ),
     "next_parameters": (
-        "Next: workbench withdrawals transaction prints what the admin's own wallet sends, as far as it is public."
+        "Next: workbench withdrawals transaction prints the public part of the transaction that the admin's "
+        "wallet sends."
     ),
     "next_owner": (
-        "Next: workbench withdrawals transaction prints the call, which the contract's owner sends from their own "
-        "wallet."
+        "Next: workbench withdrawals transaction prints the call, which the contract's owner sends from a wallet."
     ),
-    "parameters": "workbench withdrawals transaction gives what this one takes",
+    "parameters": "workbench withdrawals transaction prints the arguments for this chain",
     "recipient": "to continue anyway, pass the last {count} characters of the recipient: --allow …",
-    "resolve": "Then say how it ended: workbench journal resolve {id} done, or not_sent.",
+    "resolve": "Then record the outcome: workbench journal resolve {id} done, or not_sent.",
     "resume": "workbench bulk resume sends the rest",
-    "sign": "workbench withdrawals sign requests a signature that allows this",
+    "sign": "workbench withdrawals sign requests a signature for this withdrawal",
     "wait": "workbench withdrawals sign waits and retries",
     "wallet_file": "The JSON is for the wallet.",
     "wallet_json": "--reveal prints it for a wallet.",

@@ -31,7 +31,7 @@ _TOKEN = {"symbol": "USDC", "decimals": 6, "balance": "0", "exchange_rate": "1",
 
 @attrs.define
 class Clues:
-    """What the traffic shows anywhere of records that its first call does not describe."""
+    """Data about records from all of the traffic, which their first call does not contain."""
 
     limits: dict[str, int] = attrs.field(factory=dict)  # limit by card
     holders: dict[str, str] = attrs.field(factory=dict)  # user by card
@@ -51,13 +51,13 @@ def with_changes(kind: str, key: str, **changes: object) -> Change:
 
 
 class Adoption:
-    """Adopts what one call or event is about.
+    """Adopts the records of one call or event.
 
     Args:
         twin: The twin.
         at: Its time, in seconds since 1970.
         tenant: Its tenant.
-        clues: What the traffic shows elsewhere.
+        clues: Data from the rest of the traffic.
         exchange: The call, if it is one.
     """
 
@@ -76,17 +76,17 @@ class Adoption:
             return adopt(self)
 
     def id_of(self, name: str) -> str:
-        """Return an id in the request, in lower case; empty if it is none."""
+        """Return an id in the request, in lower case; empty if it is not an id."""
         value = self.members.get(name)
         return value.lower() if isinstance(value, str) and UUID.fullmatch(value) else ""
 
     def add(self, kind: str, record: Record) -> Record:
-        """Store a record, and know its id."""
+        """Store a record, and add its id to the known ids."""
         self.twin.ids.add(record["id"])
         return self.store.save(kind, record)
 
     def made_up(self, label: str) -> str:
-        """Return an id of a record that the traffic does not name."""
+        """Return a fictitious id for a record that the traffic does not name."""
         return Seeds(1).uuid(label)
 
     def user(self, key: str, **members: object) -> Record:

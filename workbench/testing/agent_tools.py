@@ -1,8 +1,8 @@
 """Model Context Protocol server for coding agents: three tools.
 
-Operations and controls are called by name, with JSON arguments in wire names; their schemas are those of the OpenAPI
-document. Answers are masked JSON. An agent registers no webhook endpoint; those of `sandbox agent --forward-to` receive
-events. In production a call with an effect needs an armed session, and the confirmation of the person at the client.
+Operations and controls are called by name, with JSON arguments in wire names; their schemas come from the OpenAPI
+document. Answers are masked JSON. An agent registers no webhook endpoint; `sandbox agent --forward-to` registers one
+for it. In production a call with an effect needs an armed session, and the confirmation of the person at the client.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ _CONFIRM: Schema = {
 _INSTRUCTIONS = (
     "A card issuing service. Amounts are whole cents. `describe` lists what can be called and which events "
     "there are, and with a name its schema. Controls act on an embedded sandbox and do not exist in the service. "
-    "Describe `assumptions` for what is assumed. Never repeat a call whose outcome is unknown."
+    "Describe `assumptions` for the assumptions. Never repeat a call whose outcome is unknown."
 )
 
 
@@ -251,7 +251,7 @@ def _tool_arguments(params: types.CallToolRequestParams) -> tuple[str | None, Ma
     except (TypeError, ValueError, RecursionError):
         size = _MAX_ARGUMENTS + 1
     if given or not isinstance(name, str | None) or not isinstance(arguments, Mapping | None):
-        raise WorkbenchError(f"{params.name} takes a name and an object of arguments, and nothing else")
+        raise WorkbenchError(f"{params.name} takes only a name and an object of arguments")
     if name is None and params.name != "describe":
         raise WorkbenchError(f"{params.name} needs a name; `describe` lists them")
     if size > _MAX_ARGUMENTS:
@@ -279,7 +279,7 @@ def _masked(x: object, name: str = "") -> Any:
 def _result(answer: object, *, is_error: bool = False) -> types.CallToolResult:
     text = strict_json.printable(answer)
     if len(text) > _MAX_ANSWER:
-        raise WorkbenchError(f"the answer has {len(text):,} characters, more than {_MAX_ANSWER:,}; ask for less")
+        raise WorkbenchError(f"the answer has {len(text):,} characters, more than {_MAX_ANSWER:,}; request less")
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
 
 
@@ -308,8 +308,7 @@ _CALL = _tool(
 )
 _CONTROL = _tool(
     "control",
-    "Call a control of the sandbox by its name: what the service does by itself, faults, time, and what there is to "
-    "see.",
+    "Call a control of the sandbox by its name: actions of the service, faults, the clock, and reads of the state.",
     read_only_hint=False,
     destructive_hint=True,
     open_world_hint=False,

@@ -70,7 +70,7 @@ class Difference:
 
 
 class Checked(Shown):
-    """Result of a check: the differences, what was compared, and what was not."""
+    """Result of a check: the differences, the number of comparisons, and the items not compared."""
 
     row_type = Difference
 
@@ -104,7 +104,7 @@ class Corpus:
     """Recorded traffic in a folder.
 
     Args:
-        folder: The folder; `add` makes it.
+        folder: The folder; `add` creates it.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -116,7 +116,7 @@ class Corpus:
         *,
         names: Mapping[str, str] | None = None,
     ) -> Reading:
-        """Add traffic, with every value replaced by one of the same shape; return what was read and what was skipped.
+        """Add traffic, with every value replaced by one of the same shape; return counts of read and skipped items.
 
         Args:
             paths: Files and folders, as for `learn`.
@@ -147,7 +147,7 @@ class Corpus:
         return reading
 
     def _shapes(self) -> Shapes:
-        """Return what replaces values, with the key of this folder; a new folder gets one."""
+        """Return the replacer of values, with the key of this folder; a new folder gets a new key."""
         if not self._private():
             self.folder.mkdir(parents=True, exist_ok=True)
             key = orjson.dumps({"key": os.urandom(32).hex(), "ids": {}})
@@ -166,17 +166,17 @@ class Corpus:
         return kept
 
     def _ids(self) -> dict[str, str]:
-        """Return the original ids by the replaced ones; empty where the private file is not there."""
+        """Return the original ids by the replaced ones; empty without the private file."""
         ids: dict[str, str] = self._private().get("ids", {})
         return ids
 
     def check(self, behavior: Behavior | None = None, *, against: object = None) -> Checked:
-        """Replay the corpus on a sandbox, and say in which facts it differs.
+        """Replay the corpus on a sandbox, and return the facts that differ.
 
         Args:
             behavior: Behavior of the sandbox: "documented" (default), "observed", or a behavior file.
-            against: A session or client of the service. Its reads are made again, in a sandbox environment its other
-                calls as well, and what differs from the recorded answers is a change of the service.
+            against: A session or client of the service. Its reads are repeated, in a sandbox environment its other
+                calls too; a difference from the recorded answers is a change of the service.
 
         Raises:
             UnusableFile: The folder has no corpus.
@@ -193,7 +193,7 @@ class Corpus:
             again = _Again(against, self._ids(), sample)
             for x in sample.calls:
                 differences += again.make(x)
-            notes += [f"could not be made again: {count:,} calls, {why}" for why, count in again.left.items()]
+            notes += [f"could not be repeated: {count:,} calls, {why}" for why, count in again.left.items()]
         if reading.newest and time.time() - reading.newest > _OLD:
             notes.append(f"the newest call is {int((time.time() - reading.newest) // 86_400):,} days old; record again")
         accepted = self._accepted()
@@ -255,7 +255,7 @@ def _compared(operation: str, recorded: Facts, now: Facts, whose: str, place: st
 
 
 class _Again:
-    """Makes recorded calls again on a service.
+    """Repeats recorded calls on a service.
 
     Args:
         api: A session or client of the service.
@@ -273,7 +273,7 @@ class _Again:
         self.left: dict[str, int] = {}
 
     def make(self, x: Exchange) -> list[Difference]:
-        """Make a call again, and return the facts in which the answer differs."""
+        """Repeat a call, and return the facts in which the answer differs."""
         why, answer = self._reason(x), None
         if not why:
             try:
@@ -284,7 +284,7 @@ class _Again:
             body = answer.body.decode("utf-8", "replace")
             old, new = (UUID.findall(text) for text in (x.received.decode("utf-8", "replace"), body))
             if (answer.status == 404 and x.status != 404) or self._is_of_others(x, old, new):
-                why = "their records are not there any more"
+                why = "their records no longer exist"
         if answer is None or why:
             self.left[why] = self.left.get(why, 0) + 1
             if x.ok and x.operation is not None and x.operation.effect:
@@ -310,7 +310,7 @@ class _Again:
         return not x.operation.effect and bool(known) and known.isdisjoint(new)
 
     def _reason(self, x: Exchange) -> str:
-        """Return why a call cannot be made again, empty if it can."""
+        """Return why a call cannot be repeated; empty if it can."""
         if x.name not in OPERATIONS:
             return "not an operation of the document"
         if x.operation.effect and not self._has_effects:
@@ -322,7 +322,7 @@ class _Again:
         if _key(x) != self._key:
             return "they were made with another key"
         if resource_of(x) in self._behind:
-            return "something that cannot be made again has changed their record"
+            return "their record was changed by something that cannot be repeated"
         return ""
 
     def _sent(self, x: Exchange) -> Any:

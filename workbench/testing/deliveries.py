@@ -55,7 +55,7 @@ class Delivery:
 
 
 class Deliveries(Life):
-    """A life in which events are delivered.
+    """Course of a universe in which events are delivered.
 
     Args:
         key: Key that signs the deliveries.
@@ -82,8 +82,7 @@ class Deliveries(Life):
             if kept["tenant"] != self._tenant:
                 continue
             event = wire_event(self._engine.environment, kept)
-            for varied in self._varied(event):
-                self.happen(varied)
+            self.happen(event)
 
     def happen(self, event: dict[str, Any]) -> None:
         """Count the amounts of an event, and plan its deliveries."""
@@ -95,10 +94,6 @@ class Deliveries(Life):
                 self.service[transaction] += spend["amount"]
                 self.posted.append((transaction, spend["amount"]))
         self._plan(event)
-
-    def _varied(self, event: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return an event as the service sends it, or several in its place."""
-        return [event]
 
     def _plan(self, event: dict[str, Any]) -> None:
         """Plan the deliveries of one event."""
@@ -117,25 +112,14 @@ class Deliveries(Life):
             event = {**event, "version": "1.9.0", "addedLater": {"members": ["of", "1.9.0"]}}
             text += f", {unknown}"
         elif unknown:
-            other = {
-                **event,
-                "id": made_up(name, 1),
-                "resource": "loyalty",
-                "action": "expired",
-                "body": {"id": made_up(name, 1)},
-            }
-            self._send_later(
-                0.5, _delivery(f"loyalty.expired after {name}", "loyalty.expired, unknown kind", other, keys, "unknown")
-            )
+            key = made_up(name, 1)
+            other = {**event, "id": key, "resource": "loyalty", "action": "expired", "body": {"id": key}}
+            what = f"loyalty.expired after {name}"
+            self._send_later(0.5, _delivery(what, "loyalty.expired, unknown kind", other, keys, "unknown"))
         forged = _FORGED[self._decide(f"event {name} forged", 4, 0.03)]
         if forged:
-            fake = _delivery(
-                f"forged {name}",
-                f"forged copy of {text} ({forged})",
-                {**event, "id": made_up(name, 2)},
-                (_FORGER,),
-                "forged",
-            )
+            copy, story = {**event, "id": made_up(name, 2)}, f"forged copy of {text} ({forged})"
+            fake = _delivery(f"forged {name}", story, copy, (_FORGER,), "forged")
             if forged == "no signature":
                 del fake.headers[SIGNATURE]
             elif forged == "signature of another body":
@@ -249,6 +233,6 @@ def _call(receive: Callable[..., Any], headers: dict[str, str], body: bytes) -> 
 
 
 def made_up(name: str, number: int) -> str:
-    """Return an id that a name always gives."""
+    """Return the id that belongs to a name."""
     drawn = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
     return f"{drawn}-0000-4000-8000-{number:012x}"

@@ -47,7 +47,7 @@ def transactions_agree(universe: Universe) -> None:
 
 
 def _explanations(extra: int, effects: list[int]) -> list[str]:
-    """Return what explains the difference of a transaction with the fewest events; several, if several do."""
+    """Return the explanations of a transaction's difference with the fewest events."""
     repeated = (effects * 2)[:_MAX_EFFECTS]  # an event may count up to three times
     for size in range(1, len(repeated) + 1):
         sums = {sum(some) for some in combinations(repeated, size)}
@@ -100,7 +100,7 @@ _LONGEST_LINE = 2_000  # characters per line of the story
 class Failure:
     """A universe in which the application fails, made as small as possible.
 
-    `seed` and `universe` replay the one originally found; `decisions`, `story` and `trace` belong to the small one.
+    `seed` and `universe` replay the original universe; `decisions`, `story` and `trace` belong to the small one.
     """
 
     seed: int
@@ -203,16 +203,16 @@ class _Explorer:
         return universe, universe.breaches[0] if universe.breaches else None
 
     def outlives(self) -> Breach | None:
-        """Return the breach of a universe without faults, which was right before: something outlived it."""
+        """Return the breach in a universe without faults that passed before: something outlived a universe."""
         was_right = self._plain_was_right
         _, breach = self.run(Decisions())
         if breach is None or not was_right or not self.repeatable:
             return None
-        text = f"{breach.invariant} in a universe without any fault, which was right before"
+        text = f"{breach.invariant} in a universe without any fault, which passed before"
         return Breach(_OUTLIVES, f"module-level state, a file or a cache of the application: {text}")
 
     def shrink(self, taken: Mapping[str, int], breach: Breach) -> tuple[Universe, Breach] | None:
-        """Return a universe in which the same invariant breaks, and from which no decision can be left out."""
+        """Return a smallest universe in which the same invariant breaks: no decision can be omitted."""
         smallest, ends, size = None, monotonic() + _SHRINK_SECONDS, len(taken)
         while size and monotonic() < ends:
             for fixed in _simpler(taken, size):
@@ -251,7 +251,7 @@ def explore(
 ) -> Exploration:
     """Run an application in many universes until an invariant breaks, and make that universe as small as possible.
 
-    The first universe has no faults; the others are random. Those of an application behind HTTP run in real time.
+    The first universe has no faults; the others are random. Universes of an application behind HTTP run in real time.
 
     Args:
         application: Factory of the application, called with the universe at the start and after each crash. The

@@ -1,12 +1,12 @@
 """Facts of an answer or event by path, comparable between a service and a sandbox with other ids, times and names.
 
-Words of a list, numbers and known ids stay; of other text only its kind stays. So facts, and what is learned from them,
-contain no private value.
+Listed words, numbers and known ids stay; other text is reduced to its kind. So facts, and results of learning from
+them, contain no private value.
 """
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from http import HTTPStatus
 from typing import Any
@@ -24,8 +24,7 @@ from workbench.service.interface.table import ERRORS, OPERATIONS
 Facts = dict[str, Any]
 ABSENT = "(not there)"
 """Fact of a path that one side does not have."""
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
-"""Names of members that may be shown."""
+_NAME = re.compile("[A-Za-z_]{1,40}")
 VERSION = re.compile(r"[0-9]{1,2}(\.[0-9]{1,2}){0,2}")
 """Versions that may be shown."""
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
@@ -33,7 +32,7 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}\b")
 _DAY = 86_400
 _BYTES = 16  # minimum length of a list of numbers that counts as bytes
 _MEASURED = frozenset({"textEvidence"})
-"""Texts whose length counts."""
+"""Texts that are compared by length."""
 _PADDED = frozenset({"merchantCity"})
 """Texts with significant trailing blanks."""
 
@@ -69,6 +68,16 @@ def texts_of(value: object) -> Iterable[str]:
 def is_word(text: object) -> bool:
     """Return whether a text consists only of listed words."""
     return isinstance(text, str) and all(part.lower() in words() for part in re.split(", ?", text))
+
+
+def values_of(value: object) -> frozenset[str]:
+    """Return the texts in a JSON value, in lower case."""
+    return frozenset(text.lower() for text in texts_of(value))
+
+
+def is_name(name: str, values: Collection[str]) -> bool:
+    """Return whether the name of a member may be shown: it is declared, or has no digit and is none of the values."""
+    return name in declared() or (_NAME.fullmatch(name) is not None and name.lower() not in values)
 
 
 @cache
@@ -165,14 +174,15 @@ def _is_address(text: str) -> bool:
     return len(text) < 66 and family_of_address(text) is not None
 
 
-def seconds_of(text: object) -> float | None:
-    """Return a time on the wire as seconds since 1970; None if it is none."""
-    if not isinstance(text, str):
-        return None
-    if len(text) == 10 and text.isascii() and text.isdigit():
-        return float(text)
+def seconds_of(value: object) -> float | None:
+    """Return a time as seconds since 1970; None if it is not a time. Text without a time zone is UTC."""
+    if isinstance(value, str) and len(value) == 10 and value.isascii() and value.isdigit():
+        return float(value)
+    if isinstance(value, int | float) and abs(value) < 10**14:
+        return value / 1000 if value > 10**11 else float(value)
     try:
-        return datetime.fromisoformat(text).timestamp() if MOMENT.fullmatch(text) else None
+        moment = datetime.fromisoformat(value if isinstance(value, str) else "")
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
 

@@ -96,13 +96,13 @@ class Flips(Shown):
         rows = [(name, BEHAVIORS[name].says, row.test, row.failure) for name, row in flips]
         notes = [f"{len(self.rows)} flips tried"]
         if self.unnoticed:
-            notes.append(f"no test would notice if these were otherwise: {', '.join(self.unnoticed)}")
+            notes.append(f"no test would notice if these were different: {', '.join(self.unnoticed)}")
         title = (
-            "The tests rest on these assumptions; ask the provider"
+            "The tests rely on these assumptions; ask the provider"
             if flips
-            else "No test rests on an assumption that was flipped"
+            else "No test relies on an assumption that was flipped"
         )
-        columns = ("assumption", "what is assumed", "test", "failure when it is otherwise")
+        columns = ("assumption", "assumption", "test", "failure if it is different")
         return Grid.of_texts(title, columns, rows, notes)
 
 

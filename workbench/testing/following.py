@@ -53,7 +53,7 @@ class Sample:
     _delivered: set[bytes] = attrs.field(factory=set)
 
     def add(self, item: Item) -> None:
-        """Add a call or event, unless enough are alike."""
+        """Add a call or event, unless the sample has enough of its kind."""
         if not isinstance(item, Exchange):
             if len(self.events) < MAX_KEPT and item.content not in self._delivered:
                 self._delivered.add(item.content)
@@ -97,7 +97,7 @@ class Following:
         self._resources = {str(event.event.get("resource")) for event in sample.events}
 
     def _assign(self, event: Delivery, resources: set[str], refunds: list[tuple[str, Any]]) -> None:
-        """Queue an event for its record, and note its facts about other records.
+        """Queue an event for its record, and store its facts about other records.
 
         A refund with a separate id is queued for the transaction of the next refund of its amount.
         """
@@ -164,7 +164,7 @@ class Following:
         return step, states, tenant
 
     def without(self, step: Step, names: Collection[str]) -> Step:
-        """Return a call for a page as a service carries it out that ignores names of its query."""
+        """Return a call for a page as a service executes it that ignores some names of its query."""
         query = {name: text for name, text in step.exchange.query if name not in names}
         items = step.exchange.answered.get("items")
         if "limit" in names and isinstance(items, list):
@@ -172,11 +172,11 @@ class Following:
         return attrs.evolve(step, run=self.twin.call(attrs.evolve(step.request, query=urlencode(query))))
 
     def begins_inside(self, x: Exchange) -> bool:
-        """Return whether no page before that of a call was seen."""
+        """Return whether no page before the page of a call was seen."""
         return self.twin.store.get(rewards.kept_in(str(x.members.get("userId"))), FILLER) is not None
 
     def _expected(self, x: Exchange, resource: str) -> list[Mapping[str, Any]] | None:
-        """Return the events that a call may have caused, oldest first; None if that is not known."""
+        """Return the events that a call may have caused, oldest first; None if unknown."""
         queue = self._queues.get(resource) if resource else None
         if queue is None:
             return [] if x.name == "update_ubo" and x.ok and "user" in self._resources else None
@@ -195,7 +195,7 @@ class Following:
     # changes from outside
 
     def _outside(self, resource: str, before: float) -> Iterator[tuple[Step, list[Change]]]:
-        """Yield what events of a record show to have happened without a call before a time."""
+        """Yield the changes of a record before a time that events show and no call made."""
         queue = self._queues.get(resource)
         while queue:
             at = _time_of(queue[0])
@@ -316,6 +316,6 @@ def is_settlement(event: Delivery) -> bool:
 
 
 def _time_of(event: Delivery) -> float | None:
-    """Return when an event happened by the service's clock; None if it does not say."""
+    """Return the time of an event by the service's clock; None if it has none."""
     times = (event.event.get("eventReceivedAt"), event.spend.get("postedAt"), event.spend.get("authorizedAt"))
     return next((at for at in map(seconds_of, times) if at is not None), None)

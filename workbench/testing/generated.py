@@ -31,7 +31,7 @@ MAX_PURCHASES = 200_000
 
 
 _FATES = {"declined": 0.05, "reversed": 0.05, "reduced": 0.08, "open": 0.03, "settled": 0.79}
-"""Share of purchases by what becomes of them. A reduced one is partly reversed, then settled."""
+"""Shares of purchases by outcome. A reduced purchase is partly reversed, then settled."""
 _REFUNDED, _REFUNDED_IN_PART = 0.04, 0.04  # share of settled purchases
 
 

@@ -1,7 +1,7 @@
 """Applications behind HTTP, in any language, explored with real time, real concurrency and real crashes.
 
-Simultaneous deliveries are sent in parallel. The process is killed by a command while it handles them, and started by
-another. A repeated universe may therefore run differently: its story reports what was tried.
+Simultaneous deliveries are sent in parallel. One command kills the process while it handles them, another starts it. A
+repeated universe may therefore run differently: its story reports what was tried.
 """
 
 import heapq
@@ -160,7 +160,7 @@ class HttpApplication:
             Path(self.clock).write_text(f"@{moment:%Y-%m-%d %H:%M:%S}\n", encoding="utf-8")
 
     def crash(self) -> None:
-        """Kill the process, and see that it is gone.
+        """Kill the process, and verify that it is gone.
 
         Raises:
             InvalidRequest: The command fails, or the port still answers.
@@ -271,7 +271,7 @@ class HttpUniverse(Universe):
         batch, self._batch = self._batch, []
         self._http.tell_time(self.wall)
         if self._http.clock is None:
-            self.counts["deliveries at the machine's own time, which is not simulated"] += len(batch)
+            self.counts["deliveries at the machine's time, which is not simulated"] += len(batch)
         killed = 0
         if self._http.kill:
             killed = self._decide(f"crash in delivery of {batch[0][0].name}", len(_KILLED_AFTER), 0.25)
@@ -314,7 +314,7 @@ class HttpUniverse(Universe):
         return self._http.read_books() if self._http.reset is not None else {}
 
     def _of_here(self, books: Mapping[str, int]) -> set[str]:
-        """Return the transactions of the books that are of this universe: purchases, and refunds by their own ids."""
+        """Return the transactions of this universe in the books: purchases, and refunds with separate ids."""
         return books.keys() & {*self.names, *self.service}
 
     def _finish(self) -> None:

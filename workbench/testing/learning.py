@@ -1,8 +1,8 @@
 """Learn a service's behavior from recorded traffic: the behavior under which a replay of the traffic has no difference.
 
-A twin follows the traffic. Where it answers otherwise than the service did, the settings that it read are tried with
-other values; the value that agrees is learned, with the step as evidence. Where several settings explain a step, it
-decides nothing. The result contains no values of requests and answers: only words of a list, counts, and names.
+A twin follows the traffic. If its answer differs from the service's, the settings that it read are tried with other
+values; the value that agrees is learned, with the step as evidence. A step that several settings explain decides
+nothing. The result contains no values of requests and answers: only listed words, counts, and names.
 """
 
 import os
@@ -56,7 +56,7 @@ class Finding:
 
 @attrs.frozen(kw_only=True)
 class Unlisted:
-    """Something that neither the interface document nor a setting of the sandbox explains."""
+    """An observation that neither the interface document nor a setting of the sandbox explains."""
 
     kind: str  # "difference" or "event"
     name: str
@@ -65,7 +65,7 @@ class Unlisted:
 
 
 class Learned(Shown):
-    """Result of learning: a finding for each assumption, what no setting explains, and the matching settings."""
+    """Result of learning: a finding for each assumption, unexplained observations, and the matching settings."""
 
     row_type = Finding
 
@@ -95,7 +95,7 @@ class Learned(Shown):
         return list(self.findings)
 
     def sheet(self) -> Grid:
-        """Return a sheet of the findings, then of what no setting explains."""
+        """Return a sheet of the findings, then of the unexplained observations."""
         seen = [row for row in self.findings if row.status != "not seen"]
         rows = [(row.status, row.id, row.seen, _text(row.value), _text(row.expected), row.place) for row in seen]
         rows += [
@@ -107,7 +107,7 @@ class Learned(Shown):
         return Grid.of_texts(title, columns, ([visible(text, 60) for text in row] for row in rows), self.notes)
 
     def to_toml(self) -> str:
-        """Return the text of a behavior file: each setting with its evidence as a comment, then what else was seen."""
+        """Return the text of a behavior file: settings with their evidence as comments, then other observations."""
         rows = {finding.id: finding for finding in self.findings}
         lines = ["# How the service behaved, learned from recorded traffic. Review it: few observations prove little."]
         lines += ["", 'behavior = "documented"']
@@ -135,7 +135,7 @@ def _plain(value: object) -> bytes:
 
 
 class Tally(dict[bytes, list[Any]]):
-    """What shows values of one assumption: each value, with its count and first place."""
+    """Evidence on one assumption: each value, with its count and first place."""
 
     def add(self, value: object, place: str) -> None:
         """Count a step that shows a value."""
@@ -149,7 +149,7 @@ class Replay:
     Args:
         sample: The traffic.
         base: The value of each behavior that is assumed.
-        search: Whether other values are tried. Otherwise a step that differs is a difference.
+        search: Whether other values are tried; otherwise each deviating step is a difference.
     """
 
     sample: Sample
@@ -164,7 +164,7 @@ class Replay:
     _tried: Counter[object] = attrs.field(factory=Counter)
 
     def run(self) -> None:
-        """Replay the traffic until the learned behavior stays the same, which then has been replayed on it."""
+        """Replay the traffic until a replay on the learned behavior no longer changes it."""
         for _ in range(_PASSES if self.search else 1):
             self.tallies, self.undecided, self.differences, self._tried = {}, {}, [], Counter()
             before = _plain(self.learned)
@@ -178,9 +178,9 @@ class Replay:
                 return
 
     def notes(self) -> list[str]:
-        """Return what was not replayed, and why."""
+        """Return the reasons why calls and events were not replayed."""
         left = {
-            "calls are like others of their kind": self.sample.left,
+            "calls are like replayed calls of their kind": self.sample.left,
             "signatures are of contracts that were never listed": self._following.unlisted,
         }
         return [f"not replayed: {count:,} {why}" for why, count in left.items() if count]
@@ -212,14 +212,14 @@ class Replay:
         return len(kept.events)
 
     def _read_names(self, step: Step) -> None:
-        """Count the assumed names of members that a call and its answer have, and what a page of rewards shows of them.
+        """Count the assumed names of members in a call and its answer, with the evidence of a page of rewards.
 
-        A service that does not know a name of a query ignores it: the names without which the answer is the same.
+        A service ignores query members whose names it does not know; omitting those leaves the answer unchanged.
         """
         x = step.exchange
         if x is None or not x.ok or not x.name:
             return
-        answer = x.answer[0] if isinstance(x.answer, list) and x.answer else x.answer
+        answer: Any = x.answer[0] if isinstance(x.answer, list) and x.answer else x.answer
         asked = [(wire, row) for wire, row in _assumed(x.operation.request) if x.members.get(wire) is not None]
         for wire, assumption in _assumed(x.operation.answer) if isinstance(answer, dict) else ():
             if answer.get(wire) is not None:
@@ -285,7 +285,7 @@ class Replay:
         return state, changes, explained
 
     def _searched(self, step: Step, state: Change | None, attempt: Attempt) -> list[tuple[Mapping[str, Any], Attempt]]:
-        """Return the changes of settings that leave the fewest differences: all single ones that leave as few."""
+        """Return the changes of settings that leave the fewest differences, with all equally good single changes."""
         solutions: list[tuple[Mapping[str, Any], Attempt]] = [({}, attempt)]
         for _ in range(_CHANGES):
             changes, current = solutions[0]
@@ -371,8 +371,8 @@ def learn(
 ) -> Learned:
     """Read recorded traffic, and return the behavior under which a replay of it has no difference.
 
-    Nothing is sent, but at most seven reads where a session is given in place of files. The result contains no values:
-    only words of a list, counts and names.
+    Nothing is sent, except at most seven reads if a session is passed in place of files. The result contains no values:
+    only listed words, counts and names.
 
     Args:
         paths: HAR files, logs of JSON lines (exchanges, events, or deliveries with their headers) or access logs, the
@@ -402,7 +402,7 @@ def learn(
 
 
 def sample_of(items: Iterable[Item], reading: Reading) -> Sample:
-    """Return what is replayed of traffic; what is not as expected is noted."""
+    """Return the sample of traffic to replay; unexpected items are noted."""
     sample = Sample()
     for item in items:
         try:

@@ -149,7 +149,9 @@ class Life:
         self.story.append(Moment(round(self.now, 3), kind, text))
 
     def move(self, to: float) -> None:
-        """Advance the time of the universe and of its machine; the sandbox follows before it is used, or has to act."""
+        """Advance the time of the universe and of its machine; the sandbox follows before it is used or has something
+        to do.
+        """
         self.now = max(to, self.now)
         if self._machine is not None:
             self._machine.show(self._epoch + self.now)
@@ -175,7 +177,7 @@ class Life:
 
     @property
     def wall(self) -> datetime:
-        """The universe's time as that of a clock on the wall."""
+        """The universe's time as shown by a wall clock."""
         return datetime.fromtimestamp(self._epoch + self.now, UTC)
 
     def point(self, process: Process, name: str) -> None:

@@ -108,7 +108,7 @@ class Process:
             raise ProcessKilled
 
     def end(self) -> None:
-        """Drop what is pending, and roll back and close the databases."""
+        """Drop pending work, and roll back and close the databases."""
         self.loop.kill()
         self.loop.dispose()
         for database in self.databases:

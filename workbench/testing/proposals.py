@@ -4,12 +4,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import orjson
-
 from workbench.base.schema.walk import get_path
 from workbench.service.interface.assumptions import ANY, BEHAVIORS, STATUS, Behavior
 from workbench.service.interface.table import OPERATIONS
-from workbench.testing.facts import NAME, VERSION, declared, is_word
+from workbench.testing.facts import VERSION, declared, is_name, is_word, values_of
 from workbench.testing.twin import Attempt, Step
 
 Values = Iterator[Any]
@@ -24,7 +22,7 @@ PARTS = frozenset(
 )  # fmt: skip
 """Settings that are collections; each step shows a part of them."""
 _REHEARSED = frozenset({"status_reasons", "tightened_roles", "unknown_members", "unknown_values"})
-"""Settings that rehearse a change, with words of the sandbox in place of the service's; none is learned."""
+"""Settings that rehearse a change, with words of the sandbox instead of the service; they are never learned."""
 
 
 def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[Any]:
@@ -112,11 +110,11 @@ def _extra(step: Step, attempt: Attempt, current: Any) -> Values:
     for path in attempt.differences:
         above, _, name = path.rpartition("/")
         place = _place(step, above)
-        if path in attempt.shown or not place or name in known or not NAME.fullmatch(name):
+        if path in attempt.shown or not place or name in known:
             continue
         if attempt.recorded[path] is None:
             continue  # TOML has no null
-        if above in attempt.shown and not _is_value(step, name):
+        if above in attempt.shown and _is_open(step, name, 1):
             places.setdefault(place, {})[name] = _kind_of(attempt.recorded[path])
             changed = True
     if changed:
@@ -142,16 +140,12 @@ def shown_path(step: Step, path: str) -> str:
 
 
 def _is_open(step: Step, part: str, number: int) -> bool:
-    known = not number or (part.isdecimal() and len(part) < 6) or part in declared()
-    return known or (NAME.fullmatch(part) is not None and not _is_value(step, part))
-
-
-def _is_value(step: Step, name: str) -> bool:
-    """Return whether a member's name also occurs as a value, and so may be private."""
-    texts = [orjson.dumps([*(step.events or ())[:2]], default=str)]
-    texts += [] if step.exchange is None else [step.exchange.sent, step.exchange.received, step.exchange.path.encode()]
-    pattern = rb'["/]' + re.escape(name.encode()) + rb'(?:["/?](?!\s*:)|$)'
-    return any(re.search(pattern, text, re.IGNORECASE) for text in texts)
+    if not number or (part.isdecimal() and len(part) < 6):
+        return True
+    x, values = step.exchange, list[Any](step.events or ())[:2]
+    if x is not None:
+        values += [x.body, x.answer, x.query, x.path_members, x.path.split("/")]
+    return is_name(part, values_of(values))
 
 
 def _nulls(step: Step, attempt: Attempt, current: Any) -> Values:

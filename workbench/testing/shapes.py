@@ -1,13 +1,13 @@
 """Replace every value of recorded traffic by a value of the same shape, equal values always by equal ones.
 
-Words of a list, times, amounts and statuses stay, so the traffic can be replayed. Names, texts, ids, addresses, numbers
-of accounts, keys and unknown members are replaced by letters and digits drawn with a secret key.
+Listed words, times, amounts and statuses stay, so the traffic can be replayed. Names, texts, ids, addresses, account
+numbers, keys and unknown members are replaced by letters and digits drawn with a secret key.
 """
 
 import hmac
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from typing import Any
@@ -20,7 +20,7 @@ from workbench.service.chains import eip55
 from workbench.service.chains.addresses import Family, family_of_address
 from workbench.service.chains.values import base58_encode, strkey_encode
 from workbench.service.interface.table import OPERATIONS, PREFIX
-from workbench.testing.facts import MOMENT, NAME, VERSION, declared, numbers, texts_of, words
+from workbench.testing.facts import MOMENT, VERSION, declared, is_name, numbers, values_of, words
 from workbench.testing.recorded import Delivery, Exchange, Item
 
 _TOKEN = re.compile(rf"{UUID.pattern}|[^\W_]+", UUID.flags)
@@ -73,17 +73,17 @@ class Shapes:
     def __init__(self, key: bytes, *, keeps_ids: bool = False) -> None:
         self._key, self._keeps_ids = key, keeps_ids
         self.ids: dict[str, str] = {}  # the replaced ids, by the original ones
-        self._values: set[str] = set()
+        self._values: Collection[str] = ()
         self._token = lru_cache(_REMEMBERED)(self._replaced)
 
     def line(self, item: Item) -> bytes:
         """Return an exchange or event with replaced values as a line of JSON."""
         time = None if item.at is None else datetime.fromtimestamp(item.at, UTC).isoformat()
         if isinstance(item, Delivery):
-            self._values = {text.lower() for text in texts_of(item.event)}
+            self._values = values_of(item.event)
             parts: dict[str, Any] = {"headers": self.headers(item.headers), "body": self.value(item.event)}
         else:
-            self._values = {text.lower() for text in texts_of([item.body, item.answer, item.query])}
+            self._values = values_of([item.body, item.answer, item.query])
             parts = self._exchange(item)
         return orjson.dumps({"time": time, **parts}) + b"\n"
 
@@ -118,8 +118,7 @@ class Shapes:
 
     def name(self, name: str) -> str:
         """Return a member's name, replaced if it may be a value."""
-        is_name = NAME.fullmatch(name) and not re.search(r"\d", name) and name.lower() not in self._values
-        return name if name in declared() or is_name else self.text(name)
+        return name if is_name(name, self._values) else self.text(name)
 
     def value(self, value: Any, name: str = "") -> Any:
         """Return a JSON value of the same shape."""

@@ -1,7 +1,7 @@
 """A sandbox that follows recorded traffic: records are adopted at first sight, and each call can be tried in advance.
 
-Nothing is followed twice: the state is the sandbox's own. The sandbox's clock shows the recorded time, and nothing
-happens by itself; what happened without a call is taken from events and answers.
+The only state is that of the sandbox. Its clock shows the recorded time, and nothing happens by itself; changes without
+a call are taken from events and answers.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -24,7 +24,7 @@ from workbench.testing.facts import Facts, Reader, differing
 
 TENANT = {"name": "recorded", "team": "individual", "management": "self", "corporate_cards": True}
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, RecursionError)
-"""Errors of Python where a stranger's answer has another form than adoption expects."""
+"""Python errors raised if a service's answer has another form than adoption expects."""
 Change = Callable[["Twin"], object]
 """Another state in which a call may have found the service."""
 Run = Callable[["Twin"], Any]
@@ -81,7 +81,7 @@ class Step:
 
 @attrs.frozen(eq=False)
 class Attempt:
-    """How the twin answered a step, and where that differs from what was recorded."""
+    """Answer of the twin to a step, and its differences from the recorded answer."""
 
     response: Response | None
     events: list[dict[str, Any]]
@@ -120,7 +120,9 @@ class Twin:
             self.engine.clock.set(int(at * 1000), None)
 
     def attempt(self, step: Step, settings: Mapping[str, Any], change: Change | None = None, *, keep: bool) -> Attempt:
-        """Return how the twin answers a step with settings, in another state if given. Nothing stays unless kept."""
+        """Return the twin's answer to a step with settings, in another state if one is passed. Changes stay only if
+        kept.
+        """
         chosen = self.environment.settings = Settings(settings)
         result: list[Attempt] = []
         self.engine.service.rate_limit.clear()

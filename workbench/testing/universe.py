@@ -33,7 +33,7 @@ _FATES = (
     "settled", "reversed", "declined", "reduced", "left open", "settled below", "settled above", "increased",
     "captured twice", "expired", "reduced twice", "cleared with 0",
 )  # fmt: skip
-"""What may become of a purchase. Tips and fuel settle above or below, shipments in parts, hotels increase a hold."""
+"""Possible outcomes of a purchase. Tips and fuel settle above or below, shipments in parts, hotels increase a hold."""
 _SHAPES = ("1", "2", "3", "4", "12", "13", "14", "23", "24", "34", "123", "124", "134", "234", "1234")
 """Subsets of four purchases, smallest first, so that shrinking can keep any of them."""
 
@@ -77,7 +77,7 @@ class Universe(Deliveries):
         self._at(self.now + seconds, act)
 
     def simulate(self, handler: Callable[..., SimulatedTransaction], **members: object) -> SimulatedTransaction:
-        """Let a handler of the sandbox answer a cardholder or merchant, with whom nothing goes wrong."""
+        """Let a handler of the sandbox answer a cardholder or merchant, without faults."""
         context = self._engine.context(handler.__name__, {"tenant": self._tenant})
         with self._engine.store:
             return handler(context, SimpleNamespace(**members))
@@ -96,7 +96,7 @@ class Universe(Deliveries):
             self._guard(process, f"request {method}", lambda: called(*arguments))
 
     def purchase(self, name: str, at: float = 0.0) -> None:
-        """Plan a purchase: amount, merchant, and what becomes of it."""
+        """Plan a purchase: amount, merchant, and outcome."""
         self.after(at, _Purchase(self, name).authorize)
 
     @property
@@ -118,17 +118,16 @@ class Universe(Deliveries):
         """Let the next settlement of a transaction arrive in two captures."""
         self._captures[key] = first
 
-    def _varied(self, event: dict[str, Any]) -> list[dict[str, Any]]:
-        key = event["body"].get("id", "")
-        if event["action"] == "completed":
+    def happen(self, event: dict[str, Any]) -> None:
+        """Let an event happen, in two captures if its transaction was split."""
+        key, cents = event["body"].get("id", ""), event["body"].get("spend", {}).get("amount", 0)
+        if event["resource"] == "transaction":
             self._latest[key] = event
-            first = self._captures.pop(key, 0)
-            if 0 < first < event["body"]["spend"]["amount"]:
-                rest = event["body"]["spend"]["amount"] - first
-                return [_changed(event, "capture 1", amount=first), _changed(event, "capture 2", amount=rest)]
-        elif event["resource"] == "transaction":
-            self._latest[key] = event
-        return [event]
+        first = self._captures.pop(key, 0) if event["action"] == "completed" else 0
+        if 0 < first < cents:
+            super().happen(_changed(event, "capture 1", amount=first))
+            event = _changed(event, "capture 2", amount=cents - first)
+        super().happen(event)
 
     def increase(self, key: str, held: int, to: int) -> int:
         """Let an event say that a hold was increased; return the hold that can be settled."""
@@ -154,7 +153,7 @@ class Universe(Deliveries):
         self.happen(event)
 
     def other_events(self, card: str, of_users: bool) -> None:
-        """Let events come that are not about money: of the card, or of users."""
+        """Add events that are not about money: of the card, or of users."""
         if not of_users:
             self.sandbox.cards.lock(card)
             self.sandbox.cards.unlock(card)

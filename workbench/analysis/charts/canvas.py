@@ -34,13 +34,13 @@ _MAX_NOTES = 5
 LETTER = 0.58  # width of a letter as a share of the font size
 _SHORT = 21  # maximum letters of a name in a compact chart
 _SCALE = re.compile(r"(?<=\()(?:\w+ions|×.*)(?=\))")
-_REST = re.compile(r", | \([\d,]+\xa0")  # the part of a label that a compact chart leaves out
+_REST = re.compile(r", | \([\d,]+\xa0")  # the part of a label that a compact chart omits
 INCOMPLETE = "Not complete: rows are missing."
 _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": None, "path.effects": []}
 
 
 class Page(Figure):
-    """A figure with names in any script: text in SVG, where the browser has the fonts; elsewhere boxes of the font."""
+    """Figure with names in any script. In SVG the browser supplies fonts; elsewhere missing letters are boxes."""
 
     def savefig(self, fname: Any, **how: Any) -> None:
         """Write the figure to a file."""
@@ -74,7 +74,7 @@ class Chart(Axes):
 
 
 def _inline(svg: str) -> str:
-    """Return a drawing of matplotlib from its view box on, for a page: no global styles or ids, its font and color."""
+    """Return matplotlib's drawing from its view box on, with the page's font and color and no global styles or ids."""
     view, body = re.search(r'viewBox="[^"]*"', svg), svg[svg.index(">", svg.index("<svg")) + 1 :]
     assert view is not None
     for opening, closing in (("<!--", "-->"), ("<metadata>", "</metadata>"), ("<style", "</style>")):
@@ -97,7 +97,7 @@ class Canvas:
     ink: str
     width: float  # inches
     own: bool
-    compact: bool = False  # for a page that has title and notes itself
+    compact: bool = False  # for a page that shows title and notes itself
     findings: list[str] = attrs.field(factory=list)  # sentences of the alternative text
 
     @property

@@ -28,7 +28,7 @@ class Place(TypedDict, total=False):
 
 
 def chart(kind: str, **form: Any) -> Callable[[Callable[P, Picture]], Callable[P, Axes]]:
-    """Return a decorator that draws what a function returns.
+    """Return a decorator that draws the result of a function.
 
     Args:
         kind: "bars", "lines", "columns" or "grid".

@@ -1,4 +1,4 @@
-"""The kinds of charts: lying bars, lines and columns over time, and a grid; each draws the columns of a frame."""
+"""The kinds of charts: horizontal bars, lines and columns over time, and a grid; each draws the columns of a frame."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -14,7 +14,7 @@ from workbench.analysis.charts.data import Steps, exact, is_running, label, numb
 from workbench.service.rendering.design import BLUE, GRAY, GREEN, RED, TEAL, Look
 
 NAME, TEXT, LOOK = "name", "text", "look"
-"""Columns of the rows of bars: name, label behind the bar, and look; a column of the name of `by` stacks parts."""
+"""Columns for bars: name, label after the bar, and look; the column named by `by` stacks parts."""
 _DASHES: Sequence[Any] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (8, 2)))
 STYLES = tuple(zip((BLUE, GREEN, TEAL, RED, GRAY, BLUE, GREEN, TEAL), _DASHES, "osD^vPX*", strict=True))
 """Color, dash and marker of lines; more lines are left out."""
@@ -99,7 +99,7 @@ def bar_rows(name: Iterable[str], **columns: Iterable[Any]) -> pd.DataFrame:
 
 
 def _bars(on: Canvas, picture: Picture, form: Form) -> None:
-    """Draw lying bars, the first on top: stacked by `by`, or within each other if `x` has several columns."""
+    """Draw horizontal bars, the first on top: stacked by `by`, or within each other if `x` has several columns."""
     rows, columns = picture.rows, names_of(form.x)
     firsts = rows.drop_duplicates("key") if form.by else rows
     sums = rows.groupby("key", sort=False)[columns[0]].sum() if form.by else rows[columns[0]]
@@ -137,7 +137,7 @@ def _bars(on: Canvas, picture: Picture, form: Form) -> None:
 
 
 def _fit_bars(on: Canvas, ends: Sequence[float], names: Sequence[str], texts: Sequence[str]) -> None:
-    """Name the bars, and leave room for the labels behind them."""
+    """Name the bars, and leave space for the labels after them."""
     on.axes.set_yticks(range(len(ends)), names)
     on.axes.set_ylim(len(ends) - 0.4, -0.6)
     low, high = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
@@ -206,7 +206,7 @@ def _course(name: str, values: Sequence[Decimal], places: int | None) -> str:
 
 
 def _label_ends(on: Canvas, x: float, ends: Sequence[tuple[float, str]]) -> None:
-    """Write labels behind the ends of lines, a line of text apart; a thin line leads to a label that moved."""
+    """Write labels after the ends of lines, a line of text apart; a thin line leads to a label that moved."""
     low, high = on.axes.get_ylim()
     height = on.axes.get_position().height * on.figure.get_figheight() * 72 * 0.75
     point = (high - low) / max(height, 1)
@@ -221,7 +221,7 @@ def _label_ends(on: Canvas, x: float, ends: Sequence[tuple[float, str]]) -> None
 
 
 def _columns(on: Canvas, picture: Picture, form: Form) -> None:
-    """Draw standing columns over time; the last one is hatched if its period is running."""
+    """Draw vertical columns over time; the last one is hatched if its period is running."""
     series, steps = series_of(picture, form), picture.steps
     assert steps is not None
     scale = scale_of(value for values in series.values() for value in values.values())

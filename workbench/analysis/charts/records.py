@@ -217,7 +217,7 @@ def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]
     """Draw the value of contracts in USD by chain and token, with the advance within it; or by chain over time.
 
     Args:
-        contracts: Contracts, the result of `history.contracts`, or that of `history.record_balances` (over time).
+        contracts: Contracts, the result of `history.contracts`, or the result of `history.record_balances` (over time).
         top: Maximum number of chains and tokens to draw, by value; a note sums up the others.
     """
     if isinstance(contracts, pd.DataFrame) and {"at", "chain"} <= set(contracts):

@@ -78,7 +78,7 @@ def points_chart(
 
 @chart("lines", x="step", y=("outstanding", "earned", "redeemed"), empty="no rewards activity")
 def liability_chart(liability: object, **place: Unpack[Place]) -> Picture:
-    """Draw the points outstanding at the end of each month, with what was earned and redeemed in it.
+    """Draw the points outstanding at the end of each month, with the points earned and redeemed in it.
 
     Args:
         liability: The result of `history.liability`, or rewards.

@@ -134,7 +134,7 @@ def approvals_chart(approvals: object, **place: Unpack[Place]) -> Picture:
     period = period_of(data)
     authorizations, approved = int(data["authorizations"].sum()), int(data["approved"].sum())
     if len(data) and (not period or data[period].duplicated().any()):
-        raise UsageError("the chart has one line over time: pass approvals with a period and without by")
+        raise UsageError("the chart draws one line over time: pass approvals with freq and without by")
     steps = report_steps(data)
     rates = [float(rate) * 100 for rate in data["rate"].fillna(0)]
     rows = pd.DataFrame({"step": steps.places, "approved": rates} if authorizations else {"step": [], "approved": []})

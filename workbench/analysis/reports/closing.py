@@ -32,7 +32,7 @@ class Close:
     frames: Mapping[str, pd.DataFrame]
     statement: tuple[str, ...]
     record: Mapping[str, Any]
-    """What the next close compares its opening with."""
+    """Closing balances, with which the next close compares its opening."""
 
     def write(self, folder: str | Path) -> list[Path]:
         """Write a workbook, a page, the postings and the record of the close into a new folder; return the files.
@@ -68,13 +68,13 @@ class Closes(Reconciliations):
         former: str | Path | None = None,
         rewards: object = None,
     ) -> Close:
-        """Return the close of a month, from what was known when it ended; its `write` makes the files.
+        """Return the close of a month, from the facts known when it ended; its `write` makes the files.
 
         Args:
             month: The month, such as "2026-06"; it must be over.
             ledger: A ledger to reconcile with the postings of the month.
-            signed_by: Name of the person who signs off; it stands in every file.
-            former: Folder of the close of the month before, whose closing balance is compared with this opening.
+            signed_by: Name of the person who signs off; it appears in every file.
+            former: Folder of the previous month's close, whose closing balance is compared with this opening.
             rewards: All rows of rewards, to roll points forward.
 
         Raises:
@@ -83,7 +83,7 @@ class Closes(Reconciliations):
         wanted = self.filter(month)
         since, end, until = wanted.scope.since, wanted.scope.until, self.until
         if len(month) != 7 or end is None or since is None:
-            raise UsageError(f'month must be as "2026-03", not {visible(str(month), 40)}', of=_OF)
+            raise UsageError(f'month must be a month such as "2026-03", not {visible(str(month), 40)}', of=_OF)
         if until is None or until < end:
             reach = "no event has a time" if until is None else f"the data end {until.isoformat(timespec='seconds')}"
             raise UsageError(f"{month} is not over: {reach}", of=_OF)
@@ -113,7 +113,7 @@ class Closes(Reconciliations):
         if ledger is not None:
             frames["Reconciliation"] = of_month.reconcile(ledger, signed_by=signed_by)
         sign = f"Signed off by {visible(signed_by, 100)}." if signed_by else "Not signed off."
-        statement = [f"Close of {month} ({self.scope.tz}), from what was known at its end.", *prior_lines]
+        statement = [f"Close of {month} ({self.scope.tz}), from the facts known at its end.", *prior_lines]
         statement += frames["Reconciliation"].attrs["statement"] if ledger is not None else [sign]
         statement = [*dict.fromkeys(statement)]
         for frame in frames.values():
@@ -144,7 +144,7 @@ def _prior(history: Any, known: Any, former: str | Path | None, since: datetime)
     """Return postings of earlier months that arrived after the close, and the changes that they cause."""
     start, facts = pd.Timestamp(since), known.facts
     late = mask((facts["known_at"] >= start) & (facts["at"] < start))
-    lines = ["No former close was given: the opening is not compared with a signed one."]
+    lines = ["No former close was passed, so the opening is not compared with a signed one."]
     if former is not None:
         record, signed_ids = _former(Path(former))
         of_month, _ = history.scope.changed(record["month"], None, None, None).rows(facts, "at")

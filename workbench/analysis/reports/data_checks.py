@@ -13,7 +13,7 @@ _COLUMNS = ("anomaly", "transaction_id", "event_id", "at", "amount_cents", "curr
 
 
 class Anomalies(View):
-    """A report of what is implausible."""
+    """A report of implausible transactions and events."""
 
     def anomalies(self) -> pd.DataFrame:
         """Return implausible transactions and events, one row each.

@@ -58,7 +58,7 @@ def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame,
 
     Args:
         events: The columns of `EVENTS`; `known_at` is the time that the source states for the event.
-        source: Where that time was taken from, as in `at_source` of a frame of events.
+        source: Source of that time, as in `at_source` of a frame of events.
     """
     is_change, is_refund, is_settlement = _actions(events)
     clock = source.map(_CLOCKS).astype(TEXT)
@@ -72,8 +72,8 @@ def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame,
         if not pd.isna(lag) and not _LEAST_LAG <= lag <= _MOST_LAG:
             given = given.mask(rows)
             notes.append(
-                f"The times of {name} are by another clock than the events ({abs(lag).days:,} days apart): they date "
-                "nothing here."
+                f"The times of {name} come from another clock than the events ({abs(lag).days:,} days apart) and "
+                "are not used."
             )
     own = own.fillna(given.where(mask(clock == "event")))
     last_posted = events["posted_at"].where(is_settlement).groupby(events["transaction_id"].to_numpy()).transform("max")

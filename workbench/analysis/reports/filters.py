@@ -25,10 +25,10 @@ class Filter:
     currency: str | None = None
     at: datetime | None = None
     given: Any = None
-    """The period as it was passed, which another time zone reads again."""
+    """The period as passed, which is read again for another time zone."""
 
     def changed(self, period: object, tz: str | None, currency: str | None, at: object) -> "Filter":
-        """Return the filter with what is not None replaced.
+        """Return the filter with the arguments other than None replaced.
 
         Raises:
             UsageError: A value is not a period, time zone, currency or time.

@@ -62,12 +62,12 @@ _ROLL_FORWARD = (
 _MOVED = frozenset(
     {"transaction_id", "currency", "at", "earliest", "latest", "posted_cents", "refunded_cents", "net_cents"}
 )
-"""Columns of facts that `spend` reads, beside those of its groups."""
+"""Columns of facts that `spend` reads in addition to its groups."""
 _STAGES = ("requested", "approved", "posted", "refunded", "net")
 
 
 def _is_refund(table: pd.DataFrame) -> Any:
-    """Return a mask of the transactions that are nothing but a refund."""
+    """Return a mask of the transactions that consist only of a refund."""
     return mask((table["authorized_cents"] == 0) & (table["refunds"] > 0) & (table["settlements"] == 0))
 
 
@@ -176,7 +176,8 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
             freq: "day", "week", "month", "quarter", "year", a fiscal "Q-JAN" or "Y-JUN", or None for all times.
 
         Returns:
-            Columns: the first day of the period (named after `freq`), those of `by`, authorizations, approved, declined
+            Columns: the first day of the period (named after `freq`), the columns of `by`, authorizations, approved,
+                declined
             (Int64), rate (Float64, approved divided by all), and running (boolean: the period was not over when the
             data end; only with `freq`).
         """
@@ -286,8 +287,8 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
     def changes(self, by: Columns = "merchant_name") -> pd.DataFrame:
         """Return the change of net spend from one period to the next by merchant, card or other columns.
 
-        The period is that of the filter, by default the last month of the data; it is compared with the one before. A
-        period that was not over when the data end is compared with the same part of the one before.
+        The period comes from the filter (default: the last month of the data) and is compared with the previous one. A
+        period that was not over when the data end is compared with the same part of the previous one.
 
         Args:
             by: One or more columns to group by.

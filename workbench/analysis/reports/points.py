@@ -139,12 +139,12 @@ def _opening(rewards: object, opening: Decimal | None, until: datetime | None) -
     end = filters.get("until")
     if end is not None and until is not None and until > datetime.fromisoformat(end):
         raise UsageError(
-            f"only rows until {end} were read, so the balance at {until.isoformat()} is not known", of="history"
+            f"only rows until {end} were read, so the balance at {until.isoformat()} is unknown", of="history"
         )
     if filters.get("since") is not None and opening is None:
         raise UsageError(
-            f"rows were read from {filters['since']} on, so the balance before is not known: give opening=, the points "
-            "outstanding then, or read all rows",
+            f"rows were read from {filters['since']} on, so the earlier balance is unknown: pass opening=, the "
+            "points outstanding then, or read all rows",
             of="history",
         )
     return Decimal(0) if opening is None else opening
@@ -164,7 +164,9 @@ def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.Dat
     redeemed = (frame["type"] == "redeemed").to_numpy(dtype=bool, na_value=False)
     data = frame.assign(at=frame[on].where(~redeemed, frame["created_at"]), redeemed=redeemed)
     if (read := getattr(about.get("read"), "missing", None)) is not None and (missing_rows := read(frame)) > 0:
-        notes.append(f"{missing_rows:,} earlier rows of these users were read and are not here: balances lack them.")
+        notes.append(
+            f"{missing_rows:,} earlier rows of these users were read but are not in this frame, so balances lack them."
+        )
     if by == "cohort":
         first = data["created_at"].groupby(data["user_id"]).transform("min")
         data["cohort"] = steps(first, "month", tz)

@@ -1,7 +1,8 @@
 """Compare a ledger with the postings of a history: each difference with its kind, probable cause and next step.
 
-Rows match by id, currency and amount, then by the net of an id. What is left is in time on the other side, on one side
-only, or a pair of different amounts; the pairs are the unexplained rest, computed from the totals of both sides.
+Rows match by id, currency and amount, then by the net of an id. The remaining rows are in another period on the other
+side, on one side only, or pairs of different amounts. The pairs are the unexplained rest, computed from the totals of
+both sides.
 """
 
 from collections.abc import Mapping
@@ -31,7 +32,7 @@ BREAKS: Mapping[str, tuple[str, str]] = {
     "hundredfold": ("dollars booked as cents, or the reverse", "multiply or divide by 100"),
     "amount differs": ("the hold was booked, not the settlement; or a part is missing", "book the difference"),
     "currency differs": ("another currency was booked", "book it in the currency of the settlement"),
-    "late": ("booked in another period than it was made", "accrue it in the period in which it was made"),
+    "late": ("booked in a different period", "accrue it in the period in which it was made"),
     "orphan refund": ("a refund whose purchase is on neither side", "find the purchase in an earlier period"),
     "no id": ("the row names no transaction", "add the id; it is never matched"),
 }
@@ -50,7 +51,7 @@ class Reconciliations(View):
     ) -> pd.DataFrame:
         """Return the differences between a ledger and the postings of this history, each with its kind and cause.
 
-        Both sides are those of the filter: its period, time zone and currency.
+        The filter applies to both sides: its period, time zone and currency.
 
         Args:
             ledger: A frame, or the path of a file, with the columns `key` and `amount`, and optionally `at` and
@@ -153,7 +154,7 @@ def _mine(history: View, ledger: object, key: str, amount: str, theirs: pd.DataF
 
 
 def _times(ledger: pd.DataFrame, tz: str) -> Any:
-    """Return the times of a ledger; those without a zone are in that of the filter."""
+    """Return the times of a ledger; times without a zone are in the filter's zone."""
     if "at" not in ledger:
         return pd.Series(pd.NaT, index=ledger.index, dtype=TIME)
     given: pd.Series[Any] = ledger["at"]
@@ -180,7 +181,7 @@ def _numbered(side: pd.DataFrame) -> pd.DataFrame:
 
 
 def _matched(mine: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Mark the rows that match, and return the pairs of equal amounts, and those matched by the net of an id."""
+    """Mark the rows that match, and return the pairs of equal amounts, and the pairs matched by the net of an id."""
     pairs = _pairs(mine, theirs)
     for side, name in ((mine, "mine"), (theirs, "theirs")):
         side.loc[pairs[f"row_{name}"].to_numpy(), "matched"] = True

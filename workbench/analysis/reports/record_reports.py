@@ -44,7 +44,7 @@ def _check_columns(frame: pd.DataFrame, needed: Collection[str], of: str) -> Non
     """Check that a frame has the columns of a report.
 
     Raises:
-        UsageError: One is missing, or there are several of its name.
+        UsageError: A column is missing or duplicate.
     """
     if missing := [name for name in needed if [*frame].count(name) != 1]:
         raise UsageError(f"the frame must have one column {missing[0]}", of=of)
@@ -122,9 +122,7 @@ def _token_values(contracts: object) -> pd.DataFrame:
         table["advance_usd"] = decimal_series([None if a is None else a / 100 for a in advances])
     notes = [*tokens.attrs.get("notes", ())]
     if bare := int(tokens["tokens.address"].isna().sum()):
-        notes.append(
-            f"{bare:,} contracts have no token here: their list is empty or missing, and adds nothing to totals."
-        )
+        notes.append(f"{bare:,} contracts have an empty or missing list of tokens, which adds nothing to totals.")
     if missing := int(table["value_usd"].isna().sum()):
         notes.append(f"{missing:,} tokens without a balance or a rate have no value here.")
     return mark_report(table, "contract_values", notes)
@@ -147,6 +145,7 @@ class RecordReports(View):
         """
         source: object = self.source
         if isinstance(source, pd.DataFrame) and {"status", "previous"} <= set(source):
+            _check_columns(source, ("user_id", "at"), "history.status_history")
             return source
         kind = EVENT_KINDS["user.updated"].name
         if isinstance(source, pd.DataFrame):
@@ -200,8 +199,8 @@ class RecordReports(View):
             raise UsageError("the age of disputes needs a time: history.filter(at=…).disputes()", of="history.disputes")
         now = pd.Timestamp(self.scope.at)
         known = table[table["created_at"].notna()]
-        data = known[mask(known["created_at"] <= now)]
-        resolved = mask(data["resolved_at"] <= now)
+        data = known[mask(known["created_at"] < now)]
+        resolved = mask(data["resolved_at"] < now)
         is_open = data["status"].isin([str(DisputeStatus.PENDING), str(DisputeStatus.IN_REVIEW)])
         status = data["status"].astype(TEXT).where(resolved | is_open, "unknown")
         days = (data["resolved_at"].where(resolved, now) - data["created_at"]).dt.total_seconds() / 86_400
@@ -211,7 +210,7 @@ class RecordReports(View):
             notes += [f"{count:,} disputes {reason} are left out."] * bool(count)
         if unknown := int((status == "unknown").sum()):
             notes.append(
-                f"{unknown:,} disputes were resolved later, or have no time of it: their status then is not known."
+                f"{unknown:,} disputes were resolved later or at an unknown time, so their status then is unknown."
             )
         if in_review := int((status == str(DisputeStatus.IN_REVIEW)).sum()):
             notes.append(f"{in_review:,} disputes that are in review may have been pending at that moment.")

@@ -37,7 +37,7 @@ _SPEND = {
     "posted_at": "posted_at",
 }  # fmt: skip
 """Member of the spend in an event by column."""
-_TRANSACTION = frozenset({"authorized_cents", "posted_cents", "refunded_cents"})
+_TRANSACTION = frozenset({"transaction_id", "authorized_cents", "posted_cents", "refunded_cents"})
 _CATEGORIES = {code: category.description for code, category in CATEGORIES.items()}
 
 _OTHER = (
@@ -90,7 +90,7 @@ class Reading:
         if at is not None:
             rows, rest = known_by(rows, at)
         facts, left = (table if "posting" in table else facts_of(table) for table in (rows, rest))
-        return facts, Left("not known whether it was known then", left)
+        return facts, Left("unknown whether it was known then", left)
 
 
 def read(source: object) -> Reading:
@@ -198,20 +198,22 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
     more: dict[str, Any] = {"complete": about.get("complete")}
     until = about.get("until") and datetime.fromisoformat(about["until"])
     if "posting" in frame and "transaction_id" in frame:
-        table = _typed(frame, DTYPES)
+        table, nameless = _identified(_typed(frame, DTYPES))
         keys = table[["event_id", "posting", "transaction_id"]]
         repeated = mask(keys.duplicated() & table["event_id"].notna())
         caveat = Left("", table[repeated], "{count:,} postings occur more than once{amounts}; each counts once.")
         table = table[~repeated].reset_index(drop=True)
-        return Reading("frame of postings", table, until or _last(table), tuple(notes), (caveat,), **more)
+        return Reading("frame of postings", table, until or _last(table), tuple(notes), (nameless, caveat), **more)
     if "net_cents" in frame and "transaction_id" in frame and not _TRANSACTION <= set(frame):
         return attrs.evolve(_of_frame(_of_ledger(frame)), kind="ledger")
     if _TRANSACTION <= set(frame):
-        table, older = _newest(frame)
+        newest, older = _newest(frame)
+        table, nameless = _identified(newest)
         rows = _events_of_transactions(table, until)
         summed = rows[mask(rows["at"].isna() & rows["earliest"].notna())]
         moved = summed["amount"].where(summed["action"] != "updated", summed["change"])
         caveats = (
+            nameless,
             Left("", older, "{count:,} transactions occur more than once{amounts}; the newest counts."),
             Left(
                 "",
@@ -229,6 +231,12 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
         "the frame has no events, postings or transactions (expected the columns body.id, posting or authorized_cents)",
         of="history",
     )
+
+
+def _identified(table: pd.DataFrame) -> tuple[pd.DataFrame, Left]:
+    """Return the rows with the id of a transaction, and the others."""
+    nameless = mask(table["transaction_id"].isna())
+    return table[~nameless].reset_index(drop=True), Left("without a transaction", table[nameless])
 
 
 def _of_ledger(frame: pd.DataFrame) -> pd.DataFrame:
@@ -492,12 +500,13 @@ _STORED: Mapping[str, Any] = {
 
 
 def _transactions(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame of stored transactions; records of another kind are an error."""
+    """Return a frame of stored transactions; records of another kind, or without an amount, are an error."""
     kinds = {visible(str(kind), 40) for kind in frame["kind"].unique()} - {"transaction"}
     if kinds or not set(_STORED) <= set(frame):
         found = ", ".join(sorted(kinds)) or "transaction, without some of their members"
         raise UsageError(f"expected records of the kind transaction, found {found}", of="history")
-    return frame.reset_index(drop=True)
+    amounts = {name: cents_of(frame, name, "history") for name, dtype in _STORED.items() if dtype == "int64"}
+    return frame.assign(**amounts).reset_index(drop=True)
 
 
 def _time_of(values: "pd.Series[Any]") -> "pd.Series[Any]":
@@ -537,7 +546,8 @@ def _of_records(books: pd.DataFrame, now: datetime | None, moved: pd.DataFrame |
     )
     moment = now or datetime.now(UTC)
     table["updated_at"] = pd.Timestamp(moment)
-    rows = _events_of_transactions(_newest(table)[0], moment)
+    table, nameless = _identified(_newest(table)[0])
+    rows = _events_of_transactions(table, moment)
     refunded = table.loc[table["refunded_cents"] > 0, ["currency", "refunded_cents"]]
     note = "{count:,} transactions are records without events{amounts}: their refunds have no time."
-    return Reading("records of a sandbox", rows, now or _last(rows), caveats=(Left("", refunded, note),))
+    return Reading("records of a sandbox", rows, now or _last(rows), caveats=(nameless, Left("", refunded, note)))

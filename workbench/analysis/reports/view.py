@@ -1,4 +1,4 @@
-"""What a filter shows of a source: its facts, its transactions, and reports grouped from them."""
+"""Filtered view of a source: its facts, its transactions, and reports grouped from them."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -18,7 +18,7 @@ from workbench.base.errors import UsageError, not_allowed, visible
 
 Columns = str | Collection[str]
 _AS_KNOWN = {"facts", "_known", "_folded", "_begun_earlier"}
-"""What a filter without another `at` does not change."""
+"""Values that only a filter with another `at` changes."""
 
 
 class View:
@@ -121,8 +121,8 @@ class View:
             column = OWN + name if OWN + name in rows else name
             if name in keys or name in {measure.name for measure in measures} | {"running"}:
                 raise UsageError(
-                    f"by={visible(name, 40)!r} and a column of the report have one name: rename your column, or group "
-                    "without it",
+                    f"by={visible(name, 40)!r} and a column of the report have the same name: rename your column, or "
+                    "group without it",
                     of=of,
                 )
             if column not in rows:
@@ -169,14 +169,14 @@ class View:
         notes: Collection[str] = (),
         **more: object,
     ) -> pd.DataFrame:
-        """Return a frame with the filter, what changes the meaning of its numbers, and caveats on rows by amount."""
+        """Return a frame marked with the filter, notes on the meaning of its numbers, and caveats on rows by amount."""
         sentences, entries = caveats_of([*left, self._known[1], self._begun_earlier, *self.reading.caveats], noun)
         for reason, count in self.reading.unread.items():
             entries.append({"reason": reason, "currency": None, "rows": count})
             sentences.append(f"Left out, {reason}: {count:,}.")
         meaning = [*notes, *self.reading.notes]
         if self.until is not None and self.scope.since is not None and self.scope.since > self.until:
-            meaning.insert(0, f"Nothing is known of {self.scope.period}: the data end {self.until:%Y-%m-%d}.")
+            meaning.insert(0, f"No data for {self.scope.period}: the data end {self.until:%Y-%m-%d}.")
         notes = [f"Shown: {self.scope}.", *meaning, *sentences]
         more |= {} if self.reading.complete is None else {"complete": self.reading.complete}
         until = self.until and self.until.isoformat()
@@ -186,12 +186,13 @@ class View:
         """Return a table with the original names of the caller's columns.
 
         Raises:
-            UsageError: A column of the caller has the name of one of the table.
+            UsageError: A column of the caller has the name of a column of the table.
         """
         names = {name: str(name).removeprefix(OWN) for name in table if str(name).startswith(OWN)}
         if both := sorted(set(names.values()) & set(table)):
             raise UsageError(
-                f"your column {visible(both[0], 40)} and a column of the table have one name: rename yours, or drop it",
+                f"your column {visible(both[0], 40)} and a column of the table have the same name: rename yours, "
+                "or drop it",
                 of="history",
             )
         return table.rename(columns=names) if names else table

@@ -75,7 +75,7 @@ def read_on_cluster(
     if not isinstance(api, str) and (isinstance(api, Client) or not callable(api)):
         raise UsageError(
             "with cluster=, pass the name of a profile, the URL of a served sandbox, or a function that returns a "
-            "client: each worker makes its own, so that no key travels",
+            "client: each worker creates its own, so that no key is sent",
             of="rewards.fetch",
         )
     threads = sum(cluster.nthreads().values())

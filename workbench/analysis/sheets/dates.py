@@ -9,7 +9,7 @@ import attrs
 
 ORDERS = ("d/m/y", "m/d/y", "y/m/d")
 SERIALS = {"excel": date(1899, 12, 30), "excel 1904": date(1904, 1, 1)}
-"""First days of the numbers with which spreadsheets count days."""
+"""Day 0 of the date numbers of spreadsheets."""
 _LONGEST = 60  # characters of a date
 _LAST_SHORT_YEAR = 40
 _NUMERIC = re.compile(r"(\d{1,4})([./-]) ?(\d{1,2})\2 ?(\d{1,4})\.?")
@@ -40,7 +40,7 @@ _MONTH_OF = {name: number for number, names in enumerate(_MONTHS, 1) for name in
 
 @attrs.frozen
 class WrittenDate:
-    """A date as written: what each order of its parts makes of it, its time of day and its offset."""
+    """A date as written: its readings under each order of its parts, its time of day and its offset."""
 
     days: dict[str, date]
     clock: time | None = None

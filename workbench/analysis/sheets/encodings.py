@@ -1,7 +1,7 @@
 """Decode a text file without a declared encoding, if all encodings under which it makes sense give the same text.
 
-A decoded text makes sense if its letters beyond ASCII belong to languages that use the encoding, and stand
-in words as letters do: no sign within a word, no capital after a small letter.
+A decoded text makes sense if its letters beyond ASCII belong to languages that use the encoding, and are placed in
+words like letters: no sign within a word, no capital after a small letter.
 """
 
 import codecs

@@ -16,12 +16,12 @@ from workbench.base.system.limits import FileLimits, too_large, too_many_columns
 
 _SAMPLE = 200
 _SEARCHED = 60
-"""Rows among which the names of the columns are looked for."""
+"""Maximum number of rows searched for the names of the columns."""
 _MOST = 0.8
 CELL = 100
 """Bytes of memory that a cell takes in addition to its text."""
 FIRST = -1
-"""Line of the names: the first that is not blank."""
+"""Header line: the first line that is not blank."""
 Cells = Sequence[Any]
 
 
@@ -152,14 +152,16 @@ def typed_columns(rows: Sequence[Row], head: int) -> int:
 
 
 def _first_of_names(rows: Sequence[Row], kinds: Sequence[str]) -> int:
-    """Return 0 if the first row was meant as names, although some are empty or repeated."""
+    """Return 0 if the first row looks like names, although some are empty or repeated."""
     if "text" in kinds and not {"number", "date"} & {*kinds} and not _stands_below(rows, 0):
         return 0
     raise BadSheet("no line has the names of the columns; pass header=LINE, or header=0 if there is none")
 
 
 def _typed_columns(rows: Sequence[Row], kinds: Sequence[Sequence[str]], index: int) -> int | None:
-    """Return the number of columns with only numbers or only dates under a row of names; None if it is not one."""
+    """Return the number of columns with only numbers or only dates under a row of names; None if it is not a row of
+    names.
+    """
     names = kinds[index]
     same = [other for other in range(index) if rows[other].cells == rows[index].cells]
     below = kinds[index + 1 :]

@@ -12,7 +12,7 @@ from workbench.base.system.limits import LimitExceeded
 class FileQuestion:
     """One fact about a file that it does not state.
 
-    `readings` maps each possible answer, as written in Python, to what the file says if it is true.
+    `readings` maps each possible answer, as written in Python, to the meaning of the file under it.
     """
 
     argument: str

@@ -22,7 +22,7 @@ _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)""")
 _HIDDEN = re.compile(rb"<row\b[^>]*\bhidden=\"(?:1|true)\"")
 _UNCOMPUTED = re.compile(rb"(?:</f>|<f\b[^>]*/>)\s*(?:<v\s*/>|<v></v>)?\s*</c>")
 _DIGITS = 15
-"""Digits of a number that spreadsheets keep."""
+"""Number of digits that spreadsheets store."""
 
 
 def workbook_grid(path: Path, limits: FileLimits, *, sheet: str | None, head: int | None, values: bool) -> Grid:
@@ -102,7 +102,7 @@ def _cells(sheet: Any, limits: FileLimits) -> Iterator[Row]:
 def _check_parts(file: zipfile.ZipFile, limits: FileLimits) -> tuple[int, int]:
     """Check the parts of an XLSX file for unpacked size and entity declarations.
 
-    Return the number of hidden rows, and that of formulas without a stored value.
+    Return the number of hidden rows, and the number of formulas without a stored value.
 
     Raises:
         BadSheet: A part is not allowed; the message gives the reason.
@@ -154,7 +154,7 @@ def _value(cell: Any, row: int) -> Any:
 
 @lru_cache(maxsize=100)
 def _zone_of(form: str) -> ZoneInfo | None:
-    """Return the time zone in a number format, such as that of times in files of `to_file`."""
+    """Return the time zone in a number format, which `to_file` writes for times."""
     name = re.search(r'"([\w/+-]+)"', form)
     try:
         return ZoneInfo(name[1]) if name else None

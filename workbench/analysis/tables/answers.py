@@ -1,4 +1,4 @@
-"""What is known of a file, as arguments of `read_table` or in a TOML file next to tables of the same program."""
+"""Answers about a file, from arguments of `read_table` or a TOML file next to tables of the same program."""
 
 import re
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class Answers:
     columns: Annotated[Mapping[str, str] | None, Fits(_is_mapping, "must map names to columns of the file")] = None
     dates: Dates | None = None
     decimal: Literal[".", ","] | None = None
-    tz: Annotated[Text, Fits(is_zone, "is not a time zone; one is Europe/Berlin")] = None
+    tz: Annotated[Text, Fits(is_zone, "is not a time zone, such as Europe/Berlin")] = None
     unit: Literal["cents", "main"] | None = None
     currency: Annotated[Text, Fits(_is_code, "must be a code of three letters")] = None
     credit: Literal["+", "-"] | None = None

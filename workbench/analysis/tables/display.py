@@ -1,7 +1,7 @@
 """How IPython and notebooks show frames of the workbench: amounts with separators, short ids, decimals without zeros.
 
-Only the display changes: values, dtypes, attributes and `print(frame)` stay those of pandas. Frames
-that are not of the workbench are shown by pandas alone.
+Only the display changes: values, dtypes, attributes and `print(frame)` stay as in pandas. Other frames are shown by
+pandas.
 """
 
 import re
@@ -71,7 +71,7 @@ def _plain(most: int | None, value: object) -> str:
 
 
 def _id(value: object) -> str:
-    """Return an id whose first letters can be seen; the entire id is there, to be copied and on hover."""
+    """Return an id that shows its first letters; the entire id can be copied and appears on hover."""
     text = _or_missing(str)(value)
     style = f"display:inline-block;width:{_LETTERS + 1}ch;overflow:hidden;white-space:nowrap"
     style = f"{style};text-overflow:ellipsis;vertical-align:bottom;text-align:left"
@@ -93,7 +93,7 @@ def text(frame: pd.DataFrame) -> str:
 
 
 def _is_ours(frame: pd.DataFrame) -> bool:
-    """Whether a frame has columns of the workbench, and names that are safe in HTML as they are."""
+    """Whether a frame has columns of the workbench, and names that need no escaping in HTML."""
     names: list[str] = [name if type(name) is str else "<" for name in frame.columns]
     plain = isinstance(frame.index, pd.RangeIndex) or pd.api.types.is_integer_dtype(frame.index.dtype)
     ours = "kind" in frame.attrs or any(AMOUNT.search(name) for name in names)
@@ -119,7 +119,7 @@ def _writers(frame: pd.DataFrame) -> dict[Hashable, Writer]:
 
 
 def _codes(frame: pd.DataFrame, column: str) -> set[str]:
-    """Return the currencies of the rows that can be seen, or of the report; an amount of several stays in cents."""
+    """Return the currencies of the visible rows or of the report; an amount in several currencies stays in cents."""
     if column not in frame:
         known = frame.attrs.get("currency") if column == "currency" else None
         return {str(known).upper()} if known else set()

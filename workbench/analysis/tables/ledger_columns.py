@@ -27,9 +27,9 @@ class Ledger:
     """Named columns of a file.
 
     Args:
-        named: Column of the file by our name; "-Betrag" is the column with its sign turned.
+        named: Column of the file for each name of the frame; "-Betrag" is the negated column.
         cells: Cells by column.
-        reader: Reader of columns, with the answers to what the file does not state.
+        reader: Reader of columns, with the answers about the file.
     """
 
     named: Mapping[str, str]
@@ -50,7 +50,7 @@ class Ledger:
             raise UsageError([not_allowed("columns", missing[0], self.cells)], of="read_table")
 
     def arrays(self) -> dict[str, Any]:
-        """Return the columns under our names."""
+        """Return the columns under their names in the frame."""
         arrays: dict[str, Any] = {}
         if "at" in self.named:
             arrays["at"] = times_array(self.reader.dates(self.named["at"], self.cells[self.named["at"]], compact=True))
@@ -82,7 +82,9 @@ class Ledger:
             stated.add(answer.upper())
         if len(stated) > 1:
             listed = ", ".join(sorted(stated))
-            raise UsageError([Problem("currency", "twice", f"amounts state several: {listed}")], of="read_table")
+            raise UsageError(
+                [Problem("currency", "twice", f"amounts are in several currencies: {listed}")], of="read_table"
+            )
         if not stated and not any(question.argument == "currency" for question in self.reader.questions):
             self.reader.ask("currency", f"column {visible(self._sources[0], 60)}", {"EUR": "or another, for all rows"})
         return [next(iter(stated), None)] * len(self.reader.lines)
@@ -132,7 +134,7 @@ class Ledger:
         for name, column in self.cells.items():
             texts = {(as_text(cell) or "").strip().upper() for cell in column}
             if name not in self.named.values() and texts and texts <= _SIDE_OF.keys():
-                answer = {str({**self.named, "side": name}): "it has the sides of the amounts"}
+                answer = {str({**self.named, "side": name}): "it says credit or debit for each amount"}
                 about = f"column {visible(name, 60)}"
                 self.reader.questions.append(FileQuestion(argument="columns", about=about, readings=answer))
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from xlsxwriter.worksheet import Worksheet
 
 _ROWS = 100_000  # maximum rows of a sheet
-_RESERVED = frozenset({"cover", "definitions", "history"})  # names of our sheets, and one that Excel refuses
+_RESERVED = frozenset(
+    {"cover", "definitions", "history"}
+)  # names of other sheets of a pack, and one that Excel rejects
 _DISTINCT = frozenset({"transactions", "users"})  # counts of items that can occur in several periods
 _CHART_BARS = 12
 _EXACT_FLOATS = 10**13  # a number with two decimals up to this is exact as a float
@@ -39,7 +41,7 @@ _BALANCES = re.compile("^(opening|closing|outstanding)")
 _DEFINITIONS = {
     "requested": "What merchants asked for, approved or declined",
     "local_amount": "What the merchant asked for, in the merchant's currency",
-    "authorized": "What merchants asked for and was approved, by the time of the authorization",
+    "authorized": "Requested amounts that were approved, by the time of the authorization",
     "held": "Open holds: approved, not settled or released",
     "released": "Holds that were reversed, expired, or were above their settlement",
     "settled": "Holds that ended in a settlement",
@@ -113,7 +115,7 @@ def _sheet(name: str, frame: pd.DataFrame, tz: str) -> _Sheet:
         "Complete": state,
     }
     if len(frame) and any(str(column).endswith("_cents") for column in frame):
-        facts["Currency"] = _code(frame) or ("that of each row" if "currency" in frame else "not stated")
+        facts["Currency"] = _code(frame) or ("see each row" if "currency" in frame else "not stated")
     columns = [_column(frame, index, tz) for index in range(frame.shape[1])]
     return _Sheet(name, columns, len(frame), facts, notes)
 

@@ -139,7 +139,7 @@ def bounds(period: str | tuple[Any, Any], tz: str) -> tuple[str, datetime, datet
 
 
 def fiscal(period: object, known: object) -> Any:
-    """Return a period; a fiscal one without the month of its end gets that of another fiscal period."""
+    """Return a period; a fiscal one without its last month takes the last month of another fiscal period."""
     match, other = _PERIOD.fullmatch(str(period)), _PERIOD.fullmatch(str(known))
     if match and other and match["fiscal"] and other["end"] and not match["end"]:
         return f"{period}-{other['end']}"
@@ -184,7 +184,7 @@ def steps(times: "pd.Series[Any]", freq: Every, tz: str) -> "pd.Series[Any]":
 
 
 def every_period(firsts: Any, freq: Every) -> pd.DatetimeIndex:
-    """Return the first days of all periods between the first and the last given, without gaps."""
+    """Return the first days of all periods between two periods, without gaps."""
     periods = pd.PeriodIndex(pd.DatetimeIndex(firsts), freq=code_of(freq))
     if not len(periods):
         return pd.DatetimeIndex([], dtype="datetime64[s]")

@@ -1,7 +1,7 @@
 """Read a table from a file of any program: one reader for ledgers, rows and lists.
 
 A value is taken only if every valid reading of the file gives the same one. Otherwise the error names the readings and
-the argument that decides. Answers can be kept in a TOML file next to the tables of the same program.
+the argument that decides. Answers can be stored in a TOML file next to the tables of the same program.
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,14 +70,15 @@ def read_table(
         tz: Time zone of times without one, such as "Europe/Berlin".
         unit: Unit of `amount`: "cents" (minor unit) or "main" (dollars).
         currency: Currency of `amount`, if the file does not state it.
-        credit: Sign of credits where a file has credits and debits: "+" on an account of yours, "-" in a ledger of it.
+        credit: Sign of credits if a file has credits and debits: "+" in a statement of your account, "-" in your ledger
+            of it.
         totals: "drop" or "keep" rows that may be totals.
         encoding: Encoding of a text file.
         separator: Separator of its cells.
         sheet: Name of the sheet of a workbook.
         header: Line with the names of the columns; 0 if there is none.
         mapping: TOML file with answers to use instead; written with the answers of this call if it does not exist.
-        against: Frame of the other side: answers under which nine of ten values match it are proposed in the error.
+        against: Frame of the other side: the error proposes answers under which 90 % of the values match it.
         rejects: File for rows with problems (.csv); the other rows are returned. By default problems are an error.
         max_rows: Maximum number of rows; default 200,000, of Parquet 20 million.
         max_size: Approximate maximum size in memory, in bytes; default 500 MB, of Parquet 2 GB.
@@ -143,7 +144,7 @@ def _table(path: Path, suffix: str, sizes: FileLimits, answers: Answers) -> _Tab
     except LimitExceeded as error:
         raise UsageError(f"{path.name}: {error}") from None
     table = _Table(names=names, rows=[], notes=list(grid.notes))
-    table.left_out = [(row, "above the names") for row in grid.rows[: max(grid.head, 0)]]
+    table.left_out = [(row, "above the header") for row in grid.rows[: max(grid.head, 0)]]
     totals = total_rows(names, grid.body, answers.totals)
     for index, row in enumerate(grid.body):
         if index in totals:

@@ -152,7 +152,9 @@ UNKNOWN = "Completeness unknown: this frame does not say how it was read (pandas
 def mark_report(
     frame: pd.DataFrame, kind: str, notes: Iterable[str], source: object = None, **more: object
 ) -> pd.DataFrame:
-    """Set the attributes of a report: kind, notes and columns; its trace stays. A source without them is noted."""
+    """Set the attributes of a report: kind, notes and columns; its trace stays. A note names a source without
+    attributes.
+    """
     marks = getattr(source, "attrs", {"kind": kind})
     complete = marks.get("complete") if isinstance(source, pd.DataFrame) else getattr(source, "complete", None)
     lost = [] if "kind" in marks else [UNKNOWN]
@@ -165,7 +167,7 @@ def mark_report(
 
 
 def displayed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame, for which IPython, where it runs, writes amounts and ids for people."""
+    """Return a frame; in IPython its amounts and ids are shown for people."""
     if "IPython" in sys.modules:
         from workbench.analysis.tables import display
 
@@ -209,7 +211,7 @@ _WORDS = ("kind", "currency", "month", "trace", "read", "freq", "signed_by")
 _MARKS: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("notes", "revealed", "columns", "unit_unknown", "statement"), _texts_alone),
     **{name: lambda value: isinstance(value, str) for name in _WORDS},
-    **{name: lambda value: isinstance(value, Mapping) for name in ("unknown", "routes")},
+    "unknown": lambda value: isinstance(value, Mapping),
     "filters": lambda value: isinstance(value, Mapping) and all(_is_time(value.get(n) or _NOW) for n in _BOUNDS),
     **{name: lambda value: isinstance(value, bool) for name in ("complete", "running")},
     "by": lambda value: isinstance(value, str) or _texts_alone(value),
@@ -251,7 +253,7 @@ def records_frame(layout: FrameLayout, records: Iterable[Any], reveal: Collectio
     return table_frame(layout, [arrow_table(layout, records, revealed)], revealed)
 
 
-def table_frame(layout: FrameLayout, tables: list[Table], shown: Collection[str], **more: object) -> pd.DataFrame:
+def table_frame(layout: FrameLayout, tables: list[Table], shown: Collection[str]) -> pd.DataFrame:
     """Return a frame of tables with the columns of a layout. The tables are emptied to save memory."""
     tables = tables or [arrow_table(layout, [], shown)]
     notes = Notes()
@@ -267,7 +269,7 @@ def table_frame(layout: FrameLayout, tables: list[Table], shown: Collection[str]
         arrays[name] = to_pandas(values, column)
     frame = pd.DataFrame(arrays, copy=False)
     marks = {"notes": notes.sentences(), "unknown": dict(notes.unknown_members), "revealed": sorted(shown)}
-    frame.attrs.update(kind=layout.kind, **marks, **more)
+    frame.attrs.update(kind=layout.kind, **marks)
     return displayed(frame)
 
 

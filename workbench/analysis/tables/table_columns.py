@@ -21,7 +21,7 @@ _NOTHING = frozenset({"", "-", "–", "—"})
 _FLAGS: Mapping[Any, bool | None] = {"True": True, "False": False, "true": True, "false": False, "TRUE": True,
     "FALSE": False, "": None}  # fmt: skip
 _EXACT_DIGITS = 15
-"""Digits of a number that spreadsheets keep."""
+"""Number of digits that spreadsheets store."""
 _AGREED = Decimal("0.9")
 """Share of values found in another table from which a reading is proposed."""
 _SWAPPED = " swapped"
@@ -30,7 +30,7 @@ Cells = Sequence[Any]
 
 @attrs.frozen(kw_only=True)
 class CellProblem:
-    """A cell that cannot be read: its line, column and what is wrong, never the value."""
+    """A cell that cannot be read: its line, its column and the problem, never the value."""
 
     line: int
     column: str
@@ -43,7 +43,7 @@ class Columns:
 
     Args:
         lines: Line of each row.
-        answers: What is known of the file, by argument of `read_table`.
+        answers: Answers about the file, by argument of `read_table`.
         others: Values of another table, to propose answers from.
     """
 
@@ -61,7 +61,7 @@ class Columns:
     def ask(
         self, argument: str, about: str, meanings: Mapping[str, str], values: Mapping[str, Iterable[Any]] | None = None
     ) -> None:
-        """Add a question; the answer under which nine of ten values are in the other table is proposed."""
+        """Add a question; the answer under which 90 % of the values are in the other table is proposed."""
         proposed = [answer for answer in meanings if self._agrees((values or {}).get(answer, ()))]
         only = repr(proposed[0]) if len(proposed) == 1 else None
         readings = {repr(answer): meaning for answer, meaning in meanings.items()}
@@ -131,7 +131,7 @@ class Columns:
     # numbers
 
     def numbers(self, name: str, cells: Cells) -> list[Decimal | None]:
-        """Return the numbers of a column; cells that are none are problems."""
+        """Return the numbers of a column; all other cells are problems."""
         parts: list[WrittenNumber | Decimal | None] = []
         for row, cell in enumerate(cells):
             part: WrittenNumber | Decimal | None = None
@@ -166,8 +166,8 @@ class Columns:
             argument: What the answers are for.
             name: The column.
             parts: Its cells, None where empty.
-            values: Its values by answer, None where empty or not valid; with one answer, that is given.
-            wrong: The problem of a cell that is not valid under a given answer.
+            values: Its values by answer, None where empty or invalid; a single answer is one that the caller passed.
+            wrong: The problem of a cell that is invalid under the caller's answer.
             cell: Names the cell of a row.
         """
         count = sum(part is not None for part in parts)
@@ -225,7 +225,7 @@ class Columns:
     # dates and times
 
     def dates(self, name: str, cells: Cells, *, compact: bool = False) -> list[date | None]:
-        """Return the dates or times of a column; cells that are none are problems. Times are in UTC."""
+        """Return the dates or times of a column; all other cells are problems. Times are in UTC."""
         parts: list[WrittenDate | date | None] = []
         for row, cell in enumerate(cells):
             part: WrittenDate | date | None = cell if isinstance(cell, date) else None
@@ -299,7 +299,7 @@ def _is_date(cell: object) -> bool:
 
 
 def _is_amount(number: WrittenNumber) -> bool:
-    """Return whether a written number has a fraction, brackets or a currency, which ids have not."""
+    """Return whether a written number has a fraction, brackets or a currency, unlike an id."""
     has_fraction = any(number.value(mark) is not None and mark in number.digits for mark in MARKS)
     return has_fraction or bool(number.currency)
 

@@ -133,7 +133,7 @@ def _with_units(frame: pd.DataFrame) -> pd.DataFrame:
     if not lost:
         return frame
     named = frame.rename(columns={name: f"{name} (unit unknown)" for name in lost})
-    note = f"The unit of {', '.join(lost)} is not known: amounts in cents have names that end in _cents."
+    note = f"The unit of {', '.join(lost)} is unknown: amounts in cents have names that end in _cents."
     named.attrs = {**frame.attrs, "notes": [note, *frame.attrs.get("notes", ())]}
     return named
 

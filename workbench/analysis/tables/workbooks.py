@@ -50,7 +50,7 @@ class BookColumn:
     values: Sequence[Any]
     form: str
     is_amount: bool = False
-    is_total: bool = False  # whether its sum means something
+    is_total: bool = False  # whether its sum is meaningful
 
     @property
     def is_number(self) -> bool:
@@ -87,7 +87,7 @@ def close_book(book: "Workbook") -> None:
     try:
         book.close()
     except FileCreateError as error:
-        raise error.args[0] from None  # the OSError that it hides
+        raise error.args[0] from None  # the OSError inside it
 
 
 def write_table(page: "Worksheet", columns: Sequence[BookColumn], formats: Mapping[str, Any]) -> int:
@@ -109,7 +109,7 @@ def write_table(page: "Worksheet", columns: Sequence[BookColumn], formats: Mappi
 
 
 def write_book(frame: pd.DataFrame, notes: Iterable[str], file: BinaryIO, tz: str) -> None:
-    """Write a workbook of a frame with the values and names that it has, and a sheet of notes.
+    """Write a workbook of a frame with unchanged values and names, and a sheet of notes.
 
     Raises:
         UsageError: The frame is too large for a sheet.

@@ -1,8 +1,8 @@
 """Check requests before they are sent or when they arrive, and find unusual values in answers.
 
 `survey` visits a request once and records what needs a closer look; the other functions examine only that. `problems`
-checks the interface's rules, the same for client, sandbox and forms. `cautions` adds what only a careful client refuses
-or warns of: masked values, invisible characters, implausible numbers. `flags` examines answers.
+checks the interface's rules, the same for client, sandbox and forms. `cautions` adds what a careful client refuses or
+warns about: masked values, invisible characters, implausible numbers. `flags` examines answers.
 """
 
 import ipaddress
@@ -201,7 +201,7 @@ def _problems(seen: Survey, partial: bool) -> Iterator[Problem]:
 def _missing(kind: Kind) -> str:
     if isinstance(kind, walk.Integer) and kind.full:
         return "is empty; write FULL for the full amount, in code wb.FULL"
-    return "is not given; it is true or false" if isinstance(kind, walk.Boolean) else "is missing"
+    return "is missing; pass true or false" if isinstance(kind, walk.Boolean) else "is missing"
 
 
 def _value_problems(kind: Kind, about: About, value: object, path: str) -> Iterator[Problem]:
@@ -326,7 +326,7 @@ def _cross_problems(record: object, rule: CrossRule, prefix: str) -> Iterator[Pr
             begun = [group for group in groups if any(map(has, group))]
             if len(begun) > 1:
                 given = " and ".join(spelled([*filter(has, group)]) for group in begun)
-                yield Problem(prefix.rstrip("."), "one_of", f"{rule.doc}; given are {given}")
+                yield Problem(prefix.rstrip("."), "one_of", f"{rule.doc}; both {given} are given")
             elif not begun:
                 named = len(groups) == 2 and all(wires[name] in rule.doc for group in groups for name in group)
                 ways = "neither is given" if named else f"give {' or '.join(map(spelled, groups))}"
@@ -334,7 +334,9 @@ def _cross_problems(record: object, rule: CrossRule, prefix: str) -> Iterator[Pr
             else:
                 for name in begun[0]:
                     if not has(name):
-                        yield Problem(prefix + wires[name], "required", f"is missing; {spelled(begun[0])} go together")
+                        yield Problem(
+                            prefix + wires[name], "required", f"is missing; {spelled(begun[0])} must be given together"
+                        )
         case When(name=name, value=value):
             if getattr(record, name) != value:
                 return
@@ -389,7 +391,7 @@ def _cautions(seen: Survey) -> Iterator[Problem]:
             yield Problem(path, "unusual_text", text, allow("unusual_text"))
         limit, units = field.about.rule.max_length, len(value.encode("utf-16-le", "surrogatepass")) // 2
         if limit is not None and len(value) <= limit < units:
-            text = f"has {units} UTF-16 units, over {limit}; how the service counts is not shown"
+            text = f"has {units} UTF-16 units (maximum {limit}); the service may count characters or units"
             yield Problem(path, "max_length", text)
 
 
@@ -408,7 +410,7 @@ def advice(name: str, value: str | date, record: object) -> str | None:
         case "country_of_issue" if len(text) == 2 and text != text.upper():
             return f"is usually written in capitals, {text.upper()}"
         case "routing_number" if str(getattr(record, "currency", "")).lower() == "usd" and not _is_routing_number(text):
-            return "is not a routing number for usd (nine digits; the last one checks the others)"
+            return "is not a routing number for usd (nine digits, the last a check digit)"
         case "postal_code" if getattr(record, "country_code", None) == "US" and not _US_POSTAL_CODE.fullmatch(text):
             return "is not a US postal code: five digits, such as 02134"
         case "ip_address" if _is_ip(text) and not text.startswith(_EXAMPLE_ADDRESSES):
@@ -423,9 +425,9 @@ def _is_routing_number(text: str) -> bool:
     return re.fullmatch("[0-9]{9}", text) is not None and sum(weighted) % 10 == 0
 
 
-_US_POSTAL_CODE = re.compile("[0-9]{5}(?:-[0-9]{4})?|.*[A-Za-z].*")  # a spreadsheet does not insert letters
+_US_POSTAL_CODE = re.compile("[0-9]{5}(?:-[0-9]{4})?|.*[A-Za-z].*")  # codes with letters are foreign
 _PLAUSIBLE = {
-    "country_code": ("[A-Z]{2}", "is usually two capital letters, as US"),
+    "country_code": ("[A-Z]{2}", "is usually two capital letters, such as US"),
     "merchant_category_code": ("[0-9]{4}", "is usually four digits, such as 0742"),
     "currency": ("[A-Za-z]{3}", "is usually three letters, such as USD"),
 }

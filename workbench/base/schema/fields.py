@@ -71,8 +71,8 @@ WIDELY, LIVE, ONCE, UNCONFIRMED = Confidence
 class Reason(str):
     """Reason for an assumption about the service: a text, and the level of confidence.
 
-    For a member, `of` is the assumed aspect: its "name", also in an "event", its "need" (whether it is required), or
-    its "meaning".
+    For a member, `of` is the assumed aspect: "name", "event" (its name in an event), "need" (whether it is
+    required), or "meaning".
     """
 
     __slots__ = ("confidence", "of")
@@ -111,7 +111,7 @@ class About:
     assumed: Reason | None  # why this is assumed; None if the document states it
     needed: bool  # the document marks it as required in an answer
     partial: bool  # the service is assumed to accept a part of this nested record
-    nullable: bool = False  # may be null in an answer, by the document
+    nullable: bool = False  # may be null in an answer, according to the document
     otherwise: Any = None  # the service's default if a request omits the field
 
     @property

@@ -147,7 +147,7 @@ class Unusual:
     message: str
 
 
-REPAIRED = "text", "was cut inside a character; what is left of it reads as U+FFFD"
+REPAIRED = "text", "was cut inside a character; the rest of that character is read as U+FFFD"
 """Rule and message of a text with half a surrogate pair."""
 
 
@@ -203,7 +203,7 @@ def _read_decimal_text(value: object) -> Any:
 
 _UNIX = re.compile(r"[0-9]{9,13}")
 _NOT_ON_A_CLOCK = ((":60", ":59", timedelta(0)), ("T24:00", "T00:00", timedelta(days=1)))
-"""Leap seconds and midnight as the end of a day: their replacement, and the time to add."""
+"""Replacements of leap seconds and of 24:00, and the time to add."""
 
 
 def _read_time(value: object) -> Any:

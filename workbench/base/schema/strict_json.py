@@ -107,8 +107,8 @@ def loads(data: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALU
     Args:
         max_depth: Maximum nesting of lists and objects.
         max_values: Maximum number of items, members, lists and objects.
-        repair: Read half of a surrogate pair, which is left where a program cuts a text inside an emoji, as U+FFFD,
-            and the text as `Repaired`.
+        repair: Replace half of a surrogate pair, as in a text cut inside an emoji, by U+FFFD, and return that text as
+            `Repaired`.
 
     Raises:
         NotJson: Not UTF-8, not JSON, NaN or Infinity, a duplicate member, a lone surrogate, nested
@@ -162,7 +162,7 @@ encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=F
 
 
 def printable(value: object) -> str:
-    """Write compact JSON as text for people and agents: what is not printable, such as U+202E, as an escape."""
+    """Write compact JSON as text for people and agents, with escapes for unprintable characters such as U+202E."""
     text = encode(value)
     if text.isprintable():
         return text

@@ -138,7 +138,7 @@ _MEMBERS: dict[type[Any], tuple[Member, ...]] = {}
 
 
 def members(cls: type[Any]) -> tuple[Member, ...]:
-    """Return the members of a record that can be given, in order of declaration.
+    """Return the members of a record that a caller can set, in order of declaration.
 
     Raises:
         TypeError: A field has no `about`, or an unsupported type.
@@ -241,7 +241,7 @@ def get_path(x: object, path: str) -> Any:
 
 
 def given(record: object) -> dict[str, Any]:
-    """Return the given members of a record by attribute name; nested records stay records."""
+    """Return the members of a record that were set, by attribute name; nested records stay records."""
     return {
         member.name: value for member in members(type(record)) if (value := getattr(record, member.name)) is not None
     }

@@ -21,7 +21,7 @@ def trusted(ca_file: str | os.PathLike[str] | None) -> Any:
     if ca_file is None:
         return _default()
     if Path(ca_file).stat().st_size > MAX_BYTES:
-        raise UnusableFile(f"{ca_file} has more than {MAX_BYTES:,} bytes; it should contain certificates.")
+        raise UnusableFile(f"{ca_file} has more than {MAX_BYTES:,} bytes, too many for a file of certificates.")
     try:
         return ssl.create_default_context(cafile=ca_file)
     except ssl.SSLError as error:
@@ -30,7 +30,7 @@ def trusted(ca_file: str | os.PathLike[str] | None) -> Any:
 
 @cache
 def _default() -> ssl.SSLContext:
-    """Return the context that all connections with the default certificates share: one takes 20 ms to make."""
+    """Return the context shared by all connections with the default certificates; creating one takes 20 ms."""
     import httpx  # imported late, since it is slow
 
     return httpx.create_ssl_context(trust_env=False)

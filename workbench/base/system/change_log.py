@@ -1,4 +1,4 @@
-"""A log of changes, by which a reader asks only for what changed since its last read."""
+"""Log of changes, from which a reader gets the changes since its last read."""
 
 from collections.abc import Hashable
 from itertools import takewhile
@@ -16,7 +16,7 @@ class ChangeLog(Generic[Key]):
         self._last: dict[Key, int] = {}
 
     def note(self, key: Key) -> None:
-        """Note a change."""
+        """Record a change of a key."""
         self.number += 1
         self._last.pop(key, None)  # so that the newest change is the last
         self._last[key] = self.number

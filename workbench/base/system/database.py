@@ -48,9 +48,8 @@ _CHECKSUMS = (
 
 
 class _Connection(sqlite3.Connection):
-    """A connection that is closed when its owner goes, without the warning that Python has for one that was forgotten.
-
-    One that a fork copied is never closed: that is for the process that opened it.
+    """Connection that is closed with its owner, without Python's warning about unclosed connections. A copy in a forked
+    process is never closed; the process that opened the connection closes it.
     """
 
     _process = 0
@@ -279,7 +278,7 @@ class Database:
     ) -> sqlite3.Cursor:
         """Run a statement that needs exclusive access, retrying until the timeout.
 
-        SQLite's own waits grow so long that they miss the gaps of a process that writes continuously.
+        The growing waits of SQLite miss the gaps of a process that writes continuously.
         """
         until = monotonic() + self._busy_seconds if wait and asked > self._busy_at else 0.0
         while True:
@@ -389,7 +388,7 @@ def _schema_problem(stored: _Objects, schema: str) -> str:
     """Return why the objects of a file do not match the schema; empty if they do."""
     expected = _expected(schema)
     strange = {kind for kind, _, _ in stored - expected} - {"table", "index"}
-    return "holds a schema that is not ours" if expected - stored or strange else ""
+    return "has an unexpected schema" if expected - stored or strange else ""
 
 
 def _check_stored(path: Path, schema: str) -> None:

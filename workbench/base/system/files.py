@@ -94,17 +94,17 @@ def write_files(
 ) -> None:
     """Write files that belong together. They are on disk when this returns, and complete before any gets its name.
 
-    A process that is killed meanwhile leaves all of the new files, or no new last one; beside a replaced last one the
-    others are complete or missing, and never from its predecessor.
+    If the process is killed meanwhile, the last file is new or unchanged. With a new last file, each of the others is
+    new or missing, never a former version.
 
     Args:
         files: The content of each file, as for `write_file`; None removes the file. The last one is the main file.
-        private: Whether only their owner may read them, or which of them.
+        private: Whether only their owner may read them; or the files to which this applies.
 
     Raises:
         OSError: One cannot be written; the previous files are unchanged.
     """
-    targets = {path.resolve(): write for path, write in files.items()}  # links are kept
+    targets = {path.resolve(): write for path, write in files.items()}  # a link remains a link
     chosen = (files if private else ()) if isinstance(private, bool) else private
     owned = {path.resolve() for path in chosen}
     main = [*targets][-1]
@@ -157,7 +157,7 @@ def new_folder(folder: Path, *, replace: bool = False) -> Iterator[Path]:
 
     Args:
         folder: The folder; its parents are created.
-        replace: Whether it takes the place of an existing one.
+        replace: Whether it replaces an existing folder.
 
     Yields:
         A folder to write the files into. If it is removed, none appears.

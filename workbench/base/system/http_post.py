@@ -1,8 +1,8 @@
 """One POST to a URL whose address is checked before connecting.
 
 A host name is resolved once, all its addresses must be allowed, and the connection goes to the first checked address
-that accepts one. One deadline covers all of it: a resolver that hangs is given up, and a receiver that sends a byte now
-and then. Redirects are never followed.
+that accepts one. One deadline covers all steps, so a hanging resolver or a receiver that sends a byte now and then
+cannot exceed it. Redirects are never followed.
 """
 
 import io
@@ -55,7 +55,9 @@ class PostResult:
     status: int | None
     error: str | None = None
     length: int | None = None
-    """Bytes of the response body, as declared or, without a declaration, as read, at most 1,024. It is not kept."""
+    """Declared size of the response body in bytes; if undeclared, the bytes read (at most 1,024). The body is
+    discarded.
+    """
 
     @property
     def accepted(self) -> bool:
@@ -112,7 +114,7 @@ def check_url(
             if "public" in reach
             else "only receivers on this machine are allowed"
             if "loopback" in reach
-            else "receivers have to be allowed by name"
+            else "each receiver's host name must be allowed"
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(
@@ -249,7 +251,7 @@ def _left(until: float) -> float:
 
 
 class _TimedSocket:
-    """A socket for `http.client` whose every step ends at one deadline; timeouts of sockets restart with each step."""
+    """Socket for `http.client` with one deadline for all steps; plain socket timeouts restart with each step."""
 
     def __init__(self, sock: "socket.socket", until: float) -> None:
         self._socket = sock
@@ -267,11 +269,11 @@ class _TimedSocket:
         return io.BufferedReader(_TimedReader(self))
 
     def close(self) -> None:
-        """Leave it open: the response is still to be read."""
+        """Do nothing, because the response is still to be read."""
 
 
 class _TimedReader(io.RawIOBase):
-    """What a timed socket receives, as a file."""
+    """File object that reads from a timed socket."""
 
     def __init__(self, sock: _TimedSocket) -> None:
         self._timed = sock

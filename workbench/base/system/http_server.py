@@ -446,7 +446,7 @@ def serving(
         refusal: Builds the responses to requests that exceed a limit.
         certfile: Certificate for TLS.
         keyfile: Its private key, if in another file.
-        private: What others could read in transit without TLS, for a warning; default: no warning.
+        private: Names the data that could be read in transit without TLS, for a warning; default: no warning.
 
     Raises:
         PortTaken: The port is in use.
@@ -461,7 +461,9 @@ def serving(
         named = f"[{named}]" if ":" in named else named
         url = f"{'http' if certfile is None else 'https'}://{named}:{port}"
         if private and certfile is None and host not in LOOPBACK:
-            advise(f"{url} is reached by others without TLS: they can read {private} on the way. Give a certificate.")
+            advise(
+                f"{url} is open to other machines without TLS: {private} can be read in transit. Pass a certificate."
+            )
         config = uvicorn.Config(
             _App(make_handler(url), refusal, names, max_body, any_host),
             http=_LimitedProtocol,

@@ -31,7 +31,7 @@ class LimitExceeded(ValueError):
 
 
 def read_bytes(path: Path, limits: FileLimits = FileLimits()) -> bytes:
-    """Return the bytes of a file, or of a pipe. A pipe that nobody writes to is empty.
+    """Return the bytes of a file, or of a pipe. A pipe without a writer is empty.
 
     Raises:
         OSError: The file cannot be read.

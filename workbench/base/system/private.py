@@ -27,7 +27,7 @@ def signal_functions() -> ModuleType:
 
 
 def set_running_loop(loop: Any) -> None:
-    """Set the event loop that asyncio takes for the running one in this thread, or none."""
+    """Set the event loop that asyncio regards as running in this thread, or none."""
     import asyncio
 
     _require(hasattr(asyncio, "_set_running_loop"), "Python", "asyncio._set_running_loop")
@@ -44,13 +44,15 @@ def accepts_input(shell: object) -> bool:
 
 
 def show_traceback(shell: Any, kind: type[BaseException], error: BaseException, lines: list[str]) -> None:
-    """Show lines as the traceback of an error in IPython: `showtraceback` makes its own of some errors."""
+    """Show lines as the traceback of an error in IPython; for some errors `showtraceback` would show other lines."""
     _require(hasattr(shell, "_showtraceback"), "IPython", "InteractiveShell._showtraceback")
     shell._showtraceback(kind, error, lines)
 
 
 def release_from_thread(comm: object) -> None:
-    """Let the page choose the thread of a kernel that receives its messages, not the one that sent something last."""
+    """Let the page choose the kernel thread that receives its messages; by default it is the last one that sent a
+    message.
+    """
     vars(comm)["_reply_subshell_for"] = lambda _, chosen: chosen  # since ipykernel 7.4
 
 

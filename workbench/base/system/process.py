@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ServedAddress:
-    """Address of a served sandbox, certificate file if self-signed, and what to do if the connection is refused."""
+    """Address of a served sandbox, certificate file if self-signed, and advice for a refused connection."""
 
     __slots__ = ("advice", "ca_file", "url")
 
@@ -34,7 +34,7 @@ GUARDS: list[Guard] = []
 HOSTED: set[str] = set()
 """URLs of sandboxes on shared servers, each for one tenant or person, that this process connected to."""
 RESOLVERS: list[Callable[[bool], ServedAddress | None]] = []
-"""Functions that return the address of this process's sandbox, for production or not; None if there is none."""
+"""Functions that return the address of this process's sandbox, for production or not; None without a sandbox."""
 
 
 def refusal(*, effect: bool, production: bool) -> str:

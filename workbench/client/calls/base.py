@@ -64,7 +64,7 @@ class BaseClient(Operations, ABC):
     _context: ClientContext
     _key: Key
     _allowing: frozenset[str]
-    _stopped: Callable[[], bool] | None = None  # returns whether this view must not send anything
+    _stopped: Callable[[], bool] | None = None  # returns whether this view must stop sending
 
     @hide_arguments
     def __init__(
@@ -87,15 +87,15 @@ class BaseClient(Operations, ABC):
         """Create a client.
 
         Args:
-            base_url: Base URL of the service, like https://api.example.com/v1; http only for this machine.
+            base_url: Base URL of the service, such as https://api.example.com/v1; http only for this machine.
             api_key: The key, or a function that fetches it, which is asked again every 15 minutes and after a 401.
                 Prefer a profile or the environment to a literal.
             environment: "sandbox" or "production". In production simulations are refused and writes need `arm()`.
             timeout: Seconds per call, including retries; None waits forever.
             transport: An httpx transport to use in place of the network, such as `sandbox.transport()`.
-            check: Whether requests are checked before they are sent; False shows how the service answers a wrong one.
-            wire_names: Wire names that differ from the assumed ones, as
-                {"simulate_authorization.decline_reason": "declineReason"}.
+            check: Whether requests are checked before they are sent; False sends invalid ones too.
+            wire_names: Wire names that differ from the assumed ones, such as {"simulate_authorization.decline_reason":
+                "declineReason"}.
             journal: Where calls with an effect are recorded: a Journal or a path; False records none.
             limits: Rates, caps and the list of recipients.
             ca_file: Certificates to trust in place of the usual ones; checks are never off.
@@ -130,7 +130,7 @@ class BaseClient(Operations, ABC):
         self._http = HttpOptions(**(http or {}))
         self._proxy = None if transport is not None else self._http.proxy_for(self._url.scheme, self._url.host)
         if transport is None and not self._url.local and (variable := unused_proxy(self._http)):
-            advise(f"{variable} is set, and not used; http={{'trust_env': True}} uses it")
+            advise(f"{variable} is set but not used; pass http={{'trust_env': True}} to use it")
         self._ca_file = None if ca_file is None else str(ca_file)
         self._allowing = frozenset()
         limits, clock = limits or Limits(), clock or Clock()
@@ -326,7 +326,7 @@ class BaseClient(Operations, ABC):
 
     def __repr__(self) -> str:
         if not hasattr(self, "_context"):  # construction failed, and a traceback prints its locals
-            return f"<{type(self).__name__}, not made>"
+            return f"<{type(self).__name__}, not initialized>"
         armed = self.armed
         facts = [self.environment, self.host, f"key {self._key.fingerprint}"]
         if self.environment == "production":

@@ -50,30 +50,30 @@ def base_url(text: str) -> BaseUrl:
 
 
 def base_url_or_problem(text: object) -> BaseUrl | str:
-    """Return the base URL, or a description of what is wrong with it."""
+    """Return the base URL, or a description of its problem."""
     if not isinstance(text, str) or not text.strip():
-        return "is missing; it is like https://api.example.com/v1"
+        return "is missing; pass a URL such as https://api.example.com/v1"
     if not text.isascii() or not text.isprintable() or " " in text or "\\" in text:
-        return "holds characters that do not belong in a URL"
+        return "contains characters that are invalid in a URL"
     try:
         parts = urlsplit(text)
         port, host = parts.port, (parts.hostname or "").rstrip(".")
     except ValueError:
-        return "is not a URL; it is like https://api.example.com/v1"
+        return "is not a URL; pass one such as https://api.example.com/v1"
     if parts.scheme not in {"https", "http"} or not host:
-        return "must begin with https:// and a host, like https://api.example.com/v1"
+        return "must begin with https:// and a host, such as https://api.example.com/v1"
     if "@" in parts.netloc:
-        return "must not hold a user or a password; the key goes into api_key"
+        return "must not contain a user or a password; pass the key as api_key"
     if parts.query or parts.fragment or "?" in text or "#" in text:
         return "must not have a query or a fragment"
     named = f"[{host}]" if ":" in host else host
     where = named if port in {None, {"https": 443, "http": 80}[parts.scheme]} else f"{named}:{port}"
     path = "/" + "/".join(segment for segment in parts.path.split("/") if segment)
     if any(segment in {".", ".."} or "%" in segment for segment in path.split("/")):
-        return "must have a plain path, like /v1"
+        return "must have a plain path, such as /v1"
     if path.endswith(f"{PREFIX}{PREFIX}"):
-        return f"ends in {PREFIX} twice; right is {parts.scheme}://{where}{path.removesuffix(PREFIX)}"
+        return f"ends in {PREFIX} twice; use {parts.scheme}://{where}{path.removesuffix(PREFIX)}"
     path = path if path.endswith(PREFIX) else f"{path.rstrip('/')}{PREFIX}"
     if parts.scheme == "http" and not is_loopback(host):
-        return f"would send the key unprotected; right is https://{visible(where)}{path}"
+        return f"would send the key unprotected; use https://{visible(where)}{path}"
     return BaseUrl(parts.scheme, where, path, is_loopback(host))

@@ -48,7 +48,7 @@ def from_wire(
     """Parse a wire body as the request of an operation; see `Client.from_wire`.
 
     Args:
-        exact: Whether undocumented members are problems, instead of being left out with a warning.
+        exact: Whether undocumented members are problems; otherwise they are omitted with a warning.
     """
     row = OPERATIONS.get(operation) if isinstance(operation, str) else getattr(operation, "operation", operation)
     if not isinstance(row, Operation):

@@ -60,7 +60,7 @@ class Cleaner:
 
     @cached_property
     def _marks(self) -> frozenset[str]:
-        """Parts that a text must contain to be checked: starts of escapes, and short values as separate words."""
+        """Parts by which a text qualifies for a check: starts of escapes, and short values as separate words."""
         short = [text for text in self._texts if len(_letters(text)) <= 3]
         return frozenset(["%", "\\", "&", *short, *map(str.upper, short)])
 

@@ -122,7 +122,7 @@ class _Calls(BaseClient):
         if self._url.scheme == "http":  # allowed to this machine only
             return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if os.environ.get("SSLKEYLOGFILE"):
-            advise("SSLKEYLOGFILE is set: TLS keys are being written to a file, and who has it can read every call")
+            advise("SSLKEYLOGFILE is set: TLS keys are written to a file, whose readers can decrypt every call")
         if self._ca_file is not None:
             from workbench.base.system.certificates import trusted  # loads ssl
 
@@ -169,7 +169,7 @@ class Client(_Calls, Sync):
             self._context.clock.sleep(min(step, seconds))
             seconds -= step
         if stopped():
-            raise NotSent("stopped during a pause, so nothing was sent; it is safe to send it later")
+            raise NotSent("stopped during a pause, so nothing was sent; the call can be sent again")
 
     async def _transmit(self, outgoing: HttpRequest) -> Any:
         if self._key.is_due:
@@ -179,7 +179,7 @@ class Client(_Calls, Sync):
             answer = self._send_directly(outgoing)
             if isinstance(answer, HttpResponse):
                 return answer
-            transport = answer  # plays a fault of the connection
+            transport = answer  # simulates a connection fault
         return self._refused_in_test() or network().transmit(transport, outgoing, **self._wire(outgoing))
 
     def close(self) -> None:
@@ -268,7 +268,7 @@ class RawReader(AsyncClient):
         """
         if type(request) not in _READS:
             raise UsageError("only reads return bodies", of="fetch")
-        return self._exchange(_BY_REQUEST[type(request)], request)  # its errors leave through who reads
+        return self._exchange(_BY_REQUEST[type(request)], request)  # its errors are raised by the reader
 
     def _close_rest(self) -> None:
         """Leave the journal open, since it belongs to the original client."""
@@ -278,7 +278,7 @@ def refuse_async(api: object, of: str) -> None:
     """Raise UsageError for an async client, with the synchronous alternative."""
     if isinstance(api, AsyncClient):
         message = (
-            "must be a session of wb.connect(), whose calls answer at once; in an event loop call this in a thread: "
-            "`await asyncio.to_thread(…)`"
+            "must be a synchronous session from wb.connect(); in an event loop call this in a thread: `await "
+            "asyncio.to_thread(…)`"
         )
         raise UsageError([Problem("api", "type", message)], of=of)

@@ -14,7 +14,8 @@ from workbench.service.interface.table import OPERATIONS
 declare(
     "resolve",
     python=(
-        'api.journal.evidence("{id}") says what the events show. Then say how it ended: api.journal.resolve("{id}", '
+        'api.journal.evidence("{id}") shows the evidence of the events. Then record the outcome: '
+        'api.journal.resolve("{id}", '
         '"done"), or with "not_sent"; or send it again: api.journal.resend("{id}", request), where request is its '
         "arguments as a dict."
     ),
@@ -23,7 +24,7 @@ declare(
 
 
 class Outcome(StrEnum):
-    """Outcome of a call with an effect. `SENDING` means in flight, or that its process ended."""
+    """Outcome of a call with an effect. `SENDING` means that the call is in flight, or that its process ended."""
 
     SENDING = "sending"
     DONE = "done"
@@ -45,14 +46,14 @@ def outcome_of(status: int) -> Outcome:
 
 
 def next_step(name: str) -> str:
-    """Return what to do about an unknown outcome of this operation."""
+    """Return advice on an unknown outcome of this operation."""
     effect = OPERATIONS[name].effect
     assert effect is not None
     return effect.next_step
 
 
 def unknown_text(attempt: Attempt, known: str) -> str:
-    """Describe a call with an unknown outcome: what was sent, when, what is known, and what to do next."""
+    """Describe a call with an unknown outcome: the call, its time, the known facts, and the next step."""
     return (
         f"{attempt.what}: sent {attempt.started:%H:%M:%S} UTC, {known}. It may have been carried out. "
         f"It was not sent again.\n{next_step(attempt.operation)}\n"
@@ -61,7 +62,7 @@ def unknown_text(attempt: Attempt, known: str) -> str:
 
 
 RESEND = "resend"
-"""Who resolved a call that was sent again and is done."""
+"""Resolver recorded for a call whose resend succeeded."""
 
 
 @attrs.frozen(kw_only=True)
@@ -109,7 +110,7 @@ class JournalEntry:
 
     @property
     def final_outcome(self) -> Outcome:
-        """The outcome, or the one that a person recorded later."""
+        """The outcome, or a person's later resolution."""
         return self.resolution.outcome if self.resolution else self.outcome
 
     @property

@@ -1,9 +1,8 @@
 """Evidence of calls with an unknown outcome: events that only such calls cause, minus the events of other calls.
 
-An event shows that one of the equal calls was carried out, and not which one. So events are counted: more of them than
-the other calls can have caused are proof. A missing event is proof only if all events are known.
-
-Assumed: no other program makes equal calls whose journal is not this one.
+An event shows that one of several equal calls was carried out, but not which one. So events are counted: more events
+than the other calls can have caused are proof. A missing event is proof only if all events are known. Assumed: no
+program with another journal makes equal calls.
 """
 
 from collections import Counter, defaultdict
@@ -20,7 +19,7 @@ from workbench.service.interface.table import OPERATIONS
 
 
 class Verdict(StrEnum):
-    """What the events say about a call with an unknown outcome."""
+    """Verdict of the events on a call with an unknown outcome."""
 
     DONE = "done"
     NOT_FOUND = "not_found"
@@ -35,12 +34,12 @@ class EventSource(Protocol):
         """Return the current position, before a call is sent."""
 
     def since(self, marks: Iterable[str]) -> tuple[list[Any], str]:
-        """Return the events after the earliest mark, and the world whose events these all are; "" if some may lack."""
+        """Return the events after the earliest mark, and their world if they are complete, otherwise ""."""
 
 
 @attrs.frozen(kw_only=True, repr=False)
 class Evidence:
-    """What the received events say about a call with an unknown outcome. It is not a truth value.
+    """Verdict of the received events on a call with an unknown outcome, with its reason. It has no truth value.
 
     Attributes:
         attempt: Id of the call in the journal.
@@ -80,7 +79,7 @@ class Evidence:
 
 @attrs.frozen
 class _Call:
-    """A call that may have caused one event, with the key of that event, and whether it surely did."""
+    """A call that may have caused an event, with the event's key, and whether it certainly did."""
 
     entry: JournalEntry
     key: Key
@@ -199,7 +198,7 @@ class Evidences:
         return self._shown[operation]
 
     def _calls_of(self, operation: str, trace: Trace) -> list[_Call]:
-        """Return the calls that may have caused events, without calls whose answer names the record."""
+        """Return the calls that may have caused events, except calls whose answer names the record."""
         if operation not in self._calls:
             calls = self._calls[operation] = []
             for entry in self._entries:
@@ -239,7 +238,7 @@ def _created_by(entry: JournalEntry) -> str | None:
 
 
 def _is_superseded(entry: JournalEntry) -> bool:
-    """Return whether a call counts as done since it was sent again, which does not show that it was carried out."""
+    """Return whether a call counts as done because its resend succeeded, which proves nothing about the call itself."""
     return entry.resolution is not None and entry.resolution.by == RESEND
 
 

@@ -47,7 +47,7 @@ _IN_SPANS = {
 def _trace(traces: Any, call: Mapping[str, Any], *, failed: bool) -> None:
     """Add an OpenTelemetry span for one attempt of a call, ending now."""
     known = {_IN_SPANS[name]: value for name, value in call.items() if name in _IN_SPANS and value is not None}
-    server = urlsplit(f"//{call['host']}")  # the default port is that of https
+    server = urlsplit(f"//{call['host']}")  # the default port belongs to https
     known |= {"server.address": server.hostname, "server.port": server.port or 443}
     if failed:
         known["error.type"] = str(call["status"] or "no_answer")
@@ -113,7 +113,7 @@ class Exchange:
         try:
             return await self._run(transmit, pause, renew_key)
         finally:
-            self.active = False  # no call, so no interrupt can happen in between
+            self.active = False  # no function call, so no interrupt can occur in between
 
     async def _run(self, transmit: Callable[..., Any], pause: Callable[..., Any], renew_key: Callable[..., Any]) -> Any:
         operation, context = self.operation, self.context
@@ -241,7 +241,7 @@ class Exchange:
             raise
 
     def idempotency_key(self, attempt: str, digest: str) -> str | None:
-        """Return the idempotency key to send: that of the first attempt, the caller's, or the call id if a header is
+        """Return the idempotency key to send: the first attempt's, the caller's, or the call id if a header is
         configured.
 
         Raises:
@@ -275,11 +275,11 @@ class Exchange:
         try:
             recorder.finish(attempt.id, outcome, status=status, answer=self.answer, error=error)
             if self.resend_of is not None and outcome is Outcome.DONE:
-                note = f"it was sent again and is done ({attempt.id})"
+                note = f"sent again as {attempt.id}, which is done"
                 recorder.resolve(self.resend_of, Outcome.DONE, note, RESEND)
         except errors.CannotRecord as failure:
             advise(
-                f"{attempt.what} is {outcome.shown}, but that could not be recorded; "
+                f"{attempt.what}: the outcome ({outcome.shown}) could not be recorded; "
                 f"the journal will show {attempt.id} as unknown ({failure})"
             )
         self.is_recorded = True
@@ -343,7 +343,7 @@ class Exchange:
     def retry_budget_note(self) -> str:
         """A sentence for errors when the retry budget is used up, otherwise empty."""
         if 0 < self.tries < self.context.attempts and self.context.budget.left < 10:
-            return " Too many calls failed, so none is tried twice until some succeed again."
+            return " Too many calls failed, so no call is retried until some succeed."
         return ""
 
     def failed(self, broken: Broken) -> float:
@@ -397,8 +397,8 @@ class Exchange:
         return self.again_as_asked(response)
 
     def limited(self, response: HttpResponse) -> float:
-        """Return the delay after a 429: for reads as requested, for calls with an effect only if the caller allowed
-        it.
+        """Return the delay after a 429: for reads as the service asks, for calls with an effect only if the caller
+        allowed a resend.
         """
         self.context.on_rate_limit()
         if self.operation.effect and "resend" not in self.allowing:
@@ -407,7 +407,7 @@ class Exchange:
         return self.again_as_asked(response)
 
     def again_as_asked(self, response: HttpResponse) -> float:
-        """Return the delay before the next attempt: 0 after a pause that the service asked for."""
+        """Return the delay before the next attempt; 0 after a pause requested by the service."""
         asked = self.pause_as_asked(response)
         if asked > LONGEST_WAIT or self.context.clock.monotonic() + asked > self.deadline:
             self.refused(response)
@@ -426,9 +426,9 @@ class Exchange:
         where = messages.host_of(response.headers.get("location", ""))
         known = (
             f"{self.context.host} answered with {response.status} and points to {where}; redirects are never followed, "
-            "since the key would go along"
+            "because the key would be sent along"
         )
-        advice = "Put the right base URL into the profile."
+        advice = "Correct the base URL of the profile."
         if self.operation.effect:
             self.end(Outcome.UNKNOWN, status=response.status, error="redirected")
             raise errors.RedirectedEffect(f"{unknown_text(self.named, known)}\n{advice}", attempt=self.named)
@@ -462,7 +462,7 @@ class Exchange:
         raise error
 
     def done(self, response: HttpResponse) -> None:
-        """Parse the answer of a success. assumed: success_codes"""
+        """Parse the answer of a successful call. assumed: success_codes"""
         context, operation, broken = self.context, self.operation, response.broken
         context.budget.earn()
         if context.as_bytes and broken is None:
@@ -490,14 +490,14 @@ class Exchange:
         if why is None:
             if extra := getattr(self.answer, "extra", None):
                 names = visible(", ".join(sorted(map(str, extra))), 120)
-                self.once("extra", f"members the document does not name ({names})", LOG.info)
+                self.once("extra", f"members that the document does not name ({names})", LOG.info)
             return
         accepted = f"{self.described}: accepted ({response.status}), but the answer"
         text = f"{accepted} could not be read: {why}."
         too_large = broken is not None and broken.too_large
         if too_large:
             text = f"{accepted} is larger than {messages.CAP // 1_000_000} MB and was not read to its end."
-        body = raw if isinstance(raw, dict) else self.clean(raw)  # an object hides its values when it is printed
+        body = raw if isinstance(raw, dict) else self.clean(raw)  # the repr of an object hides its values
         if operation.effect:
             raise errors.UnreadableEffect(
                 text, attempt=self.named, problems=problems, body=body, status=response.status

@@ -25,12 +25,12 @@ from workbench.service.interface.table import OPERATIONS, Call, Operation
 declare(
     "arm",
     python='Allow it temporarily: arm(operations={{"{operation}"}}, minutes=10, reason="…").',
-    other="A person has to arm {operation} for some minutes.",
+    other="A person has to arm {operation} for a few minutes.",
 )
 declare(
     "again",
     python="allowing(again=True) sends it again",
-    other="a person has to allow that it is sent again",
+    other="a person has to allow the repetition",
 )
 
 LONGEST = 120  # maximum minutes of an arming
@@ -90,7 +90,7 @@ class ClientContext:
     pace: Pace
     recorder: Recorder | None
     headers: list[tuple[bytes, bytes]]  # headers of each call, without the key
-    real: bool  # whether a service answers, not an embedded sandbox
+    real: bool  # whether a service answers instead of an embedded sandbox
     is_embedded: bool  # whether the call stays in this process
     is_sandbox: bool = False  # whether a sandbox of the workbench was detected
     arming: Arming | None = None
@@ -109,7 +109,7 @@ class ClientContext:
 
     @property
     def locked(self) -> str:
-        """Reason why this service gets no calls with an effect; empty if it may."""
+        """Reason why calls with an effect may not be sent to this service; empty if they may."""
         if self.is_embedded or self.is_sandbox:
             return ""
         return f"{READONLY}=1 is set" if readonly() else refusal(effect=True, production=self.production)

@@ -163,10 +163,10 @@ class Recorder:
     def traced(
         self, entry: JournalEntry, operation: Operation[..., Any], request: object, *, direct: bool
     ) -> JournalEntry:
-        """Return an entry with what evidence needs: a hash of private values, and the position among the events.
+        """Return an entry with the data for evidence: a hash of private values, and the position among the events.
 
         Args:
-            direct: Whether a sandbox of this process answers, so that nothing happens after the call has ended.
+            direct: Whether a sandbox of this process answers, so that its events end with the call.
         """
         trace = operation.effect.evidence if operation.effect is not None else None
         identity = trace.identity(request) if trace is not None and trace.identity is not None else None
@@ -255,7 +255,7 @@ class Recorder:
         return entries[-1] if entries else None
 
     def check_same(self, attempt: str, operation: str, shown: object, digest: str) -> None:
-        """Check that a request is the one of an entry.
+        """Check that a request matches an entry.
 
         Raises:
             UsageError: It is a different request.
@@ -335,7 +335,7 @@ def _masked(value: object) -> Any:
 
 
 def _is_same(entry: JournalEntry, operation: str, shown: object, digest: str) -> bool:
-    """Return whether a request is that of an entry, by its digest or, without one, by its masked values."""
+    """Return whether a request matches an entry, by digest or, without a digest, by its masked values."""
     if entry.operation != operation:
         return False
     if digest and entry.digest:
@@ -416,7 +416,7 @@ class Journal:
         return iter(self._recorder.entries())
 
     def __bool__(self) -> bool:
-        return True  # an empty journal is also true
+        return True  # so that an empty journal is true as well
 
     def __len__(self) -> int:
         return len(self._recorder.rows("calls", "number"))
@@ -473,11 +473,11 @@ class Journal:
         self, attempt: str, outcome: Literal["done", "not_sent", "not sent"], *, note: str = ""
     ) -> JournalEntry:
         """Record the actual outcome of a call whose outcome was unknown, with person and time. It can be corrected
-        later. The outcome `done` of a call that is done changes nothing.
+        later. Resolving a call that is done as `done` has no effect.
         """
         entry, said = self[attempt], _outcome(outcome)
         if said is None or said not in {Outcome.DONE, Outcome.NOT_SENT}:
-            raise UsageError('an unknown outcome is resolved as "done" or "not_sent"', of="journal.resolve")
+            raise UsageError('an unknown outcome can only be resolved as "done" or "not_sent"', of="journal.resolve")
         refuse_private_key(note, "note")
         if entry.outcome is Outcome.DONE is said:
             return entry
@@ -496,7 +496,7 @@ class Journal:
 
         Args:
             request: The arguments of the call as a dict, or the request record.
-            accept_double: Confirms that the effect may happen twice, where no honored key prevents it.
+            accept_double: Confirms that the effect may happen twice if no honored key prevents it.
         """
         entry, recorder = self[attempt], self._recorder
         if not entry.is_unknown:
@@ -516,11 +516,11 @@ class Journal:
         return recorder.send_again(request, attempt)
 
     def evidence(self, attempt: str) -> Evidence:
-        """Return what the received events say about a call: done, not found, open, or that no event shows it.
+        """Return the verdict of the received events on a call: done, not found, open, or no event.
 
-        Events that only such calls cause are counted, less those of the calls of this journal. The counts assume that
-        no program with another journal makes equal calls. A call that the service accepted is done without them, also
-        if its answer was unreadable.
+        The events that only such calls cause are counted, minus the events of other calls in this journal. The counts
+        assume that no program with another journal makes equal calls. A call that the service accepted is done without
+        any events, even if its answer was unreadable.
         """
         entry = self[attempt]
         if entry.outcome is Outcome.DONE:

@@ -116,10 +116,10 @@ def _from_keyring(name: str) -> Key | None:
     passwords: list[str | None] = []
 
     def look_up() -> None:
-        with suppress(Exception):  # a machine without a usable keyring raises errors of many kinds, and has no key
+        with suppress(Exception):  # without a usable keyring, errors of many kinds are raised, and there is no key
             passwords.append(keyring.get_password(APPLICATION, name))
 
-    asking = threading.Thread(target=look_up, daemon=True)  # a thread that waits for a person or a bus is abandoned
+    asking = threading.Thread(target=look_up, daemon=True)  # abandoned if it waits for a person or a bus
     asking.start()
     asking.join(_COMMAND_SECONDS)
     if asking.is_alive():

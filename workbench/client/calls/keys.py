@@ -27,7 +27,7 @@ def state_path() -> Path:
 
 
 def or_nowhere(place: Callable[..., Path]) -> Path:
-    """Return a folder of the user; one that cannot be made for a user without a home, as in a container."""
+    """Return a folder of the user; for a user without a home, as in a container, a path that cannot be created."""
     try:
         return place(APPLICATION, appauthor=False)
     except RuntimeError:
@@ -45,8 +45,8 @@ def state_folder() -> Path:
         make_folder(folder)
     except OSError as error:
         raise CannotRecord(
-            f"the folder {folder} cannot be made ({error.strerror or type(error).__name__}); nothing was sent. "
-            "WORKBENCH_STATE names another."
+            f"the folder {folder} cannot be created ({error.strerror or type(error).__name__}); nothing was "
+            "sent. WORKBENCH_STATE names another."
         ) from None
     return folder
 
@@ -79,7 +79,7 @@ def installation_secret() -> bytes:
         CannotRecord: It can be neither read nor created.
     """
     path = state_folder() / "secret"
-    reason = "it is damaged; remove it to have a new one made"
+    reason = "it is damaged; remove it, and a new one is created"
     try:
         secret = read_or_make(path, os.urandom(32))
         if len(secret) == 32:
@@ -94,7 +94,9 @@ def warn_if_in_cell(value: str) -> None:
     shell = ipython_shell()
     cells = shell.user_ns.get("In", ()) if shell is not None else ()
     if cells and value in cells[-1]:
-        advise("this cell's source contains the key, and will be saved with it; use a profile or WORKBENCH_API_KEY")
+        advise(
+            "this cell's source contains the key, which is saved with the notebook; use a profile or WORKBENCH_API_KEY"
+        )
 
 
 def pin(fingerprint: str, host: str, environment: str) -> None:
@@ -115,7 +117,7 @@ def pin(fingerprint: str, host: str, environment: str) -> None:
         ) from None
     if stored != here:
         text = (
-            f"with fingerprint {fingerprint} belongs to {pinned}, not to {host} ({environment}). If it really moved, "
+            f"with fingerprint {fingerprint} belongs to {pinned}, not to {host} ({environment}). If the service moved, "
             f"remove {path}"
         )
         raise InvalidProfile((Problem("api_key", "pinned", text),))

@@ -12,7 +12,7 @@ from workbench.service.interface.table import Operation
 from workbench.service.interface.vocabulary import Role
 
 CAP = 10_000_000  # maximum bytes of a decompressed answer
-WRITTEN = 2  # from this phase on, the service may have acted
+WRITTEN = 2  # in this phase and later, the service may have acted
 
 
 @attrs.define(eq=False, repr=False)
@@ -70,7 +70,7 @@ class HttpResponse:
 
 @attrs.frozen(eq=False, repr=False)
 class Broken:
-    """A call without an answer: what happened, whether it may have been carried out, and the transport's error."""
+    """A call without an answer: its cause, whether it may have been carried out, and the transport's error."""
 
     why: str
     left: bool = attrs.field(kw_only=True)
@@ -130,12 +130,12 @@ def _text(value: object) -> str | None:
 
 
 def without_values(text: str) -> str:
-    """Mask possible values in the text of a proxy: words with a digit or an @."""
+    """Mask possible private values in a proxy's text: words with a digit or an @."""
     return re.sub(r"\S*[0-9@]\S*", masks.DOTS, text)
 
 
 def names_value(refused: ErrorBody, request: object) -> bool:
-    """Return whether a refusal quotes an address or id of the request, and so states its reason."""
+    """Return whether a refusal quotes an address or id of the request, and thereby states its reason."""
     values = (value for _, _, value, _ in walk.values(request))
     return any(isinstance(value, str) and len(value) > 20 and value in (refused.message or "") for value in values)
 
@@ -151,7 +151,7 @@ def hint(operation: Operation[..., Any], status: int, host: str) -> str | None:
     if status == 404 and operation.sandbox_only:
         return (
             f"Either {host} is a production base URL, where simulations do not exist, "
-            "or no such card or transaction is known here"
+            "or the card or transaction does not exist here"
         )
     return None
 

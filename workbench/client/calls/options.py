@@ -33,7 +33,7 @@ _TEXT = Fits(lambda value: isinstance(value, str) and value, "must be text")
 _FILE = Fits(lambda value: isinstance(value, str | Path) and Path(value).is_file(), "must be the path of a file")
 _PROXY = Fits(
     lambda value: proxy_problem(value) is None,
-    "must be the address of an HTTP proxy, as http://proxy.example.com:3128; SOCKS is not supported",
+    "must be the address of an HTTP proxy, such as http://proxy.example.com:3128; SOCKS is not supported",
 )
 _HTTP2 = Fits(
     lambda value: value is False or (value is True and importlib.util.find_spec("h2") is not None),
@@ -164,7 +164,7 @@ def client_problems(
     if timeout is not None and not _is_number(timeout):
         problems.append(Problem("timeout", "minimum", "must be a number of seconds, more than 0"))
     if limits is not None and not isinstance(limits, Limits):
-        problems.append(Problem("limits", "type", "must be Limits(…), as Limits(amount=100_000)"))
+        problems.append(Problem("limits", "type", "must be Limits(…), such as Limits(amount=100_000)"))
     if idempotency_header is not None and (wrong := header_problem(idempotency_header)):
         problems.append(Problem("idempotency_header", "header", wrong))
     if ca_file is not None and (problem := argument_problem("ca_file", ca_file, Annotated[str, _FILE])):
@@ -193,7 +193,7 @@ def wire_name_problems(names: Mapping[str, Any]) -> list[Problem]:
         if name not in known:
             problems.append(attrs.evolve(unknown_name(name, known, "the name of a field"), path=path))
         elif not isinstance(wire, str) or not wire or not wire.isascii() or not wire.isidentifier():
-            problems.append(Problem(path, "type", "must be the name of a member, as declineReason"))
+            problems.append(Problem(path, "type", "must be the name of a member, such as declineReason"))
         elif wire in {
             names.get(key, member.wire)
             for member in members(known[name])

@@ -34,7 +34,10 @@ from workbench.client.calls.options import LIMITS, Profile, checked, client_prob
 RATES = {"reads_per_second": 10.0, "writes_per_second": 5.0}
 """Default rate limits for real services. The document states none; a profile can change them."""
 
-_LONGEST_SHOWN, _MAX_DIGITS = 24, 4  # limits for showing an unknown name, which may be a misplaced key
+_LONGEST_SHOWN, _MAX_DIGITS = (
+    24,
+    4,
+)  # an unknown name is shown only within these limits, because it may be a misplaced key
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KEYLIKE = re.compile(r"(?i)key$|token|secret|password|credential")
 
@@ -146,7 +149,7 @@ _HTTP_PATHS = ("client_cert_file", "client_key_file")
 
 
 def _place(table: dict[str, Any], names: Iterable[str], folder: Path) -> None:
-    """Expand `~` in the paths of a table, and take relative ones from the folder of the profiles file."""
+    """Expand `~` in the paths of a table, and resolve relative paths against the folder of the profiles file."""
     for name in names:
         if isinstance(given := table.get(name), str) and given:
             with suppress(RuntimeError):  # a user without a home

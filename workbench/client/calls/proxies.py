@@ -1,4 +1,4 @@
-"""Proxies: the one that a client's connections go through, from its options or the environment."""
+"""The proxy of a client's connections, from its options or the environment."""
 
 import os
 from collections.abc import Mapping
@@ -21,7 +21,8 @@ def read_proxy(text: object, path: str) -> Proxy:
     """Return the proxy of an address; without a scheme it is http://.
 
     Raises:
-        UsageError: It is not the address of an HTTP proxy. The message has no part of it, which may hold a password.
+        UsageError: It is not the address of an HTTP proxy. The message contains no part of it, because it may hold a
+            password.
     """
     if problem := proxy_problem(text):
         raise UsageError([Problem(path, "proxy", problem)])
@@ -36,7 +37,7 @@ def read_proxy(text: object, path: str) -> Proxy:
 
 def proxy_problem(text: object) -> str | None:
     """Return why a value is not the address of an HTTP proxy; None if it is."""
-    wanted = "must be the address of an HTTP proxy, as http://proxy.example.com:3128"
+    wanted = "must be the address of an HTTP proxy, such as http://proxy.example.com:3128"
     if not isinstance(text, str):
         return wanted
     try:
@@ -45,7 +46,7 @@ def proxy_problem(text: object) -> str | None:
     except ValueError:
         return wanted
     if parts.scheme.startswith("socks"):
-        return "is a SOCKS proxy, which is not supported; use an HTTP proxy, as http://proxy.example.com:3128"
+        return "is a SOCKS proxy, which is not supported; use an HTTP proxy, such as http://proxy.example.com:3128"
     return None if is_address and parts.scheme in {"http", "https"} and " " not in text else wanted
 
 

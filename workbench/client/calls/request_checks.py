@@ -57,7 +57,7 @@ def findings(
         return (), ()
     refused, warned = checks.cautions(seen, allowing)
     problems_found = checks.problems(seen, partial=check and "partial_address" in allowing)
-    if not check:  # the caller may want the service's answer to a wrong request, but an id must fit into a path
+    if not check:  # the caller may want the service's answer to an invalid request, but an id must fit into a path
         paths = {member.wire for member in members(operation.request) if "{" + member.wire + "}" in operation.path}
         problems_found = tuple(problem for problem in problems_found if problem.rule == "text" or problem.path in paths)
     named = {problem.path for problem in problems_found}
@@ -68,7 +68,7 @@ def findings(
     if pasted := pasted_keys(seen):
         places = {problem.path for problem in pasted}
         problems = (*pasted, *(problem for problem in problems if problem.path not in places))
-    # A sandbox should get numbers that were never issued.
+    # A sandbox should receive only numbers that were never issued.
     return problems, tuple(problem for problem in warned if real or not problem.path.endswith("nationalId"))
 
 
@@ -76,11 +76,11 @@ _SEGMENT = re.compile(r"(?!\.+$)[A-Za-z0-9._~:@!$&'()*+,=-]{1,100}")
 
 
 _MISSING = frozenset({"nan", "nat", "na", "n/a", "none", "null", "nil", "undefined"})
-"""Texts that programs write for a missing value, in lower case."""
+"""Texts that programs write in place of a missing value, in lower case."""
 
 
 def path_problems(operation: Operation[..., Any], request: object) -> tuple[Problem, ...]:
-    """Return the arguments that do not fit into one path segment, or stand for a missing value."""
+    """Return the arguments that do not fit into one path segment, or that represent a missing value."""
     form = "must be one segment of a path: 1 to 100 printable ASCII characters without / ? # % and not dots alone"
     problems = []
     for name, wire in _in_path(operation):
@@ -170,7 +170,7 @@ def cap_problems(limits: Limits, request: object) -> list[Problem]:
     if isinstance(amount, str):
         amount = int(amount) if re.fullmatch(r"[0-9]{1,400}", amount) else None
     if type(amount) is int and cap is not None and amount > cap:
-        message = f"is above the {cap:,} {unit} per call that this profile allows (limits)"
+        message = f"exceeds this profile's limit of {cap:,} {unit} per call (limits)"
         problems.append(Problem("amount", "cap", message))
     elif native and limits.amount is not None and limits.native_amount is None:
         message = "is in native units, and this profile caps cents only; set limits.native_amount"

@@ -28,7 +28,7 @@ from workbench.client.calls.proxies import Proxy
 
 
 class RequestTrace:
-    """Record in a request when its headers begin and end being written; before that it was not sent."""
+    """Record in a request when writing of its headers begins and ends; before that nothing was sent."""
 
     __slots__ = ("_connecting", "_request")
 
@@ -72,7 +72,7 @@ def _left(timeout: float | None) -> float | None:
 
 
 class TimelyStream(httpcore.NetworkStream):
-    """A stream whose every step ends at the call's deadline. `opened` holds it until it is closed."""
+    """Stream whose steps all end at the call's deadline. `opened` contains it until it is closed."""
 
     def __init__(self, inner: httpcore.NetworkStream, opened: "set[TimelyStream]") -> None:
         self._inner, self._opened = inner, opened
@@ -167,7 +167,7 @@ class AsyncTransport(httpx.AsyncHTTPTransport):
 
 
 async def _lifetime(pool: Any) -> AsyncGenerator[None, None]:
-    """Close a pool when this generator is dropped or its event loop ends, since the loop then runs its cleanup."""
+    """Close a pool when this generator is dropped, or when its event loop ends and runs the cleanup."""
     try:
         yield
     finally:
@@ -178,7 +178,7 @@ def _closed_with(owner: object, pool: Any) -> None:
     held = [_lifetime(pool)]
     with suppress(StopIteration):
         anext(held[0]).send(None)  # registers it with the running loop
-    weakref.finalize(owner, held.clear).atexit = False  # no loop runs at exit
+    weakref.finalize(owner, held.clear).atexit = False  # at exit no loop runs
 
 
 @attrs.frozen
@@ -225,7 +225,7 @@ def _broken(failure: Exception, outgoing: HttpRequest) -> Broken:
         final=name == "ProxyError",  # more attempts could lock the proxy's user
         left=not outgoing.surely_not_sent if met.sent else outgoing.phase >= WRITTEN,
         timeout="Timeout" in name,
-        cause=getattr(httpx, name)(text) if met.harmless else None,  # the original has the request with its key
+        cause=getattr(httpx, name)(text) if met.harmless else None,  # the original error holds the request with its key
     )
 
 

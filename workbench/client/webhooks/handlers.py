@@ -56,7 +56,7 @@ class OneAtATime:
                     return None
                 self._holder = mine
             return work()
-        finally:  # no call in between, so an interrupt cannot happen here
+        finally:  # no function call in between, so no interrupt can occur here
             if self._holder is mine:
                 self._holder = None
 
@@ -167,7 +167,7 @@ class Handlers:
         except TypeError as error:
             raise UsageError(f"a handler is called with {' and '.join(arguments)}: {error}") from None
         except ValueError:  # a built-in function without a signature
-            log.debug("the signature of a handler is not known")
+            log.debug("the signature of a handler is unknown")
         import asyncio
 
         known = name or f"{call.__module__}.{getattr(call, '__qualname__', type(call).__qualname__)}"
@@ -285,13 +285,15 @@ class Handlers:
         return sum(self._handle(handler, *row) for row in iter(lambda: self._next(handler), None))
 
     def _next(self, handler: Handler) -> tuple[int, int] | None:
-        """Return the number and the tries of a handler's next due event: one to retry, or the first not handled."""
+        """Return the number and the tries of a handler's next due event: an event to retry, or the first unhandled
+        event.
+        """
         free = _FREE if handler.ordered else "1"
         undamaged = self._store.file.undamaged("events")
         now, pauses = self._clock(), json.dumps([pause * (1 + JITTER) for pause in handler.retry_after])
         again = self._store.file.run(
             "SELECT sequence, tries FROM effects AS run JOIN events USING(sequence)"
-            # A wait longer than its pause was recorded before the clock was set back.
+            # If a wait is longer than its pause, the clock was set back after the wait was recorded.
             " WHERE handler = ? AND run.state = 'waiting'"
             " AND NOT (due > ? AND due <= ? + coalesce(json_extract(?, '$[' || (tries - 1) || ']'), 0))"
             f" AND {free} AND {undamaged} ORDER BY sequence LIMIT 1",

@@ -65,7 +65,7 @@ Handler = TypeVar("Handler", bound=Callable[Concatenate[AnyEvent, ...], Any])
 Source = Callable[[int], tuple[Iterable[tuple[int, Headers, bytes]], int]]
 """Returns the deliveries after a number, each with its number, and the number to pass next time."""
 
-_MIN_SECRET_PATH = 24  # characters of a path that cannot be guessed
+_MIN_SECRET_PATH = 24  # minimum characters of a secret path
 _RENEWAL_SECONDS = 30.0  # between fetches of keys after unknown signatures
 SigningKey = str | bytes | Key | Callable[[], str]
 _PURGE_INTERVAL = 1000  # deliveries between purges of old events
@@ -165,9 +165,8 @@ class Inbox:
         self._renewed = -_RENEWAL_SECONDS  # time of the last fetch after an unknown signature
         if not self._keys and not accept_unsigned:
             raise UsageError(
-                "An inbox needs the keys that deliveries are signed with: Inbox(keys=[…]). Without them anyone "
-                "could send "
-                "events; accept_unsigned=True accepts them, marked as unverified."
+                "An inbox needs the keys that sign deliveries: Inbox(keys=[…]). Without keys anyone could send "
+                "events; accept_unsigned=True accepts such events, marked as unverified."
             )
         self._scheme = scheme
         self._accept_unsigned = accept_unsigned
@@ -259,7 +258,7 @@ class Inbox:
         return self._scheme(lower_headers(headers), body, keys) if keys else None
 
     def _renew_keys(self) -> bool:
-        """Fetch keys again that come from functions, and return whether one changed; not for each forged delivery."""
+        """Fetch keys again that come from functions, but not for each forged delivery; return whether a key changed."""
         if monotonic() - self._renewed < _RENEWAL_SECONDS:
             return False
         self._renewed = monotonic()

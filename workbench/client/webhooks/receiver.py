@@ -39,7 +39,7 @@ def serve(
 
     def store(request: Request, arrived: float) -> int:
         nonlocal busy_at
-        if arrived < busy_at:  # it waited behind a delivery that could not be stored
+        if arrived < busy_at:  # waited for a delivery that could not be stored
             return 503
         status = respond(request.headers, request.body)
         if status == 503:
@@ -64,10 +64,10 @@ def _refused(request: Request, path: str) -> tuple[int, str] | None:
     if request.method != "POST":
         return 405, "Not a POST"
     if request.path != path:
-        return 404, "Another path than that of the inbox"
+        return 404, "Not the path of the inbox"
     if request.headers.get("origin") is not None:
         return 403, "A web page in a browser"  # webhook senders set no Origin header
     kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
     if kind not in ("application/json", "") or request.headers.get("content-encoding") not in (None, "identity"):
-        return 415, "Declared as something else than JSON"
+        return 415, "Not declared as JSON"
     return None

@@ -147,7 +147,7 @@ class ParsedEvents:
         return self._events.get(sequence)
 
     def put(self, sequence: int, body: bytes, event: AnyEvent) -> AnyEvent:
-        """Add an event to the cache, unless it is older than all that fit; return it."""
+        """Add an event to the cache, unless it is older than all cached events and the cache is full; return it."""
         with self._lock:
             if sequence in self._events or (
                 self._size + len(body) > MAX_PARSED and sequence < next(iter(self._events), 0)
@@ -176,7 +176,7 @@ class EventStore:
         self.parsed = ParsedEvents()
 
     def keep(self, event: AnyEvent, raw: bytes, verified: bool, arrived: datetime) -> Receipt:
-        """Store a delivery, each event once."""
+        """Store a delivery; each event is stored once."""
         digest = hashlib.sha256(raw).digest()
         at = arrived.astimezone(UTC).isoformat()
         receipt = Receipt(event=event, verified=verified, duplicate=True, conflict=False, repeat_of=None, sequence=None)
@@ -212,7 +212,7 @@ class EventStore:
         return attrs.evolve(receipt, duplicate=False, repeat_of=repeat_of, sequence=sequence)
 
     def keep_unreadable(self, raw: bytes, reason: str, arrived: datetime) -> Receipt:
-        """Store a signed delivery that could not be read, each once."""
+        """Store a signed delivery that could not be read, once."""
         digest = hashlib.sha256(raw).hexdigest()
         with self.file.write() as db:
             known = db.execute("UPDATE unreadable SET times = times + 1 WHERE id = ?", (digest,)).rowcount > 0
@@ -244,7 +244,7 @@ class EventStore:
         ]
 
     def read_again(self) -> int:
-        """Store the events of deliveries that this version can read, and return their number."""
+        """Store the events of unreadable deliveries that this version can read; return their number."""
         read = 0
         for delivery in self.unreadable():
             try:
@@ -341,7 +341,7 @@ class EventStore:
         """Delete events that are older than a time, both by this machine's clock and by event time.
 
         Event time is relative to the newest event, so a clock that is ahead does not purge events. An event without a
-        time takes that of its predecessor or successor; if no event has a time, arrival counts.
+        time takes the time of its predecessor or successor; if no event has a time, arrival counts.
         """
         arrived = (now - keep_for).astimezone(UTC).isoformat()
         tests: list[tuple[str, str, tuple[Any, ...]]] = [("unreadable", "arrived < ?", (arrived,))]

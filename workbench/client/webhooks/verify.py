@@ -96,7 +96,7 @@ class TooLarge(InvalidWebhook):
 
 
 def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
-    """Parse raw bytes as an event in its envelope. A text that was cut inside a character is marked.
+    """Parse raw bytes as an event in its envelope. A text that was cut inside a character gets a mark.
 
     Raises:
         InvalidWebhook: Too large or deep, invalid or ambiguous JSON, or without id, resource or action.
@@ -116,7 +116,7 @@ def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
         raise InvalidWebhook("`body` is not a JSON object.")
     try:
         event = converter().structure(raw, Event)
-    except Unreadable as error:  # a member of an unknown type must not lose the event: it is kept in `extra`
+    except Unreadable as error:  # a member of an unknown type must not lose the event; it remains in `extra`
         unreadable = {problem.path for problem in error.problems}
         event = converter().structure({name: value for name, value in raw.items() if name not in unreadable}, Event)
         event.extra.update({name: raw[name] for name in raw if name in unreadable})
@@ -128,7 +128,7 @@ def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
 
 
 def state_digest(event: Event) -> bytes:
-    """Return a digest of the state that an event reports: its body without links, which differ each time."""
+    """Return a digest of the state in an event: its body without links, which differ each time."""
     body = converter().unstructure(event.body)
     if isinstance(body, Mapping):
         body = {name: value for name, value in body.items() if not str(name).endswith("Link")}

@@ -69,7 +69,7 @@ def usd(dollars: str | Decimal) -> Cents:
         raise _invalid("type", f'must be dollars and cents as text, such as "25.00", not {_type_name(text)}')
     match = _DOLLARS.fullmatch(text)
     if match is None:
-        raise _invalid("pattern", 'must be dollars with two decimals and nothing else, such as "25.00"')
+        raise _invalid("pattern", 'must be dollars with exactly two decimals, such as "25.00"')
     number = int(match[1] + match[2])
     if number < 1:
         raise _invalid("minimum", "must be at least 0.01")
@@ -108,7 +108,7 @@ def amount_problems(amount: object, decimals: object) -> Iterator[Problem]:
     if not isinstance(amount, Cents | NativeUnits):
         yield Problem("amount", "type", "has no unit", Remedy("amount"))
     if decimals is not None and (type(decimals) is not int or not 0 <= decimals <= _MAX_DECIMALS):
-        text = f"must be a whole number from 0 to {_MAX_DECIMALS}, or be left out where it is unknown"
+        text = f"must be a whole number from 0 to {_MAX_DECIMALS}; omit it if it is unknown"
         yield Problem("decimals", "range", text)
 
 

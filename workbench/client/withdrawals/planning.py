@@ -25,8 +25,8 @@ declare(
 )
 declare(
     "sign",
-    python="sign({typed}) requests a signature that allows this",
-    other="signing it requests a signature that allows this",
+    python="sign({typed}) requests a signature for this withdrawal",
+    other="signing requests a signature for this withdrawal",
 )
 
 MAX_WAIT = 3_600.0  # seconds
@@ -191,11 +191,10 @@ class Plan(Terms, Shown):
     def _with_hint(self, error: ApiError) -> ApiError:
         """Add advice for this withdrawal to an error of the service."""
         hint = {
-            403: "Either this key lacks the role contractsAndSignatures:write (read is not enough), or the service "
-            "does "
-            f"not take {self.admin} as an admin of this contract: compare it with contract.admin_addresses",
-            404: "The service knows no contract of this tenant that accepts this token on this chain: list_contracts() "
-            "shows the tokens of each contract",
+            403: f"Either this key lacks the role contractsAndSignatures:write (read is not enough), or {self.admin} "
+            "is not an admin of this contract: compare it with contract.admin_addresses",
+            404: "No contract of this tenant accepts this token on this chain: list_contracts() shows the tokens of "
+            "each contract",
             409: "Nothing was signed. Use the earlier signature, or wait until it expires, then sign again",
             422: f"The contract holds less than requested: its balance was {self.token.balance or 'nothing'} when it "
             "was "
@@ -226,7 +225,7 @@ class Plan(Terms, Shown):
             words=(f"{self.headline}.", self.summary),
             notes=(
                 *(f"Warning: {warning}." for warning in self.warnings),
-                f"Nothing was requested yet. {Remedy('sign', typed=typed)}.",
+                f"Nothing has been requested yet. {Remedy('sign', typed=typed)}.",
             ),
         )
 

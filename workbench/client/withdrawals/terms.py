@@ -175,7 +175,7 @@ class Terms:
             return f"{admin} of this contract"
         if any(same_address(self.recipient, own) for own in (contract.proxy_address, contract.deposit_address)):
             return "this contract"
-        return name or "not known here: compare it with what its owner states elsewhere"
+        return name or "not known here: compare it with the address that its owner states elsewhere"
 
     def _place_of(self, address: str) -> str | None:
         admins = self.contract.admin_addresses or ()
@@ -292,7 +292,7 @@ def _unknown(terms: Terms, chain: chains.Chain, production: bool) -> Iterator[Pr
         known = f"its admins are {', '.join(map(str, admins))}" if admins else "it lists no admins"
         yield Problem("admin", "admin", f"is not listed by the contract, so the service will probably refuse; {known}")
     if chain.family is chains.Family.EVM and terms.contract.contract_version not in (1, 2):
-        text = "has an unknown version: a signature can be requested, but no transaction built"
+        text = "has an unknown version: a signature can be requested, but no transaction can be built"
         yield Problem("contract", "version", text)
     if chain.test is None:
         yield Problem("contract", "chain", f"is on {chain}, an unknown chain, treated as an EVM chain")
@@ -324,7 +324,7 @@ def _recipient(terms: Terms, to: str, recipients: tuple[str, ...]) -> Iterator[F
         "a token of the contract": tokens,
         "the contract's controller": (contract.controller_address,),
         "the contract": (contract.proxy_address,),
-        "a recipient of the profile's list": recipients,
+        "a recipient on the profile's list": recipients,
         "an admin of the contract": contract.admin_addresses or (),
     }
     for address, what in {str(address): what for what, places in known.items() for address in places}.items():

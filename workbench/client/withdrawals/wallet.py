@@ -115,7 +115,7 @@ class Revealed(NotSerializable):
         if self._clock.monotonic() >= self._until:
             self.hide()
         if self._secret is None:
-            raise UsageError(f"revealed for {SHOWN_FOR:.0f} s, which are over; {Remedy('reveal')}")
+            raise UsageError(f"revealed for {SHOWN_FOR:.0f} s, which have passed; {Remedy('reveal')}")
         return self._secret
 
     def __repr__(self) -> str:
@@ -174,8 +174,8 @@ class AdminMessage(dict[str, Any], ForWallet):
         signer = chains.recover(self.digest, signature)
         if not chains.same_address(signer, self.admin):
             text = (
-                f"is not by the admin {self.admin} over this message: it recovers to {signer}. The wallet used another "
-                "account, or signed another message (another nonce or salt, for example)"
+                f"is not by the admin {self.admin} over this message: it recovers to {signer}. The wallet used "
+                "another account or signed another message, for example with another nonce or salt"
             )
             raise UsageError([Problem("signature", "signer", text)], of="withdrawal")
         raw = chains.read_bytes(getattr(signature, "signature", signature), 65, "signature")
@@ -200,7 +200,7 @@ class AdminMessage(dict[str, Any], ForWallet):
             },
             notes=(
                 f"The wallet should show these same values. {Remedy('wallet_file')}",
-                f"What an admin signs is not in the interface document: {assumed}.",
+                f"The interface document does not describe the message that an admin signs: {assumed}.",
             ),
         )
 
@@ -213,7 +213,10 @@ def admin_message(terms: Terms, units: int, *, nonce: int, salt: BytesLike | Non
     signer = terms.admin if admin is None else admin
     raw = secrets.token_bytes(32) if salt is None else chains.read_bytes(salt, 32, "salt")
     if salt is not None and _is_key_of(signer, raw):
-        text = "is the private key of the admin. Never paste a private key here; a salt becomes public. Leave it out"
+        text = (
+            "is the private key of the admin. Never paste a private key here: a salt becomes public. Omit it to "
+            "generate one"
+        )
         raise UsageError([Problem("salt", "private-key", text)], of="withdrawal")
     typed_data = chains.withdraw_typed_data(
         chain_id=terms.contract.chain_id,
@@ -256,7 +259,7 @@ class Transaction(NotSerializable, dict[str, Any], ForWallet):
         notes = [str(Remedy("wallet_json"))]
         if "parameters" in self:
             notes.append(
-                "It ends here: the call of the contract (on Solana withdrawSingleSignerCollateralAsset, on Stellar "
+                "It is partial: the call of the contract (on Solana withdrawSingleSignerCollateralAsset, on Stellar "
                 "withdraw_assets, in public examples) takes these parameters: "
                 f"{Remedy('assumption', id='withdrawal_ed25519_transaction')}."
             )
@@ -356,7 +359,7 @@ def explain(data: object, *, decimals: int | None = None) -> Explanation:
         decimals: The token's decimals, if known; then the amount is shown in tokens too.
 
     Raises:
-        UsageError: The call data is of another call, or damaged.
+        UsageError: The call data is damaged or belongs to another call.
     """
     if problems := list(amount_problems(NativeUnits(1), decimals)):
         raise UsageError(problems, of="explain")

@@ -38,8 +38,8 @@ from workbench.service.rendering.text import Cell, Sheet
 
 declare(
     "parameters",
-    python="parameters() gives what this one takes",
-    other="this one takes parameters",
+    python="parameters() returns the arguments for this chain",
+    other="this chain takes parameters",
 )
 declare(
     "wait",
@@ -54,23 +54,23 @@ declare(
 declare(
     "next_parameters",
     python=(
-        "Next: parameters() returns the arguments of the call, transaction({nonce}) what the admin's own wallet "
-        "sends, as far as it is public."
+        "Next: parameters() returns the arguments of the call, transaction({nonce}) the public part of the "
+        "transaction that the admin's wallet sends."
     ),
-    other="Next: the admin's own wallet sends the call, as far as it is public.",
+    other="Next: the admin's wallet sends the call, whose format is partly public.",
 )
 declare(
     "next_owner",
-    python="Next: transaction() returns the call, which the contract's owner sends from their own wallet.",
-    other="Next: the contract's owner sends the call from their own wallet.",
+    python="Next: transaction() returns the call, which the contract's owner sends from a wallet.",
+    other="Next: the contract's owner sends the call from a wallet.",
 )
 declare(
     "next_call",
     python=(
-        "Next: typed_data(nonce=…) returns the message for an admin's own wallet to sign, accept(…) checks the "
+        "Next: typed_data(nonce=…) returns the message for an admin's wallet to sign, accept(…) checks the "
         "wallet's signature, transaction(…) returns the call that anyone can then send."
     ),
-    other="Next: an admin's own wallet signs the message; then anyone can send the call.",
+    other="Next: an admin's wallet signs the message; then anyone can send the call.",
 )
 
 _ONE_DAY = timedelta(days=1)  # maximum usual lifetime, and maximum clock drift
@@ -143,7 +143,7 @@ class Withdrawal(NotSerializable, Shown):
             yield Problem(f"signature.{error.problems[0].path}", "form", error.problems[0].message)
             return
         if parameters is not None and (parameters.signature != raw or parameters.salt != salted):
-            yield Problem("parameters[6]", "differs", "and signature.data, or their salts, are not the same")
+            yield Problem("parameters[6]", "differs", "and signature.data, or their salts, differ")
         key = parameters.public_key if parameters else None
         self._secret = Secret(data=raw, salt=salted, data_text=data, salt_text=salt or "", public_key=key)
 
@@ -156,7 +156,11 @@ class Withdrawal(NotSerializable, Shown):
     def notes(self) -> tuple[str, ...]:
         """Unusual values of the answer that do not prevent its use."""
         life = self.remaining()
-        long = (f"it is valid unusually long: {duration_text(life)}",) if life is not None and life > _ONE_DAY else ()
+        long = (
+            (f"it is valid for an unusually long time: {duration_text(life)}",)
+            if life is not None and life > _ONE_DAY
+            else ()
+        )
         return (*self._notes, *long)
 
     def _skew(self) -> float:
@@ -192,7 +196,7 @@ class Withdrawal(NotSerializable, Shown):
         if not self.answered:
             obstacle = "The answer cannot be used" if self.problems else self._not_ready()
             return f"{obstacle[0].upper()}{obstacle[1:]}. Requested: {plan.summary}"
-        until = moment(self.expires_at) if self.expires_at else "a time that the service did not state"
+        until = moment(self.expires_at) if self.expires_at else "an expiry that the service did not state"
         return (
             f"{plan.admin} {'could' if self.expired else 'may'} take "
             f"{in_sentence(plan.amount, plan.decimals, plan.rate, self.units)} of the token {plan.token.address} "
@@ -332,12 +336,12 @@ class Withdrawal(NotSerializable, Shown):
         """Explain call data or a transaction in plain language, with its differences from this withdrawal."""
         explanation, plan, contract = explain(data, decimals=self.plan.decimals), self.plan, self.plan.contract
         matches = {
-            "the contract is not that of this withdrawal": same_address(explanation.proxy, contract.proxy_address),
-            "the token is not that of this withdrawal": same_address(explanation.token, plan.token.address),
-            "the recipient is not that of this withdrawal": same_address(explanation.recipient, plan.recipient),
-            "the amount is not that of this withdrawal": self.units in (None, explanation.units),
-            "the expiry is not that of this withdrawal": self._expires_at_unix in (None, explanation.expires_at),
-            "the version is not that of this withdrawal": explanation.version == contract.contract_version,
+            "the contract differs from this withdrawal's": same_address(explanation.proxy, contract.proxy_address),
+            "the token differs from this withdrawal's": same_address(explanation.token, plan.token.address),
+            "the recipient differs from this withdrawal's": same_address(explanation.recipient, plan.recipient),
+            "the amount differs from this withdrawal's": self.units in (None, explanation.units),
+            "the expiry differs from this withdrawal's": self._expires_at_unix in (None, explanation.expires_at),
+            "the version differs from this withdrawal's": explanation.version == contract.contract_version,
         }
         if isinstance(data, Mapping):
             matches |= {
@@ -436,7 +440,9 @@ class Withdrawal(NotSerializable, Shown):
         plan = self.plan
         amount = plan.amount_text
         if self.answered and self.units is not None and self.units != plan.amount:
-            amount = f"{plan.amount}, which the service counts as {in_both_units(self.units, plan.decimals, plan.rate)}"
+            amount = (
+                f"{plan.amount}, in the service's computation {in_both_units(self.units, plan.decimals, plan.rate)}"
+            )
         expired = self.answered and self.expired
         return sheet_of(
             "withdrawal",
@@ -464,7 +470,7 @@ class Withdrawal(NotSerializable, Shown):
             return (str(Remedy("next_parameters", nonce=nonce)),)
         if self.plan.contract.contract_version == 1:
             return (str(Remedy("next_owner")),)
-        return (f"This is the service's half. {Remedy('next_call')}",)
+        return (f"This is the service's signature. {Remedy('next_call')}",)
 
     def __repr__(self) -> str:
         state = "expired" if self.answered and self.expired else self.status
@@ -499,7 +505,7 @@ def _amount_problem(terms: Terms, signed: int) -> str | None:
     )
     return (
         f"is {NativeUnits(signed)}, but {terms.amount} with {terms.decimals} decimals and the contract's rate are "
-        f"{about}{int(expected):,}: the decimals given may be wrong{changed}"
+        f"{about}{int(expected):,}: the decimals may be wrong{changed}"
     )
 
 

@@ -29,7 +29,7 @@ MAX_WRONG_CODES = 30  # per minute and address; further ones are answered with 4
 MIN_FREE = 64 * 2**20  # minimum free bytes on the disk; with less, nothing is changed
 DISK_FULL = "The disk of the class server is full: nothing was changed. Your trainer sees this, too"
 _EVERYWHERE = frozenset({"add_fault", "clear_faults", "advance"})
-"""Actions for all sandboxes of a learner; others are for the one that the learner used last."""
+"""Actions for all sandboxes of a learner; other actions apply to the sandbox that the learner used last."""
 _FOR_CLASS = frozenset({"lock", "unlock", "pause", "resume", "enroll"})
 STUCK_TRIES = 3
 STUCK_MINUTES = 10

@@ -46,7 +46,7 @@ class LearnerSandboxes:
     Limits on threads and disk space keep a learner from slowing down or failing the others.
 
     Attributes:
-        begun: Number and time of the last beginning of each notebook and drill, by name.
+        begun: Number and time of the last start of each notebook and drill, by name.
         current: The place that the learner used last.
         active: Seconds that the learner worked, without longer pauses.
         busy: Held while a task of the learner is read and stored.
@@ -94,7 +94,7 @@ class LearnerSandboxes:
         self._used, self.current = now, place
 
     def replaced(self, place: str) -> str:
-        """Return when a place was begun again, as text; empty if it is the last beginning."""
+        """Return the time at which a place was started again, as text; empty if it was not."""
         name, _, number = place.partition(".")
         if not place or name not in self.begun or str(self.begun[name][0]) == number:
             return ""

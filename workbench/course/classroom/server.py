@@ -56,7 +56,7 @@ _PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "bo
 _STYLESHEET = '<link rel="stylesheet" href="/board.css">'
 _BEGIN = "begin"
 _UNREADABLE = (strict_json.NotJson, KeyError, TypeError, ValueError, AttributeError)
-"""Errors of a body with other content."""
+"""Errors raised for a body with unexpected content."""
 _RUN_FIRST_CELL = "Run the first cell of this notebook to continue with a new one"
 
 
@@ -235,7 +235,7 @@ class ClassServer(ClassState):
 
     async def _setup(self, request: Request, name: str, link: str = "LINK") -> Response:
         if request.method != "GET":
-            return refused(405, "Files to install are only read")
+            return refused(405, "Installation files accept only GET")
         return await asyncio.to_thread(self._setup_page.answer, name, link) or refused(404, "Not Found")
 
     # the board

@@ -38,7 +38,7 @@ _HEAD = Markup(
 
 @attrs.frozen
 class SetupPage:
-    """What /setup answers.
+    """Responses to requests below /setup.
 
     Attributes:
         folder: Folder of the class; None if it has none.

@@ -23,10 +23,11 @@ from workbench.service.rendering.text import Row, Sheet
 declare(
     "investigate",
     python=(
-        'look it up, as with wb.bulk.investigate(api, run), then resume with resolved={{row: "done"}} or {{row: '
+        "look up its outcome, for example with wb.bulk.investigate(api, run), then resume with "
+        'resolved={{row: "done"}} or {{row: '
         '"not_sent"}}'
     ),
-    other="look it up, then resume with the outcome of each row",
+    other="look up its outcome, then resume with the outcome of each row",
 )
 declare(
     "resume",
@@ -43,7 +44,7 @@ CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT N
 """
 PLANNED = "planned"
 STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
-_SHOWN = 50  # maximum number of rows to show that are not done
+_SHOWN = 50  # maximum number of incomplete rows to show
 _REJECTED = "rejected"  # state in the file of a row with the outcome "not_sent"
 _FAILED = (Outcome.REFUSED, Outcome.UNKNOWN)
 _NO_EFFECT = (PLANNED, _REJECTED, Outcome.NOT_SENT, Outcome.REFUSED)
@@ -84,7 +85,7 @@ class RunRecord:
         self._began: str | None = None
         self._rows: dict[int, RowResult] = {}
         self._counts: Counter[str] = Counter()
-        self._failed: dict[int, None] = {}  # refused and unknown rows, in the order in which they ended
+        self._failed: dict[int, None] = {}  # refused and unknown rows, in order of completion
 
     def close(self) -> None:
         """Close the file."""
@@ -101,7 +102,7 @@ class RunRecord:
     def start(
         self, plan: BulkPlan, target: Mapping[str, str], *, key: str | None = None, accept_changes: bool = False
     ) -> None:
-        """Start a run with a plan, or continue the one in the file.
+        """Start a run with a plan, or continue the run in the file.
 
         Args:
             plan: The rows; those with problems are rejected.
@@ -280,7 +281,7 @@ def check_resolved(noun: str, resolved: Mapping[Any, str], unknown: Collection[A
 def _moved(name: str, was: str, now: str) -> str:
     if name != "world":
         return f"was {was}, is now {now}"
-    return f"was another sandbox ({was}); this one ({now}) was made later, and holds nothing of what the run did"
+    return f"was another sandbox ({was}); this one ({now}) is newer and does not contain the run's records"
 
 
 def _counts_text(counts: Mapping[str, int]) -> str:
@@ -362,7 +363,7 @@ class BulkResult(Shown):
 
 @attrs.frozen(kw_only=True)
 class Finding:
-    """What the events say about one row with an unknown outcome."""
+    """Evidence on one row with an unknown outcome, from the events."""
 
     row: int
     key: str | None
@@ -374,7 +375,7 @@ class Finding:
 
 
 class Findings(tuple[Finding, ...]):
-    """What the events say about each row of a run with an unknown outcome, in input order."""
+    """Evidence on each row of a run with an unknown outcome, from the events, in input order."""
 
     __slots__ = ()
     row_type = Finding
@@ -391,7 +392,7 @@ class Findings(tuple[Finding, ...]):
 
 
 def investigate(api: Any, run: BulkResult) -> Findings:
-    """Return what the received events say about the rows with an unknown outcome, as `api.journal.evidence` does.
+    """Return the evidence of the received events on each row with an unknown outcome, as `api.journal.evidence` does.
 
     Record your decision with `resume(…, resolved={row: "done"})`.
 

@@ -151,7 +151,7 @@ def take_keys(
         for source in sources
     ]
     if is_required and all(value is None for value in values):
-        raise InvalidRequest(f"no row has {visible(key, 60)}, the column chosen as key", of=operation.name)
+        raise InvalidRequest(f"no row has the key column {visible(key, 60)}", of=operation.name)
     return [None if value is None else str(value) for value in values]
 
 
@@ -303,7 +303,7 @@ def plan_of(
     former_key: str | None = None,
     rejects: bool = False,
 ) -> BulkPlan:
-    """Check all rows and return the plan. Arguments not listed are those of `run`.
+    """Check all rows and return the plan. `run` explains the arguments not listed here.
 
     Args:
         secret: Key of the rows' digests.
@@ -388,7 +388,7 @@ def _with_duplicates(rows: list[PlannedRow]) -> list[PlannedRow]:
     first_rows = {}
     for number, same in ((number, numbers) for numbers in seen.values() if len(numbers) > 1 for number in numbers):
         others = listed([earlier for earlier in same if earlier != number], 5)
-        message = f"asks for the same thing as row {others}; duplicates=True allows that"
+        message = f"is a duplicate of row {others}; pass duplicates=True to allow it"
         first_rows[number] = (RowProblem(row=number, column="", rule="duplicate", message=message),)
     return [attrs.evolve(row, problems=first_rows.get(row.number, row.problems)) for row in rows]
 

@@ -394,7 +394,7 @@ class _Sender:
     def _count_failure(self, message: str) -> None:
         self._failures += 1
         if self._failures >= MAX_CONSECUTIVE_FAILURES:
-            self._stop(f"{MAX_CONSECUTIVE_FAILURES} rows in a row: {message}")
+            self._stop(f"{MAX_CONSECUTIVE_FAILURES} consecutive rows: {message}")
 
     def _stop(self, reason: str) -> None:
         self.stopped = self.stopped or reason

@@ -9,7 +9,7 @@ NUMBERS = frozenset(
     {"account_number", "routing_number", "postal_code", "merchant_category_code", "phone_number", "phone_country_code",
      "national_id"}
 )  # fmt: skip
-"""Members whose values of digits are names and not numbers."""
+"""Members whose digits are identifiers, not numbers."""
 _AS_TEXT = "in the spreadsheet, format the column as text and enter the value again"
 _DAMAGES = (
     (re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)?[eE][+-]?[0-9]+%?"), "is in scientific notation, so digits are lost"),
@@ -17,7 +17,7 @@ _DAMAGES = (
     (re.compile(r"[0-9]+(?:[.,][0-9]+)?%"), "is a percentage"),
     (re.compile(r"[+-]?[0-9]{1,3}(?:(?P<by>[.,’'])[0-9]{3})(?:(?P=by)[0-9]{3})*(?:[.,][0-9]+)?"), "has separators"),
     (re.compile(r"[$€£¥] ?[0-9.,]+|[0-9.,]+ ?[$€£¥]"), "is an amount of money"),
-    (re.compile(r"'.*"), "begins with the mark by which a spreadsheet stores text"),
+    (re.compile(r"'.*"), "begins with an apostrophe, by which a spreadsheet marks text"),
 )
 _DIGITS = re.compile(r"[0-9]+(?:[\s\u00a0\u202f]+[0-9]+)+")
 

@@ -186,12 +186,13 @@ class Target:
         if self._sandbox is not None:
             return perform(self._sandbox, name, arguments)
         if name != "settle":
-            raise WrongEnvironment(f"{name} is a control of our sandbox; a real service does not have it")
+            raise WrongEnvironment(f"{name} is a sandbox control; a real service does not have it")
         # assumed: settle_route, the route that public clients call
         if not behaviors_of(self.api).get("settle_route"):
             raise WrongEnvironment(
-                "settle is a control of our sandbox, and the document has no call for it. A real sandbox may serve "
-                "POST /simulate/transactions/{transactionId}/settle; sandbox.settle_route = true in its profile uses it"
+                "settle is a sandbox control, and the document has no call for it. A real sandbox may serve "
+                "POST /simulate/transactions/{transactionId}/settle; to use it, set sandbox.settle_route = true in "
+                "its profile"
             )
         return self.api.call(ROWS["settle"], {"amount": FULL, **arguments})
 
@@ -220,13 +221,15 @@ class Target:
             WrongEnvironment: The guide has no example at that path.
         """
         if self._sandbox is None:
-            raise WrongEnvironment(f"{path} is an example of our sandbox; give the parameter with an id of your own")
+            raise WrongEnvironment(
+                f"{path} is an example of the sandbox; pass the parameter with an id of this service"
+            )
         value = walk.get_path(self._guide, path)
         value = value[0] if isinstance(value, list) and value else value
         if not value:
             tenant = visible(self._guide["tenant"]["name"], 80)
             raise WrongEnvironment(
-                f"the tenant {tenant} has nothing at {path} of the guide; give the parameter. Nothing was sent."
+                f"the guide has no {path} for the tenant {tenant}; pass the parameter. Nothing was sent."
             )
         return value["id"] if isinstance(value, Mapping) and "id" in value else value
 

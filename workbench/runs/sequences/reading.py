@@ -282,7 +282,7 @@ def check(sequence: Sequence, values: Mapping[str, Any] | None = None) -> None:
 
 def _header_problems(sequence: Sequence) -> Iterator[Problem]:
     if not sequence.steps:
-        yield Problem("steps", "required", "are required, at least one")
+        yield Problem("steps", "required", "must contain at least one step")
     if sequence.profile not in (None, "documented", "observed"):
         yield Problem("profile", "enum", "must be documented or observed")
     if sequence.team not in (None, "individual", "company"):
@@ -302,7 +302,7 @@ def problems_of_values(sequence: Sequence, values: Mapping[str, Any] | None) -> 
     declared: dict[str, Parameter] = {parameter.name: parameter for parameter in sequence.parameters}
     for name in values:
         if name not in declared:
-            names = f"declared are {', '.join(declared)}" if declared else "none is declared"
+            names = f"its parameters: {', '.join(declared)}" if declared else "it has no parameters"
             yield Problem(visible(name, 60), "unknown", f"is not a parameter of this sequence; {names}")
     for name, declared_parameter in declared.items():
         value = values.get(name, declared_parameter.default)
@@ -326,7 +326,7 @@ def _step_problems(step: Step, declared: Collection[str], names: list[str], earl
     if step.name in earlier:
         yield "name", "unique", "is the name of two steps"
     if step.name == GUIDE:
-        yield "name", "forbidden", "is taken: a reference that begins with it is an example of the sandbox"
+        yield "name", "forbidden", "is reserved: a reference that begins with it names an example of the sandbox"
     if step.do == Operations.sign_withdrawal.name:
         yield "do", "forbidden", "sign_withdrawal authorizes moving funds and is never a step of a script"
         return
@@ -394,7 +394,7 @@ def _reference_problems(step: Step, declared: Collection[str], names: list[str],
             message = f"names the parameter {visible(reference.path, 60)}, which is not declared"
         elif isinstance(reference, Ref):
             if reference.step == step.name:  # an expectation may refer to the result of its step
-                message = "refers to this very step" if reference in references(step.arguments) else None
+                message = "refers to the step itself" if reference in references(step.arguments) else None
             elif reference.step not in names:
                 message = "names no step of this sequence"
             elif reference.step not in earlier:

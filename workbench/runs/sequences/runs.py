@@ -260,9 +260,9 @@ class Record:
         self.started = datetime.fromisoformat(started)
         problems = []
         if text != earlier:
-            problems.append(Problem("sequence", "changed", "differs from the one this file was started with"))
+            problems.append(Problem("sequence", "changed", "differs from the sequence of this file"))
         if given[32:] != _digest(given[:32], values):
-            problems.append(Problem("parameters", "changed", "differ from those this file was started with"))
+            problems.append(Problem("parameters", "changed", "differ from the parameters of this file"))
         if problems:
             self._file.close()
             raise InvalidSequence(tuple(problems), sequence.name)

@@ -189,7 +189,7 @@ class ExpectedEvent:
 @hide_arguments_of_methods
 @attrs.frozen(kw_only=True)
 class Expect:
-    """The expected result of a step. Members that are not given are not checked."""
+    """The expected result of a step. Omitted members are not checked."""
 
     result: Mapping[str, Any] = attrs.field(factory=dict)  # attribute paths of the answer
     error: Mapping[str, Any] = attrs.field(factory=dict)  # status, error, part of the message

@@ -131,7 +131,7 @@ class ControlGroup:
     _engine: Engine
     _key: str  # key of the default tenant
     _collect: Callable[[Iterable[Any]], list[Any]] = list
-    """Collects the rows of a control that returns many; a server collects them in parts."""
+    """Collects the rows of a control with a long result; a server collects them in batches."""
 
     def _carry_out(self, row: Control, given: Mapping[str, Any]) -> Any:
         """Run a control in this process; a client of a served sandbox sends it to the server."""
@@ -157,7 +157,7 @@ class ControlGroup:
         return seen
 
     def _record(self, kind: str, key: str) -> Record:
-        """Return a record: of any tenant for the operator, who has the full key, else of the key's tenant."""
+        """Return a record: of any tenant if the key is the full one, otherwise of the key's tenant."""
         record: Record | None = self._engine.store.get(kind, key.lower())
         if record is None or not self._may_act_on(record):
             raise not_found(kind.replace("_", " ").capitalize())

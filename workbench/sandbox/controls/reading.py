@@ -135,13 +135,13 @@ class ReadingControls(ControlGroup):
         return self._collect(self._stored(kind, row) for row in records)
 
     def _stored(self, kind: str, record: Record) -> StoredRecord:
-        """Return a stored record; of a person with the pages to send them to."""
+        """Return a stored record; a person's record includes the links to pages."""
         pages = links(self._engine.environment.settings, record) if kind in ("user", "owner") else {}
         return StoredRecord({"kind": kind, **record, **pages})
 
     @control(changes=False)
     def _columns(self, kind: Annotated[str, RECORD_KINDS], names: str, api_key: str | None = None) -> list[Any]:
-        """Return members of all stored records of a kind that belong to the tenant, as a list each, oldest first.
+        """Return the members of the tenant's records of a kind, a list for each member, oldest record first.
 
         Args:
             kind: Kind of the records, as for `records`.
@@ -154,8 +154,7 @@ class ReadingControls(ControlGroup):
     def _changed(
         self, kind: Annotated[str, RECORD_KINDS], names: str = "", mark: str = "", api_key: str | None = None
     ) -> list[Any]:
-        """Return a mark, whether all records of a kind follow or only changes since another mark, and their
-        members, a list each.
+        """Return a mark, whether all records or only changed ones follow, and a list of values for each member.
 
         Args:
             kind: Kind of the records, as for `records`.

@@ -20,7 +20,7 @@ class StateControls(ControlGroup):
 
     @control(changes=True, transaction=False)
     def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> SandboxTime:
-        """Move the clock forward; scheduled changes on the way happen at their own times."""
+        """Move the clock forward; scheduled changes happen at their due times."""
         try:
             return SandboxTime(now=self._engine.clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds))
         except (ValueError, OverflowError):
@@ -69,7 +69,7 @@ class StateControls(ControlGroup):
     def _savepoint(self) -> int:
         """Save the state before an action that may be undone, and return the number of changes until then.
 
-        A file copies each record, so a large one is not copied, and its actions cannot be undone.
+        In a file each record is copied, so a large file is not saved and its actions cannot be undone.
         """
         store = self._engine.store
         records = sum(store.count(kind) for kind in store.kinds() if in_world(kind)) if store.shared else 0

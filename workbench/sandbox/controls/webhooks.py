@@ -104,7 +104,7 @@ class WebhookControls(ControlGroup):
             event_id: Only deliveries of this event.
             state: Only deliveries that are `waiting`, `delivered` or `failed`.
             api_key: A key of the tenant; default: the session's.
-            all_tenants: Whether to return those to endpoints of every tenant.
+            all_tenants: Whether to return the deliveries to endpoints of all tenants.
         """
         store = self._engine.store
         rows = (
@@ -121,8 +121,8 @@ class WebhookControls(ControlGroup):
 
         Args:
             event_id: Id of the event.
-            endpoint_id: Only to this endpoint, also if the event is from before its registration; default: to every
-                endpoint that it was delivered to.
+            endpoint_id: Only to this endpoint, even if the event is older than its registration; default: to every
+                endpoint with a delivery of the event.
         """
         engine = self._engine
         event = engine.event_of(event_id)
@@ -193,7 +193,7 @@ class WebhookControls(ControlGroup):
         for path in matching or {}:
             names = _names_to_match(kind, of)
             if snake(path).partition(".")[0] not in names:
-                raise wrong_argument(unknown_name(f"matching.{path}", names, "a member that it could match"))
+                raise wrong_argument(unknown_name(f"matching.{path}", names, "a member that the rule can match"))
         rule = FaultRule(
             id=self._engine.store.next("fault"),
             kind=kind,

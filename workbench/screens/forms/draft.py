@@ -43,7 +43,7 @@ def cents_of(typed: str) -> int | None:
 
 
 def no_amount(typed: str) -> str:
-    """Return what is wrong with a typed amount. Digits without a decimal point are ambiguous and rejected."""
+    """Return the problem of a typed amount. Digits without a decimal point are ambiguous and rejected."""
     if (cents := cents_of(typed)) is not None:
         return f"is text; {typed} is {cents} cents"
     if typed.isascii() and typed.isdigit() and len(typed) <= 15:

@@ -49,7 +49,7 @@ WORDS: Mapping[str, str] = {
     "line1": "Street and number", "address_line1": "Street and number",
     "line2": "Second line", "address_line2": "Second line",
 }  # fmt: skip
-"""Labels of fields that a person would not call by their names."""
+"""Labels of fields whose names are unclear to people."""
 _CHOICES: Mapping[str, str] = {
     "sumsub_share_token": "Verify by a Sumsub share token", "persona_share_token": "Verify by a Persona share token",
     "first_name": "Verify by personal information", "user_id": "For a user", "company_id": "For a company",
@@ -160,7 +160,7 @@ class Step:
     paths: list[str]
     choosers: list[Alternative]
     build: Callable[[], list[Any]]
-    """Makes what is in the box."""
+    """Fills the box."""
 
     def open(self) -> None:
         """Fill the box, unless it is filled."""
@@ -174,7 +174,7 @@ class Field(Quiet):
     Args:
         known: Values to pick from, by searchable label.
         changed: Called with the path and the value that a person entered.
-        accepted: Called when a person acknowledges the omission of the field, or takes that back.
+        accepted: Called when a person acknowledges the omission of the field, or withdraws that.
     """
 
     def __init__(
@@ -192,12 +192,12 @@ class Field(Quiet):
         self._changed = changed
         member = leaf.member
         self.label = label_of(member)
-        """Its name for people."""
+        """Label for people."""
         self._accepted = accepted
 
     @cached_property
     def input(self) -> Any:
-        """What a person types in."""
+        """Widget in which a person types."""
         member = self.leaf.member
         widget = _input(self.leaf, self.known)
         if isinstance(widget, ipywidgets.Text | ipywidgets.Textarea):
@@ -232,7 +232,7 @@ class Field(Quiet):
 
     @cached_property
     def box(self) -> Any:
-        """All of it."""
+        """Box with all widgets of the field."""
         member = self.leaf.member
         parts = [widget for widget in (self.input, self.full, self.tick, self.note) if widget is not None]
         box = ipywidgets.VBox(parts).add_class("wb-field")
@@ -361,7 +361,7 @@ class Inputs(Quiet):
         return note
 
     def _step(self, names: Sequence[str], choices: Sequence[Alternative]) -> list[Any]:
-        """Return what is in the box of a step, with the values of the draft."""
+        """Return the content of a step's box, with the values of the draft."""
         leaves = [name for name in names if name in self._draft.leaves]
         sections = [name for name in names if name in self._draft.sections]
         boxes = [*map(self._chooser, choices), *self._boxed(leaves), *map(self._section, sections)]

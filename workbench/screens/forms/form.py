@@ -76,9 +76,11 @@ class Form(Displayed):
         self.answer: Any = None
         self.error: WorkbenchError | None = None
         self.acting: Callable[[], AbstractContextManager[None]] = nullcontext
-        """Opens the context in which the request is sent, such as of a panel that can undo it."""
+        """Opens a context around the request, such as that of a panel that can undo it."""
         self.when_done: Callable[[str], None] = lambda _: None
-        """Called with what was done after an answer, such as by a panel that shows the current state."""
+        """Called after an answer with a description of the action, such as by a panel that then shows the current
+        state.
+        """
         self.opened: list[Any] = []
         """Forms and panels that were opened from the answer."""
         self.show_thing: Callable[[str, str], Any] = lambda *_: None

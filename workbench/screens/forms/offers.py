@@ -166,7 +166,7 @@ DONE: Mapping[str, str] = {
     "resolve_dispute": "Dispute decided", "resend": "Event redelivered", "sign_withdrawal": "Withdrawal checked",
     "list_rewards_activity": "Rewards read",
 }  # fmt: skip
-"""What a person reads after each action."""
+"""Text shown after each action."""
 
 
 def done(do: str, answer: object = None) -> str:
@@ -222,7 +222,7 @@ def _with_arguments(
 
 
 def _now(of: str, key: str, api: object) -> dict[str, Any]:
-    """Return the present status of a record, where there is a sandbox that knows it."""
+    """Return the present status of a record, if a sandbox knows it."""
     sandbox, status = sandbox_of(api), "application_status" if of == "users" else "status"
     if sandbox is None or of not in ("users", "transactions"):
         return {}

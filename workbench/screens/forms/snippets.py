@@ -45,7 +45,7 @@ def _url(api: object) -> str:
 
 
 def note(snippet: str, api: object) -> str:
-    """Return what a command or curl needs to reach the session's sandbox; empty for Python and real services."""
+    """Return the steps by which a command or curl reaches the session's sandbox; empty for Python and real services."""
     if snippet not in ("Terminal", "curl") or sandbox_of(api) is None:
         return ""
     if not (url := _url(api)):
@@ -144,12 +144,12 @@ class SnippetPanel:
 
     @property
     def message(self) -> Any:
-        """What a button of the panel did."""
+        """Result of pressing a button of the panel."""
         return self._tab and self._message
 
     @property
     def add_button(self) -> Any:
-        """Adds the call to the script."""
+        """Button that adds the call to the script."""
         return self._tab and self._add
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Steps of a form with many inputs: one part at a time, with links to what is missing or wrong in all of them."""
+"""Steps of a form with many inputs: one part at a time, with links to missing and wrong fields in all parts."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -42,7 +42,7 @@ class Steps:
         self._inputs.steps[self.current].open()
 
     def go(self, number: int) -> None:
-        """Show a step; the fields of the one that is left show their problems."""
+        """Show a step; the fields of the previous step show their problems."""
         for path in self._inputs.steps[self.current].paths:
             self._inputs.fields[path].touched |= self._draft.shown(path)
         self.current = max(0, min(number, len(self.tabs) - 1))

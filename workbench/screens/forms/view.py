@@ -78,7 +78,7 @@ class FormView(Quiet):
         self.summary = ipywidgets.HTML().add_class("wb-summary")
         self.error = ipywidgets.HTML().add_class("wb-error")
         self.typed: Any = None
-        """Where a person confirms a call in production; made when it is asked for."""
+        """Input in which a person confirms a call in production; made when required."""
         self.ticks: dict[str, Any] = {}
         """Checkboxes of the exceptions that were offered."""
         self.arming = self._arming_box() if api.environment == "production" and operation.effect else None
@@ -175,7 +175,7 @@ class FormView(Quiet):
         except WorkbenchError as error:
             self.show_error(error)
         except Exception as error:  # noqa: BLE001 - the callback of a widget would lose it
-            text = f"unexpected {type(error).__name__}: an error of the workbench itself; the form is unchanged"
+            text = f"unexpected {type(error).__name__}: an internal error of the workbench; the form is unchanged"
             self.error.value = line("problem", text)
 
     def asks(self, review: Review) -> Confirmation | None:
@@ -205,7 +205,7 @@ class FormView(Quiet):
                 return
 
     def show_error(self, error: WorkbenchError) -> None:
-        """Show an error, with the id of its journal entry, and what the events show if the outcome is unknown."""
+        """Show an error, with the id of its journal entry, and the evidence of events if the outcome is unknown."""
         notes = [line("quiet", f"Journal: {self.entry}")] if self.entry else []
         journal = journal_of(self._api)
         if self.state == "unknown" and journal is not None and self.entry:

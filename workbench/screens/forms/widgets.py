@@ -147,7 +147,7 @@ def what_went_wrong(error: Exception) -> str:
     """Return the text to show for an error: an existing file, a missing folder, or an error of this package."""
     if isinstance(error, WorkbenchError | OSError | ValueError):
         return visible(str(error), 600)
-    return f"unexpected {type(error).__name__}: an error of the workbench itself"
+    return f"unexpected {type(error).__name__}: an internal error of the workbench"
 
 
 def close(*widgets: Any) -> None:
@@ -175,8 +175,8 @@ def in_order(widget: Any) -> Any:
     """Return a widget whose events are processed in the order of the page, also while a cell runs.
 
     JupyterLab sends the events of all widgets to one subshell, a kernel thread next to the one that runs cells.
-    ipykernel 7.4 instead routes those of each widget to the thread that last sent something through it: a press could
-    overtake the edit before it, and send the former value.
+    ipykernel 7.4 instead routes the events of each widget to the thread that last sent something through it: a press
+    could overtake the edit before it, and send the former value.
     """
     release_from_thread(widget.comm)
     return widget

@@ -1,7 +1,6 @@
 """Details of a record in the panel: fields, timeline, related items and available actions."""
 
 import json
-import re
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -24,7 +23,6 @@ from workbench.service.rendering.show import describe
 from workbench.service.rendering.text import Sheet, sentence
 
 _MAX_RELATED = 20
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 _CENTS = frozenset({"limit", "available", "held", "posted", "refunded", "settled", "authorized", "amount"})
 
@@ -41,7 +39,11 @@ def fields(thing: object, *, reveal: bool = False) -> dict[str, Any] | None:
 def plain(thing: object, reveal: Collection[str] = ()) -> dict[str, Any]:
     """Return the displayed members of a record as plain, printable values."""
     block = Sheet(title="", code=(thing.to_toml(),)) if isinstance(thing, Sequence) else describe(thing, reveal=reveal)
-    return attr.asdict(block, retain_collection_types=False)
+
+    def labeled(_: object, attribute: Any, value: Any) -> Any:
+        return sentence(value) if attribute is not None and attribute.name == "label" else value
+
+    return attr.asdict(block, retain_collection_types=False, value_serializer=labeled)
 
 
 def _readable(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -138,7 +140,7 @@ _STATES: Mapping[str, tuple[Kind, str]] = {
 
 
 def states(name: str, facts: Mapping[str, Any]) -> list[Any] | None:
-    """Return the state diagram of a record as an element of `sections`; None if it has no states."""
+    """Return the state diagram of a record as an element that the page draws; None if it has no states."""
     if name not in _STATES:
         return None
     kind, column = _STATES[name]
@@ -146,97 +148,10 @@ def states(name: str, facts: Mapping[str, Any]) -> list[Any] | None:
 
 
 def svg(text: str) -> list[Any]:
-    """Return an image of our own making as an element that the page draws."""
+    """Return an image made by the workbench as an element that the page draws."""
     return _svg(ET.fromstring(text))  # noqa: S314
 
 
 def _svg(element: ET.Element) -> list[Any]:
     text = [element.text] if element.text and element.text.strip() else []
     return [element.tag.rpartition("}")[2], dict(element.attrib), *text, *map(_svg, element)]
-
-
-# Elements for the page: lists of tag, attributes and content (texts and elements).
-
-
-def sections(shown: Mapping[str, Any]) -> Iterator[list[Any]]:
-    """Yield the parts of the details below the facts, as elements that the page draws.
-
-    Args:
-        shown: The details, as of `panel.show`.
-    """
-    if shown["timeline"]:
-        happened = [
-            [
-                "li",
-                {},
-                ["span", {}, entry["title"]],
-                _div("amount", entry["amount"]),
-                ["time", {"datetime": entry["at"] or ""}],
-            ]
-            for entry in shown["timeline"]
-        ]
-        yield _section("Timeline", ["ol", {"class": "timeline"}, *happened])
-    if shown["states"]:
-        yield _section("States", shown["states"], tabindex=0, role="region", aria_label="States")
-    if shown["links"]:
-        buttons = (
-            [
-                "button",
-                {"class": "link", "data-list": link["list"], "data-filter": link["filter"]},
-                sentence(link["list"]),
-            ]
-            for link in shown["links"]
-        )
-        yield _section("Related", _div("actions", *buttons))
-    for title in ("Events", "Deliveries", "Requests"):
-        listed, kind = shown[title.lower()], {"Deliveries": "delivery"}.get(title, title[:-1].lower())
-        if listed:
-            yield _section(
-                title, *(_folded(item, title.lower(), kind, shown["id"]) for item in listed), count=len(listed)
-            )
-    if shown["fields"]:
-        is_file = bool(shown["fields"].get("code"))
-        content = ["div", {"class": "record"}, element(shown["fields"], shown["id"])]
-        summary = ["summary", {}, "File" if is_file else "All fields"]
-        yield ["section", {}, ["details", {"open": is_file}, summary, content]]
-
-
-def element(block: Mapping[str, Any], key: str = "") -> list[Any] | str:
-    """Return the fields of a record as an element; ids of other records than `key` are links."""
-    if "lines" in block:
-        text = "\n".join(block["lines"])
-        if _UUID.fullmatch(text) and text != key:
-            return _link(text, "any", text, "link mono")
-        return ["span", {"class": "pill other"}, text] if block["role"].startswith("status") else text
-    if "columns" in block:
-        body: Iterator[Any] = (["tr", {}, *(["td", {}, element(cell, key)] for cell in row)] for row in block["rows"])
-        heads = ["thead", {}, ["tr", {}, *(["th", {}, name] for name in block["columns"])]]
-        return ["table", {}, heads, ["tbody", {}, *body]]
-    rows: list[Any] = []
-    for row in block["rows"]:
-        warning = _div("warn", row["warning"]) if row["warning"] else ""
-        assumed = ["details", {"class": "quiet"}, ["summary", {}, "assumed"], row["assumed"]] if row["assumed"] else ""
-        rows += [["dt", {}, sentence(row["label"])], ["dd", {}, element(row["value"], key), warning, assumed]]
-    texts = [_div("quiet", text) for text in (*block["words"], *block["notes"])]
-    return ["div", {}, *texts, *(["pre", {"tabindex": 0}, code] for code in block["code"]), ["dl", {}, *rows]]
-
-
-def _folded(item: Mapping[str, Any], to: str, kind: str, key: str) -> list[Any]:
-    content = ["pre", {"tabindex": 0}, item["json"]] if "json" in item else element(item["fields"], key)
-    at = (item["at"] or "")[:19].replace("T", " ")
-    summary = ["summary", {}, item["title"], " ", ["span", {"class": "quiet"}, at and f"{at} UTC"]]
-    return ["details", {}, summary, "" if item["id"] == key else _link(item["id"], to, f"Open {kind}"), content]
-
-
-def _section(title: str, *content: object, count: int | None = None, **attributes: object) -> list[Any]:
-    of = {name.replace("_", "-"): value for name, value in attributes.items()}
-    shown = title if count is None else f"{title} ({count})"
-    return ["section", {"class": f"related-{title.lower()}", **of}, ["h3", {}, shown], *content]
-
-
-def _link(key: str, to: str, text: str, look: str = "link") -> list[Any]:
-    return ["button", {"class": look, "data-id": key, "data-to": to}, text]
-
-
-def _div(look: str, *content: object) -> list[Any]:
-    return ["div", {"class": look}, *content]

@@ -1,4 +1,4 @@
-"""What a number of the panel is made of: its postings or rows, events and requests, which add up exactly to it."""
+"""Explanation of a number in the panel: postings or rows, events and requests, which add up exactly to it."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -133,5 +133,5 @@ def _as_rows(table: "pd.DataFrame", listing: Listing, first: str, note: Callable
     shown = attrs.evolve(rows, columns=tuple(columns), names=listing.data.names)
     notes = [note(shown)]
     if "event_ids" not in table and "transaction_id" in table:
-        notes.append("The events are not listed: they are not known, or too many.")
+        notes.append("The events are not listed: they are unknown, or too many.")
     return attrs.evolve(shown, notes=tuple(notes))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.analysis.tables.to_file import Saved
 
 _HERE = Path(__file__).parent
-_MODULES = ("elements", "filter", "engine", "table", "overview", "panel")
+_MODULES = ("elements", "filter", "engine", "table", "overview", "details", "panel")
 _STATIC, _STATIC_OF_MANY = 200, 30  # rows on a page without JavaScript: with one list, and with several
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 

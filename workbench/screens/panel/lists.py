@@ -106,7 +106,7 @@ class Labels:
         self._marks = dict.fromkeys(_LABELED, "")
 
     def read(self) -> bool:
-        """Read the labels, and return whether one that was known is another one now."""
+        """Read the labels, and return whether a known label changed."""
         read: dict[str, str] = {}
         for kind, members in _LABELED.items() if self._sandbox is not None else ():
             self._marks[kind], _, ids, *parts = internals(self._sandbox).changed(kind, members, self._marks[kind])
@@ -221,7 +221,7 @@ def _merged(*sources: Iterable[Found]) -> list[Found]:
 def health(api: object) -> Rows:
     """Return the troubles of a session by cause, most urgent first, each with its fix."""
     if not isinstance(api, Session | AsyncSession):
-        return rows_of("", (), "The health is that of a session; this is a client.")
+        return rows_of("", (), "Only a session has a health; this is a client.")
     state = api.health()
     listed = (
         (str(number), {**attrs.asdict(trouble), "id": None}, attrs.asdict(trouble))

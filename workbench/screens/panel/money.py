@@ -17,7 +17,7 @@ from workbench.sandbox.internals import internals
 from workbench.screens.panel.cells import cells_of_frame, milliseconds, uncollected
 
 _STORED = {
-    "id": "transaction_id", "user": "user_id", "currency": "currency", "status": "status",
+    "id": "transaction_id", "currency": "currency", "status": "status",
     "authorized_at": "authorized_at", "posted_at": "posted_at", "authorized": "authorized_cents", "held": "held_cents",
     "settled": "posted_cents", "refunded": "refunded_cents",
 }  # fmt: skip
@@ -46,7 +46,7 @@ class _WithEvents:
 
 
 class Money:
-    """Transactions of a session, of which only changed ones are read again, and the facts of those with events.
+    """Transactions of a session, and the facts of transactions with events; only changed ones are read again.
 
     A stored transaction without events was settled at its posting, and refunded between then and now.
     """
@@ -60,7 +60,7 @@ class Money:
         """Currencies of the transactions, the most frequent first."""
 
     def read(self) -> None:
-        """Read the transactions, or what changed since the last read."""
+        """Read the transactions, or the changes since the last read."""
         sandbox, is_all = sandbox_of(self._api), True
         if sandbox is None:
             known = history(getattr(self._api, "inbox", None) or [])
@@ -92,16 +92,11 @@ class Money:
         self._rows["plain"][[self._positions[key] for key in moved]] = False
         self.currencies = [code for code, _ in Counter(self._rows["currency"].tolist()).most_common() if code]
 
-    def part(self, currency: str, users: Sequence[str] | None, now: datetime) -> "Part":
-        """Return the numbers of a currency and of some users, or of all."""
+    def part(self, currency: str, now: datetime) -> "Part":
+        """Return the numbers of a currency."""
 
         def own(columns: Columns) -> Columns:
-            if not columns:
-                return columns
-            chosen = columns["currency"] == currency
-            if users is not None:
-                chosen &= pd.Series(columns["user_id"]).isin(users).to_numpy()
-            return {name: values[chosen] for name, values in columns.items()}
+            return {name: values[columns["currency"] == currency] for name, values in columns.items()}
 
         return Part(own(self._rows), own(self._facts), now)
 
@@ -109,8 +104,7 @@ class Money:
 def _numbers(columns: Mapping[str, Sequence[Any]]) -> Columns:
     """Return columns of transactions as arrays."""
     codes = {code: code and code.lower() for code in {*columns["currency"]}}
-    table: Columns = {"user_id": np.array(columns["user_id"], "object")}
-    table["currency"] = np.array([codes[code] for code in columns["currency"]], "object")
+    table: Columns = {"currency": np.array([codes[code] for code in columns["currency"]], "object")}
     table |= {name: np.array(columns[name], "float64") for name in _TIMES}
     table |= {name: np.array(columns[name], "int64") for name in _CENTS}
     amounts, _, posted, refunded = (table[name] for name in _CENTS)
@@ -134,13 +128,13 @@ def _facts(facts: pd.DataFrame) -> Columns:
         ((facts[name] - pd.Timestamp(0, tz=UTC)) / pd.Timedelta(milliseconds=1)).to_numpy()
         for name in ("at", "earliest", "latest")
     )
-    parties = {name: np.array(facts[name].where(facts[name].notna(), ""), "object") for name in ("user_id", "currency")}
+    codes = np.array(facts["currency"].where(facts["currency"].notna(), ""), "object")
     bounds = {"first": np.where(np.isnan(at), first, at), "last": np.where(np.isnan(at), last, at)}
-    return parties | bounds | {"net": whole(facts["net_cents"]), "held": whole(facts["held_cents"])}
+    return {"currency": codes} | bounds | {"net": whole(facts["net_cents"]), "held": whole(facts["held_cents"])}
 
 
 class Part:
-    """The transactions of a currency and of some users, and the movements of their money.
+    """The transactions of a currency, and the movements of their money.
 
     Ranges are given by the milliseconds of their first moment and of their end.
     """

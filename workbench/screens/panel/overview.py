@@ -1,4 +1,4 @@
-"""The overview of a panel: what needs a person, tiles and charts of one history in a range, and their filters."""
+"""The overview of a panel: tasks for people, tiles and charts of one history in a range, and their filters."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -14,7 +14,6 @@ from workbench.client.session import sandbox_of
 from workbench.screens.panel.cells import Rows, milliseconds
 from workbench.screens.panel.details import svg
 from workbench.screens.panel.explanation import APPROVED
-from workbench.screens.panel.lists import records
 from workbench.service import rendering
 from workbench.service.rendering.text import sentence
 
@@ -37,12 +36,11 @@ _LINE = 30  # days shown by the line of a tile
 
 @attrs.frozen(kw_only=True)
 class Filters:
-    """Filters of an overview: a range of days in a time zone, and a card program ("" for all)."""
+    """Filters of an overview: a range of days in a time zone."""
 
     range: str = "month"
     since: str = ""
     until: str = ""
-    program: str = ""
     zone: str = "UTC"
 
     def days(self, now: datetime) -> tuple[date, date]:
@@ -54,7 +52,7 @@ class Filters:
         if self.range not in RANGES:
             raise UsageError(f"the ranges are {', '.join(RANGES)}", of="browse")
         if self.zone not in _zones():
-            raise UsageError(f"{visible(self.zone, 60)} is not a time zone (Europe/Paris)", of="browse")
+            raise UsageError(f"{visible(self.zone, 60)} is not a time zone (such as Europe/Paris)", of="browse")
         today = now.astimezone(ZoneInfo(self.zone)).date()
         first, last = today.replace(day=1), today
         if back := {"today": 0, "week": 6, "quarter": 89, "year": 364}.get(self.range):
@@ -67,7 +65,7 @@ class Filters:
         elif self.range == "custom":
             for text in filter(None, (self.since, self.until)):
                 if iso_day(text) is None:
-                    raise UsageError(f"{visible(text, 20)} is not a date (2026-01-31)", of="browse")
+                    raise UsageError(f"{visible(text, 20)} is not a date (such as 2026-01-31)", of="browse")
             first, last = iso_day(self.since) or first, iso_day(self.until) or today
             if last < first:
                 raise UsageError("the range ends before it starts", of="browse")
@@ -82,8 +80,8 @@ class Filters:
 class Tile:
     """A figure of the overview: the list and filter that it leads to, and the column that explains it.
 
-    `line` has its values of the last thirty days, `change` says how it differs from the period before. `basis` is the
-    filter of the rows that explain it, if that is another one.
+    `line` has its values of the last thirty days, `change` is its change from the previous period. `basis` is the
+    filter of the rows that explain it, if that filter differs.
     """
 
     label: str
@@ -98,12 +96,11 @@ class Tile:
 
 
 class Scope:
-    """Scope of an overview: a range of days, and the transactions of a program in their most frequent currency.
+    """Scope of an overview: a range of days, and the transactions in their most frequent currency.
 
     Args:
         lists: Function that returns the rows of a list of the panel.
         money: The money of the session.
-        programs: The card program of each user.
         known: Function that returns the history of the session, for charts and the caller's tiles.
     """
 
@@ -111,7 +108,6 @@ class Scope:
         self,
         lists: Callable[[str], Rows],
         money: "Money",
-        programs: Mapping[str, str],
         known: Callable[[], Any],
         filters: Filters,
         now: datetime,
@@ -120,21 +116,13 @@ class Scope:
         self.first, self.last = filters.days(now)
         self.currency = next(iter(money.currencies), "usd")
         self._is_mixed = len(money.currencies) > 1
-        self.members = [user for user, program in programs.items() if filters.program in ("", program)]
-        """Ids of the program's users, or of all users."""
-        self.part = money.part(self.currency, self.members if filters.program else None, now)
+        self.part = money.part(self.currency, now)
 
     @cached_property
     def shown(self) -> Any:
         """The history in the range."""
-        known = self._known()
-        if self.filters.program:
-            from workbench.analysis.reports.history import history
-
-            postings = known.postings()
-            known = history(postings[postings["user_id"].isin(self.members)])
         currency = self.currency if self._is_mixed else None
-        return known.filter((str(self.first), str(self.last)), tz=self.filters.zone, currency=currency)
+        return self._known().filter((str(self.first), str(self.last)), tz=self.filters.zone, currency=currency)
 
     def span(self, first: date, last: date) -> tuple[int, int]:
         """Return the beginning of a day and the end of another, in milliseconds."""
@@ -172,22 +160,6 @@ class Scope:
         )
 
 
-def program_of(external_id: object) -> str:
-    """Return the card program of a user: the part of the external id before the first hyphen.
-
-    The interface has no card programs, but most tenants build their external ids this way.
-    """
-    program, hyphen, _ = str(external_id or "").partition("-")
-    return program if hyphen else ""
-
-
-def programs_of(api: object, lists: Callable[[str], Rows]) -> dict[str, str]:
-    """Return the card program of each user by id."""
-    if sandbox_of(api) is not None:
-        return {user["id"]: program_of(user.get("external_id")) for user in records(api, "user")}
-    return dict(zip(lists("users").ids, map(program_of, lists("users").column("external_id")), strict=True))
-
-
 def net_spend(scope: Scope) -> Tile:
     """Settlements less refunds, each when it was made."""
     net, note = scope.part.net, "refunds when they were made"
@@ -199,7 +171,7 @@ def net_spend(scope: Scope) -> Tile:
 
 
 def approval_rate(scope: Scope) -> Tile:
-    """The share of authorizations that was not declined."""
+    """The share of authorizations that were not declined."""
     (asked, declined), (asked_before, declined_before) = scope.part.asked(*scope.range), scope.part.asked(*scope.before)
     rate, change = 1 - declined / max(asked, 1), ""
     if asked and asked_before:
@@ -219,7 +191,7 @@ def approval_rate(scope: Scope) -> Tile:
 
 
 def open_holds(scope: Scope) -> Tile:
-    """What is authorized and neither settled nor reversed now."""
+    """Authorized amounts that are neither settled nor reversed now."""
     held_before = scope.part.held_before
     cents, count = scope.part.held()
     tile = Tile(label="Open holds", note=f"now: {count:,} authorized", filter="held>0", column="held_cents")
@@ -236,7 +208,7 @@ def posted(scope: Scope) -> Tile:
 
 
 def collateral(scope: Scope, column: str = "value_cents") -> Tile:
-    """What the tokens of the contracts are worth."""
+    """Value of the tokens in the contracts."""
     label = "Collateral" if column == "value_cents" else "Credit capacity"
     try:
         cents = [value for value in scope.lists("contracts").column(column) if value is not None]
@@ -247,7 +219,7 @@ def collateral(scope: Scope, column: str = "value_cents") -> Tile:
 
 
 def credit_capacity(scope: Scope) -> Tile:
-    """What the collateral backs at its advance rates."""
+    """Spending that the collateral backs at its advance rates."""
     return collateral(scope, "credit_cents")
 
 
@@ -296,7 +268,7 @@ def check_tiles(chosen: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def attention(lists: Callable[[str], Rows]) -> Iterator[dict[str, str]]:
-    """Yield what needs a person, most urgent first: a sentence, and the list and filter of the records."""
+    """Yield the tasks for people, most urgent first: a sentence, and the list and filter of the records."""
     health = lists("health")
     for what, count, fix in zip(*map(health.column, ("what", "count", "fix")), strict=True):
         times = f", {count:,} times" if count and count > 1 else ""
@@ -340,10 +312,8 @@ def charts(scope: Scope, api: Any) -> Iterator[dict[str, Any]]:
     spend = scope.shown.spend()
     spent = draw.spend_chart(spend, top=_TOP, size="compact")
     yield chart(top("Spend by category", len(spend)), spent, "transactions", paid)
-    users = scope.lists("users")
-    members = {*scope.members}
-    statuses = zip(users.ids, users.column("application_status"), strict=True)
-    reviews = to_frame([{"application_status": status} for key, status in statuses if key in members])
+    statuses = scope.lists("users").column("application_status")
+    reviews = to_frame([{"application_status": status} for status in statuses])
     yield chart("Applications and reviews", draw.funnel_chart(reviews, size="compact"), "users", '"manual review"')
     if (sandbox := sandbox_of(api)) is not None:
         since, until = scope.filters.start(scope.first), scope.filters.start(scope.last + timedelta(days=1))
@@ -356,28 +326,17 @@ def charts(scope: Scope, api: Any) -> Iterator[dict[str, Any]]:
         yield chart("Deliveries", draw.deliveries_chart(sent, top=_TOP, size="compact"), "deliveries")
     rewards = scope.lists("rewards").frame
     if rewards is not None:
-        if scope.filters.program:
-            rewards = rewards[rewards["user_id"].isin(members)]
         until = scope.filters.start(scope.last + timedelta(days=1))
         owed = history(rewards[rewards["created_at"] < until]).filter(tz=scope.filters.zone).liability()
         yield chart("Points outstanding", draw.liability_chart(owed, size="compact"), "rewards")
 
 
-def controls(filters: Filters, programs: Mapping[str, str]) -> list[dict[str, Any]]:
+def controls(filters: Filters) -> list[dict[str, Any]]:
     """Return the fields of the filters, with their values."""
-    names = sorted({*programs.values()} - {""})
     fields: list[dict[str, Any]] = [
         {"name": "range", "label": "Range", "choices": [[*pair] for pair in RANGES.items()]}
     ]
     if filters.range == "custom":
         fields += [{"name": "since", "label": "From", "type": "date"}, {"name": "until", "label": "To", "type": "date"}]
-    if names:
-        fields.append(
-            {
-                "name": "program",
-                "label": "Card program",
-                "choices": [["", "All"], *([name, name] for name in names)],
-            }
-        )
     fields.append({"name": "zone", "label": "Time zone", "options": sorted(_zones())})
     return [field | {"value": getattr(filters, field["name"])} for field in fields]

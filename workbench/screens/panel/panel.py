@@ -50,7 +50,6 @@ from workbench.screens.panel.overview import (
     charts,
     check_tiles,
     controls,
-    programs_of,
     tiles,
 )
 from workbench.screens.panel.undo import LastAction
@@ -263,7 +262,6 @@ class Panel(Displayed):
         parts = [self._overview({"part": part}) for part in ("attention", "tiles", "charts")]
         overview = {key: value for part in parts for key, value in part.items() if key != "filters"}
         read = [listing for listing in self.lists.values() if listing.is_read]
-        program = f", {self.filters.program}" if self.filters.program else ""
         return document(
             f"Workbench: {info['tenant'] or info['host']}",
             read,
@@ -271,7 +269,7 @@ class Panel(Displayed):
             about=about,
             every=every,
             at=things.now(self._api),
-            notes=[f"Figures and charts: {first} to {last} ({self.filters.zone}){program}."],
+            notes=[f"Figures and charts: {first} to {last} ({self.filters.zone})."],
         )
 
     @property
@@ -342,12 +340,11 @@ class Panel(Displayed):
             money = Money(self._api) if self._money is None else self._money[1]
             money.read()
             self._money = stamp, money
-        programs = programs_of(self._api, lists)
-        scope = Scope(lists, self._money[1], programs, past, filters, things.now(self._api))
+        scope = Scope(lists, self._money[1], past, filters, things.now(self._api))
         if part == "charts":
             return {"charts": list(charts(scope, self._api))}
         shown = [attrs.asdict(tile) for tile in tiles(scope, self.tiles)]
-        return {"filters": controls(filters, programs), "tiles": shown}
+        return {"filters": controls(filters), "tiles": shown}
 
     def _rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return the rows of a list, or what changed since a page received them."""
@@ -421,11 +418,8 @@ class Panel(Displayed):
         }
 
     def _drawn_details(self, name: str, key: str) -> dict[str, Any]:
-        """Return the details with the parts below the facts as elements that the page draws."""
-        shown = self._details(name, key)
-        parts = {part: shown[part] for part in ("list", "id", "actions", "private")}
-        explained = name not in (EXPLANATION, "health")
-        return {**parts, "explained": explained, "sections": list(details.sections(shown))}
+        """Return the details, and whether the page offers to explain amounts."""
+        return {**self._details(name, key), "explained": name not in (EXPLANATION, "health")}
 
     def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Show the private values of the open record, and note it in the journal; the page hides them again."""
@@ -435,7 +429,7 @@ class Panel(Displayed):
         thing = self.lists[name].data.things[self._number(name, key)]
         what = f"{name} {visible(key, 80)}: {', '.join(sorted(private(thing)))}"
         context_of(self._api).note("revealed", f"{what} for {REVEAL_SECONDS:.0f} s")
-        return {"fields": details.element(details.fields(thing, reveal=True) or {}, key), "seconds": REVEAL_SECONDS}
+        return {"fields": details.fields(thing, reveal=True), "seconds": REVEAL_SECONDS}
 
     def _offered(self) -> list[tuple[Offer, dict[str, Any]]]:
         """Return the actions of the open record, with their arguments."""

@@ -223,7 +223,7 @@ def _text_problems(address: str) -> Iterator[_Found]:
     elif address != body:
         yield "whitespace", "has spaces before or after it"
     elif _NAME.fullmatch(body):
-        yield "name", "is a name; names such as those of ENS are not looked up, so paste the address"
+        yield "name", "is a name; ENS and similar names are not looked up, so paste the address"
     for position, c in enumerate(body, len(address) - len(address.lstrip()) + 1):
         if c in "\r\n" or (c.isascii() and c.isprintable() and c != " "):
             continue

@@ -2,8 +2,8 @@
 
 assumed: withdrawal_call. The EVM function and its arguments are outside the interface document; version 2 is widely
 seen, version 1 takes the first seven arguments. `parameters`, and the encoding of salt and signature on each chain, are
-reported from live calls; the document names only `data` and `salt`. In the one sample seen, sender and recipient are
-the same address; that the fourth argument is the recipient is inferred from the EVM call.
+reported from live calls; the document names only `data` and `salt`. In the only known sample, sender and recipient are
+the same address, so the recipient's position (the fourth argument) is inferred from the EVM call.
 """
 
 import base64
@@ -54,10 +54,10 @@ def abi_decode(types: Sequence[str], data: bytes) -> list[Any]:
     """Decode the ABI-encoded arguments of a call.
 
     Raises:
-        ValueError: The encoding differs from that of `abi_encode`.
+        ValueError: The encoding differs from the result of `abi_encode`.
     """
     values, _ = _decode(types, memoryview(data))
-    # parts are contiguous, so a wrong offset, length or padding, or a missing end, is found
+    # parts are contiguous, so a wrong offset, length or padding, and a missing end, are detected
     # here
     if abi_encode(types, values) != data:
         raise ValueError("not encoded canonically")
@@ -245,7 +245,7 @@ def _version(version: object) -> int:
     for known in _TYPES:
         if version == known and not isinstance(version, bool):  # the service sends a JSON number, such as 2.0
             return known
-    raise invalid("version", "version", "must be 1 or 2; the call of other contract versions is not known")
+    raise invalid("version", "version", "must be 1 or 2; the call of other contract versions is unknown")
 
 
 def write_signature(chain_id: int, signature: bytes) -> str:

@@ -1,6 +1,6 @@
-"""What signatures are made of on secp256k1 (EVM) and Ed25519 (Solana, Stellar), by pycryptodome.
+"""Curve arithmetic of signatures on secp256k1 (EVM) and Ed25519 (Solana, Stellar), with pycryptodome.
 
-Its versions before 4.4 lack secp256k1, which Python computes then. That takes a time that depends on the numbers: only
+Its versions before 4.4 lack secp256k1, which is then computed in Python. That computation is not constant-time, so only
 throw-away keys sign here.
 """
 
@@ -32,7 +32,7 @@ _LOADING = threading.Lock()
 def _library() -> tuple[ModuleType, Callable[..., Any]]:
     """Return the module of Ed25519 and the class of points, loaded when first used.
 
-    The library would look for GMP by other programs (ldconfig, a compiler); its own integers are enough.
+    The library would run other programs (ldconfig, a compiler) to look for GMP; its built-in integers are enough.
     """
     with _LOADING:
         given = os.environ.get(_SWITCH)
@@ -73,7 +73,7 @@ def signed(digest: bytes, secret: bytes) -> tuple[int, int, int]:
 
 
 def recovered(digest: bytes, r: int, s: int, is_odd: int) -> _Point | None:
-    """Return the public key that a signature over a digest is by; None if no key fits."""
+    """Return the public key whose holder signed a digest; None if no key fits."""
     square = pow(r, 3, _PRIME) + 7
     y = pow(square, _ROOT, _PRIME)
     if (y * y - square) % _PRIME:
@@ -86,7 +86,7 @@ def recovered(digest: bytes, r: int, s: int, is_odd: int) -> _Point | None:
 
 
 def _nonces(number: int, secret: bytes) -> Iterator[int]:
-    """Yield the numbers of RFC 6979, which HMAC of SHA-256 draws from a reduced digest and a key."""
+    """Yield the nonces of RFC 6979, which HMAC-SHA256 derives from a reduced digest and a key."""
     drawn_from = secret + number.to_bytes(32)
     key = bytes(32)
     value = b"\1" * 32
@@ -142,7 +142,7 @@ def in_python(a: int, b: int, point: _Point) -> _Point | None:
 
 
 def _doubled(point: _Jacobian) -> _Jacobian:
-    """Return twice a point; the neutral one stays."""
+    """Return the double of a point; the neutral point is its own double."""
     x, y, z = point
     slope = 3 * x * x % _PRIME
     square = 2 * y * y
@@ -155,7 +155,7 @@ def _doubled(point: _Jacobian) -> _Jacobian:
 
 
 def _added(a: _Jacobian, b: _Jacobian) -> _Jacobian:
-    """Return the sum of two points; `run` and `rise` lead from one to the other."""
+    """Return the sum of two points; `run` and `rise` are the differences of their coordinates."""
     x1, y1, z1 = a
     x2, y2, z2 = b
     if z2 == 0:

@@ -54,14 +54,14 @@ _MAX_TYPES = 64
 
 
 def digest(typed_data: Mapping[str, Any]) -> bytes:
-    """Return the 32-byte digest of typed data, which is what is signed.
+    """Return the 32-byte digest of typed data, which a signature covers.
 
     Raises:
         UsageError: A member is missing, unknown, or does not fit its type exactly.
     """
     try:
         return _digest(typed_data)
-    except UsageError as error:  # named by members of the JSON
+    except UsageError as error:  # its paths name members of the JSON
         raise UsageError(error.problems, as_given=True) from None
 
 
@@ -113,7 +113,9 @@ def _checked(declared: Mapping[str, Any]) -> _Types:
             raise invalid("types", "pattern", "names of types and members must be identifiers")
         types[name] = dict(pairs)
         if len(types[name]) != len(pairs) or name in _ATOMIC or _SIZED.fullmatch(name):
-            raise invalid("types", "unique", "must declare a member once, and no type named like one of EIP-712's own")
+            raise invalid(
+                "types", "unique", "must declare each member once, and no type with the name of a built-in EIP-712 type"
+            )
     for kind in {kind for members in types.values() for kind in members.values()}:
         base = kind.partition("[")[0]
         if len(kind) > 256:

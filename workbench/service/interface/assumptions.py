@@ -1,7 +1,7 @@
-"""All assumptions about the service: what is assumed, why, with what confidence, and where to change it.
+"""All assumptions about the service, each with its reason, its confidence, and where to change it.
 
-Assumptions about fields, operations and failures are declared there; this module adds those about behavior, each with
-its value in both behaviors ("documented", "observed"), and lists all of them.
+Assumptions about fields, operations and failures are declared there; this module adds the assumptions about behavior,
+each with its value in both behaviors ("documented", "observed"), and lists all of them.
 """
 
 import re
@@ -431,7 +431,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "initiated_application",
             "create_user_application",
-            "the id of an initiated application is that of a user who is notStarted, else 409",
+            "the id of an initiated application belongs to a user who is notStarted, else 409",
             "the initiate endpoint is not shown",
             documented="409",
             others=(STATUS,),
@@ -474,8 +474,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "company_outcome",
             "update_ubo",
-            "a company is approved if all owners are, pending while one is, otherwise it has the status of its first "
-            "owner who is not approved",
+            "a company is approved if all owners are approved, pending while one is pending, and otherwise has the "
+            "status of its first owner who is not approved",
             "transitions of companies are not shown",
         ),
         Behavior(
@@ -732,7 +732,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "validation_errors",
             "requests",
-            "a rule that is broken is 400 in the usual error body, whose message names each member once",
+            "a broken rule is 400 with the usual error body, whose message names each member once",
             "codes of validation failures are not shown",
             LIVE,
             documented="400",
@@ -960,7 +960,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_event_id",
             "events",
-            "the events of a refund have an id of their own; or that of the refunded transaction",
+            "the events of a refund have a separate id; or the id of the refunded transaction",
             "the events of transactions are not shown",
             LIVE,
             documented="own",
@@ -969,8 +969,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_event_created",
             "events",
-            "a refund also sends transaction.created before transaction.completed; without it, a ledger that adds the "
-            "created amounts, their updates and what completions add to them misses refunds",
+            "a refund also sends transaction.created before transaction.completed; without it, a ledger that adds only "
+            "created amounts, their updates and the additions of completions misses refunds",
             "the events of transactions are not shown",
             LIVE,
             documented=True,
@@ -1196,8 +1196,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "tightened_roles",
             "versioning",
-            'operations need the roles of the document; {"list_contracts": "newRole"} makes one need another, which '
-            "no key has",
+            'operations need the roles of the document; {"list_contracts": "newRole"} makes one require a role '
+            "that no key has",
             "a later release may require more roles",
             documented={},
             others=({"list_contracts": "newRole"}, ANY),

@@ -102,15 +102,15 @@ class SignWithdrawal:
     amount: str = about(
         "Amount to withdraw, as digits",
         DIGITS,
-        unit="native token units where is_amount_native, else cents",
-        assumed=Reason(f"{_NAMES}, nor that the amount travels as text", WIDELY),
+        unit="native token units if is_amount_native, else cents",
+        assumed=Reason(f"{_NAMES}, nor that the amount is sent as text", WIDELY),
     )
     admin_address: str = about("Address of the admin of the contract who withdraws", CHAIN_ADDRESS, assumed=NAME)
     recipient_address: str = about("Address of the recipient", CHAIN_ADDRESS, assumed=NAME)
     is_amount_native: bool = about(
         "Whether the amount is in the token's native units (True) or in cents (False)",
         otherwise=False,
-        assumed=Reason(f"{NAME}; where it is left out the service reads cents, so here it has to be said", WIDELY),
+        assumed=Reason(f"{NAME}; the service reads cents if it is omitted, so it is required here", WIDELY),
     )
     collateral_contract_id: str | None = about(
         "Id of the collateral contract, if several match",

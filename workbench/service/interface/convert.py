@@ -363,9 +363,9 @@ class Converter(cattrs.Converter):
 
 
 def _without_odd(body: Mapping[str, Any], paths: Iterable[str], is_readable: Callable[[Any], bool]) -> Any:
-    """Return an object without the members at some paths, or with the values that their notation means.
+    """Return an object without the members at some paths, or with the values that they spell.
 
-    A number stands for its text, and a text for the integer, true or false that it spells.
+    A number is read as text, and a text as the integer, true or false that it spells.
     """
     body, removed = copy.deepcopy(dict(body)), []
     for path in paths:
@@ -424,7 +424,7 @@ def _users_reader(hook: Hook, cls: type[Any]) -> Reader:
         try:
             return hook(value, cls)
         except (ValueError, TypeError, LookupError, ArithmeticError, cattrs.BaseValidationError) as error:
-            raise mismatch(f"is refused by the hook for {cls.__name__} ({type(error).__name__})") from None
+            raise mismatch(f"was rejected by the hook for {cls.__name__} ({type(error).__name__})") from None
 
     return read
 

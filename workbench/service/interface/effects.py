@@ -1,4 +1,4 @@
-"""Calls with an effect: their line in the journal, their confirmation, and the events that only they cause.
+"""Calls with an effect: their line in the journal, their confirmation, and the events that no other call causes.
 
 Each operation with an effect has one `Effect`. Labels and confirmations read the request record. Traces read what the
 journal stores of a call, which is masked, and the bodies of events.
@@ -18,7 +18,7 @@ from workbench.service.interface.formats import minor_digits
 Stored = Mapping[str, Any]
 """Masked request or answer of a call, by wire names, as the journal stores it."""
 Key = tuple[object, ...]
-"""What an event shows of the call that caused it; equal calls have equal keys."""
+"""Values by which an event is matched to the call that caused it; equal calls have equal keys."""
 UNCLEAR: Key = ()
 """Key of a call whose events cannot be distinguished from the events of other calls."""
 
@@ -32,7 +32,7 @@ class Confirmation:
 
 
 class Records(Protocol):
-    """What is known of records from events and from answered calls."""
+    """Data about records, from events and from answered calls."""
 
     def bodies(self, record_id: str) -> list[Any]:
         """Return the event bodies of a record."""
@@ -52,7 +52,7 @@ class Trace:
         record: Member of the answer with the id of the record whose events the call causes, if it names one.
         identity: Returns private values of a request, whose keyed hash the journal stores in place of a key.
         also: Member of other requests with the id of a record that may show the same key for another reason.
-        every: Whether every call that is done causes an event.
+        every: Whether each successful call causes an event.
     """
 
     kind: str
@@ -83,7 +83,7 @@ class Effect:
     repeats: tuple[int, str] | None = None
 
     def is_repeat(self, status: int | None, text: str | None) -> bool:
-        """Return whether a refusal says that the effect exists already, which does not prove by which call."""
+        """Return whether a refusal says that the effect already exists; the cause may be another call."""
         return self.repeats is not None and status == self.repeats[0] and (text or "").endswith(self.repeats[1])
 
 
@@ -232,8 +232,8 @@ SIMULATE_REFUND = Effect(
     label=_refund_label,
     confirm=reversible,
     next_step=(
-        "Look for a transaction.completed event with a negative amount, of this transaction or, where refunds have "
-        "an id of their own, of its card; sending it again may credit the cardholder twice."
+        "Look for a transaction.completed event with a negative amount, of this transaction or, where "
+        "refunds have separate ids, of its card; sending it again may credit the cardholder twice."
     ),
     evidence=Trace(kind="transaction.completed", of_call=_refund_of_call, of_event=_refund_of_event),
 )
@@ -265,8 +265,7 @@ DELETE_PAYMENT_ACCOUNT = Effect(
     label=lambda r: f"DELETE payment account {r.payment_account_id}",
     confirm=_deletion_confirmation,
     next_step=(
-        "Send it again when you are sure of the id: an answer that the account is not found means that it is gone, "
-        "probably by this call."
+        "If you are sure of the id, send it again: a 404 means that the account is deleted, probably by this call."
     ),
     evidence=None,
     repeats=(404, "Payment account not found"),
@@ -288,8 +287,8 @@ UPDATE_USER = Effect(
     label=lambda r: f"PATCH user {r.user_id} ({_changed(r, 'user_id')})",
     confirm=_user_confirmation,
     next_step=(
-        "Sending it again sets the same values and shows the user, unless somebody changed them meanwhile; look at "
-        "the user first when the wallet, the email or isActive was changed."
+        "Sending it again sets the same values, also over later changes, and shows the user. If the call changes the "
+        "wallet, the email or isActive, look at the user first."
     ),
     evidence=None,
 )

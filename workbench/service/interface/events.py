@@ -93,7 +93,7 @@ class Spend(Answer):
         default=None,
     )
     authorized_amount: int | None = about(
-        "Amount that was authorized; what is still held after a reversal, and of a refund its amount",
+        "Authorized amount; after a reversal the amount still held, for a refund the refunded amount",
         unit="cents",
         default=None,
     )
@@ -266,7 +266,7 @@ _OF_SOME = {
 }
 """Members of a transaction that only these actions have."""
 _ALWAYS = frozenset({"spend.authorizationUpdateAmount", "spend.postedAt"})
-"""Those that every event of the action has."""
+"""Members of a transaction that every event of the action has."""
 _USUAL: Mapping[str, Mapping[str, Any]] = {
     "updated": {
         "spend.status": "reversed",
@@ -286,8 +286,8 @@ _TRANSACTIONS = {
 ORDER: Mapping[str, tuple[str, ...]] = {
     "An authorization": ("transaction.requested (pending)", "transaction.created (pending)"),
     "A declined authorization": ("transaction.requested (pending)", "transaction.created (declined)"),
-    "A reversal, whole or partial": ("transaction.updated (reversed)",),
-    "A whole reversal, with behavior `observed`": (
+    "A full or partial reversal": ("transaction.updated (reversed)",),
+    "A full reversal, with behavior `observed`": (
         "transaction.updated (reversed)",
         "transaction.completed (completed)",
     ),

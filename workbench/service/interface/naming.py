@@ -14,7 +14,7 @@ _OWN_NAMES = {
     "create_user_application": ("users", "create"),
     "list_rewards_activity": ("rewards", "list"),
 }
-"""Commands whose name differs from that of the operation."""
+"""Commands whose name differs from the operation's name."""
 
 
 def command_of(operation: Operation[..., Any]) -> tuple[str, str]:

@@ -5,9 +5,9 @@ ignores. Responses are described loosely: patterns and lengths become `x-pattern
 `x-known-values` of any text, so that no tool rejects an answer for them. Assumptions carry `x-assumed` with the reason.
 Bodies and parameters have fictitious examples.
 
-What generators of clients understand differently is avoided: patterns escape characters by two digits, whole numbers
-have 64 bits, decimal texts no format, and a member with a default has `x-default`, since some tools take a `default`
-for a promise that the member is there.
+The document avoids constructs that client generators read differently: patterns escape characters with two digits,
+whole numbers have 64 bits, and decimal texts no format. A default is written as `x-default`, since some tools take
+`default` as a promise that the member is present.
 """
 
 import re
@@ -90,7 +90,7 @@ def document(
             "title": "Card issuing service",
             "version": VERSION,
             "description": (
-                "Made from the interface as data; what is marked `x-assumed` is an assumption, with its reason."
+                "Generated from the declared interface. `x-assumed` marks an assumption and gives its reason."
             ),
         },
         "servers": [{"url": server}],
@@ -190,7 +190,7 @@ class _Document:
             **signature,
             "name": "Secondary-Signature",
             "required": False,
-            "description": "The same with the other key, while the signing key is rotated; one of both has to match",
+            "description": "The same with the second key, while the signing key is rotated; one of the two must match",
         }
         return {
             "operationId": f"receive_{kind.resource}_{kind.action}",

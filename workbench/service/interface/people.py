@@ -183,9 +183,9 @@ class UpdateUbo:
 
 TOKEN, CHAIN_ID = Rule(min_length=1), Rule(minimum=1, format="decimal")
 FURTHER = Reason("the names of the further members are not shown", WIDELY)
-AS_TEXT = Reason(f"{FURTHER}, nor that it travels as text; a number is taken too", WIDELY)
+AS_TEXT = Reason(f"{FURTHER}, nor that it is sent as text; a number is accepted too", WIDELY)
 SHARE = Reason("the request shape of the share-token variants is not shown", WIDELY)
-PROFILE = Reason("which members are required is not shown; public clients send it in every variant", WIDELY, "need")
+PROFILE = Reason("the required members are not shown; public clients send this one in every variant", WIDELY, "need")
 PERSONAL_MEMBERS = ("first_name", "last_name", "birth_date", "national_id", "country_of_issue", "email", "address")
 
 

@@ -240,7 +240,7 @@ VERSION = "1.3.0"
 """Version of the published interface description. Source: Versioning."""
 
 VALIDATION = Reason("error codes and messages for validation failures and conflicts are not shown")
-UNKNOWN = Reason("what the endpoint answers for a record that is not there is not shown")
+UNKNOWN = Reason("the answer for a missing record is not shown")
 PRODUCTION = Reason("the error and the message of a simulation in production are not specified")
 SIMULATION = Reason("error responses of the simulation endpoints in the sandbox are not shown")
 WITHDRAWAL = Reason("status codes and conditions of the withdrawal's error bodies are not shown")
@@ -267,7 +267,7 @@ def _unknown(what: str, why: Reason = UNKNOWN) -> Failure:
 LIMITED = Failure(429, "Rate limit exceeded", "see rate_limit")
 KEY_REUSED = Failure(409, "The idempotency key was used for another request", "see idempotency_keys")
 FILED_ALREADY = Failure(
-    409, "The application was filed already", "the id is that of an application that was filed", VALIDATION
+    409, "The application was filed already", "an application with this id was already submitted", VALIDATION
 )
 DUPLICATE_EXTERNAL_ID = Failure(
     409, "External id already in use", "another user of the tenant has this external id", VALIDATION
@@ -369,7 +369,7 @@ class Operations:
         effect=effects.CREATE_PAYMENT_ACCOUNT,
         failures=(INVALID_ACCOUNT, UNAUTHORIZED, FORBIDDEN, TEAM_NOT_FOUND, SERVER_FAILURE),
         source="Endpoints 6",
-        assumed=Reason("the success status code is not shown; 200 is taken, any 2xx is read"),
+        assumed=Reason("the success status code is not shown; 200 is assumed, any 2xx is accepted"),
     )
     delete_payment_account = Operation(
         doc="Delete a payment account.",
@@ -381,7 +381,9 @@ class Operations:
         failures=(_bad(), UNAUTHORIZED, FORBIDDEN, ACCOUNT_NOT_FOUND, SERVER_FAILURE),
         success=204,
         source="Endpoints 7",
-        assumed=Reason("the success status code and body are not shown; 204 without a body is taken, any 2xx is read"),
+        assumed=Reason(
+            "the success status code and body are not shown; 204 without a body is assumed, any 2xx is accepted"
+        ),
     )
     update_user = Operation(
         doc="Update a user; omitted fields are unchanged.",

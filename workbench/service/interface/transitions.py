@@ -16,7 +16,7 @@ class Transition:
 
 
 Table = Mapping[tuple[str, str], Transition]
-"""Transitions by (status, action); all other moves are impossible.
+"""Transitions by (status, action); no others are possible.
 
 Documented: a transaction is authorized, declined or settled; an open authorization can be reversed, a settled
 transaction

@@ -12,7 +12,7 @@ from workbench.service.rendering.text import Block, Grid, Sheet
 
 
 def operation_blocks(row: Operation[..., Any], converter: Converter) -> Iterator[Block]:
-    """Yield what is known of an operation: purpose, request, response and errors.
+    """Yield the description of an operation: purpose, request, response and errors.
 
     Args:
         converter: Converter with the wire names to show.

@@ -160,7 +160,7 @@ def event_row(event: Event, *, reveal: bool = False) -> dict[str, str]:
     amount, currency = getattr(reported, "amount", None), getattr(reported, "currency", None)
     if isinstance(amount, int):
         amount = text.money(amount, currency)
-    elif amount is not None:  # amount of a micro deposit in dollars, which can prove who owns an account
+    elif amount is not None:  # amount of a micro deposit in dollars, which can prove ownership of an account
         amount = f"{amount} {str(currency).upper()}" if reveal else masks.DOTS
     times = [event.event_received_at, *(getattr(reported, name, None) for name in _EVENT_TIMES)]
     at = next((time for time in times if isinstance(time, datetime)), None)

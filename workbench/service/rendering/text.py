@@ -37,7 +37,7 @@ MAX_ROWS = 200
 
 
 def _line(text: str) -> str:
-    """Return text without control and direction characters, which a terminal or a page would obey."""
+    """Return text without control and direction characters, which a terminal or a page would interpret."""
     return text if text.isprintable() else visible(text)
 
 

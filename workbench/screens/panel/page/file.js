@@ -28,9 +28,8 @@ class File {
   details({ list: name, id }) {
     const list = this.lists.get(name);
     if (list.row(id) === undefined) throw new Error(`${list.label} has no ${id}`);
-    const links = Object.entries(this.data.linked[name] || {}).filter(([to]) => this.lists.has(to)).map(([to, column]) =>
-      ["button", { class: "link", "data-list": to, "data-filter": `${column}=${id}` }, this.lists.get(to).label]);
-    return { list: name, id, actions: [], sections: links.length ? [["section", {}, ["h3", {}, "Related"], ["div", { class: "actions" }, ...links]]] : [] };
+    const links = Object.entries(this.data.linked[name] || {}).filter(([to]) => this.lists.has(to));
+    return { list: name, id, actions: [], links: links.map(([to, column]) => ({ list: to, filter: `${column}=${id}` })) };
   }
 
   find({ id, to }) {

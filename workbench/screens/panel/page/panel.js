@@ -1,7 +1,8 @@
 // A panel: its lists, the overview, the details and forms of a record, undo, and where the focus goes. The rows of a list are held in the
 // page; a kernel or a file (`File`) answers what is asked. The browser keeps how columns and times are shown.
 import { keepFocus, usable } from "../../forms/focus.js";
-import { button, div, drawn, exact, h, HERE, keep, kept, option, show, span, title } from "./elements.js";
+import { button, div, exact, h, HERE, keep, kept, option, show, span, title } from "./elements.js";
+import { drawFields, drawSections } from "./details.js";
 import { List } from "./engine.js";
 import { terms } from "./filter.js";
 import { makeOverview } from "./overview.js";
@@ -267,7 +268,7 @@ function render({ model, el }) {
     drawer.hidden = false;
     const lost = drawer.contains(document.activeElement) && !kept_?.contains(document.activeElement); // what had the focus is replaced
     const heading = facts.find((one) => one.kind === "text")?.value || id;
-    show(drawer, header(String(heading)), actions(answer), kept_ || h("section", { class: "formed", hidden: true }), drawFacts(answer, facts), answer.sections.map((each) => drawn(each)));
+    show(drawer, header(String(heading)), actions(answer), kept_ || h("section", { class: "formed", hidden: true }), drawFacts(answer, facts), drawSections(answer, label));
     for (const one of drawer.querySelectorAll("time")) show(one, drawCell(host, one.dateTime, { kind: "time" }));
     if (answer.private) unmasked(answer);
     if (!keepForm) { drawer.scrollTop = 0; drawer.scrollIntoView({ block: "nearest" }); }
@@ -291,7 +292,7 @@ function render({ model, el }) {
     const inner = drawer.querySelector(".record"), masked = [...inner.childNodes];
     const unmask = button("edge reveal", quietly(async () => {
       const shown = await ask("reveal", { list: answer.list, id: answer.id });
-      show(inner, div("warn", `Shown for ${shown.seconds} seconds; recorded in the journal.`), drawn(shown.fields));
+      show(inner, div("warn", `Shown for ${shown.seconds} seconds; recorded in the journal.`), drawFields(shown.fields, answer.id));
       unmask.hidden = true;
       setTimeout(() => { show(inner, masked); unmask.hidden = false; }, shown.seconds * 1000);
     }), "Show private values for 60 s");

@@ -1,0 +1,109 @@
+"""Frames in which a cell of each column is missing, or a column: a report leaves rows out with their amounts, or says why not."""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import workbench as wb
+from tests.charts import samples
+from workbench.analysis.reports.record_reports import disputes_of
+from workbench.base.errors import UsageError
+
+
+@cache
+def sources() -> dict[str, pd.DataFrame]:
+    """Return frames of each kind that a history reads, with more rows than columns."""
+    with wb.connect(seed=7) as api:
+        wb.sequences.run(api, wb.testing.traffic(seed=7, cards=3, days=30), progress=False)
+        events = wb.to_frame(api.inbox.events())
+        records = pd.DataFrame([dict(record) for record in api.sandbox.records("transaction")][-60:])
+        history = wb.history(api.inbox.events())
+        disputes, _ = disputes_of(api)
+        contracts = wb.to_frame(api.list_contracts())
+    rewards = samples.rewards()
+    return {
+        "transactions": history.transactions().drop(columns="net_cents"),
+        "postings": history.postings(),
+        "events": events[events["kind"].str.startswith("transaction.")].reset_index(drop=True),
+        "records": records,
+        "rewards": pd.concat([rewards.assign(id=rewards["id"] + f"/{n}") for n in range(3)]),
+        "contracts": pd.concat([contracts] * 6),
+        "values": pd.concat([wb.history(contracts).contracts()] * 2),
+        "disputes": disputes,
+        "changes": samples.history().assign(previous=None),
+    }
+
+
+REPORTS: dict[str, Callable[[Any], pd.DataFrame]] = {
+    **dict.fromkeys(("transactions", "postings", "events", "records"), lambda history: history.postings()),
+    "rewards": lambda history: history.points(),
+    **dict.fromkeys(("contracts", "values"), lambda history: history.contracts(())),
+    "disputes": lambda history: history.filter(at="2026-12-01").disputes(),
+    "changes": lambda history: history.time_in_status(),
+}
+"""The report that shows all amounts of a source, by its kind."""
+
+
+def report(source: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Return the report of a source."""
+    return REPORTS[kind](wb.history(source))
+
+
+AMOUNTS = {"transactions": "posted_cents", "postings": "posted_cents", "records": "settled", "rewards": "points"}
+"""The column of a source whose sum the report has, together with what it leaves out."""
+
+
+def total(frame: pd.DataFrame, kind: str) -> Any:
+    """Return the amount of a report with what it leaves out; of rewards the sum of all flows."""
+    left: Any = sum(
+        entry.get("points" if kind == "rewards" else "posted_cents", 0) for entry in frame.attrs["left_out"]
+    )
+    if kind == "rewards":
+        return left + frame["earned"].sum() - frame["clawed_back"].sum() + frame["redeemed"].sum()
+    return left + frame["posted_cents"].sum()
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+def test_a_cell_of_each_column_may_be_missing(kind: str) -> None:
+    """Each column is missing in a row of its own; the amounts shown and left out are those of the source."""
+    source = sources()[kind].reset_index(drop=True)
+    marks = source.attrs
+    for place, name in enumerate(source.columns):
+        if kind == "records" and name in {"kind", "authorized", "held", "settled", "refunded"}:
+            continue  # is refused, see below
+        cells = source[name].astype(object)
+        cells.iloc[len(source) - 1 - place] = None
+        source[name] = cells.astype("Int64" if source[name].dtype == "int64" else source[name].dtype)
+    source.attrs = marks
+    frame = report(source, kind)
+
+    assert len(source) > len(source.columns)
+    if kind in AMOUNTS:
+        assert total(frame, kind) == source[AMOUNTS[kind]].sum()
+
+
+@pytest.mark.parametrize("name", ["kind", "authorized", "held", "settled", "refunded"])
+def test_a_record_has_its_kind_and_amounts(name: str) -> None:
+    """Stored transactions always have them, so a frame without is of something else."""
+    source = sources()["records"].iloc[-3:]
+    with pytest.raises(UsageError, match=f"{name}|kind"):
+        wb.history(source.assign(**{name: source[name].where(source.index != source.index[1])})).postings()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("half", [0, 1])
+@pytest.mark.parametrize("kind", REPORTS)
+def test_a_column_may_be_missing(kind: str, half: int) -> None:
+    """Without a column a report is made of the others, or an error says what is missing; it is never another error."""
+    source, refused = sources()[kind].iloc[-30:], []
+    for name in source.columns[half::2]:
+        try:
+            report(source.drop(columns=name), kind)
+        except UsageError as error:
+            refused.append(str(error))
+
+    assert all(re.search("expected|must have one column|has no column", message) for message in refused)
