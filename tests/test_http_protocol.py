@@ -125,7 +125,6 @@ async def converse(segments: Sequence[bytes], answered: Any = None) -> tuple[lis
     return seen, transport.written
 
 
-@pytest.mark.slow
 @given(st.lists(CALLS, min_size=1, max_size=3), st.data())
 @settings(max_examples=60, deadline=None)
 def test_every_split_reads_the_same(calls: list[Call], data: st.DataObject) -> None:

@@ -149,7 +149,7 @@ def node_name(node: ast.AST) -> str:
 
 def python_texts(source: str) -> list[Text]:
     """Return the docstrings, the literals that are sentences, and the comments of a module."""
-    texts, docstrings, pieces = [], set(), set()
+    texts, shown = [], set[int]()  # ids of the constants that are part of a text
     for node in nodes(source):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if node_name(node).startswith("test_"):
@@ -160,16 +160,16 @@ def python_texts(source: str) -> list[Text]:
                 and isinstance(first.value, ast.Constant)
                 and isinstance(first.value.value, str)
             ):
-                docstrings.add(id(first.value))
+                shown.add(id(first.value))
                 texts.append(Text(first.value.lineno, first.value.value, starts=True))
         elif isinstance(node, ast.JoinedStr):
-            pieces |= {id(piece) for piece in ast.walk(node)}
+            shown |= {id(piece) for piece in ast.walk(node)}
             text = "".join(piece.value if isinstance(piece, ast.Constant) else "{}" for piece in node.values)
             texts.append(Text(node.lineno, text))
         elif isinstance(node, ast.keyword) and node.arg in {"help", "doc"} and isinstance(node.value, ast.Constant):
             texts.append(Text(node.value.lineno, str(node.value.value), starts=True))
-            pieces.add(id(node.value))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings | pieces:
+            shown.add(id(node.value))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in shown:
             texts.append(Text(node.lineno, node.value))
     texts += [  # a comment, or the text after this sign in a string
         Text(number, line[line.index("#") :]) for number, line in enumerate(source.splitlines(), 1) if "#" in line

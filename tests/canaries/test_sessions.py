@@ -17,7 +17,8 @@ import workbench as wb
 from tests.canaries.notebooks import PLANTS
 from tests.canaries.planted import ACCOUNT, CHANGES, PERSON, PLANTED, found
 from tests.notebooks.reading import NOTEBOOKS
-from workbench.terminal.shell import load
+from workbench.service import rendering
+from workbench.terminal.shell import keep_no_keys
 
 KEY = PLANTED["api key"]
 CELLS = (
@@ -78,7 +79,8 @@ def test_the_history_holds_what_was_typed_and_no_more(shell: Any, capsys: pytest
             api, contract, token=contract.tokens[0].address, amount=wb.withdrawals.usd("1.00"), admin=contract.admin_addresses[0],
             to="0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", decimals=6,
         )  # fmt: skip
-        undo = load(shell, api)
+        undo = rendering.register(shell)
+        keep_no_keys(shell)
         shell.push(
             {"api": api, "person": PERSON, "changes": CHANGES, "account": ACCOUNT, "fetch": lambda: KEY, "plan": plan}
         )
@@ -117,7 +119,8 @@ def test_a_call_put_into_a_cell_is_masked(shell: Any, monkeypatch: pytest.Monkey
 @pytest.mark.filterwarnings("ignore::workbench.base.errors.AdviceWarning")
 def test_what_a_person_types_is_theirs_but_for_keys(shell: Any) -> None:
     """A value written into a cell stands in the history as it was typed; a cell with a key does not."""
-    undo = load(shell)
+    undo = rendering.register(shell)
+    keep_no_keys(shell)
     shell.run_cell("name = 'Zqfirst'", store_history=True)
     shell.run_cell(
         f"client = __import__('workbench').Client(base_url='https://api.example.com/v1', api_key='{KEY}')",

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(find_spec("eth_account") is None, reason="eth-ac
 COUNTS = pytest.mark.parametrize(
     "count",
     [
-        pytest.param(40, id="40", marks=pytest.mark.slow),
+        pytest.param(12, id="12", marks=pytest.mark.slow),
         pytest.param(10_000, id="10000", marks=[pytest.mark.soak, pytest.mark.timeout(3600)]),
     ],
 )

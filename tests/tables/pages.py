@@ -241,4 +241,6 @@ def rewards_from_pages(bodies: Any, *, users: Any = None, names: Any = None, rev
             tables.append(part.table if users is None else with_user(part.table, users[number]))
         done += len(batch)
     tables = tables or [arrow_table(reader.layout, [], reader.shown)]
-    return table_frame(reader.layout, tables, reader.shown, routes=routes)
+    frame = table_frame(reader.layout, tables, reader.shown)
+    frame.attrs["routes"] = routes
+    return frame

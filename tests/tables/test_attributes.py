@@ -14,7 +14,7 @@ from workbench import charts
 ODD: dict[str, Any] = {
     "notes": 5, "kind": [1], "complete": "x", "revealed": 7, "unknown": "x", "columns": 3, "until": "never", "tz": 5,
     "currency": {"a": 1}, "month": 3, "running": "x", "filters": 1, "left_out": 1, "read": 5, "trace": 5, "unit_unknown": 4,
-    "statement": 2, "routes": 1, "freq": 5, "signed_by": [1], "by": 5,
+    "statement": 2, "freq": 5, "signed_by": [1], "by": 5,
 }  # fmt: skip
 CASES = [
     *ODD.items(),

@@ -17,7 +17,7 @@ import pytest
 import workbench as wb
 from tests.testing import halves
 from tests.testing.halves import plain, values
-from tests.testing.services import Har, Traffic, in_process
+from tests.testing.services import BASE, Har, Traffic, in_process
 from workbench import testing
 from workbench.base.errors import UnusableFile, UsageError
 from workbench.sandbox import Sandbox
@@ -295,3 +295,17 @@ def test_a_refund_above_a_settlement_that_no_call_made(tmp_path) -> None:
     assert learn([calls, events]).behavior == {"refund_bounds": "422"}
     assert alone.behavior == {}
     assert {row.id for row in alone.findings if row.status == "undecided"} == {"refund_bounds", "wrong_state"}
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refusal_that_the_key_may_explain_decides_nothing(status: int, tmp_path: Path) -> None:
+    """The roles of a key are not in the traffic; any other refusal is a difference."""
+    user = "/v1/issuing/users/9b26cf74-10af-42ce-bea3-5d52ed4a93c6"
+    call = {"method": "PATCH", "url": BASE + user, "request_body": {"isActive": True}, "response_body": {}}
+
+    def learned(status: int) -> Learned:
+        (tmp_path / "calls.ndjson").write_text(json.dumps({**call, "status": status}))
+        return learn(tmp_path / "calls.ndjson")
+
+    assert (learned(status).behavior, learned(status).unlisted) == ({}, ())
+    assert [row.kind for row in learned(409).unlisted] == ["difference"]

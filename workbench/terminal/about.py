@@ -58,7 +58,7 @@ def docs(*names: Annotated[str, Parameter(completer=complete_documented)]) -> No
     """Show the rules of an operation or a kind of event, with their sources and assumptions.
 
     Args:
-        names: The operation, as simulate-refund, or the kind of event, as user.updated; without it, list all.
+        names: The operation, such as simulate-refund, or the kind of event, such as user.updated; without it, list all.
     """
     name = " ".join(names)
     operation = operation_named(name)
@@ -82,7 +82,7 @@ def skeleton(operation: Annotated[str, Parameter(completer=complete_operations)]
     """Print an example body of an operation as JSON, for use with --from.
 
     Args:
-        operation: The operation, as create-user-application.
+        operation: The operation, such as create-user-application.
     """
     row = read_operation(operation)
     _, body = converter().write_request(row, example(row.request))

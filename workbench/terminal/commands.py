@@ -96,7 +96,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Many calls": {"bulk": "Send one request for each row of a file, at most once each."},
     "Sandbox": {
         "sandbox": "Serve, reset and control the sandbox: settle, review, advance and more; open a shell.",
-        "corpus": "Keep recorded traffic without its values; replay it; learn a behavior file from it.",
+        "corpus": "Store recorded traffic without its values; replay it; learn a behavior file from it.",
     },
     "Events": {"events": "List, receive and send events."},
     "Tests": {"test": "Explore your application in simulated universes, also behind HTTP."},

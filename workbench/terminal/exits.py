@@ -89,7 +89,7 @@ def _run_to_exit(command: Callable[[], int]) -> int:
 
 
 class _Output:
-    """Standard output whose reader may go, as `head` does: the command still runs to its end, for its exit code.
+    """Standard output whose reader may leave, as `head` does: the command still runs to its end, for its exit code.
 
     Endless output calls `flush_line` after each line, and ends.
     """

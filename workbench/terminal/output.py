@@ -42,7 +42,7 @@ class Output:
 
     Attributes:
         output: Output format.
-        fields: Only these members, separated by commas, as id,address.city or tokens.balance.
+        fields: Only these members, separated by commas, such as id,address.city or tokens.balance.
         full: Show every member of each item of a list; the default is one row per item at terminal width.
         reveal: Show private values unmasked.
     """

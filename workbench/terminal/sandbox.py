@@ -222,7 +222,7 @@ def serve(
         environment: Environment to imitate; default: sandbox.
         behavior: Behavior where the interface document is silent: documented (the default), observed, or a TOML file of
             settings.
-        clock: Clock of a new sandbox: now, a start time, a speed as x60, or fixed.
+        clock: Clock of a new sandbox: now, a start time, a speed such as x60, or fixed.
         world: World of a new sandbox: small (the default), program, large, or a TOML file of a card program.
         public: Deliver webhooks to public addresses too.
         webhook_host: Deliver webhooks to this host, whatever its address.

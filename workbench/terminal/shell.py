@@ -89,7 +89,7 @@ def dashboard(
     every: Text | None = None,
     where: Where = Where(),
 ) -> None:
-    """Write the overview of the panel to an HTML file: what needs a person, figures, charts, and the lists behind them.
+    """Write the overview of the panel to an HTML file: tasks for people, figures, charts, and the lists behind them.
 
     The file needs no server or network: its lists sort, filter and open. By default it shows your own sandbox; with
     --fresh a year of a program with 240 people.
@@ -147,7 +147,7 @@ def close(
         logs: Event logs, or folders of them; default: the events of the sandbox or the inbox.
         month: Month to close, such as 2026-06; it must be over.
         out: Folder for the files; it must be new or empty.
-        tz: Time zone of the month, as America/New_York.
+        tz: Time zone of the month, such as America/New_York.
         currency: Currency of the amounts; default: all, each in separate rows.
         ledger: File with transaction_id, net_cents and at, to reconcile with the postings.
         signed_by: Name of the person who signs off; it appears in every file.

@@ -24,7 +24,9 @@ def _load(name: str) -> Callable[..., Any]:
     except (ImportError, AttributeError, ValueError) as error:
         raise usage_error(f"{visible(name, 100)}: {visible(str(error), 200)}") from None
     if not callable(loaded):
-        raise usage_error(f"{visible(name, 100)}: expected MODULE:NAME of a class or function, as shop:Application")
+        raise usage_error(
+            f"{visible(name, 100)}: expected MODULE:NAME of a class or function, such as shop:Application"
+        )
     return loaded  # type: ignore[no-any-return]
 
 
@@ -53,7 +55,7 @@ def explore(
     stopped.
 
     Args:
-        application: MODULE:NAME of its class or factory function, as shop:Application.
+        application: MODULE:NAME of its class or factory function, such as shop:Application.
         universes: Number of universes.
         seed: Random seed of the exploration.
         universe: Run only this universe.

@@ -93,10 +93,11 @@ def prepare(
     python: list[_Python] | None = None,
     how: Output = Output(),
 ) -> int:
-    """Fetch what laptops without internet install from `/setup` of the class. Exit code 5 if packages are missing.
+    """Fetch the packages that laptops without internet install from `/setup` of the class. Exit code 5 if packages are
+    missing.
 
-    pip downloads the workbench with the extra lab, 150 to 210 MB for each system and Python. Without options these are
-    Windows, macOS and Linux, with the Python of this command; each run writes the folder anew.
+    pip downloads the workbench with the extra lab, 150 to 210 MB for each system and Python. The defaults are Windows,
+    macOS and Linux, with the Python of this command; each run writes the folder anew.
 
     Args:
         notebooks: Folder of the notebooks.

@@ -11,7 +11,7 @@ TERMINAL = {
     "embedded": "Without --profile and --url, commands act on a sandbox of this machine.",
     "guide": "see workbench sandbox guide",
     "investigate": "look up its outcome, then resume with --resolved ROW=done or ROW=not_sent",
-    "native_units": "as --native-units 25000000",
+    "native_units": "such as --native-units 25000000",
     "next_call": (
         "Next: workbench withdrawals typed-data prints the message for an admin's wallet to sign, and workbench "
         "withdrawals transaction, with the wallet's signature, the call that anyone can then send."

@@ -219,7 +219,7 @@ class Replay:
         x = step.exchange
         if x is None or not x.ok or not x.name:
             return
-        answer = x.answer[0] if isinstance(x.answer, list) and x.answer else x.answer
+        answer: Any = x.answer[0] if isinstance(x.answer, list) and x.answer else x.answer
         asked = [(wire, row) for wire, row in _assumed(x.operation.request) if x.members.get(wire) is not None]
         for wire, assumption in _assumed(x.operation.answer) if isinstance(answer, dict) else ():
             if answer.get(wire) is not None:

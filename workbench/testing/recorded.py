@@ -1,6 +1,6 @@
 """Recorded traffic as exchanges and deliveries: HAR files, logs, `curl -v`, CSV, inboxes and journals, also in folders.
 
-Files are read in pieces, so their size does not matter. What cannot be read is skipped and counted, with its place.
+Files are read in pieces, so their size does not matter. Unreadable items are skipped and counted, with their place.
 """
 
 import base64
@@ -42,8 +42,10 @@ NAMES = (
     "method", "url", "request", "status", "time", "request_headers", "request_body", "response_headers",
     "response_body", "headers", "body",
 )  # fmt: skip
-"""Members of a line by their meaning; `names` maps those of other logs. `request` is nginx's "GET /v1/x HTTP/1.1"."""
-HINT = "name the members of a log, as --name status=http.status_code"
+"""Members of a line by their meaning; `names` maps the members of other logs. `request` is nginx's "GET /v1/x
+HTTP/1.1".
+"""
+HINT = "name the members of a log, such as --name status=http.status_code"
 _DECODER = json.JSONDecoder()
 _BETWEEN = re.compile(r"[\s,]*+")
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[\s*')
@@ -58,7 +60,7 @@ _UNUSABLE = (LookupError, TypeError, ValueError, AttributeError, RecursionError,
 
 @attrs.define
 class Reading:
-    """What was read, and what was skipped: a count and the first place for each reason."""
+    """Facts about a read, and the skipped items: a count and the first place for each reason."""
 
     counts: Counter[str] = attrs.field(factory=lambda: Counter(exchanges=0, events=0))
     skipped: dict[str, list[Any]] = attrs.field(factory=dict)
@@ -154,10 +156,10 @@ Item = Exchange | Delivery
 
 
 def read_traffic(paths: Iterable[Path], names: Mapping[str, str], reading: Reading) -> Iterator[Item]:
-    """Yield the exchanges and deliveries of files and folders, in order; what cannot be read is noted in `reading`.
+    """Yield the exchanges and deliveries of files and folders, in order; unreadable items are counted in `reading`.
 
     Raises:
-        UnusableFile: A file cannot be read or holds no traffic; the message says what was skipped.
+        UnusableFile: A file cannot be read or holds no traffic; the message names the skipped items.
     """
     meanings = {name: names.get(name, name) for name in NAMES}
     for folder_or_file in paths:
@@ -221,7 +223,7 @@ def _items(
 
 
 def _kept(read: Callable[..., Item | None], raw: Json, place: str, reading: Reading, *more: object) -> Item | None:
-    """Return what is read from a value; what is not as expected is skipped."""
+    """Return the result of reading a value; a value with an unexpected structure is skipped."""
     try:
         return read(raw, place, reading, *more)
     except _UNUSABLE as error:
@@ -291,7 +293,9 @@ def _har_entry(entry: Json, place: str, reading: Reading) -> Item | None:
 
 
 def item_of(members: Mapping[str, Any], place: str, reading: Reading) -> Item | None:
-    """Return the exchange or event with some of the members `NAMES`; what is neither is noted, and None returned."""
+    """Return the exchange or event with some of the members `NAMES`; None for anything else, which is counted as
+    skipped.
+    """
     if isinstance(members.get("method"), str) and isinstance(members.get("url"), str) and "status" in members:
         return _exchange(members, place, reading)
     event = members.get("body")
@@ -367,7 +371,7 @@ def _operation(method: str, path: str) -> tuple[Operation[..., Any] | None, Mapp
 
 @lru_cache(maxsize=64)
 def http_time(text: str) -> float | None:
-    """Return the time of a Date header, in seconds since 1970; None if it is none."""
+    """Return the time of a Date header, in seconds since 1970; None for any other text."""
     try:
         return parsedate_to_datetime(text).timestamp()
     except (ValueError, OverflowError):

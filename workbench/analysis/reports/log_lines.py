@@ -374,7 +374,7 @@ def _all_true(flags: object) -> Any:
 
 
 def _marks(data: bytes, starts: Any) -> tuple[Any, Any]:
-    """Return the number of quotation marks per line, and the lines with an escaped one, or `,` or space before `}`."""
+    """Return the number of quotation marks per line, and the lines with an escaped mark, or `,` or space before `}`."""
     octets, escapes = np.frombuffer(data, np.uint8), b"\\" in data
     counts, unusual = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, bool)
     lines = max(1, len(counts) * _CACHED // len(data))  # lines per step, to fit the processor cache

@@ -181,7 +181,7 @@ def _numbered(side: pd.DataFrame) -> pd.DataFrame:
 
 
 def _matched(mine: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Mark the rows that match, and return the pairs of equal amounts, and those matched by the net of an id."""
+    """Mark the rows that match, and return the pairs of equal amounts, and the pairs matched by the net of an id."""
     pairs = _pairs(mine, theirs)
     for side, name in ((mine, "mine"), (theirs, "theirs")):
         side.loc[pairs[f"row_{name}"].to_numpy(), "matched"] = True

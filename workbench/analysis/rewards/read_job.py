@@ -315,7 +315,6 @@ class Reading:
             cursor.other_type += other_type
             cursor.rows += len(table.columns["type"])
             tables.append(with_user(table, user))
-            self.result.routes["fast" if part.fast else "exact"] += 1
         cursor.kept = []
         self.any_read |= cursor.end != "failed"
         self.result.tables[user], self.result.cursors[user] = tables, cursor

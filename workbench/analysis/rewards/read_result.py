@@ -89,7 +89,6 @@ class Rewards:
     filters: Mapping[str, Any] = attrs.field(factory=dict)  # requested filters by argument: type, since, until
     tables: dict[str, list[Table]] = attrs.field(factory=dict)
     started: dict[str, list[Part]] = attrs.field(factory=dict)  # pages of incompletely read users
-    routes: dict[str, int] = attrs.field(factory=lambda: {"fast": 0, "exact": 0})
 
     @property
     def complete(self) -> bool:
@@ -141,13 +140,13 @@ class Rewards:
 
     def frame(self) -> pd.DataFrame:
         """Return the rows as one typed frame, users in the order requested; `attrs` holds `complete` and `notes`."""
-        layout, revealed, routes = self.reader.layout, self.reader.shown, {"routes": self.routes}
+        layout, revealed = self.reader.layout, self.reader.shown
         if self.path is not None:
-            tables, routes = [self._from_folder(self.path)], {}
+            tables = [self._from_folder(self.path)]
         else:
             tables = [Table(dict(t.columns), t.notes) for user in self.users for t in self.tables.get(user, ())]
             tables = tables or [with_user(arrow_table(layout, [], revealed), "")]
-        frame = table_frame(layout, tables, revealed, **routes)
+        frame = table_frame(layout, tables, revealed)
         notes = self.notes
         frame.attrs.update(
             filters=dict(self.filters),
@@ -163,10 +162,6 @@ class Rewards:
         with suppress(pa.ArrowInvalid):  # the values need more digits
             columns["points"] = pc.cast(columns["points"], WIDTHS[0])
         return Table(columns, Notes(unknown_members=self.reader.unknown_members(columns[EXTRA])))
-
-    def update(self, later: "Rewards") -> None:
-        """Replace this result with the result of a later read that resumed it."""
-        self.__dict__.update(later.__dict__)
 
 
 def _listed(users: Iterable[str]) -> str:

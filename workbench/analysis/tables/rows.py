@@ -211,7 +211,7 @@ _WORDS = ("kind", "currency", "month", "trace", "read", "freq", "signed_by")
 _MARKS: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("notes", "revealed", "columns", "unit_unknown", "statement"), _texts_alone),
     **{name: lambda value: isinstance(value, str) for name in _WORDS},
-    **{name: lambda value: isinstance(value, Mapping) for name in ("unknown", "routes")},
+    "unknown": lambda value: isinstance(value, Mapping),
     "filters": lambda value: isinstance(value, Mapping) and all(_is_time(value.get(n) or _NOW) for n in _BOUNDS),
     **{name: lambda value: isinstance(value, bool) for name in ("complete", "running")},
     "by": lambda value: isinstance(value, str) or _texts_alone(value),
@@ -253,7 +253,7 @@ def records_frame(layout: FrameLayout, records: Iterable[Any], reveal: Collectio
     return table_frame(layout, [arrow_table(layout, records, revealed)], revealed)
 
 
-def table_frame(layout: FrameLayout, tables: list[Table], shown: Collection[str], **more: object) -> pd.DataFrame:
+def table_frame(layout: FrameLayout, tables: list[Table], shown: Collection[str]) -> pd.DataFrame:
     """Return a frame of tables with the columns of a layout. The tables are emptied to save memory."""
     tables = tables or [arrow_table(layout, [], shown)]
     notes = Notes()
@@ -269,7 +269,7 @@ def table_frame(layout: FrameLayout, tables: list[Table], shown: Collection[str]
         arrays[name] = to_pandas(values, column)
     frame = pd.DataFrame(arrays, copy=False)
     marks = {"notes": notes.sentences(), "unknown": dict(notes.unknown_members), "revealed": sorted(shown)}
-    frame.attrs.update(kind=layout.kind, **marks, **more)
+    frame.attrs.update(kind=layout.kind, **marks)
     return displayed(frame)
 
 

@@ -27,7 +27,7 @@ def signal_functions() -> ModuleType:
 
 
 def set_running_loop(loop: Any) -> None:
-    """Set the event loop that asyncio takes for the running one in this thread, or none."""
+    """Set the event loop that asyncio regards as running in this thread, or none."""
     import asyncio
 
     _require(hasattr(asyncio, "_set_running_loop"), "Python", "asyncio._set_running_loop")

@@ -462,7 +462,7 @@ class Exchange:
         raise error
 
     def done(self, response: HttpResponse) -> None:
-        """Parse the answer of a success. assumed: success_codes"""
+        """Parse the answer of a successful call. assumed: success_codes"""
         context, operation, broken = self.context, self.operation, response.broken
         context.budget.earn()
         if context.as_bytes and broken is None:

@@ -1,4 +1,4 @@
-// The trainer's board: asks the class server twice a second for what is new, and sets text only as text.
+// The trainer's board: asks the class server for changes twice a second, and sets text only as text.
 "use strict";
 const $ = (id) => document.getElementById(id);
 const GLYPHS = { done: "✓", stuck: "!", tried: "◐", begun: "…", untouched: "○" };
@@ -71,7 +71,7 @@ function heads() {
   $("grid").tHead.replaceChildren(lessons, titles);
 }
 
-/** Open the details of a learner, whom actions are for then, or close them. Focus goes back to the learner. */
+/** Open the details of a learner, to whom actions then apply, or close them. Focus returns to the learner. */
 function choose(name) {
   const before = chosen;
   chosen = name;

@@ -72,7 +72,7 @@ SYSTEMS: Mapping[str, System] = {
     "linux": _system("linux", "x86_64", "posix", "Linux", _manylinux("x86_64")),
     "linux-arm": _system("linux", "aarch64", "posix", "Linux", _manylinux("aarch64")),
 }
-"""Systems that wheels can be fetched for, by name."""
+"""Systems with wheels to fetch, by name."""
 
 
 def prepare(

@@ -1,9 +1,9 @@
-// The focus and a press, while the kernel redraws what has them.
+// Preserve the focus and a press while the kernel redraws their elements.
 
 const usable = (one) => one?.isConnected && !one.disabled && !one.closest('[hidden], [style*="display: none"]');
 const known = (one) => [one.tagName, one.className, one.ariaLabel || one.textContent.replace(/[ ▲▼]+$/, "")].join();
 
-/** Give the focus of what is removed, hidden or disabled to its like that is nearest, or to what `instead` returns for it. */
+/** Move the focus from an element that is removed, hidden or disabled to the nearest similar one, or to the result of `instead`. */
 function keepFocus(root, instead) {
   let focused = null, within = []; // what had the focus, and what it was in
 

@@ -55,7 +55,7 @@ def milliseconds(at: datetime) -> int:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Pause the garbage collector: while many rows are made it looks at all of them again and again, for nothing."""
+    """Pause the garbage collector, which would scan all rows repeatedly while many are made."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -211,7 +211,7 @@ def cells_of_frame(frame: Any) -> dict[str, list[Any]]:
 
 
 def _is_period(column: Any) -> bool:
-    """Whether a column holds days: of periods, which are named after their first day."""
+    """Whether a column holds days, by which periods are named."""
     if column.dtype.kind != "M" or column.dt.tz is not None:
         return False
     days = column.dropna()

@@ -72,7 +72,7 @@ class Listing:
 
     @property
     def mark(self) -> list[int]:
-        """What a page has that received all rows: the number of the reading, of changes in place, and of rows."""
+        """Mark of a page that received all rows: the number of the reading, of changes in place, and of rows."""
         data = self.data
         return [self._version, data.log.number, len(data.ids)]
 
@@ -108,7 +108,7 @@ class Listing:
         return packed(self.name, self.data, limit=FIRST) | {"mark": None, "partial": True}
 
     def rows_since(self, mark: Any) -> dict[str, Any]:
-        """Return what changed since a page received these rows; all rows if little is the same."""
+        """Return the changes since a page received these rows; all rows if most of them changed."""
         data, now, former, changed = self.data, self.mark, self._rows_of(mark), None
         if former is not None and len(data.ids) <= MOST:
             changed = changes(former, data) if former is not data else changes_in_place(data, *mark[1:])
@@ -118,7 +118,7 @@ class Listing:
         return {**changed, "list": self.name, "mark": now}
 
     def _rows_of(self, mark: Any) -> Rows | None:
-        """Return the rows that a page with a mark has; None if they are not known."""
+        """Return the rows that a page with a mark has; None if they are unknown."""
         if isinstance(mark, list) and mark[:1] == [self._version]:
             return self.data
         if self._sent is None or self._sent[0] != mark or self._sent[1].log.number != mark[1]:
@@ -175,7 +175,7 @@ def packed(name: str, data: Rows, part: int = 0, limit: int | None = MOST) -> di
 
 
 def _column(column: Column, cells: Sequence[Any], names: Mapping[str, str], *, quick: bool = False) -> dict[str, Any]:
-    """Return a column for a page: its values, what is shown of statuses and ids, and the value of each row.
+    """Return a column for a page: its values, the display of statuses and ids, and the value of each row.
 
     Args:
         quick: Leave it to the page to count integers, times and ids of records, which are mostly different.
@@ -254,7 +254,8 @@ def changes_in_place(data: Rows, number: int, count: int) -> dict[str, Any]:
 
 
 def changes(before: Rows, after: Rows) -> dict[str, Any] | None:
-    """Return what makes rows into later ones; None if their columns, their order or the labels of ids differ.
+    """Return the changes that turn rows into later ones; None if their columns, their order or the labels of ids
+    differ.
 
     Returns:
         `gone` are positions before, of rows that were removed or changed; `at` are positions after, of rows that were

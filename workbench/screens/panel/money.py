@@ -46,7 +46,7 @@ class _WithEvents:
 
 
 class Money:
-    """Transactions of a session, of which only changed ones are read again, and the facts of those with events.
+    """Transactions of a session, and the facts of transactions with events; only changed ones are read again.
 
     A stored transaction without events was settled at its posting, and refunded between then and now.
     """
@@ -61,7 +61,7 @@ class Money:
         """Currencies of the transactions, the most frequent first."""
 
     def read(self) -> None:
-        """Read the transactions, or what changed since the last read."""
+        """Read the transactions, or the changes since the last read."""
         sandbox, is_all = sandbox_of(self._api), True
         if sandbox is None:
             past = history(getattr(self._api, "inbox", None) or [])

@@ -1,4 +1,4 @@
-"""The overview of a panel: what needs a person, tiles and charts of one history in a range, and their filters."""
+"""The overview of a panel: tasks for people, tiles and charts of one history in a range, and their filters."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -52,7 +52,7 @@ class Filters:
         if self.range not in RANGES:
             raise UsageError(f"the ranges are {', '.join(RANGES)}", of="browse")
         if self.zone not in _zones():
-            raise UsageError(f"{visible(self.zone, 60)} is not a time zone (Europe/Paris)", of="browse")
+            raise UsageError(f"{visible(self.zone, 60)} is not a time zone (such as Europe/Paris)", of="browse")
         today = now.astimezone(ZoneInfo(self.zone)).date()
         first, last = today.replace(day=1), today
         if back := {"today": 0, "week": 6, "quarter": 89, "year": 364}.get(self.range):
@@ -65,7 +65,7 @@ class Filters:
         elif self.range == "custom":
             for text in filter(None, (self.since, self.until)):
                 if iso_day(text) is None:
-                    raise UsageError(f"{visible(text, 20)} is not a date (2026-01-31)", of="browse")
+                    raise UsageError(f"{visible(text, 20)} is not a date (such as 2026-01-31)", of="browse")
             first, last = iso_day(self.since) or first, iso_day(self.until) or today
             if last < first:
                 raise UsageError("the range ends before it starts", of="browse")
@@ -80,8 +80,8 @@ class Filters:
 class Tile:
     """A figure of the overview: the list and filter that it leads to, and the column that explains it.
 
-    `line` has its values of the last thirty days, `change` says how it differs from the period before. `basis` is the
-    filter of the rows that explain it, if that is another one.
+    `line` has its values of the last thirty days, `change` is its change from the previous period. `basis` is the
+    filter of the rows that explain it, if that filter differs.
     """
 
     label: str
@@ -171,7 +171,7 @@ def net_spend(scope: Scope) -> Tile:
 
 
 def approval_rate(scope: Scope) -> Tile:
-    """The share of authorizations that was not declined."""
+    """The share of authorizations that were not declined."""
     (asked, declined), (asked_before, declined_before) = scope.part.asked(*scope.range), scope.part.asked(*scope.before)
     rate, change = 1 - declined / max(asked, 1), ""
     if asked and asked_before:
@@ -191,7 +191,7 @@ def approval_rate(scope: Scope) -> Tile:
 
 
 def open_holds(scope: Scope) -> Tile:
-    """What is authorized and neither settled nor reversed now."""
+    """Authorized amounts that are neither settled nor reversed now."""
     held_before = scope.part.held_before
     cents, count = scope.part.held()
     tile = Tile(label="Open holds", note=f"now: {count:,} authorized", filter="held>0", column="held_cents")
@@ -208,7 +208,7 @@ def posted(scope: Scope) -> Tile:
 
 
 def collateral(scope: Scope, column: str = "value_cents") -> Tile:
-    """What the tokens of the contracts are worth."""
+    """Value of the tokens in the contracts."""
     label = "Collateral" if column == "value_cents" else "Credit capacity"
     try:
         cents = [value for value in scope.lists("contracts").column(column) if value is not None]
@@ -219,7 +219,7 @@ def collateral(scope: Scope, column: str = "value_cents") -> Tile:
 
 
 def credit_capacity(scope: Scope) -> Tile:
-    """What the collateral backs at its advance rates."""
+    """Spending that the collateral backs at its advance rates."""
     return collateral(scope, "credit_cents")
 
 
@@ -268,7 +268,7 @@ def check_tiles(chosen: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def attention(lists: Callable[[str], Rows]) -> Iterator[dict[str, str]]:
-    """Yield what needs a person, most urgent first: a sentence, and the list and filter of the records."""
+    """Yield the tasks for people, most urgent first: a sentence, and the list and filter of the records."""
     health = lists("health")
     for what, count, fix in zip(*map(health.column, ("what", "count", "fix")), strict=True):
         times = f", {count:,} times" if count and count > 1 else ""

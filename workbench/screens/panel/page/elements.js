@@ -1,4 +1,4 @@
-// Elements of the page, and how texts, amounts and times are written. Every text is set as text.
+// Elements of the page, and formats of texts, amounts and times. Every text is set as text.
 
 const isTime = (kind) => kind === "time" || kind === "wall", isNumber = (kind) => kind === "money" || kind === "number";
 const SVG = "http://www.w3.org/2000/svg"; // a namespace
@@ -16,14 +16,14 @@ function h(tag, props = {}, ...children) {
   return made;
 }
 
-/** Make what the kernel describes: a text, or tag, properties and content of an element. */
+/** Make an element from the kernel's description: a text, or a tag with properties and content. */
 const drawn = (part, within) => {
   if (!Array.isArray(part)) return part;
   const drawing = within || part[0] === "svg";
   return h(part[0], { ...part[1], drawing }, part.slice(2).map((each) => drawn(each, drawing)));
 };
 
-/** Make a button; `more` is its label, if that is not its text, or further properties. */
+/** Make a button; `more` is its label, if that differs from its text, or further properties. */
 const button = (look, onclick, text, more) => h("button", { class: look, onclick, ...(more?.at ? { "aria-label": more } : more) }, text);
 const title = (text) => h("h3", {}, text);
 const span = (look, ...children) => h("span", { class: look }, ...children);

@@ -1,5 +1,5 @@
-// The rows of a list. A column has its distinct values (`of`) and, for each row, the place of its value among them (`at`): a filter, an
-// order or a group looks at each distinct value once, and then at numbers.
+// The rows of a list. A column has its distinct values (`of`) and, for each row, the position of its value among them (`at`): a filter, an
+// order or a group reads each distinct value once, and then only numbers.
 import { isNumber, isTime, money } from "./elements.js";
 import { COMPARE, parsed } from "./filter.js";
 
@@ -10,7 +10,7 @@ const ARRAYS = { B: Uint8Array, H: Uint16Array, I: Uint32Array };
 const number = (value) => { const text = String(value ?? "").replaceAll(",", ""); return text.trim() && Number.isFinite(Number(text)) ? Number(text) : null; };
 const stamped = (at) => new Date(at).toISOString().slice(0, 19).replace("T", " ");
 
-/** Read the place of each row's value: numbers in base 64, or nothing where each row has another value. */
+/** Read the position of each row's value: numbers in base 64, or nothing if each row has a different value. */
 function places(packed, count) {
   if (!packed) return Int32Array.from({ length: count }, (_, row) => row);
   const [code, text] = packed, bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
@@ -32,7 +32,7 @@ function coded(column) {
   return column;
 }
 
-/** The place of each distinct value among them. */
+/** The position of each distinct value. */
 const indexed = (column) => (column.known ??= new Map(column.of.map((value, which) => [value, which])));
 
 /** The number of decimal places that numbers need, at most six. */
@@ -57,7 +57,7 @@ class List {
     for (const column of [this.currency, this.status]) if (column) coded(column);
   }
 
-  /** Take over what changed in the kernel: rows that are gone, and rows at their new places. */
+  /** Apply the changes of the kernel: removed rows, and rows at their new positions. */
   update({ gone, at, rows, mark, "new": fresh }) {
     const added = new List(rows), removed = new Set(gone), count = this.count - gone.length + at.length;
     const from = new Int32Array(count), to = new Int32Array(this.count).fill(-1); // the row before, or ~ a changed one; and the row now
@@ -125,10 +125,10 @@ class List {
     return this.currency ? [...new Set(Array.from(new Set(rows.map((row) => this.currency.at[row])), (place) => (this.currency.of[place] || "USD").toUpperCase()))] : ["USD"];
   }
 
-  /** A value as the text that is compared. */
+  /** The text of a value for comparisons. */
   plain({ kind }, value) { return value === null ? "" : isTime(kind) && typeof value === "number" ? `${stamped(value)} UTC` : String(value); }
 
-  /** The text of each distinct value as it is searched, and its place in each row; an amount has the currency of its row. */
+  /** The searched text of each distinct value, and its position in each row; an amount has the currency of its row. */
   texts(column) {
     const { kind, of, at, shown } = coded(column), { currency } = this;
     const text = (value, which, code) => (value === null ? "" : kind === "status" ? `${value} ${shown[which][2]}`
@@ -150,13 +150,13 @@ class List {
     }) };
   }
 
-  /** Make what a search and an order need, a column at a time, while the page is idle. */
+  /** Build the indexes for search and order, a column at a time, while the page is idle. */
   prepare(next = 0) {
     if (next >= this.columns.length) return;
     setTimeout(() => { this.texts(this.columns[next]); this.ranks(this.columns[next]); this.prepare(next + 1); });
   }
 
-  /** Which distinct values a comparison holds for. */
+  /** The distinct values that a comparison matches. */
   holding(column, compare, value) {
     const test = COMPARE[compare], { kind, of } = coded(column);
     if (isNumber(kind)) {
@@ -187,7 +187,7 @@ class List {
     return rows;
   }
 
-  /** Names of a filter that no column has. */
+  /** Names in a filter without a column. */
   unknown(text) {
     return [...new Set(parsed(text).map((term) => term.column))].filter((name) => /^\p{L}/u.test(name ?? "") && !this.column(name));
   }
@@ -238,7 +238,7 @@ class List {
     return found.sort((a, b) => back * ((totals.get(a) > totals.get(b)) - (totals.get(a) < totals.get(b))));
   }
 
-  /** What a view shows: its rows, and its lines, which are rows and groups. */
+  /** The content of a view: its rows, and its lines, which are rows and groups. */
   table({ filter = "", sort = [], group = "", unfolded = [] }) {
     const key = JSON.stringify([filter, sort, group]), known = group && this.columns.some((column) => column.name === group);
     if (!this.tables.has(key)) {
@@ -299,7 +299,7 @@ class List {
     return this.money(twice < 0n && twice % by ? down - 1n : down, codes[0]);
   }
 
-  /** A cell as it is shown: a text, a status with its color, a time, or an id with its label. */
+  /** The displayed form of a cell: a text, a status with its color, a time, or an id with its label. */
   cell(column, row) {
     const place = column.at[row], value = column.of[place];
     if (value === null) return "";
@@ -309,7 +309,7 @@ class List {
     return column.to && column.shown?.[place] ? { id: value, name: column.shown[place] } : String(value);
   }
 
-  /** A line of a table as it is shown. */
+  /** The displayed form of a table's line. */
   line(line) {
     if (line.rows) return { group: line.group, value: line.value, count: line.rows.length, sums: line.sums ??= Object.fromEntries(this.totals(line.rows).map(([column, text]) => [column.name, text])) };
     const id = this.id(line);
@@ -352,7 +352,7 @@ class List {
     return { columns, rows: Array.from(rows, (row) => columns.map((column) => value(column, row))) };
   }
 
-  /** Rows as a file of values separated by commas. */
+  /** Rows as a CSV file. */
   csv(rows) {
     const text = (column, row) => { const value = this.value(column, row); return typeof value === "number" && !isTime(column.kind) ? String(value) : guarded(this.plain(column, value)); };
     return [this.columns.map((column) => guarded(column.name)), ...Array.from(rows, (row) => this.columns.map((column) => text(column, row)))].map((line) => `${line.join(",")}\r\n`).join("");

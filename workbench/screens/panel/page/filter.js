@@ -9,7 +9,7 @@ function parsed(text) {
     ({ column: name || null, compare: compare || ":", value: (quoted || word || "").toLowerCase() })).filter((term) => term.value);
 }
 
-/** The terms of a filter as they are typed. */
+/** The terms of a filter, as typed. */
 const terms = (text) => text.match(TERM) || [];
 const compares = (term) => parsed(term)[0]?.column;
 

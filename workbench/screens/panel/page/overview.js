@@ -1,4 +1,4 @@
-// The overview: what needs a person, then the filters, tiles and charts of the history.
+// The overview: tasks for people, then the filters, tiles and charts of the history.
 import { aside, button, div, drawn, h, option, show, title } from "./elements.js";
 import { terms } from "./filter.js";
 import { PLAIN } from "./table.js";
@@ -45,7 +45,7 @@ function makeOverview(host) {
     show(charts, found.map((each) => h("section", { class: "chart" }, title(each.title), button("link", () => lead(each), `Open ${each.list}`, `${each.title}: open ${each.list}`), drawn(each.chart))));
   }
 
-  /** Read what needs a person, then the tiles, then the charts, and show each when it is there. */
+  /** Read the tasks for people, then the tiles, then the charts, and show each when it arrives. */
   const draw = host.quietly(async () => {
     const turn = ++turns;
     el.ariaBusy = "true";

@@ -1,4 +1,4 @@
-// A table of a list: its tools, filter, heads, the rows in view, and what is selected. A panel shows one, or two side by side.
+// A table of a list: its tools, filter, heads, visible rows, and selection. A panel shows one, or two side by side.
 import { HERE, ago, aside, button, div, exact, grouped, h, isNumber, isTime, keep, kept, middle, option, rowsOf, short, show, span, title } from "./elements.js";
 import { written } from "./engine.js";
 import { compares, terms } from "./filter.js";
@@ -31,7 +31,7 @@ function makeTable(host, second) {
     draw(stay);
   }
 
-  /** Show a list, at its beginning or where it was. */
+  /** Show a list, at its beginning or at its last position. */
   function open(shown, next, stay = false) {
     const other = list?.name !== shown.name;
     list = shown;
@@ -68,14 +68,14 @@ function makeTable(host, second) {
 
   const pen = document.createElement("canvas").getContext("2d");
 
-  /** The width of texts as the table writes them. */
+  /** The width of texts in the table's font. */
   function breadth(texts, weight = "") {
     const { fontSize, fontFamily } = getComputedStyle(grid); // `font` is empty where colors are forced
     pen.font = `${weight} ${fontSize} ${fontFamily}`;
     return Math.ceil(Math.max(0, ...texts.map((text) => pen.measureText(text).width)));
   }
 
-  /** The width of a column: what a person chose, or what its head and values need. */
+  /** The width of a column: chosen by a person, or required by its head and values. */
   function width({ name, kind, label, of, shown }) {
     const own = setting("widths")?.[name], head = breadth([label], "600") + 18;
     if (own) return own;
@@ -86,7 +86,7 @@ function makeTable(host, second) {
     return Math.max(head, breadth(list.codes().map((code) => list.money(largest, code))) + 17);
   }
 
-  /** Give every column its width, and what is left to those of text. */
+  /** Set the width of every column, and give the remaining width to text columns. */
   function layOut() {
     if (!list) return;
     const shown = columns(), texts = shown.filter((one) => one.kind === "text" && !setting("widths")?.[one.name]), widths = new Map(shown.map((one) => [one, width(one)]));
@@ -118,7 +118,7 @@ function makeTable(host, second) {
     drawChosen();
   }
 
-  /** Say which part of a long list is shown, and lead to the others. */
+  /** Show which part of a long list is visible, with links to the others. */
   function parts() {
     if (list.all <= list.most || list.partial) return null;
     const part = list.first / list.most, last = Math.ceil(list.all / list.most) - 1, column = list.columns.find((one) => isTime(one.kind));
@@ -127,7 +127,7 @@ function makeTable(host, second) {
       part < last && button("edge", () => host.part(list.name, part + 1), "Older"), part > 0 && button("edge", () => host.part(list.name, part - 1), "Newer"));
   }
 
-  /** The sums of the first and the last column of amounts, and of all on hover. */
+  /** The sums of the first and last amount columns, and on hover the sums of all. */
   function sums(found) {
     const texts = found.map((one) => `Σ ${one.join(" ")}`), ends = new Set([texts[0], texts.at(-1)]);
     return h("span", { class: "sums quiet ends", title: texts.join("\n") }, [...ends].join(" · "));
@@ -161,7 +161,7 @@ function makeTable(host, second) {
     if (!host.info.as_of) host.ask("select", { list: list.name, mark: list.mark, rows: absolute(chosenRows()) }).catch(() => {});
   }
 
-  /** Show the rows of a group, or hide them; other rows that are selected stay so. */
+  /** Show the rows of a group, or hide them; other rows stay selected. */
   function fold(place) {
     const { group, rows: of } = table.lines[place], open_ = view.unfolded.includes(group), last = open_ ? place + of.length : place;
     chosen = new Set([...chosen].filter((at) => at < place || at > last).map((at) => (at < place ? at : open_ ? at - of.length : at + of.length)));
