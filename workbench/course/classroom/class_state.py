@@ -182,9 +182,9 @@ class ClassState:
 
         Args:
             learners: Their names.
-            action: "note" (text), "event" (event), for the class "lock", "unlock" (lesson), "pause",
-                "resume" and "enroll" (name), or a control of the sandbox, such as "add_fault"; `actions.ACTIONS`
-                lists those of the board.
+            action: "note" (text), "event" (event), for the class "lock", "unlock" (lesson), "pause", "resume" and
+                "enroll" (name), or a control of the sandbox, such as "add_fault"; `actions.ACTIONS` lists those of the
+                board.
             arguments: Arguments of the action.
 
         Returns:
