@@ -11,7 +11,7 @@ import pytest
 import workbench as wb
 from workbench import course
 from workbench.course import attempt
-from workbench.course.learner import CheckResult
+from workbench.course.learner import Feedback
 from workbench.course.task_files import DRILLS
 
 pytestmark = pytest.mark.slow  # each test plays an incident
@@ -63,11 +63,11 @@ def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[wb.Session]
     session.close()
 
 
-def run(api: wb.Session, name: str, code: str, facts: dict[str, Any]) -> CheckResult:
+def run(api: wb.Session, name: str, code: str, facts: dict[str, Any]) -> Feedback:
     """Run code after the first cell of a drill, and return its check, or the one that the code itself made."""
     names: dict[str, Any] = {"wb": wb, "api": api, "facts": facts}
     exec(compile(code, f"<{name}>", "exec"), names)
-    done: CheckResult = names.get("done") or course.check(name, api)
+    done: Feedback = names.get("done") or course.check(name, api)
     return done
 
 

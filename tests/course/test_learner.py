@@ -64,7 +64,7 @@ def test_check_reads_a_served_sandbox() -> None:
 
 def test_hints_come_one_by_one() -> None:
     """Each call returns the next hint; the last one says so, and is repeated."""
-    numbers = [course.hint("start-1").number for _ in range(4)]
+    numbers = [len(course.hint("start-1").hints) for _ in range(4)]
 
     assert [1, 2, 3, 3] == numbers
     assert "simulate_authorization(card_id=" in str(course.hint("start-1"))
@@ -118,7 +118,7 @@ def test_progress_outlives_a_kill(folder: Path) -> None:
 
     assert -signal.SIGKILL == done.returncode
     assert ("start-1",) == course.progress().done
-    assert 2 == course.hint("contracts-1").number
+    assert 2 == len(course.hint("contracts-1").hints)
 
 
 def test_reset_deletes_only_the_own_progress(folder: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_damaged_file_counts_as_empty(folder: Path) -> None:
     (folder / FILE).write_text("{")
 
     assert () == course.progress().done
-    assert 1 == course.hint("start-1").number
+    assert 1 == len(course.hint("start-1").hints)
 
 
 def test_an_unwritable_folder_stops_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

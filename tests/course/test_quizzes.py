@@ -10,7 +10,7 @@ from tests.course.predicted import PREDICTED
 from tests.each import each
 from workbench import course
 from workbench.base.errors import UsageError
-from workbench.course.learner import CheckResult
+from workbench.course.learner import Feedback
 from workbench.course.task_files import EXERCISES, QUIZZES, Task
 
 each_quiz = pytest.mark.parametrize("quiz", QUIZZES.values(), ids=QUIZZES)
@@ -23,9 +23,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
 
 
-def answered(name: str, answer: object) -> CheckResult:
+def answered(name: str, answer: object) -> Feedback:
     result = course.answer(name, answer)
-    assert isinstance(result, CheckResult)
+    assert isinstance(result, Feedback)
     return result
 
 

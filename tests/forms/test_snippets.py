@@ -68,7 +68,9 @@ def test_the_command_reads_back_as_the_same_values(api: Session, name: str) -> N
 
     known = {f"--{path.replace('_', '-')}": path for path, _ in option_members(OPERATIONS[name].request)}
     texts = {known[option].replace(".", "__"): text for option, text in zip(words[::2], words[1::2], strict=True)}
-    read, _ = values(OPERATIONS[name], texts)
+    wrong: dict[str, str] = {}
+    read = values(OPERATIONS[name], texts, wrong)
+    assert not wrong
     assert ("workbench", *command_of(OPERATIONS[name])) == (program, noun, verb)
     for key, value in CALLS[name].items():
         if not isinstance(value, dict):

@@ -89,31 +89,30 @@ def _pane(api: object) -> Any:
 PANES["Tasks"] = _pane
 
 
-class CheckResult(Display):
-    """The result of a check: `ok`, or what is `missing`."""
+class Feedback(Display):
+    """The answer to a check, a quiz or a request for a hint.
+
+    Attributes:
+        missing: The unmet criteria; `ok` if there are none.
+        hints: The hints so far.
+    """
 
     def __init__(self, task: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
-        self.missing = tuple(visible(what, 400) for what in reply["missing"])
+        self.missing = tuple(visible(what, 400) for what in reply.get("missing", ()))
         self.ok = not self.missing
-        right, wrong = (RIGHT, WRONG) if task["kind"] == "quiz" else (DONE, OPEN)
-        comment = reply.get("comment")
-        words = (comment,) if comment else tuple(f"Missing: {what}" for what in self.missing)
-        advice = f'wb.course.hint("{task["name"]}") shows a hint; the last of {task["hints"]} contains the code.'
-        notes = (*([advice] if task["hints"] else []), *_notes(reply))
-        sheet = Sheet(title=task["heading"], status=right if self.ok else wrong, words=words, notes=notes)
-        super().__init__(sheet, attrs.evolve(sheet, notes=_notes(reply)))
-
-
-class Hint(Display):
-    """Hints so far: `text` is the last of them, number `number`."""
-
-    def __init__(self, task: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
-        hints = tuple(map(str, reply["hints"]))
-        self.number, self.text = len(hints), hints[-1]
-        is_last = self.number == task["hints"]
-        words, code = (hints[:-1], tuple(self.text.split("\n"))) if is_last else (hints, ())
-        title = f"Hint {self.number} of {task['hints']} for {task['name']}"
-        super().__init__(Sheet(title=title, words=words, code=code, notes=_notes(reply)))
+        self.hints = tuple(map(str, reply.get("hints", ())))
+        number, of, name = len(self.hints), task["hints"], task["name"]
+        if self.hints:
+            is_last = number == of
+            words, code = (self.hints[:-1], tuple(self.hints[-1].split("\n"))) if is_last else (self.hints, ())
+            sheet = Sheet(title=f"Hint {number} of {of} for {name}", words=words, code=code, notes=_notes(reply))
+        else:
+            right, wrong = (RIGHT, WRONG) if task["kind"] == "quiz" else (DONE, OPEN)
+            words = (reply["comment"],) if reply.get("comment") else tuple(f"Missing: {what}" for what in self.missing)
+            advice = (f'wb.course.hint("{name}") shows a hint; the last of {of} contains the code.',) if of else ()
+            status = right if self.ok else wrong
+            sheet = Sheet(title=task["heading"], status=status, words=words, notes=(*advice, *_notes(reply)))
+        super().__init__(sheet, attrs.evolve(sheet, notes=_notes(reply)))  # a notebook's buttons need no code
 
 
 def begin(place: str) -> None:
@@ -176,7 +175,7 @@ def task(name: str | None = None, api: object = None) -> TaskShown | TaskList:
     return TaskShown(begun, reply["facts"], _notes(reply))
 
 
-def check(name: str, api: object = None) -> CheckResult:
+def check(name: str, api: object = None) -> Feedback:
     """Check a task by what the sandbox received and stores; return whether it is done, or what is missing.
 
     In a class the server runs the check on its own data.
@@ -189,11 +188,12 @@ def check(name: str, api: object = None) -> CheckResult:
         UsageError: There is no such task, or no session yet.
         WrongEnvironment: The session is connected to a real service.
     """
-    return CheckResult(*_do(Act(kind="check", task=name), api))
+    return Feedback(*_do(Act(kind="check", task=name), api))
 
 
 def answer(name: str, value: object = None, /, api: object = None, **values: object) -> Display:
-    """Answer a quiz, as `answer("start-who", "c")`, or the questions of a task, as `answer("read-a-card", held=4500)`.
+    """Answer a quiz, such as `answer("start-who", "c")`, or the questions of a task, such as `answer("read-a-card",
+    held=4500)`.
 
     A quiz returns the feedback; the answers of other tasks are judged by `check`.
 
@@ -211,19 +211,19 @@ def answer(name: str, value: object = None, /, api: object = None, **values: obj
         answers[""] = str(value)
     asked, reply = _do(Act(kind="answer", task=name, values=answers), api)
     if "missing" in reply:
-        return CheckResult(asked, reply)
+        return Feedback(asked, reply)
     text = ", ".join(f"{key or next(iter(asked['questions']))} = {visible(each, 60)}" for key, each in answers.items())
     note = f'wb.course.check("{name}") judges it.'
     return Display(Sheet(title=f"Answer to {name}", words=(text,), notes=(note,)))
 
 
-def hint(name: str, api: object = None) -> Hint:
+def hint(name: str, api: object = None) -> Feedback:
     """Return the next hint of a task; the last hint contains the code.
 
     Raises:
         UsageError: There is no such task, or it has no hints.
     """
-    return Hint(*_do(Act(kind="hint", task=name), api))
+    return Feedback(*_do(Act(kind="hint", task=name), api))
 
 
 class CourseProgress(Display):
@@ -233,7 +233,6 @@ class CourseProgress(Display):
         self.name = name
         self.results = {exercise: results.get(exercise) or TaskResult(task=exercise) for exercise in EXERCISES}
         self.done = tuple(exercise for exercise, result in self.results.items() if result.done)
-        self.left = tuple(exercise for exercise in EXERCISES if exercise not in self.done)
         rows = [{**EXERCISES[name].row, **result.row} for name, result in self.results.items()]
         right = sum(quiz in results and results[quiz].done for quiz in QUIZZES)
         title = f"The course of {visible(name, 60)}: {len(self.done)} of {len(EXERCISES)} exercises done"
@@ -280,7 +279,7 @@ def _class_of(api: object) -> RemoteSandbox | None:
 
 
 def _do(act: Act, api: object) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Carry out an act on the class server, or here, and return the task and the answer to the learner."""
+    """Carry out an action on the class server, or here, and return the task and the answer to the learner."""
     chosen: Any = api or (_bound[act.task]() if act.task in _bound else None) or session.latest()
     refuse_async(chosen, "course")
     tasks = {**TASKS, **_ADDED}

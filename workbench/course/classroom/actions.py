@@ -8,7 +8,7 @@ from workbench.base.errors import UsageError
 from workbench.base.system import toml
 from workbench.course.attempt import run
 from workbench.course.evidence import operator
-from workbench.course.task_files import DRILLS, EXERCISES
+from workbench.course.task_files import EXERCISES
 from workbench.sandbox import Sandbox
 from workbench.sandbox.faults import OF_ANSWERS, OF_DELIVERIES
 from workbench.service.interface.table import OPERATIONS
@@ -19,7 +19,6 @@ EVENTS: Mapping[str, Sequence[Mapping[str, Any]]] = _FILE["event"]
 """Steps of each event by its label."""
 LESSONS = tuple(dict.fromkeys(exercise.notebook for exercise in EXERCISES.values()))
 _CHOICES: Mapping[str, Sequence[str]] = {
-    "drills": tuple(DRILLS),
     "events": tuple(EVENTS),
     "lessons": LESSONS,
     "faults": tuple(dict.fromkeys((*OF_ANSWERS, *OF_DELIVERIES))),
@@ -51,15 +50,4 @@ def push(sandbox: Sandbox, event: str) -> None:
             try:
                 run(client, sandbox, names, step)
             except LookupError as error:
-                raise UsageError(f"there is none of {error} in this sandbox any more", of="class") from None
-
-
-def note_of(action: str, arguments: Mapping[str, Any]) -> str | None:
-    """Return the text of an action that is a note; None for other actions."""
-    if action == "note":
-        return str(arguments["text"])[:MAX_NOTE]
-    if action == "drill":
-        drill = DRILLS[arguments["drill"]]
-        lines = f'wb.course.begin("{drill.name}"); api = wb.connect(seed=7); wb.course.task("{drill.name}")'
-        return f"Drill, {drill.minutes} minutes: {drill.title}. Start it in a new cell: {lines}"
-    return None
+                raise UsageError(f"this sandbox no longer has a record for {error}", of="class") from None

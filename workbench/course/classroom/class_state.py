@@ -12,7 +12,7 @@ import attrs
 
 from workbench.base.errors import UsageError, WorkbenchError, not_allowed
 from workbench.base.system.seconds import monotonic
-from workbench.course.classroom.actions import ACTIONS, EVENTS, note_of, push
+from workbench.course.classroom.actions import ACTIONS, EVENTS, MAX_NOTE, push
 from workbench.course.classroom.class_results import Learner, Results
 from workbench.course.classroom.learner_sandboxes import PRODUCTION, LearnerSandboxes
 from workbench.course.desk import Act, Desk, TaskResult
@@ -182,9 +182,9 @@ class ClassState:
 
         Args:
             learners: Their names.
-            action: "note" (text), "drill" (drill), "event" (event), for the class "lock", "unlock" (lesson), "pause",
-                "resume" and "enroll" (name), or a control of the sandbox, such as "add_fault"; `actions.ACTIONS`
-                lists those of the board.
+            action: "note" (text), "event" (event), for the class "lock", "unlock" (lesson), "pause", "resume" and
+                "enroll" (name), or a control of the sandbox, such as "add_fault"; `actions.ACTIONS` lists those of the
+                board.
             arguments: Arguments of the action.
 
         Returns:
@@ -226,9 +226,8 @@ class ClassState:
         return {}
 
     def _act_for(self, name: str, action: str, arguments: Mapping[str, Any]) -> Any:
-        text = note_of(action, arguments)
-        if text is not None:
-            return self.results.add_note(name, text)
+        if action == "note":
+            return self.results.add_note(name, str(arguments["text"])[:MAX_NOTE])
         if action == "event" and arguments["event"] not in EVENTS:
             raise UsageError([not_allowed("event", arguments["event"], EVENTS)], of="class")
         sandboxes = self._by_name[name]

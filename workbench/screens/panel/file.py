@@ -126,7 +126,7 @@ def document(
         title: Title of the page.
         lists: Lists to show; those without rows are omitted.
         lead: HTML above the lists, with the title; external text in it must be escaped.
-        overview: What needs a person, tiles and charts; without them, the page begins with the first list.
+        overview: Tasks for people, tiles and charts; without them, the page begins with the first list.
         about: Values for the head: `environment`, `host`, `key`, `tenant`.
         at: Time of the data; if omitted, the page shows when it was written.
         notes: Sentences above the lists.

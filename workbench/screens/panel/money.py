@@ -1,7 +1,7 @@
 """The money of a session for the overview: its transactions as numbers, and the movements of their money."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -53,6 +53,7 @@ class Money:
 
     def __init__(self, api: object) -> None:
         self._api, self._mark = api, ""
+        self._ids: Sequence[str] = ()
         self._positions: dict[str, int] = {}
         self._rows: Columns = {}
         self._facts: Columns = {}
@@ -63,14 +64,14 @@ class Money:
         """Read the transactions, or the changes since the last read."""
         sandbox, is_all = sandbox_of(self._api), True
         if sandbox is None:
-            known = history(getattr(self._api, "inbox", None) or [])
-            columns = cells_of_frame(known.transactions())
+            past = history(getattr(self._api, "inbox", None) or [])
+            columns = cells_of_frame(past.transactions())
             for name in _TIMES:
                 columns[name] = [at and milliseconds(at) for at in columns[name]]
             for name in _CENTS:
                 missing = _UNKNOWN if name == "authorized_cents" else 0
                 columns[name] = [missing if cents is None else cents for cents in columns[name]]
-            self._facts = _facts(known.facts)
+            self._facts = _facts(past.facts)
         else:
             with uncollected():
                 read = internals(sandbox).changed("transaction", " ".join(_STORED), self._mark)
@@ -78,19 +79,34 @@ class Money:
             columns = dict(zip(_STORED.values(), stored, strict=True))
         ids, fresh = columns["transaction_id"], _numbers(columns)
         if is_all:
-            self._positions, self._rows = dict(zip(ids, count())), fresh
+            self._ids, self._positions, self._rows = ids, {}, fresh
         else:
-            at = [self._positions.setdefault(key, len(self._positions)) for key in ids]
+            known = self._known
+            at = [known.setdefault(key, len(known)) for key in ids]
             for name, values in fresh.items():
-                grown = np.concatenate([self._rows[name], values])[: len(self._positions)]
+                grown = np.concatenate([self._rows[name], values])[: len(known)]
                 grown[at] = values
                 self._rows[name] = grown
-        moved: Iterable[str] = ids
-        if sandbox is not None:
-            moved, self._facts = _moved(sandbox, self._positions)
-        self._rows["plain"] = np.ones(len(self._positions), "bool")
-        self._rows["plain"][[self._positions[key] for key in moved]] = False
+        moved = {*ids} if sandbox is None else self._moved(sandbox)
+        self._rows["plain"] = np.ones(len(self._rows["asked"]), "bool")
+        self._rows["plain"][[self._known[key] for key in moved]] = False
         self.currencies = [code for code, _ in Counter(self._rows["currency"].tolist()).most_common() if code]
+
+    @property
+    def _known(self) -> dict[str, int]:
+        """The position of each transaction by id."""
+        if not self._positions:
+            self._positions = dict(zip(self._ids, count()))
+        return self._positions
+
+    def _moved(self, sandbox: Any) -> set[str]:
+        """Return the ids of a sandbox's transactions with events or refunds, and read their facts."""
+        events = [event for event in sandbox.events() if event.payload["resource"] == "transaction"]
+        refunds = (request.path for request in sandbox.requests() if request.operation == "simulate_refund")
+        ids = {event.payload["body"]["id"] for event in events} | {str(path).split("/")[-2] for path in refunds}
+        moved = {key for key in ids if key in self._known}
+        self._facts = _facts(history(_WithEvents(sandbox, events, [*moved])).facts) if moved else {}
+        return moved
 
     def part(self, currency: str, now: datetime) -> "Part":
         """Return the numbers of a currency."""
@@ -111,15 +127,6 @@ def _numbers(columns: Mapping[str, Sequence[Any]]) -> Columns:
     table["asked"] = (amounts != _UNKNOWN) & ((amounts > 0) | (refunded == 0) | (posted > 0))
     table["declined"] = np.array([status == "declined" for status in columns["status"]], "bool")
     return table
-
-
-def _moved(sandbox: Any, ids: Container[str]) -> tuple[list[str], Columns]:
-    """Return the ids of a sandbox's transactions with events or refunds, and their facts."""
-    events = [event for event in sandbox.events() if event.payload["resource"] == "transaction"]
-    refunds = (request.path for request in sandbox.requests() if request.operation == "simulate_refund")
-    moved = {event.payload["body"]["id"] for event in events} | {str(path).split("/")[-2] for path in refunds}
-    listed = [key for key in moved if key in ids]
-    return listed, _facts(history(_WithEvents(sandbox, events, listed)).facts) if listed else {}
 
 
 def _facts(facts: pd.DataFrame) -> Columns:
@@ -153,9 +160,10 @@ class Part:
         ]
         if facts:
             moves.append((facts["first"], facts["last"], facts["net"], facts["held"]))
-        first, last, self._net, self._held = map(np.concatenate, zip(*moves, strict=True))
-        self._first = np.where(np.isnan(first), -np.inf, first)
-        self._last = np.where(np.isnan(last), np.inf, last)
+        first, last, net, held = map(np.concatenate, zip(*moves, strict=True))
+        first, last = np.where(np.isnan(first), -np.inf, first), np.where(np.isnan(last), np.inf, last)
+        self._first, self._last, self._net = first[net != 0], last[net != 0], net[net != 0]
+        self._held_at, self._held = last[held != 0], held[held != 0]
 
     def net(self, since: int, end: int) -> int:
         """Return settlements less refunds in a range, without what `unplaced` returns."""
@@ -163,7 +171,7 @@ class Part:
 
     def unplaced(self, since: int, end: int) -> tuple[int, int]:
         """Return the cents and the number of settlements and refunds that may be in a range or outside it."""
-        may_be = (self._first < end) & (self._last >= since) & (self._net != 0)
+        may_be = (self._first < end) & (self._last >= since)
         left = may_be & ~((self._first >= since) & (self._last < end))
         return int(self._net[left].sum()), int(left.sum())
 
@@ -184,7 +192,7 @@ class Part:
 
     def held_before(self, moment: int) -> int:
         """Return the cents of the holds that were open at a time, as far as their times are known."""
-        return int(self._held[self._last < moment].sum())
+        return int(self._held[self._held_at < moment].sum())
 
     def _within(self, name: str, since: int, end: int) -> Any:
         at = self._rows[name]

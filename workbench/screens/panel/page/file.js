@@ -1,4 +1,4 @@
-// A file: what its page asks is answered from the data in it, and it is printed as a table.
+// A file: its data answers the page's requests, and it is printed as a table.
 import { download, exact, h, middle, rowsOf, short, show } from "./elements.js";
 import { List } from "./engine.js";
 import { render } from "./panel.js";

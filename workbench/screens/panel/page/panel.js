@@ -38,7 +38,7 @@ function render({ model, el }) {
     root.ariaBusy = null;
   }
 
-  /** Draw while nothing is pressed: what is replaced between press and release is not clicked. */
+  /** Draw while nothing is pressed: an element replaced between press and release gets no click. */
   const drawLater = (draw) => { if (pressed) late.add(draw); else draw(); };
 
   root.addEventListener("pointerdown", (event) => {
@@ -62,7 +62,7 @@ function render({ model, el }) {
     if (message.error) { say(message.error, true); waiter.reject(new Error("")); } else waiter.resolve(message);
   }
 
-  /** Do something that asks the kernel; its errors are already told. */
+  /** Run an action that asks the kernel; its errors are already shown. */
   const quietly = (act) => (...given) => Promise.resolve(act(...given)).catch((error) => error.message && say(error.message, true));
 
   function died() {
@@ -92,7 +92,7 @@ function render({ model, el }) {
 
   // lists
 
-  /** The list of a name as it is now: read when first asked for, then only what changed; `early` shows the first rows of a long one. */
+  /** The current list of a name: read at the first request, then only its changes; `early` shows the first rows of a long list. */
   async function held(name, how, early) {
     let list = lists.get(name);
     if (list && !how && !stale.has(name)) return list;
@@ -108,7 +108,7 @@ function render({ model, el }) {
 
   const label = (list) => info.lists.find((one) => one.name === list)?.label;
 
-  /** Read the list in view, and show it at its beginning or where it was. */
+  /** Read the list in view, and show it at its beginning or at its last position. */
   const load = quietly((stay, how) => (loaded = read(stay, how)));
   async function read(stay, how) {
     const turn = ++turns, name = view.list, now = () => turn === turns && view.list === name; // nothing else was opened meanwhile
@@ -156,7 +156,7 @@ function render({ model, el }) {
     if (view.id) openDetails(view.id, ready); else closeDrawer();
   }
 
-  /** Keep the view in the address of a file, which is the same when it is loaded again. */
+  /** Store the view in the address of a file, so that a reload shows the same view. */
   function addressed() {
     if (info.as_of) history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(view))}`);
   }
@@ -190,7 +190,7 @@ function render({ model, el }) {
     main.drawTable();
   }
 
-  /** Open the list of what a number is made of. */
+  /** Open the list of the rows behind a number. */
   async function explain({ filter, ...number }) {
     if (filter !== undefined) {
       const list = await held(number.list);
@@ -287,7 +287,7 @@ function render({ model, el }) {
         answer.explained && one.kind === "money" && /[1-9]/.test(one.value) ? [" ", button("link explain", () => host.explain({ list: answer.list, id: answer.id, column: one.name }), "Explain", `Explain ${one.label}`)] : null)]))]));
   }
 
-  /** Offer the private values of what is open, for a minute. */
+  /** Offer the private values of the open record, for a minute. */
   function unmasked(answer) {
     const inner = drawer.querySelector(".record"), masked = [...inner.childNodes];
     const unmask = button("edge reveal", quietly(async () => {
@@ -334,7 +334,7 @@ function render({ model, el }) {
     place.querySelector("input:not([disabled]), select, textarea")?.focus();
   });
 
-  /** Ask for what a control of the sandbox takes, where it takes more than the id. */
+  /** Ask for the arguments of a sandbox control other than the id. */
   function askFor(one) {
     const place = formed();
     dropForm();
@@ -362,7 +362,7 @@ function render({ model, el }) {
 
   // the keyboard
 
-  /** Close what was opened last: a menu, a form, or the details; its opener has the focus again. */
+  /** Close the last opened menu, form or details; the focus returns to its opener. */
   function escape() {
     const open_ = [second, main].find((table) => table?.shut());
     if (open_) open_.opener().focus();
@@ -388,7 +388,7 @@ function render({ model, el }) {
 
   // changes
 
-  /** Show what is there now; `again` reads the list in view again in the kernel. */
+  /** Show the current state; `again` reads the list in view again in the kernel. */
   function refresh(again = false) {
     if (dead) return;
     for (const name of lists.keys()) stale.add(name);
