@@ -42,7 +42,7 @@ def test_last_hint_solves_the_exercise_and_can_be_pasted(name: str) -> None:
     """Its code, run in the notebook, is a solution; a notebook shows it line by line, with its indentation."""
     with scene(name) as names:
         hints = [course.hint(name) for _ in EXERCISES[name].all_hints]
-        exec(compile(hints[-1].text, f"<hint of {name}>", "exec"), names)
+        exec(compile(hints[-1].hints[-1], f"<hint of {name}>", "exec"), names)
         checked = course.check(name, names["api"])
 
         assert () == checked.missing

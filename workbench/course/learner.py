@@ -93,7 +93,7 @@ class Feedback(Display):
     """The answer to a check, a quiz or a request for a hint.
 
     Attributes:
-        missing: What is missing; `ok` if nothing is.
+        missing: The unmet criteria; `ok` if there are none.
         hints: The hints so far.
     """
 
@@ -192,7 +192,8 @@ def check(name: str, api: object = None) -> Feedback:
 
 
 def answer(name: str, value: object = None, /, api: object = None, **values: object) -> Display:
-    """Answer a quiz, as `answer("start-who", "c")`, or the questions of a task, as `answer("read-a-card", held=4500)`.
+    """Answer a quiz, such as `answer("start-who", "c")`, or the questions of a task, such as `answer("read-a-card",
+    held=4500)`.
 
     A quiz returns the feedback; the answers of other tasks are judged by `check`.
 
@@ -278,7 +279,7 @@ def _class_of(api: object) -> RemoteSandbox | None:
 
 
 def _do(act: Act, api: object) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Carry out an act on the class server, or here, and return the task and the answer to the learner."""
+    """Carry out an action on the class server, or here, and return the task and the answer to the learner."""
     chosen: Any = api or (_bound[act.task]() if act.task in _bound else None) or session.latest()
     refuse_async(chosen, "course")
     tasks = {**TASKS, **_ADDED}

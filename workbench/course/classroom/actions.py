@@ -50,4 +50,4 @@ def push(sandbox: Sandbox, event: str) -> None:
             try:
                 run(client, sandbox, names, step)
             except LookupError as error:
-                raise UsageError(f"there is none of {error} in this sandbox any more", of="class") from None
+                raise UsageError(f"this sandbox no longer has a record for {error}", of="class") from None
