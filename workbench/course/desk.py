@@ -64,7 +64,7 @@ class TaskResult:
     tries: int = 0
     hints: int = 0
     last_hint: bool = False  # whether the hint with the code was shown
-    minutes: float | None = attrs.field(default=None, converter=_or_none)  # of work until it was done, or the last try
+    minutes: float | None = attrs.field(default=None, converter=_or_none)  # of work until done, or until the last try
     last_problem: str = ""
     begun_at: str | None = None
     begun_active: float = attrs.field(default=0.0, converter=float)  # active seconds of the learner at the start

@@ -264,7 +264,7 @@ class _Timer:
         return True
 
     def stop(self) -> None:
-        """Stop the timer, and restore the one before it."""
+        """Stop the timer, and restore the previous timer."""
         if self._before is not None:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, self._before)

@@ -82,7 +82,7 @@ class Following:
         self.clues = Clues()
         self.unlisted = 0  # signatures of contracts that were never listed
         self._sample = sample
-        self._left = Counter(resource_of(x) for x in sample.calls if x.ok)  # calls to come, by record
+        self._left = Counter(resource_of(x) for x in sample.calls if x.ok)  # number of remaining calls, by record
         self._queues: dict[str, deque[Delivery]] = {}
         self._now = 0.0
         self._emitted = 0

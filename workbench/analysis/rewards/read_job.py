@@ -225,7 +225,7 @@ class Reading:
             self.stop(f"{MAX_FAILED_USERS} users in a row could not be read; the read was stopped.")
 
     async def _read(self, user: str, cursor: PageCursor, parts: list[Part], kind: str | None) -> None:
-        """Page through one user, starting with pages of an earlier read so that it resumes where that stopped."""
+        """Page through one user, resuming where an earlier read stopped."""
         ready = self.result.started.pop(user, [])
         steps = cursor.requests()
         page = next(steps)

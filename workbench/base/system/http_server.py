@@ -345,7 +345,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         self._refuse(400, "Not an HTTP request")
 
     def _refuse(self, status: int, reason: str) -> None:
-        """Refuse the request that is being received, after the responses to those before it."""
+        """Refuse the request that is being received, after the responses to earlier requests."""
         app: Any = self.app
         if self.transport.is_closing():
             return

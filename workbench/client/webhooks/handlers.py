@@ -137,7 +137,7 @@ class Handlers:
         self._threads: dict[str, threading.Thread] = {}
         self._running = 0  # contexts of `running` that are open
         self._closed = False
-        self._missed: set[str] = set()  # handlers with pending events that another process ran
+        self._missed: set[str] = set()  # handlers to run again: another process ran them, or the store failed
         self._taking_over = OneAtATime()
         self._waiting: dict[str, str] = {}  # why the store is unavailable to handlers
 

@@ -82,7 +82,7 @@ def prepare(
 
     The folder appears at once, when it is complete; an interrupted run leaves the former one unchanged. pip takes the
     index from its own settings, for example PIP_INDEX_URL, or PIP_NO_INDEX and PIP_FIND_LINKS. A system that lacks a
-    wheel is left out; if all lack one, the former folder stays.
+    wheel is left out; if every system does, the former folder stays.
 
     Args:
         folder: Folder of the class.

@@ -66,7 +66,7 @@ class RowResult:
 
 
 class RunChanged(WorkbenchError):
-    """The rows or the target service differ from those at the start of the run. Nothing was sent.
+    """The rows or the target service changed since the start of the run. Nothing was sent.
 
     `problems` names the differences.
     """
@@ -105,7 +105,7 @@ class RunRecord:
         """Start a run with a plan, or continue the run in the file.
 
         Args:
-            plan: The rows; those with problems are rejected.
+            plan: The rows; rows with problems are rejected.
             target: The host, environment and world to send to.
             key: Column that names a row.
             accept_changes: Accept changes of rows that were never sent.

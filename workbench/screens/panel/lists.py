@@ -81,7 +81,7 @@ def _seen(api: object, *sources: Iterable[Found]) -> list[Found]:
 
 
 def entries(api: Any, *operations: str) -> list[Any]:
-    """Return the journal's calls with an effect, oldest first; for given operations only those carried out."""
+    """Return the journal's calls with an effect, oldest first; with `operations` only their completed calls."""
     calls = list(journal_of(api) or ())
     return (
         [entry for entry in calls if entry.operation in operations and entry.outcome == "done"] if operations else calls

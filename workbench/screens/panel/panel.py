@@ -148,7 +148,7 @@ class Rewards(Listing):
         self.read()
 
     def asked(self) -> dict[str, Any]:
-        """Return the user whose rewards the page shows, and those it offers."""
+        """Return the user whose rewards the page shows, and the users to choose from."""
         return {"user": self.user or ALL, "users": [ALL, *choices(self._api, "user_id")]}
 
 
@@ -314,7 +314,7 @@ class Panel(Displayed):
         }
 
     def _overview(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a part of the overview: what needs a person, the tiles with their filters, or the charts."""
+        """Return a part of the overview: tasks for people, the tiles with their filters, or the charts."""
 
         def lists(name: str) -> Rows:
             return self._current(name).data
@@ -533,7 +533,7 @@ class Panel(Displayed):
 
     @property
     def selection(self) -> Any:
-        """Rows selected in the page, as a typed frame with notes; without a selection those of the list in view, empty.
+        """Rows selected in the page, as a typed frame with notes; otherwise an empty frame of the visible list.
 
         Raises:
             UsageError: Nothing is selected, and the overview is visible.
