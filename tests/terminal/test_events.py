@@ -89,6 +89,38 @@ def test_listen_verifies_and_shows(wb):
 
 
 @pytest.mark.slow
+def test_list_follows(tmp_path, monkeypatch):
+    """With `--follow` new events are printed as they arrive, until a signal."""
+    import workbench as wb
+
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    with wb.Sandbox(seed=7).serve() as url:
+        command = [
+            sys.executable,
+            "-m",
+            "workbench",
+            "events",
+            "list",
+            "--follow",
+            "-o",
+            "ndjson",
+            "--url",
+            url,
+        ]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process, wb.connect(url) as api:
+            assert process.stdout is not None
+            card = api.sandbox.guide()["cards"]["active"][0]
+            api.simulate_authorization(
+                card_id=card, amount=500, currency="USD", merchant_name="Corner Grocery", merchant_category_code="5411"
+            )
+            kinds = [json.loads(process.stdout.readline())["action"] for _ in range(2)]
+            process.send_signal(signal.SIGTERM)
+            rest = process.communicate(timeout=30)[0]
+
+    assert (kinds, rest) == (["requested", "created"], "")
+
+
+@pytest.mark.slow
 def test_listen_says_what_it_does_not_store(tmp_path, monkeypatch):
     """A delivery with a wrong key, and one to another host, are reported with time and reason; a tunnel's host can be allowed."""
     import httpx

@@ -309,3 +309,15 @@ def test_a_refusal_that_the_key_may_explain_decides_nothing(status: int, tmp_pat
 
     assert (learned(status).behavior, learned(status).unlisted) == ({}, ())
     assert [row.kind for row in learned(409).unlisted] == ["difference"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "behavior", [{"unknown_members": True}, {"unknown_values": ("status",)}], ids=["members", "values"]
+)
+def test_what_no_setting_explains_teaches_no_other_setting(behavior: Any, tmp_path: Path) -> None:
+    """Members and statuses of no document: neither a suppressed event nor a status named "text" is learned from them."""
+    learned = learn(recorded(behavior, tmp_path))
+
+    assert set(learned.behavior) <= {"extra_members"}
+    assert learned.behavior or learned.unlisted

@@ -228,9 +228,7 @@ def unknown_name(name: object, names: Iterable[object], what: str = "an argument
 
 
 def not_allowed(argument: str, value: object, allowed: Iterable[object]) -> Problem:
-    """Return the problem of a value outside the allowed ones, with the closest allowed value. The value is not
-    stored.
-    """
+    """Return the problem of a value outside the allowed ones, with the closest of these; it is not stored."""
     listed = list(allowed)
     return Problem(argument, "enum", f"must be one of {allowed_names(listed)}{nearest(value, listed)}")
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from workbench import __version__
-from workbench.base.errors import WorkbenchError, not_allowed, visible
+from workbench.base.errors import WorkbenchError, unknown_name, visible
 from workbench.base.schema.fields import Confidence
 from workbench.client.calls.keys import state_folder, state_path
 from workbench.client.calls.profiles import config_path, open_profile, profile_names
@@ -72,7 +72,8 @@ def docs(*names: Annotated[str, Parameter(completer=complete_documented)]) -> No
     elif name in EVENT_KINDS:
         head, blocks = name, event_blocks(EVENT_KINDS[name], converter())
     else:
-        raise usage_error(f"{not_allowed('name', name, [*map(kebab, OPERATIONS), *EVENT_KINDS])}.")
+        known = [*map(kebab, OPERATIONS), *EVENT_KINDS]
+        raise usage_error(str(unknown_name(name, known, "an operation or a kind of event")))
     width = screen_of(sys.stdout).width
     return page("\n\n".join([head, *(write(block, width) for block in blocks)]))
 

@@ -42,6 +42,7 @@ def list_events(
     kind: _Kind | None = None,
     about: Text | None = None,
     last: Last = None,
+    follow: bool = False,
     where: Where = Where(),
     how: Output = Output(),
 ) -> None:
@@ -50,12 +51,24 @@ def list_events(
     Args:
         kind: Only events of this kind.
         about: Only events about this id.
+        follow: Print further events as they arrive, until Ctrl-C.
     """
-    with _inbox(where) as (inbox, _):
-        events = [row.event for row in inbox.stored(kind)]
-        chosen = [event for event in events if about in (None, event.id, getattr(event.body, "id", None))]
+    with _inbox(where) as (inbox, _), waiting_for_signals() as wait:
+
+        def chosen(since: int) -> list[Any]:
+            rows = inbox.stored(kind, since=since)
+            return [row for row in rows if about in (None, row.event.id, getattr(row.event.body, "id", None))]
+
+        rows = chosen(0)
         _say_unreadable(inbox)
-        show(chosen[-last if last else 0 :], how)
+        show([row.event for row in rows[-last if last else 0 :]], how)
+        while follow:
+            flush_line()
+            wait(_POLL_INTERVAL)
+            new = chosen(rows[-1].sequence if rows else 0)
+            for received in new:
+                _show_received(received, how)
+            rows = new or rows
 
 
 @command

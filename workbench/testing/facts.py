@@ -140,9 +140,9 @@ class Reader:
 
     def _number(self, path: str, number: Any) -> Any:
         """Return a number that is not private, relative to the call if it is a time near it; 0 for any other number."""
-        if isinstance(number, bool) or number is None:
-            return number
         name = next((part for part in reversed(path.split("/")) if not part.isdecimal()), "")
+        if isinstance(number, bool) or number is None:
+            return number if number is None or name in declared() else False
         if "/parameters/" in path and abs(number - self._at) < _DAY:
             return f"{round(number - self._at)} s"
         return number if name in numbers() else 0

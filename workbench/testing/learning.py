@@ -294,7 +294,8 @@ class Replay:
                 value = {**self.base, **self.learned, **changes}.get(name)
                 for other in proposed(name, step, current, value):
                     tried = self._try(step, {**changes, name: other}, state)
-                    if len(tried.differences) < len(current.differences):
+                    compares_less = not current.recorded.keys() <= tried.recorded.keys()
+                    if len(tried.differences) < len(current.differences) and not (tried.differences and compares_less):
                         better.append(({**changes, name: other}, tried))
             if not better:
                 break

@@ -12,7 +12,8 @@ from workbench.testing.twin import Attempt, Step
 
 Values = Iterator[Any]
 Proposal = Callable[[Step, Attempt, Any], Values]
-_CARD_REASONS = frozenset({"card_locked", "card_canceled", "card_not_activated"})
+_NOT_PROPOSED = frozenset({"card_locked", "card_canceled", "card_not_activated", "text"})
+"""Words that a state of a card explains, and the fact of a text that is no word of a list."""
 _CURRENCY = re.compile("[A-Z]{3}|[a-z]{3}")
 PARTS = frozenset(
     {
@@ -56,7 +57,7 @@ def _recorded(step: Step, attempt: Attempt, current: object) -> Values:
     """Propose the words and numbers in which the step differs."""
     for path in sorted(attempt.differences):
         fact = attempt.recorded.get(path)
-        if (is_word(fact) or type(fact) is int or VERSION.fullmatch(str(fact))) and fact not in _CARD_REASONS:
+        if (is_word(fact) or type(fact) is int or VERSION.fullmatch(str(fact))) and fact not in _NOT_PROPOSED:
             yield fact
 
 
