@@ -219,7 +219,7 @@ def test_deliveries_by_fate() -> None:
     assert title(axes) == "Webhook deliveries by kind: 4, in 6 attempts"
 
 
-# -- for all of them ---------------------------------------------------------------------------------------------
+# -- all charts --------------------------------------------------------------------------------------------------
 
 Draw = Callable[..., Axes]
 NOTHING: Callable[[], Any] = list

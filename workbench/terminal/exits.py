@@ -231,7 +231,7 @@ def _handle_signals() -> Callable[[], None]:
     timer = _Timer()
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if _importing(frame) and timer.start(0.01, stop):  # an import could lose it
+        if _importing(frame) and timer.start(0.01, stop):  # an import could lose the exception
             return
         raise Stopped
 

@@ -186,7 +186,7 @@ class _Tools:
             raise UsageError(problems, of=control.name)
         given = {snake(key): value for key, value in arguments.items()}
         answer = json_values(perform(self._sandbox, control.name, given))
-        if control.name == "guide":  # omit its keys
+        if control.name == "guide":  # omit the keys of the guide
             del answer["api_keys"]
         return _masked(answer)
 

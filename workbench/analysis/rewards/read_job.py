@@ -162,7 +162,7 @@ class Reading:
     async def run(self) -> None:
         """Read all users, or as many as errors allow."""
         self._loop = asyncio.get_running_loop()
-        if self.result.stopped:  # stopped before it began
+        if self.result.stopped:  # stopped before the read began
             self._stop.set()
         self._progress.on_stop = self.stop
         self._report(self._progress)

@@ -425,7 +425,7 @@ def _stored_problem(path: Path, schema: str, *, immutable: bool = True) -> str:
         with closing(sqlite3.connect(address, uri=True)) as connection:
             stored = _objects(connection)
     except _FAILURES:
-        return ""  # damaged or being changed: reported when it is opened
+        return ""  # damaged or being changed: reported when the file is opened
     return _schema_problem(stored, schema) if stored else ""
 
 

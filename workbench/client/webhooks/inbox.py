@@ -117,7 +117,7 @@ class Refusal:
 
     at: datetime
     reason: str
-    repeated: bool = False  # an event with its id is stored
+    repeated: bool = False  # whether an event with the same id is stored
 
 
 def _utc_now() -> datetime:

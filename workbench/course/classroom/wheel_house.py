@@ -63,7 +63,7 @@ def _system(platform: str, machine: str, os_name: str, title: str, tags: Iterabl
 
 def _manylinux(machine: str) -> list[str]:
     old = [f"{name}_{machine}" for name in ("manylinux2014", "manylinux2010", "manylinux1")]
-    return [*(f"manylinux_2_{minor}_{machine}" for minor in range(28, 4, -1)), *old]  # pip includes no older ones
+    return [*(f"manylinux_2_{minor}_{machine}" for minor in range(28, 4, -1)), *old]  # pip supports no older versions
 
 
 SYSTEMS: Mapping[str, System] = {

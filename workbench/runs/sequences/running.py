@@ -40,7 +40,7 @@ def prepared(api: object, sequence: Sequence, values: Mapping[str, Any]) -> Play
     """
     reading.check(sequence, values)
     player = Player(sequence, Target(api, sequence), values)
-    if isinstance(api, BaseClient):  # its journal records each call
+    if isinstance(api, BaseClient):  # the client has a journal, which records each call
         context_of(api).note("sequence", sequence.name)
     return player
 

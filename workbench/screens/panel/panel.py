@@ -167,7 +167,7 @@ class Panel(Displayed):
         self.filters = Filters()
         """The filters of the overview."""
         self._history: tuple[str, Any] | None = None  # history of the session, with its stamp
-        self._money: tuple[str, Any] | None = None  # its money, with the stamp of the last read
+        self._money: tuple[str, Any] | None = None  # amounts of this history, with the stamp of the last read
         self.script = Script(called="panel.script")
         """The steps that forms of the panel added."""
         self.form: Form | None = None
@@ -197,7 +197,7 @@ class Panel(Displayed):
         """The sandbox or its remote controls; None for a real service."""
         return sandbox_of(self._api)
 
-    # from code
+    # methods called from code
 
     def open(self, name: str, text: str | None = None) -> Listing:
         """Open a list by its name, and read it if it was not read before.
