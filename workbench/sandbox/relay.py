@@ -132,7 +132,7 @@ class RelayClient:
                 failures += 1
                 time.sleep(_PAUSE)
                 continue
-            except (WrongEnvironment, RuntimeError):  # another server, or this client was closed
+            except (WrongEnvironment, RuntimeError):  # another server answers now, or this client was closed
                 return
             failures = 0
             results = [{"number": given["number"], **self._post(given)} for given in deliveries]

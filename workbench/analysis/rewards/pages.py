@@ -104,7 +104,7 @@ class PageCursor:
         self.duplicates = self.without_id = 0
         self.hidden = False
         before: Keys = ()
-        beyond = False  # whether the page before was empty
+        beyond = False  # whether the previous page was empty
         offset = before_at = 0
 
         def request(at: int) -> Generator[PageRequest, Keys, Keys]:

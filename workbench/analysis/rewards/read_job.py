@@ -67,7 +67,7 @@ def _newest_first(part: Part, last: int | None) -> int | None:
     """Return the time of a page's last row in microseconds if rows come newest first; `MIXED` otherwise.
 
     assumed: rewards_order. The order is undocumented, so it is inferred: every row has `created_at`, no row is newer
-        than the one before it, and their times are not all equal.
+        than the previous one, and their times are not all equal.
     """
     times = part.table.columns["created_at"]
     if last == MIXED or not len(times):

@@ -217,7 +217,7 @@ def _fetch(folder: Path, own: Path, system: System, python: str, requirement: st
 
 
 def _pinned(requirement: Requirement) -> str:
-    """Return a requirement for pip: with the version that is installed here, if there is one."""
+    """Return a requirement for pip, with the installed version if known."""
     try:
         return f"{requirement.name}=={metadata.version(requirement.name)}"
     except metadata.PackageNotFoundError:
