@@ -136,8 +136,8 @@ class Desk:
         tasks: The tasks by name.
         sandbox: Function that returns the sandbox of an environment.
         store: The store of attempts and results.
-        attempts: Beginning of the names of attempts in it.
-        results: Beginning of the names of results in it.
+        attempts: Prefix of the names of the attempts in `store`.
+        results: Prefix of the names of the results in `store`.
         active: Seconds that the learner has worked.
         fetched: Ids of the events that the learner's inbox has read.
         ca_file: Certificates for a served sandbox.

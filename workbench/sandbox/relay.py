@@ -112,7 +112,7 @@ class RelayClient:
         self._urls = {**dict.fromkeys(list(self._urls)[-MAX_URLS + 1 :]), url: None}
         try:
             self._fetch([], wait=False)
-        except WrongEnvironment:  # the server reaches receivers itself
+        except WrongEnvironment:  # the server posts to receivers directly
             return
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._work, name="workbench-relay", daemon=True)

@@ -63,7 +63,7 @@ class Reconciliations(View):
         Returns:
             Columns break, `key`, currency, mine_cents, theirs_cents, difference_cents (Int64, mine minus theirs),
             mine_at, theirs_at, cause, next_step. `attrs["statement"]` has the statement as lines of text, and
-            `attrs["unexplained"]` the rest by currency that no break explains.
+            `attrs["unexplained"]` the amount by currency that no break explains.
 
         Raises:
             UsageError: A column is missing, or an amount is not a whole number.

@@ -46,7 +46,7 @@ class System:
     """An operating system and processor.
 
     Attributes:
-        name: Beginning of the name of its targets, `sys.platform` and `platform.machine()`.
+        name: Prefix of the names of its targets, `sys.platform` and `platform.machine()`.
         markers: Values of the variables that markers of requirements read.
         tags: Platform tags of its wheels for pip.
     """
