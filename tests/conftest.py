@@ -93,7 +93,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         return  # in a worker, or in a pytest that a test started: start no more processes
     if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_MEMORY:
         files = tempfile.TemporaryDirectory(prefix="workbench-tests-", dir=MEMORY, ignore_cleanup_errors=True)
-        atexit.register(files.cleanup)  # runs after multiprocessing removes its folder in it
+        atexit.register(files.cleanup)  # runs after multiprocessing removed its own folder from this one
         KEPT.append(files)  # a forked process drops its exit handlers, and garbage collection would remove the folder
         os.environ["TMPDIR"] = tempfile.tempdir = files.name
     asked = config.option
@@ -102,7 +102,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     watched = asked.usepdb or asked.collectonly or asked.capture == "no"
     if plain and whole and not watched and getattr(asked, "numprocesses", 0) is None and CORES > 1:
         asked.numprocesses = asked.parts = CORES
-        asked.dist = "each"  # all tests that a process collected: those of its part
+        asked.dist = "each"  # a process runs all tests that it collected, which are its part
         asked.maxworkerrestart = "0"
 
 

@@ -448,7 +448,7 @@ def answers(_: Path) -> Iterator[Target]:
         return httpx.Response(first.status_code, headers=first.headers, content=first.content)
 
     def case(chance: random.Random) -> bool:
-        if chance.random() < 0.005 or not client:  # a new client at times, since its journal holds all calls
+        if chance.random() < 0.005 or not client:  # occasionally a new client, since its journal holds all calls
             client[:] = [client_on(respond)]
         name, request = chance.choice(requests)
         body = chance.choice(bodies[name] if chance.random() < 0.8 else everything)

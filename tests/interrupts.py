@@ -283,7 +283,7 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
     while (
         len(left := [one for one in threading.enumerate() if one.is_alive()]) > threads and time.monotonic() < deadline
     ):
-        time.sleep(0.01)  # CPython lists a thread forever if an interrupt prevents its start; it runs nothing
+        time.sleep(0.01)  # CPython lists a thread forever if an interrupt prevents its start
     with tempfile.TemporaryFile("w+") as stacks:
         faulthandler.dump_traceback(stacks)
         stacks.seek(0)

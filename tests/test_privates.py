@@ -14,8 +14,8 @@ from workbench.sandbox.remote import RemoteSandbox
 ROOT = Path(__file__).parent.parent
 PROTOCOLS = {
     "_asdict", "_fields", "_replace",  # named tuples
-    "_exit", "_getframe",  # documented, in the standard library
-    "_ipython_display_", "_repr_html_", "_repr_mimebundle_",  # of IPython
+    "_exit", "_getframe",  # documented names of the standard library
+    "_ipython_display_", "_repr_html_", "_repr_mimebundle_",  # hooks of IPython
 }  # fmt: skip
 SERVED_ONLY = {"hosted", "http"}
 

@@ -15,9 +15,9 @@ def run() -> NoReturn:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except BrokenPipeError:  # the reader has ended, such as `head`
+    except BrokenPipeError:  # the reader of the output has ended, as `head` does
         os._exit(code)
-    except (OSError, ValueError, AttributeError):  # closed or full: exit as Python does
+    except (OSError, ValueError, AttributeError):  # the stream is closed or the disk full: exit as Python does
         sys.exit(code)
     gc.freeze()  # destroying thousands of classes would take a fifth of the time
     sys.exit(code)

@@ -153,7 +153,7 @@ def odd(size: int) -> Figures:
                 frame = rewards_from_pages(given)
             found[name] = min(found.get(name, 1e9), made["cpu"])
             found[f"{name}, exact pages"] = frame.attrs["routes"]["exact"]
-    found["odd"] = max(found[kind] for kind in odd_ones)  # the slowest of them
+    found["odd"] = max(found[kind] for kind in odd_ones)  # the slowest kind of unusual pages
     return found
 
 

@@ -48,7 +48,7 @@ def _holds(x: Any, depth: int = 6) -> bool:
         return False
     if type(x).__name__ in {"DataFrame", "Series"}:
         return _TEXT in x.to_csv()
-    if hasattr(type(x), "to_pylist"):  # of Arrow
+    if hasattr(type(x), "to_pylist"):  # an Arrow table or array
         return _TEXT in str(x.to_pylist())
     if isinstance(x, Mapping):
         x = x.values()

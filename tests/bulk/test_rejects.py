@@ -288,7 +288,7 @@ def test_huge_numbers_are_a_problem_of_their_cell(sandbox: Sandbox, tmp_path: Pa
             else f'[{{"transaction_id": "00000000-0000-4000-8000-000000000001", "amount": {cell}}}]' if suffix == ".json"
             else f'{{"transaction_id": "00000000-0000-4000-8000-000000000001", "amount": {cell}}}\n'
         )  # fmt: skip
-        with pytest.raises((InvalidRequest, UsageError)):  # from the row, or from an unreadable file
+        with pytest.raises((InvalidRequest, UsageError)):  # raised for the row, or for an unreadable file
             run(api_of(sandbox).simulate_refund, path, progress=False)
 
 

@@ -25,7 +25,7 @@ from workbench.analysis.charts.kinds import KINDS
 from workbench.base.errors import UsageError
 from workbench.service.rendering.design import DARK, LIGHT, LOOKS
 
-pytestmark = pytest.mark.slow  # each draws
+pytestmark = pytest.mark.slow  # each test draws charts
 
 
 def says(axes: Axes, gid: str = "value") -> list[str]:
@@ -219,7 +219,7 @@ def test_deliveries_by_fate() -> None:
     assert title(axes) == "Webhook deliveries by kind: 4, in 6 attempts"
 
 
-# -- for all of them ---------------------------------------------------------------------------------------------
+# -- all charts --------------------------------------------------------------------------------------------------
 
 Draw = Callable[..., Axes]
 NOTHING: Callable[[], Any] = list
@@ -306,7 +306,7 @@ def test_the_paper_is_used(name: str) -> None:
     above = 0.0 if legend is None else (legend.get_window_extent().y1 - box.y1) * 72 / figure.dpi
 
     assert above <= gap < max(above, 0) + 1.2 * axes.title.get_fontsize()
-    if axes.yaxis_inverted() and axes.patches and name != "cohorts":  # has cells
+    if axes.yaxis_inverted() and axes.patches and name != "cohorts":  # a chart of bars
         ends = [bar.get_x() + bar.get_width() for bar in axes.patches]  # type: ignore[attr-defined]
         low, high = axes.get_xlim()
         assert (low == 0) == (min(ends) >= 0)

@@ -44,22 +44,22 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("update_user", {"external_id": "x" * 256}, "external_id"),
     ("update_dispute", {"text_evidence": "x" * 65536}, "text_evidence"),
     ("create_payment_account", {"nickname": "x" * 65}, "nickname"),
-    # V20, dates
+    # dates
     ("update_ubo", {"birth_date": "01/02/1990"}, "YYYY-MM-DD"),
     ("update_ubo", {"birth_date": "1990-02-29"}, "calendar"),
     ("update_ubo", {"birth_date": 32874}, "birth_date"),
     ("update_ubo", {"birth_date": "90-02-01"}, "birth_date"),
-    # V22, V23
+    # national id and country of issue
     ("update_ubo", {"national_id": "000-12-3456", "country_of_issue": "US"}, "national_id"),
     ("update_ubo", {"national_id": "12345678", "country_of_issue": "US"}, "national_id"),
     ("update_ubo", {"country_of_issue": "USA"}, "country_of_issue"),
-    # V24
+    # one owner of a payment account
     ("create_payment_account", {"company_id": CARD}, "Provide either user_id or company_id"),
     ("create_payment_account", {"user_id": None}, "Provide either user_id or company_id"),
     # unknown enum values are not sent
     ("update_dispute", {"status": "accepted"}, "status"),
     ("simulate_authorization", {"decline_reason": "because"}, "decline_reason"),
-    # V28
+    # IP address
     ("create_user_application", {"ip_address": None}, "ip_address"),
     ("create_user_application", {"ip_address": "localhost"}, "ip_address"),
 ]

@@ -200,7 +200,7 @@ def test_steps_of_the_panel_make_one_sequence(panel: Panel) -> None:
 
 def test_production_offers_no_simulation_and_asks() -> None:
     """What exists in a sandbox alone is not offered; what has an effect waits for arming."""
-    importlib.import_module("workbench.course.learner")  # its tasks are offered in panels of sandboxes
+    importlib.import_module("workbench.course.learner")  # panels of sandboxes offer the tasks of the course
     with wb.connect(seed=7, environment="production") as live:
         panel = browse(live)
         shown = panel.answer({"do": "rows", "list": "transactions"})

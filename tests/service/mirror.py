@@ -48,7 +48,7 @@ class Served:
 
     def ask(self, method: str, target: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
         """Return what the twin answers."""
-        self.connection.close()  # the server may have closed an idle connection; it reopens automatically
+        self.connection.close()  # the server may have closed an idle connection; the next request reopens it
         self.connection.request(method, target, body or None, headers)
         answer = self.connection.getresponse()
         said = {

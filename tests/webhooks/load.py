@@ -154,7 +154,7 @@ def send(
         receiver.kill()
         receiver.start(*([chance.uniform(0, 0.05)] if chance.random() < 0.2 else []))
     if kills:
-        receiver.kill()  # it may still be starting
+        receiver.kill()  # the receiver may still be starting
         receiver.start()
     for thread in threads:
         thread.join()

@@ -234,7 +234,7 @@ def unusable_name(error: Exception) -> str:
 
 
 def _no_file(error: Exception) -> str:
-    """Return why a path leads to no readable file; empty for any other error."""
+    """Return the reason if an error means that a file cannot be read; empty for any other error."""
     if not isinstance(error, OSError) or error.errno not in _NO_SUCH_FILE:
         return ""
     name = error.filename if isinstance(error.filename, str) else ""

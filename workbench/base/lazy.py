@@ -49,7 +49,7 @@ def public_names(package: str, names: Mapping[str, str]) -> tuple[Callable[[str]
         if hasattr(loaded, "__code__"):
             from workbench.base import arguments
 
-            if loaded.__code__.co_filename != arguments.__file__:  # it needs no wrapper itself
+            if loaded.__code__.co_filename != arguments.__file__:  # the wrapper is not wrapped again
                 loaded = arguments.hide_arguments(loaded)  # type: ignore[arg-type]
         setattr(sys.modules[package], name, loaded)
         return loaded

@@ -25,7 +25,7 @@ _FIXES: Mapping[int, str] = {
     401: "Check that the key is valid and belongs to this service.",
     403: "Use a key with the role that the operation requires, or ask the provider for the permission.",
     404: "Check the id, and that it belongs to this tenant and environment.",
-    409: "Wait until the other one has ended, or use its id.",
+    409: "Wait until the other request has ended, or use its id.",
     422: "Correct {member}.",
     429: "Send fewer requests: set a rate in the limits.",
 }

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workbench.sandbox.embedded import Sandbox
 
 _NOTHING = hashlib.sha256(json.dumps([{}, [], {}]).encode()).hexdigest()[:16]
-"""Of an attempt in which nothing was done yet."""
+"""Hash of an attempt without any action."""
 
 
 def now() -> datetime:

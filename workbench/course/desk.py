@@ -64,7 +64,7 @@ class TaskResult:
     tries: int = 0
     hints: int = 0
     last_hint: bool = False  # whether the hint with the code was shown
-    minutes: float | None = attrs.field(default=None, converter=_or_none)  # of work until it was done, or the last try
+    minutes: float | None = attrs.field(default=None, converter=_or_none)  # of work until done, or until the last try
     last_problem: str = ""
     begun_at: str | None = None
     begun_active: float = attrs.field(default=0.0, converter=float)  # active seconds of the learner at the start
@@ -136,8 +136,8 @@ class Desk:
         tasks: The tasks by name.
         sandbox: Function that returns the sandbox of an environment.
         store: The store of attempts and results.
-        attempts: Beginning of the names of attempts in it.
-        results: Beginning of the names of results in it.
+        attempts: Prefix of the names of the attempts in `store`.
+        results: Prefix of the names of the results in `store`.
         active: Seconds that the learner has worked.
         fetched: Ids of the events that the learner's inbox has read.
         ca_file: Certificates for a served sandbox.

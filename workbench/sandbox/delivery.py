@@ -185,7 +185,7 @@ class WebhookDispatcher:
         fresh = self._fresh(row)
         if fresh is not None:
             candidates.append(fresh)
-        if not candidates:  # deliveries that waited for a next one, which did not come before the clock moved
+        if not candidates:  # deliveries held for a later one that did not occur before the clock moved
             held = next(self._store.all(f"held/{row['id']}"), None)
             candidates = [
                 delivery

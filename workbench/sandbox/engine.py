@@ -217,7 +217,7 @@ class RequestLog:
         """Write the requests to the file, if the sandbox has one."""
         if self._file is None or not self._entries:
             return
-        with suppress(UnusableFile), self._file:  # if the file is busy, they are written with the next requests
+        with suppress(UnusableFile), self._file:  # if the file is busy, these are written with the next requests
             self._saved = monotonic()
             self._file.keep_requests(starmap(self._row, self._entries), KEPT)
             self._entries.clear()

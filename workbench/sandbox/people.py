@@ -138,7 +138,7 @@ def submit(context: RequestContext, kind: str, key: str, action: str, last_name:
 
 
 def outcome_in(last_name: str) -> str | None:
-    """Return the status word in a last name, ignoring case. assumed: outcome_by_name"""
+    """Return the status that a last name contains, in any case. assumed: outcome_by_name"""
     text = last_name.lower()
     return next((status for word, status in _WORDS if word in text), None)
 

@@ -44,7 +44,7 @@ class Cohort:
     share: Number = about("Share of all users", _SHARE)
     joined: tuple[Number, ...] = about("Days since they joined, as quantiles", _DAYS)
     active: tuple[Number, ...] = about(
-        "Share of this time until their last purchase, as quantiles; who stays longer buys more", _SHARE
+        "Share of this time until their last purchase, as quantiles; users who stay longer buy more", _SHARE
     )
     purchases: tuple[Number, ...] = about("Purchases of a user, as quantiles", _COUNT)
 
@@ -141,7 +141,7 @@ _LENGTHS = {"months": 12, "weekdays": 7, "hours": 24}
 
 
 def read_world(world: World | None) -> dict[str, Any] | None:
-    """Return the program of a world; None for the small one, which has none.
+    """Return the program of a world; None for the small world, which has no program.
 
     Raises:
         UsageError: Not a world or a file, or the file has problems; the message lists them.

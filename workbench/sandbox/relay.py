@@ -112,7 +112,7 @@ class RelayClient:
         self._urls = {**dict.fromkeys(list(self._urls)[-MAX_URLS + 1 :]), url: None}
         try:
             self._fetch([], wait=False)
-        except WrongEnvironment:  # the server reaches receivers itself
+        except WrongEnvironment:  # the server posts to receivers directly
             return
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._work, name="workbench-relay", daemon=True)
@@ -132,7 +132,7 @@ class RelayClient:
                 failures += 1
                 time.sleep(_PAUSE)
                 continue
-            except (WrongEnvironment, RuntimeError):  # another server, or this client was closed
+            except (WrongEnvironment, RuntimeError):  # another server answers now, or this client was closed
                 return
             failures = 0
             results = [{"number": given["number"], **self._post(given)} for given in deliveries]

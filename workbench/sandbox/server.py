@@ -215,7 +215,7 @@ class App:
         if not isinstance(arguments, Mapping):
             return refused(400, "the arguments must be a JSON object")
         with worded_for("http"):
-            # It may block until deliveries are sent.
+            # The control may block until deliveries are sent.
             session_key = request.headers.get(SESSION_KEY) or self._engine.full_key
             return await asyncio.to_thread(self._perform, name, arguments, self._base_url(request), session_key)
 

@@ -196,7 +196,7 @@ class Store:
     def numbered(self, kind: str, after: int) -> Iterator[Any]:
         """Iterate over the values of a kind with numeric ids above `after`, in order."""
         last = self.get("counter", kind) or 0
-        if after < last and self.readable(kind, str(after + 1)) is None:  # a reset deletes them
+        if after < last and self.readable(kind, str(after + 1)) is None:  # a reset deletes the values
             after = next((int(key) - 1 for key, _ in self.items(kind) if int(key) > after), last)
         numbers = range(after + 1, last + 1)
         return (value for number in numbers if (value := self.readable(kind, str(number))) is not None)

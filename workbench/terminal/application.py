@@ -184,7 +184,7 @@ def _style(app: Any, example: str) -> None:
     from workbench.service.rendering.text import screen_of
 
     class Page(Console):
-        """Console that leaves a closed pipe to the command."""
+        """Console that raises the error of a closed pipe, for the command to handle."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError

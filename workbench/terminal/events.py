@@ -205,7 +205,7 @@ def listen(
 
 
 def _say_refused(refusals: tuple[Any, ...], last: Any) -> Any:
-    """Report the deliveries that were not stored since the last one reported; return the last."""
+    """Report the rejected deliveries after the last reported one; return the new last one."""
     for refusal in refusals:
         if last is None or refusal.at > last.at:
             say(f"{refusal.at.astimezone():%H:%M:%S}  not stored: {visible(refusal.reason, 300)}")
@@ -213,7 +213,7 @@ def _say_refused(refusals: tuple[Any, ...], last: Any) -> Any:
 
 
 def _say_unreadable(inbox: Any, known: int = 0) -> int:
-    """Report the signed deliveries that could not be read, after the first ones; return their number."""
+    """Report the unreadable signed deliveries after the first `known` ones; return the total number."""
     deliveries = inbox.unreadable()
     for delivery in deliveries[known:]:
         at = f"{delivery.arrived.astimezone():%m-%d %H:%M:%S}"

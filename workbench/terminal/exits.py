@@ -231,7 +231,7 @@ def _handle_signals() -> Callable[[], None]:
     timer = _Timer()
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if _importing(frame) and timer.start(0.01, stop):  # an import could lose it
+        if _importing(frame) and timer.start(0.01, stop):  # an import could lose the exception
             return
         raise Stopped
 
@@ -264,7 +264,7 @@ class _Timer:
         return True
 
     def stop(self) -> None:
-        """Stop the timer, and restore the one before it."""
+        """Stop the timer, and restore the previous timer."""
         if self._before is not None:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, self._before)

@@ -181,9 +181,9 @@ def lab(folder: Path | None = None, /) -> int:
         options.append(f"--LabApp.default_url=/lab/tree/{first.as_posix()}")
     if hasattr(os, "getuid") and os.getuid() == 0:
         options.append("--allow-root")
-    settings = Path(__file__).parents[1] / "screens" / "forms"  # labconfig: no news, and Markdown opens as a preview
+    settings = Path(__file__).parents[1] / "screens" / "forms"  # labconfig: no news; Markdown opens as preview
     paths = [str(settings), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
-    import_module("jupyterlab")  # raises here if it is missing, and not in a process
+    import_module("jupyterlab")  # raises here, and not in the subprocess, if the package is missing
     say(f"Opening JupyterLab on {root}; press Ctrl-C to stop.")
     environment = {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
     return subprocess.run([sys.executable, "-m", "jupyterlab", *options], env=environment, check=False).returncode

@@ -64,7 +64,7 @@ class Difference:
     path: str  # such as "status", "answer/status" or "event 0/body/spend/status"
     recorded: Any
     now: Any
-    whose: str  # "sandbox" if it is wrong, "service" if it changed
+    whose: str  # "sandbox" if the sandbox is wrong, "service" if the service changed
     place: str  # file of the corpus and line
     accepted: str = ""  # reason of the exception
 

@@ -227,7 +227,7 @@ class _Explorer:
 
 
 def _simpler(taken: Mapping[str, int], size: int) -> Iterator[dict[str, int]]:
-    """Yield decisions without each group of a size; groups of one also with smaller numbers."""
+    """Yield the decisions without each group of `size` decisions; for size 1, also with each number reduced."""
     names = [*taken]
     groups = [dict.fromkeys(names[start : start + size], 0) for start in range(0, len(names), size)]
     if size == 1:

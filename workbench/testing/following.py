@@ -46,7 +46,7 @@ class Sample:
     """Traffic to replay, in bounded memory: a number of calls of each kind, and later calls for their records."""
 
     calls: list[Exchange] = attrs.field(factory=list)
-    events: list[Delivery] = attrs.field(factory=list)  # each once, however often it was delivered
+    events: list[Delivery] = attrs.field(factory=list)  # each event once, also if it was delivered repeatedly
     left: int = 0  # calls that are not replayed
     _alike: Counter[tuple[object, ...]] = attrs.field(factory=Counter)
     _kept: set[str] = attrs.field(factory=set)
@@ -82,7 +82,7 @@ class Following:
         self.clues = Clues()
         self.unlisted = 0  # signatures of contracts that were never listed
         self._sample = sample
-        self._left = Counter(resource_of(x) for x in sample.calls if x.ok)  # calls to come, by record
+        self._left = Counter(resource_of(x) for x in sample.calls if x.ok)  # number of remaining calls, by record
         self._queues: dict[str, deque[Delivery]] = {}
         self._now = 0.0
         self._emitted = 0

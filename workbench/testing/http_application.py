@@ -71,8 +71,8 @@ class HttpApplication:
         api_port: Port at which the sandbox is served for the application's calls; None if it makes none.
         unknown: URL that returns a JSON array of the calls with an unknown outcome, in any form.
         clock: File for libfaketime (FAKETIME_TIMESTAMP_FILE, with FAKETIME_NO_CACHE=1 and TZ=UTC), to which the
-            universe's time is written before each delivery. Programs that do not ask the C library, such as those of
-            Go, see the machine's time. Without it the machine's clock is not simulated.
+            universe's time is written before each delivery. Programs that do not ask the C library, such as Go
+            programs, see the machine's time. Without it the machine's clock is not simulated.
         patience: Maximum seconds at the end for the books to agree and unknown outcomes to be resolved. The full time
             passes if a call failed and `unknown` is not given, because the application may send the call again.
     """
@@ -325,12 +325,12 @@ class HttpUniverse(Universe):
             ours = books if self._http.reset is not None else {name: books[name] for name in self._of_here(books)}
             self.books = {name: cents for name, cents in ours.items() if cents}
             agree = not [*unequal(self.books, self.service)]
-            waiting = self._failed_calls and self._http.unknown is None  # it may repeat a call
+            waiting = self._failed_calls and self._http.unknown is None  # the application may repeat a call
             if (agree and not self._unknown and not waiting) or monotonic() > deadline:
                 return
             time.sleep(_POLL_INTERVAL)
             self.collect()
-            while self._agenda:  # deliveries caused by its latest calls
+            while self._agenda:  # deliveries caused by the latest calls
                 when, _, action = heapq.heappop(self._agenda)
                 self.move(when)
                 self.sync()

@@ -294,7 +294,7 @@ class Life:
         self._guard(process, "start", start)
 
     def _loaded(self) -> Callable[[Any], Any]:
-        """Return the factory of the application, from modules that are loaded afresh if some are named."""
+        """Return the factory of the application; if modules are named, they are loaded afresh first."""
         if not self._fresh:
             return self._factory
         for name in [*sys.modules]:

@@ -112,7 +112,7 @@ class Process:
         self.loop.kill()
         self.loop.dispose()
         for database in self.databases:
-            with suppress(sqlite3.ProgrammingError):  # it is closed
+            with suppress(sqlite3.ProgrammingError):  # the database is closed
                 sqlite3.Connection.rollback(database)
             database.close()
         self.databases.clear()

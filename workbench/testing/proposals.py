@@ -13,7 +13,7 @@ from workbench.testing.twin import Attempt, Step
 Values = Iterator[Any]
 Proposal = Callable[[Step, Attempt, Any], Values]
 _NOT_PROPOSED = frozenset({"card_locked", "card_canceled", "card_not_activated", "text"})
-"""Words that a state of a card explains, and the fact of a text that is no word of a list."""
+"""Words that the state of a card explains, and the fact of any other text."""
 _CURRENCY = re.compile("[A-Z]{3}|[a-z]{3}")
 PARTS = frozenset(
     {

@@ -77,7 +77,7 @@ class Reading:
 
 
 def _object(value: object) -> dict[str, Any]:
-    """Return a JSON object; an empty one for any other value."""
+    """Return a JSON object; an empty object for any other value."""
     return value if isinstance(value, dict) else {}
 
 

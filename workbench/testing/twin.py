@@ -168,7 +168,7 @@ class Twin:
         reader = Reader(step.at, self.ids, self.signatures[recorded])
         facts = reader.read_answer(status, body)
         limit = headers.get("x-ratelimit-limit", "")
-        if limit.isdigit() and len(limit) < 8:  # numbers of people are longer
+        if limit.isdigit() and len(limit) < 8:  # a longer number may identify a person
             facts["limit"] = int(limit)
         if step.has_key and status < 300:
             facts["repeats"] = "idempotency-key" in headers or "idempotency-cached" in headers

@@ -65,7 +65,7 @@ class Form:
     whole: bool = False  # an axis of whole numbers
     total: bool = False  # whether the legend has the sum of each column
     most: float | None = None  # end of the number axis
-    known: bool = False  # lines of known values
+    known: bool = False  # no value, instead of 0, at a step without a row
 
 
 def filled(look: Look | str, hatch: str = "") -> dict[str, Any]:

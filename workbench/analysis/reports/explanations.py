@@ -101,7 +101,7 @@ def _parts(frame: pd.DataFrame, column: str, row: int | Collection[int] | None =
         raise UsageError(f"{column} has no total over rows: explain one row", of=_OF)
     codes = frame["currency"].iloc[[*rows]].nunique(dropna=False) if "currency" in frame else 1
     if codes > 1 and AMOUNT.search(column):
-        raise UsageError(f"{column} has no total over currencies: explain the rows of one", of=_OF)
+        raise UsageError(f"{column} has no total over currencies: explain the rows of one currency", of=_OF)
     return parts, sum((_sum(part.values) for part in parts), Decimal(0))
 
 

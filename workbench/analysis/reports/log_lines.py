@@ -84,7 +84,7 @@ def log_engine() -> Iterator[Any]:
         "threads": 1,
     }
     with duckdb().connect(config=config) as engine:
-        engine.execute("SET enable_progress_bar=false")  # it is on in notebooks
+        engine.execute("SET enable_progress_bar=false")  # the bar is on in notebooks
         yield engine
 
 

@@ -145,7 +145,7 @@ class Rows:
         return decimal_series(known or [Decimal(0)] * len(groups)).array
 
     def part(self, measure: Measure, cells: Mapping[str, Any], period: str) -> Part:
-        """Return the rows behind a measure in the row of a report that has some cells."""
+        """Return the rows behind a measure, in the row of a report that has these cells."""
         chosen = np.ones(len(self.values), bool)
         for name, values in self.keys.items():
             if name not in cells:

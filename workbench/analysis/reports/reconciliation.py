@@ -63,7 +63,7 @@ class Reconciliations(View):
         Returns:
             Columns break, `key`, currency, mine_cents, theirs_cents, difference_cents (Int64, mine minus theirs),
             mine_at, theirs_at, cause, next_step. `attrs["statement"]` has the statement as lines of text, and
-            `attrs["unexplained"]` the rest by currency that no break explains.
+            `attrs["unexplained"]` the amount by currency that no break explains.
 
         Raises:
             UsageError: A column is missing, or an amount is not a whole number.
@@ -246,7 +246,7 @@ def _unmatched(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     bought, given_back = (
         [set(side["id"][side["cents"] * sign > 0].dropna()) for side in (mine, theirs)] for sign in (1, -1)
     )
-    # where refunds have ids of their own, an id without a purchase says nothing about it
+    # if refunds have separate ids, an id without a purchase is not an error
     is_shared = any(purchases & refunds for purchases, refunds in zip(bought, given_back, strict=True))
     orphan = alone & (amount < 0) & ~both["id"].isin(bought[0] | bought[1]).to_numpy() & is_shared
     doubled = alone & here & (both["turn_mine"].fillna(0) > 0).to_numpy()

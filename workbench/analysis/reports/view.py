@@ -79,7 +79,7 @@ class View:
             period: "2026-03", "2026-W14" (ISO), "2026-Q1", "2026", a day, a fiscal "FY2026-Q1-SEP" (whose year ends in
                 September; a later filter may leave the month out), or the first and the last day.
             tz: Time zone of periods, such as "America/New_York"; default UTC.
-            currency: Code such as "usd"; default all, each in rows of its own.
+            currency: Code such as "usd"; default all, each in separate rows.
             at: Day or time; later events are as if they had not happened.
 
         Raises:

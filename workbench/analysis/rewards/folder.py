@@ -104,7 +104,7 @@ def _with(table: Any, schema: Any, **columns: object) -> Any:
 
 
 def in_order(table: pa.Table, users: Sequence[str]) -> pa.Table:
-    """Return the rows of a table by user, in the order of `users`; the rows of one user keep theirs."""
+    """Return the rows of a table by user, in the order of `users`; the rows of one user keep their order."""
     places = pc.index_in(table.column("user_id"), value_set=pa.array(users, pa.large_string()))
     return table.take(pc.array_sort_indices(places.combine_chunks())).combine_chunks()
 

@@ -6,7 +6,7 @@ may be left out of it; the end is an empty page, or two of them if rows seem to 
 page of n rows the next page starts where these ended, whichever way the service counts.
 
 Bodies are parsed by a fast route or an exact one (strict JSON, then records). The fast route is used only where its
-result equals that of the exact one; both return the same Arrow columns.
+result equals the exact result; both return the same Arrow columns.
 """
 
 from collections import Counter
@@ -68,9 +68,9 @@ class PageCursor:
     duplicates: int = 0
     without_id: int = 0
     hidden: bool = False  # rows followed a short page
-    limit_ignored: int | None = None  # rows of each page, if every page has fewer than requested
+    limit_ignored: int | None = None  # rows per page, if the service ignores a larger limit
     by_type: bool = False  # each type was also read separately, to reach further
-    back_to: str | None = None  # time limit of the oldest requested row, if older rows were not wanted
+    back_to: str | None = None  # time of the last row, if older pages were not needed
     other_type: int = 0  # rows of a type that was not requested
     reason: str = ""  # reason of a failure
 
@@ -104,7 +104,7 @@ class PageCursor:
         self.duplicates = self.without_id = 0
         self.hidden = False
         before: Keys = ()
-        beyond = False  # whether the page before was empty
+        beyond = False  # whether the previous page was empty
         offset = before_at = 0
 
         def request(at: int) -> Generator[PageRequest, Keys, Keys]:

@@ -67,7 +67,7 @@ def _newest_first(part: Part, last: int | None) -> int | None:
     """Return the time of a page's last row in microseconds if rows come newest first; `MIXED` otherwise.
 
     assumed: rewards_order. The order is undocumented, so it is inferred: every row has `created_at`, no row is newer
-        than the one before it, and their times are not all equal.
+        than the previous one, and their times are not all equal.
     """
     times = part.table.columns["created_at"]
     if last == MIXED or not len(times):
@@ -162,7 +162,7 @@ class Reading:
     async def run(self) -> None:
         """Read all users, or as many as errors allow."""
         self._loop = asyncio.get_running_loop()
-        if self.result.stopped:  # stopped before it began
+        if self.result.stopped:  # stopped before the read began
             self._stop.set()
         self._progress.on_stop = self.stop
         self._report(self._progress)
@@ -225,7 +225,7 @@ class Reading:
             self.stop(f"{MAX_FAILED_USERS} users in a row could not be read; the read was stopped.")
 
     async def _read(self, user: str, cursor: PageCursor, parts: list[Part], kind: str | None) -> None:
-        """Page through one user, starting with pages of an earlier read so that it resumes where that stopped."""
+        """Page through one user, resuming where an earlier read stopped."""
         ready = self.result.started.pop(user, [])
         steps = cursor.requests()
         page = next(steps)

@@ -27,7 +27,7 @@ Cells = Sequence[Any]
 
 @attrs.define
 class Budget:
-    """What was read of a file so far, against its limits. `rows` is -1 where the first row has the names."""
+    """Size of the part of a file read so far, with its limits. `rows` is -1 where the first row has the names."""
 
     limits: FileLimits
     rows: int = 0

@@ -21,7 +21,7 @@ EXCEL_CELL = 32_767
 EXCEL_DIGITS = 15
 PLACES = {str(places): f"#,##0.{'0' * places}".rstrip(".") for places in range(5)}
 """Forms of numbers by their decimal places."""
-_MEASURED, _NARROWEST, _WIDEST = 1_000, 12, 60  # rows measured for the width of a column, and its limits
+_MEASURED, _NARROWEST, _WIDEST = 1_000, 12, 60  # rows to measure for a column width, and limits of this width
 _HEAD = {"num_format": "@", "bold": True, "bottom": 1, "text_wrap": True, "valign": "top"}
 _FORMATS: Mapping[str, dict[str, Any]] = {
     "text": {"num_format": "@", "indent": 1},
@@ -87,7 +87,7 @@ def close_book(book: "Workbook") -> None:
     try:
         book.close()
     except FileCreateError as error:
-        raise error.args[0] from None  # the OSError inside it
+        raise error.args[0] from None  # the OSError that the library wraps
 
 
 def write_table(page: "Worksheet", columns: Sequence[BookColumn], formats: Mapping[str, Any]) -> int:

@@ -208,7 +208,7 @@ def _value_problems(kind: Kind, about: About, value: object, path: str) -> Itera
     if isinstance(kind, walk.Array) and isinstance(value, list | tuple):
         for i, item in enumerate(value):
             yield from _value_problems(kind.of, about, item, f"{path}[{i}]")
-    elif isinstance(kind, walk.Nested) and type(value) is kind.of:  # in a list
+    elif isinstance(kind, walk.Nested) and type(value) is kind.of:  # an item of a list
         yield from (Problem(f"{path}.{problem.path}", problem.rule, problem.message) for problem in problems(value))
     else:
         for name, message in broken(kind, about.rule, value):

@@ -40,7 +40,7 @@ class JsonObject(dict[str, Any]):
         return f"<{len(self)} members>"
 
     def __rich_repr__(self) -> Iterator[str]:
-        yield repr(self)  # rich would iterate over it
+        yield repr(self)  # rich would iterate over the value
 
 
 class Repaired(str):
@@ -77,7 +77,7 @@ def _exact(digits: str) -> Decimal:
         raise NotJson(f"a number has {len(digits):,} digits")
     if "e" in digits or "E" in digits:
         exponent = digits.lower().partition("e")[2]
-        if len(exponent) > 4 or abs(int(exponent)) > _MAX_DIGITS:  # its digits would fill the memory
+        if len(exponent) > 4 or abs(int(exponent)) > _MAX_DIGITS:  # the digits would fill the memory
             raise NotJson("a number is out of range")
     return Decimal(digits)
 

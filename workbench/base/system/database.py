@@ -393,13 +393,13 @@ def _schema_problem(stored: _Objects, schema: str) -> str:
 
 def _check_stored(path: Path, schema: str) -> None:
     """Reject a file with another schema without opening it for writing, so that not even its log changes."""
-    if not path.stat().st_size or path.with_name(f"{path.name}-journal").exists():  # being created, or left by a kill
+    if not path.stat().st_size or path.with_name(f"{path.name}-journal").exists():  # new, or left by a killed process
         return
     problem = _stored_problem(path, schema)
     log = path.with_name(f"{path.name}-wal")
     if problem and log.exists() and log.stat().st_size:  # the log's changes are checked in a copy
         if path.stat().st_size + log.stat().st_size > _CHECKED_WHOLE:
-            return  # checked once it is open
+            return  # too large for a copy: checked once the database is open
         with tempfile.TemporaryDirectory() as folder:
             copied = Path(folder, path.name)
             for file in (path, log):
@@ -425,14 +425,14 @@ def _stored_problem(path: Path, schema: str, *, immutable: bool = True) -> str:
         with closing(sqlite3.connect(address, uri=True)) as connection:
             stored = _objects(connection)
     except _FAILURES:
-        return ""  # damaged or being changed: reported when it is opened
+        return ""  # damaged or being changed: reported when the file is opened
     return _schema_problem(stored, schema) if stored else ""
 
 
 def _check_header(path: Path, application: int, version: int) -> None:
     with path.open("rb") as file:
         head = file.read(100)
-    if not head or path.with_name(path.name + "-journal").exists():  # being created, or left by a kill
+    if not head or path.with_name(path.name + "-journal").exists():  # new, or left by a killed process
         return
     if len(head) < 100 or not head.startswith(_MAGIC) or int.from_bytes(head[68:72], "big") != application:
         raise UnusableFile(f"{path} is not a workbench database; file left unchanged.")

@@ -149,7 +149,7 @@ class _App:
                 body += message["body"]
                 self._received += len(message["body"])
                 more = message["more_body"]
-                del message  # otherwise it stays in memory while the next one is awaited
+                del message  # otherwise the message stays in memory while the next one is awaited
             if "transfer-encoding" not in headers and len(body) != int(length):
                 raise _Refused(400, "The body is shorter than announced")
             return bytes(body)
@@ -345,7 +345,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         self._refuse(400, "Not an HTTP request")
 
     def _refuse(self, status: int, reason: str) -> None:
-        """Refuse the request that is being received, after the responses to those before it."""
+        """Refuse the request that is being received, after the responses to earlier requests."""
         app: Any = self.app
         if self.transport.is_closing():
             return

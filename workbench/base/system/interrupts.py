@@ -38,7 +38,7 @@ class _Uninterrupted:
             try:
                 for number in _WAITING:
                     handler = _signals.getsignal(number)
-                    if callable(handler):  # not callable: the signal is ignored or ends the process
+                    if callable(handler):  # otherwise the signal is ignored or ends the process
                         self._handlers[number] = handler
                         _signals.signal(number, self._remember)
             except BaseException:

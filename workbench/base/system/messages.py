@@ -32,7 +32,7 @@ def acting(actor: str) -> Iterator[None]:
 
 
 class HeaderDict(dict[str, str]):
-    """Headers by lower-case names, which are looked up ignoring case."""
+    """Headers by lower-case name, with case-insensitive lookup."""
 
     __slots__ = ()
 
@@ -49,7 +49,7 @@ class HeaderDict(dict[str, str]):
 
 @attrs.frozen(repr=False)
 class Request:
-    """A request with its complete body. Header names are lower-case, or looked up ignoring case."""
+    """A request with its complete body. Header names are in lower case, or looked up case-insensitively."""
 
     method: str
     path: str  # as sent, with percent escapes

@@ -268,7 +268,7 @@ class RawReader(AsyncClient):
         """
         if type(request) not in _READS:
             raise UsageError("only reads return bodies", of="fetch")
-        return self._exchange(_BY_REQUEST[type(request)], request)  # its errors are raised by the reader
+        return self._exchange(_BY_REQUEST[type(request)], request)  # errors are raised where it is awaited
 
     def _close_rest(self) -> None:
         """Leave the journal open, since it belongs to the original client."""

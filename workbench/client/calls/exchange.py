@@ -169,7 +169,7 @@ class Exchange:
             if isinstance(outcome, HttpResponse) and outcome.status == 401 and not self.key_renewed:
                 self.key_renewed = await renew_key(outgoing.key_version)
                 if self.key_renewed:  # a 401 means that nothing was carried out
-                    self.__dict__.pop("clean", None)  # it masks the earlier key
+                    self.__dict__.pop("clean", None)  # this function masks the earlier key
                     continue
             again = self.failed(outcome) if isinstance(outcome, Broken) else self.answered(outcome)
             if again is None:

@@ -36,7 +36,7 @@ def find_key(profile: Profile) -> Key:
     for variable in variables:
         if os.environ.get(variable):
             key = Key(os.environ[variable])
-            if profile.forget_key_variable:  # hides it from child processes and `%env`
+            if profile.forget_key_variable:  # hides the key from child processes and `%env`
                 del os.environ[variable]
             return key
     if profile.key_command:
@@ -119,7 +119,7 @@ def _from_keyring(name: str) -> Key | None:
         with suppress(Exception):  # without a usable keyring, errors of many kinds are raised, and there is no key
             passwords.append(keyring.get_password(APPLICATION, name))
 
-    asking = threading.Thread(target=look_up, daemon=True)  # abandoned if it waits for a person or a bus
+    asking = threading.Thread(target=look_up, daemon=True)  # abandoned if the keyring waits for a person or a bus
     asking.start()
     asking.join(_COMMAND_SECONDS)
     if asking.is_alive():

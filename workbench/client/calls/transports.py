@@ -177,7 +177,7 @@ async def _lifetime(pool: Any) -> AsyncGenerator[None, None]:
 def _closed_with(owner: object, pool: Any) -> None:
     held = [_lifetime(pool)]
     with suppress(StopIteration):
-        anext(held[0]).send(None)  # registers it with the running loop
+        anext(held[0]).send(None)  # registers the generator with the running loop
     weakref.finalize(owner, held.clear).atexit = False  # at exit no loop runs
 
 

@@ -28,7 +28,7 @@ log = logging.getLogger("workbench.webhooks")
 T = TypeVar("T")
 RETRY_AFTER = (1.0, 10.0, 60.0, 300.0, 1800.0, 7200.0, 21600.0, 54000.0)
 """Seconds before each retry of a failed handler: about a day in total."""
-JITTER = 0.1  # random variation of these, as a fraction
+JITTER = 0.1  # random variation of these intervals, as a fraction
 POLL_INTERVAL = 0.05  # seconds between checks for changes by another process
 _WORK_INTERVAL = 0.5  # seconds between a handler thread's checks for events that another process received
 _FREE = (
@@ -137,7 +137,7 @@ class Handlers:
         self._threads: dict[str, threading.Thread] = {}
         self._running = 0  # contexts of `running` that are open
         self._closed = False
-        self._missed: set[str] = set()  # handlers with pending events that another process ran
+        self._missed: set[str] = set()  # handlers to run again: another process ran them, or the store failed
         self._taking_over = OneAtATime()
         self._waiting: dict[str, str] = {}  # why the store is unavailable to handlers
 

@@ -42,7 +42,7 @@ class ClassState:
     Args:
         names: Names of the learners, added to those in the folder.
         folder: Folder for all state; a server restarted with it continues. None stores everything in memory. Task
-            files in its folder `tasks` are added to those of the course.
+            files in its folder `tasks` are added to the tasks of the course.
 
     Attributes:
         say: Function that tells the trainer what the server's terminal should show.
@@ -63,7 +63,7 @@ class ClassState:
         self._by_name: dict[str, LearnerSandboxes] = {}
         self._reading = threading.Lock()
         self._read_learners()
-        self._wrong_codes: Counter[str] = Counter()  # of one minute, by address
+        self._wrong_codes: Counter[str] = Counter()  # in the current minute, by address
         self._minute_ends = 0.0
         self._connected: dict[str, float] = dict(self.results.get("joined", {}))
         self._traffic: dict[tuple[str, str], tuple[str, float]] = {}  # drills with live traffic, by learner and place
@@ -183,8 +183,8 @@ class ClassState:
         Args:
             learners: Their names.
             action: "note" (text), "event" (event), for the class "lock", "unlock" (lesson), "pause", "resume" and
-                "enroll" (name), or a control of the sandbox, such as "add_fault"; `actions.ACTIONS` lists those of the
-                board.
+                "enroll" (name), or a control of the sandbox, such as "add_fault"; `actions.ACTIONS` lists the actions
+                of the board.
             arguments: Arguments of the action.
 
         Returns:

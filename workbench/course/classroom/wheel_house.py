@@ -46,7 +46,7 @@ class System:
     """An operating system and processor.
 
     Attributes:
-        name: Beginning of the name of its targets, `sys.platform` and `platform.machine()`.
+        name: Prefix of the names of its targets, `sys.platform` and `platform.machine()`.
         markers: Values of the variables that markers of requirements read.
         tags: Platform tags of its wheels for pip.
     """
@@ -63,7 +63,7 @@ def _system(platform: str, machine: str, os_name: str, title: str, tags: Iterabl
 
 def _manylinux(machine: str) -> list[str]:
     old = [f"{name}_{machine}" for name in ("manylinux2014", "manylinux2010", "manylinux1")]
-    return [*(f"manylinux_2_{minor}_{machine}" for minor in range(28, 4, -1)), *old]  # pip includes no older ones
+    return [*(f"manylinux_2_{minor}_{machine}" for minor in range(28, 4, -1)), *old]  # pip supports no older versions
 
 
 SYSTEMS: Mapping[str, System] = {
@@ -82,7 +82,7 @@ def prepare(
 
     The folder appears at once, when it is complete; an interrupted run leaves the former one unchanged. pip takes the
     index from its own settings, for example PIP_INDEX_URL, or PIP_NO_INDEX and PIP_FIND_LINKS. A system that lacks a
-    wheel is left out; if all lack one, the former folder stays.
+    wheel is left out; if every system does, the former folder stays.
 
     Args:
         folder: Folder of the class.
@@ -217,7 +217,7 @@ def _fetch(folder: Path, own: Path, system: System, python: str, requirement: st
 
 
 def _pinned(requirement: Requirement) -> str:
-    """Return a requirement for pip: with the version that is installed here, if there is one."""
+    """Return a requirement for pip, with the installed version if known."""
     try:
         return f"{requirement.name}=={metadata.version(requirement.name)}"
     except metadata.PackageNotFoundError:

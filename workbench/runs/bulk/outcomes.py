@@ -54,10 +54,10 @@ _NO_EFFECT = (PLANNED, _REJECTED, Outcome.NOT_SENT, Outcome.REFUSED)
 class RowResult:
     """The result of one row of the input."""
 
-    row: int  # its number in the input, from 1
+    row: int  # number of the row in the input, from 1
     outcome: str  # "done", "refused", "not_sent" or "unknown"; before that "planned" or "sending"
     key: str | None = None  # the value of the user's key
-    id: str | None = None  # id of the created record, if the answer has one
+    id: str | None = None  # id of the created record, if the answer has an id
     answer_status: str | None = None  # status, or application status, in the answer
     status: int | None = None  # HTTP status
     attempt: str | None = None  # id of the entry in the client's journal, where the outcome is unknown
@@ -66,7 +66,7 @@ class RowResult:
 
 
 class RunChanged(WorkbenchError):
-    """The rows or the target service differ from those at the start of the run. Nothing was sent.
+    """The rows or the target service changed since the start of the run. Nothing was sent.
 
     `problems` names the differences.
     """
@@ -105,7 +105,7 @@ class RunRecord:
         """Start a run with a plan, or continue the run in the file.
 
         Args:
-            plan: The rows; those with problems are rejected.
+            plan: The rows; rows with problems are rejected.
             target: The host, environment and world to send to.
             key: Column that names a row.
             accept_changes: Accept changes of rows that were never sent.

@@ -38,8 +38,8 @@ ROW, REASONS = "row", "reasons"
 class RowProblem:
     """A problem of a row. `found` is the value, unless it may be private."""
 
-    row: int | None  # its number in the input; None for all rows together
-    column: str  # in the spelling of the input
+    row: int | None  # number of the row in the input; None for all rows together
+    column: str  # column name as spelled in the input
     rule: str
     message: str
     found: str | None = None

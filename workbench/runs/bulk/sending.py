@@ -339,7 +339,7 @@ class _Sender:
                 answer_status=None if status is None else str(status),
             )
         with self._lock:
-            if row.number in self._in_flight:  # otherwise it was abandoned and stays unknown
+            if row.number in self._in_flight:  # otherwise the row was abandoned and stays unknown
                 self._in_flight.discard(row.number)
                 problem = self._record.record_or_keep(result)
                 if problem is not None:

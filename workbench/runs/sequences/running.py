@@ -40,7 +40,7 @@ def prepared(api: object, sequence: Sequence, values: Mapping[str, Any]) -> Play
     """
     reading.check(sequence, values)
     player = Player(sequence, Target(api, sequence), values)
-    if isinstance(api, BaseClient):  # its journal records each call
+    if isinstance(api, BaseClient):  # the client has a journal, which records each call
         context_of(api).note("sequence", sequence.name)
     return player
 
@@ -84,7 +84,7 @@ def run(
     Args:
         api: A session, a client, or a `Sandbox`.
         sequence: From Python, a file (`sequences.read_toml`) or the catalogue.
-        path: A new file, or that of an earlier run of the same sequence and parameters. It contains names, outcomes,
+        path: New file, or the file of an earlier run of the same sequence and parameters. It contains names, outcomes,
             ids and amounts, and only a keyed digest of the parameters.
         resolved: Outcome of unknown steps of the file: "done", or "not_sent" to run them again.
         progress: Show a progress line for 200 steps or more; or a function that is called with a `Progress`.

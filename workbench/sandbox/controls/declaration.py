@@ -131,7 +131,7 @@ class ControlGroup:
     _engine: Engine
     _key: str  # key of the default tenant
     _collect: Callable[[Iterable[Any]], list[Any]] = list
-    """Collects the rows of a control with a long result; a server collects them in batches."""
+    """Collects the rows of a long result; a server collects them in batches."""
 
     def _carry_out(self, row: Control, given: Mapping[str, Any]) -> Any:
         """Run a control in this process; a client of a served sandbox sends it to the server."""

@@ -241,7 +241,7 @@ class Form(Displayed):
             return
         view.state = "open"
         view.replace_button()
-        if not isinstance(error, UsageError | InvalidRequest | NotArmed | DuplicateSuspected):  # it may have been sent
+        if not isinstance(error, UsageError | InvalidRequest | NotArmed | DuplicateSuspected):  # possibly sent
             self.draft.clear_secrets()
             view.inputs.sync()
         view.refresh()

@@ -228,7 +228,7 @@ def _now(of: str, key: str, api: object) -> dict[str, Any]:
         return {}
     try:
         record = sandbox.state(key)
-    except WorkbenchError:  # it was removed meanwhile
+    except WorkbenchError:  # the record was removed meanwhile
         return {}
     refunded = of == "transactions" and 0 < record["settled"] <= record["refunded"]
     return {status: "refunded" if refunded else str(record["status"])}

@@ -22,7 +22,7 @@ _watched: list[Any] = []  # shells with a registered hook
 
 
 def replace_former(form: object) -> None:
-    """Close the forms that earlier runs of the running cell made, and note that this one was made by it."""
+    """Close the forms that earlier runs of the running cell made, and assign this form to the cell."""
     shell = notebook_shell()
     if shell is None:
         return

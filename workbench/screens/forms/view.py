@@ -249,7 +249,7 @@ class FormView(Quiet):
         field.annotate(shown, meaning, [problem.message for problem in advice])
 
     def _show_ticks(self, problems: tuple[Problem, ...]) -> None:
-        """Show the checkboxes for exceptions that would allow sending, and those already ticked."""
+        """Show the checkboxes for exceptions that would allow sending, and the checkboxes already ticked."""
         rules = {problem.rule for problem in problems}
         partial = any(
             problem.rule == "required" and "address" in problem.path.lower() and "." in problem.path
@@ -326,7 +326,7 @@ class FormView(Quiet):
         if self.card is not None:
             self.card.hide_private()
         children = self.widget.children
-        live = children.index(self.head)  # styles come before
+        live = children.index(self.head)  # styles precede the head
         self.widget.children = (*children[:live], ipywidgets.HTML(text))
         close_soon(children[live:])
 

@@ -83,8 +83,8 @@ class Displayed:
         return {"application/vnd.jupyter.widget-view+json": view}
 
     def _static(self) -> dict[str, str]:
-        # Without a kernel, the widget leaves JupyterLab's message in the output below, that no model was found, or its
-        # broken icon if the widget's state was saved.
+        # Without a kernel, the output below shows JupyterLab's message that no model was found, or its broken icon if
+        # the widget's state was saved.
         name = static_class(self.widget)
         below = f".jp-OutputArea-child:has(.{name}) + *"
         empty = f"{below} > .jp-OutputArea-output.jupyter-widgets:not(:has(*))"

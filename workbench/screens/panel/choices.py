@@ -43,7 +43,7 @@ def choices(api: object, member: str) -> dict[str, Any]:
             words = ", ".join(filter(None, (_words(data, number, place) for place in places)))
             options[visible(f"{words} ({data.ids[number][:8]})", 160)] = data.ids[number]
         return options
-    except WorkbenchError:  # the sandbox's process ended; the form reports it when it sends
+    except WorkbenchError:  # the sandbox's process ended; the form reports that when it sends
         return {}
 
 

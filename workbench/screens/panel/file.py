@@ -94,7 +94,7 @@ def _frame_of(of: Any) -> "pd.DataFrame":
 
 
 def _document_of_frame(frame: "pd.DataFrame", of: Any) -> str:
-    """Return the page of a frame, below its chart if there is one."""
+    """Return the page of a frame, below its chart if it has a chart."""
     facts = frame.attrs
     name = "rows" if hasattr(of, "sequence") else str(facts.get("kind") or "rows")
     title, lead = getattr(getattr(of, "sequence", None), "name", name), ""

@@ -122,7 +122,7 @@ class Listing:
         if isinstance(mark, list) and mark[:1] == [self._version]:
             return self.data
         if self._sent is None or self._sent[0] != mark or self._sent[1].log.number != mark[1]:
-            return None  # otherwise they changed in place
+            return None  # rows changed in place since
         return self._sent[1]
 
     def select(self, mark: Any, numbers: Sequence[int]) -> list[int]:

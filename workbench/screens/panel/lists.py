@@ -41,7 +41,7 @@ LINKED: Mapping[str, Mapping[str, str]] = {
 
 
 def _facts(x: object, members: str) -> dict[str, Any]:
-    """Return members of a record or mapping by column name; stored times become times, enum members text.
+    """Return members of a record or mapping by column name; stored times become datetimes and enum members text.
 
     Args:
         members: Each as `name`, or as `column=path.of.the.member`.
@@ -67,7 +67,7 @@ def records(api: object, kind: str) -> list[Any]:
 
 
 def received(api: object) -> list[Any]:
-    """Return the received events, each with its time of arrival, by the sandbox's clock if there is one."""
+    """Return the received events, each with its time of arrival, by the clock of the sandbox if known."""
     inbox = getattr(api, "inbox", None)
     if inbox is None:
         return []
@@ -81,7 +81,7 @@ def _seen(api: object, *sources: Iterable[Found]) -> list[Found]:
 
 
 def entries(api: Any, *operations: str) -> list[Any]:
-    """Return the journal's calls with an effect, oldest first; for given operations only those carried out."""
+    """Return the journal's calls with an effect, oldest first; with `operations` only their completed calls."""
     calls = list(journal_of(api) or ())
     return (
         [entry for entry in calls if entry.operation in operations and entry.outcome == "done"] if operations else calls

@@ -166,7 +166,7 @@ class Part:
         self._held_at, self._held = last[held != 0], held[held != 0]
 
     def net(self, since: int, end: int) -> int:
-        """Return settlements less refunds in a range, without what `unplaced` returns."""
+        """Return settlements less refunds in a range, without the amounts that `unplaced` returns."""
         return int(self._net[(self._first >= since) & (self._last < end)].sum())
 
     def unplaced(self, since: int, end: int) -> tuple[int, int]:

@@ -148,7 +148,7 @@ class Rewards(Listing):
         self.read()
 
     def asked(self) -> dict[str, Any]:
-        """Return the user whose rewards the page shows, and those it offers."""
+        """Return the user whose rewards the page shows, and the users to choose from."""
         return {"user": self.user or ALL, "users": [ALL, *choices(self._api, "user_id")]}
 
 
@@ -167,7 +167,7 @@ class Panel(Displayed):
         self.filters = Filters()
         """The filters of the overview."""
         self._history: tuple[str, Any] | None = None  # history of the session, with its stamp
-        self._money: tuple[str, Any] | None = None  # its money, with the stamp of the last read
+        self._money: tuple[str, Any] | None = None  # amounts of this history, with the stamp of the last read
         self.script = Script(called="panel.script")
         """The steps that forms of the panel added."""
         self.form: Form | None = None
@@ -197,7 +197,7 @@ class Panel(Displayed):
         """The sandbox or its remote controls; None for a real service."""
         return sandbox_of(self._api)
 
-    # from code
+    # methods called from code
 
     def open(self, name: str, text: str | None = None) -> Listing:
         """Open a list by its name, and read it if it was not read before.
@@ -314,7 +314,7 @@ class Panel(Displayed):
         }
 
     def _overview(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a part of the overview: what needs a person, the tiles with their filters, or the charts."""
+        """Return a part of the overview: tasks for people, the tiles with their filters, or the charts."""
 
         def lists(name: str) -> Rows:
             return self._current(name).data
@@ -533,7 +533,7 @@ class Panel(Displayed):
 
     @property
     def selection(self) -> Any:
-        """Rows selected in the page, as a typed frame with notes; without a selection those of the list in view, empty.
+        """Rows selected in the page, as a typed frame with notes; otherwise an empty frame of the visible list.
 
         Raises:
             UsageError: Nothing is selected, and the overview is visible.

@@ -33,7 +33,7 @@ class LastAction:
             except BadRequest as error:  # the file is too large
                 self.refusal = f" Not undoable: {visible(str(error.message), 160)}."
             except WorkbenchError:
-                pass  # the action reports it if it fails for the same reason
+                pass  # the action itself reports this problem if it persists
         with acting(actor):
             yield
 

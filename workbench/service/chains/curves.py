@@ -110,7 +110,7 @@ def _combined(a: int, b: int, point: _Point) -> _Point | None:
     try:
         base = point_of(*_BASE, curve="secp256k1")
         other = point_of(*point, curve="secp256k1")
-    except ValueError:  # before 4.4
+    except ValueError:  # a library release before 4.4 lacks the curve
         return in_python(a, b, point)
     total = base * a + other * b
     if total.is_point_at_infinity():

@@ -61,7 +61,7 @@ def digest(typed_data: Mapping[str, Any]) -> bytes:
     """
     try:
         return _digest(typed_data)
-    except UsageError as error:  # its paths name members of the JSON
+    except UsageError as error:  # the paths of the error name members of the JSON
         raise UsageError(error.problems, as_given=True) from None
 
 

@@ -655,7 +655,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "account_owner_kind",
             "create_payment_account",
-            "userId for tenants with individual teams, companyId for those with company teams, else 404",
+            "userId for tenants with individual teams, companyId for tenants with company teams, else 404",
             "the document assigns each to a kind of team, and does not describe the answer to the other",
             documented="404",
             others=(STATUS,),

@@ -114,9 +114,9 @@ class Converter(cattrs.Converter):
                 absent = FULL
             elif not strict and isinstance(kind, walk.Array):
                 absent = ()
-            stays = strict and not isinstance(kind, walk.Nested)  # a value of a wrong type, which breaks a rule
+            stays = strict and not isinstance(kind, walk.Nested)  # keep a value of a wrong type; it breaks a rule
             usual, read_value = self._value_reader(kind, strict)
-            missed = not strict and isinstance(kind, walk.Array) and member.about.needed  # `()` would hide it
+            missed = not strict and isinstance(kind, walk.Array) and member.about.needed  # `()` would hide an absence
             fields.append(
                 (
                     getattr(cls, member.name).__set__,

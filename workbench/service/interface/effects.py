@@ -306,7 +306,7 @@ def _application_label(r: Any) -> str:
 
 
 def _person_of_request(r: Any) -> Key | None:
-    """Return the person of a new application; None for an initiated one, whose user exists, and without a name."""
+    """Return the person of a new application; None if the user exists already, or a name or email is missing."""
     person = (r.email, r.first_name, r.last_name)
     return None if r.id is not None or not all(person) else tuple(map(_text, person))
 

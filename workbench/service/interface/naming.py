@@ -27,8 +27,8 @@ def command_of(operation: Operation[..., Any]) -> tuple[str, str]:
 def operation_named(text: str) -> Operation[..., Any] | None:
     """Return the operation that a text names, or None.
 
-    All of `simulate_refund`, `simulate-refund`, `simulateRefund`, `transactions refund` and `refund`, the end of one
-    name only, are the same operation.
+    `simulate_refund`, `simulate-refund`, `simulateRefund` and `transactions refund` are the same operation, and so is
+    `refund`, because only one name ends in it.
     """
     parts = _words(text)
     ends = [row for row in OPERATIONS.values() if parts and any(name[-len(parts) :] == parts for name in _names(row))]

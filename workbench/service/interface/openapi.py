@@ -322,7 +322,7 @@ class _Document:
                 values = [str(word) for word in enum]
                 if not sent:  # a union of enum and text becomes an object without a value in some clients
                     return {"type": "string", "x-known-values": values}
-                # As a component it keeps its name in generated clients.
+                # An enum that is a component keeps its name in generated clients.
                 self.schemas.setdefault(enum.__name__, {"type": "string", "enum": values})
                 return _ref(enum.__name__)
             case walk.Integer() if sent:

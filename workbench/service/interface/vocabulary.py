@@ -96,7 +96,7 @@ class TransactionStatus(Word):
 
 
 class CompletionReason(Word):
-    """Why a simulated transaction is settled, read ignoring case. Source: Resources, "Simulated transaction result"."""
+    """Reason for settling a simulated transaction, in any case. Source: Resources, "Simulated transaction result"."""
 
     SETTLEMENT = "SETTLEMENT"
     REFUND = "REFUND"
