@@ -55,7 +55,7 @@ def lesson(server: ClassServer) -> None:
     ):
         last = missing[0] if missing else ""
         server.results.record(name, TaskResult(task="fraud-burst", tries=1, done=not missing, last_problem=last))
-    server.act(["Hugo"], "lock", lesson=EXERCISES["production-1"].notebook)
+    server.act([], "lock", lesson=EXERCISES["purchases-1"].notebook)
     for learner in server.learners[:7]:
         server._connected[learner.name] = datetime.now(UTC).timestamp()
 

@@ -18,7 +18,7 @@ from workbench.service.rendering import money
 pytestmark = pytest.mark.slow
 HOSTILE = "<img src=x onerror=alert(1)>"
 NOW = datetime(2026, 3, 10, 2, 30, tzinfo=UTC)
-CHARTS = ["Approvals", "Declines by reason", "Spend by category", "Applications and reviews", "Deliveries"]
+CHARTS = ["Approved, per cent", "Declines by reason", "Spend by category", "Applications and reviews", "Deliveries"]
 
 
 @pytest.fixture(scope="module")

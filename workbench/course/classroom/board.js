@@ -63,7 +63,7 @@ function heads() {
   for (const one of board.tasks) {
     const last = lessons.lastChild;
     if (last.title === one.lesson) last.colSpan += 1;
-    else lessons.append(Object.assign(element("th", one.lesson, "lesson"), { title: one.lesson }));
+    else lessons.append(Object.assign(element("th", one.lesson + (board.locked.includes(one.lesson) ? " ■ locked" : ""), "lesson"), { title: one.lesson }));
     const done = board.learners.filter((each) => each.results[one.id] && each.results[one.id].done).length;
     const count = element("span", ` ${done} of ${board.learners.length}`, "small");
     titles.append(Object.assign(element("th", null, null, element("span", one.id), count), { title: one.title, scope: "col" }));
@@ -89,9 +89,9 @@ function rowOf(one) {
   open.type = "button";
   open.dataset.keep = "learner " + one.learner;
   open.addEventListener("click", () => choose(chosen === one.learner ? null : one.learner));
-  const name = element("th", null, null, open, element("span", (state && ` ${state}`) + (one.locked.length ? ` ■ ${one.locked.length} locked` : ""), "small"));
+  const name = element("th", null, null, open, element("span", state && ` ${state}`, "small"));
   name.scope = "row";
-  name.title = one.locked.length ? "Locked: " + one.locked.join(", ") : one.learner;
+  name.title = one.learner;
   const row = element("tr", null, one.learner === chosen ? "chosen" : null, name);
   row.append(...[one.done, one.tries, one.hints, Math.round(one.minutes)].map((number) => element("td", String(number), "number")));
   row.append(element("td", lastProblem(one), "problem"), ...board.tasks.map((each) => cell(one.results[each.id], one.stuck.includes(each.id))));
@@ -151,7 +151,7 @@ function draw() {
   document.body.classList.toggle("paused", board.paused || board.disk_full);
   const only = $("only-stuck").checked;
   const seen = (one) => one.seen === null ? 2 : one.seen > 60 ? 1 : 0;
-  const text = JSON.stringify([only, chosen, board.tasks, learners.map((one) => [one.learner, one.results, one.stuck, one.locked, one.places, seen(one)])]);
+  const text = JSON.stringify([only, chosen, board.tasks, board.locked, learners.map((one) => [one.learner, one.results, one.stuck, one.places, seen(one)])]);
   if (text === shown) return;
   shown = text;
   const focused = document.activeElement && document.activeElement.dataset.keep;

@@ -162,7 +162,7 @@ class Scope:
 
 def net_spend(scope: Scope) -> Tile:
     """Settlements less refunds, each when it was made."""
-    net, note = scope.part.net, "refunds when they were made"
+    net, note = scope.part.net, "posted less refunds, each at its own time"
     cents, count = scope.part.unplaced(*scope.range)
     if count:
         note += f"; without {count:,} of unknown time, {rendering.money(cents, scope.currency)}"
@@ -304,7 +304,9 @@ def charts(scope: Scope, api: Any) -> Iterator[dict[str, Any]]:
     def top(title: str, count: int) -> str:
         return f"{title}: top {_TOP} of {count:,}" if count > _TOP else title
 
-    yield chart("Approvals", draw.approvals_chart(scope.shown.approvals(freq=by), size="compact"), "transactions", seen)
+    yield chart(
+        "Approved, per cent", draw.approvals_chart(scope.shown.approvals(freq=by), size="compact"), "transactions", seen
+    )
     asked = scope.shown.transactions()
     count = asked.loc[asked["status"] == "declined", "declined_reason"].nunique(dropna=False)
     reasons = draw.declines_chart(asked, top=_TOP, size="compact")
