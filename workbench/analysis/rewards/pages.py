@@ -142,8 +142,8 @@ class PageCursor:
             beyond = False
             if before and not full_before:
                 if any(key in seen for key in page if key[1] is not None):
-                    # These rows occurred before the short page. Either the service left hidden rows out of its window, or
-                    # the list shifted. Requesting the short page again shows which of these happened.
+                    # These rows occurred before the short page. Either the service left hidden rows out of its window,
+                    # or the list shifted. Requesting the short page again shows which of these happened.
                     again = yield from request(before_at)
                     if list(again) != list(before):
                         return True
