@@ -179,7 +179,7 @@ def _read_integer(value: object) -> int:
     if value.__class__ is int:
         return value
     if isinstance(value, Decimal) and value == value.to_integral_value() and abs(value) < _LARGEST:
-        return int(value)  # In JSON, 1250.0 and 1.25e3 are whole numbers. Assumed: whole_number_spelling
+        return int(value)  # In JSON, 1250.0 and 1.25e3 are whole numbers. assumed: whole_number_spelling
     raise mismatch("must be a whole number")
 
 

@@ -125,7 +125,7 @@ class Withdrawal(NotSerializable, Shown):
             try:
                 parameters = chains.read_parameters(plan.contract.chain_id, answer.parameters)
             except UsageError as error:
-                # Assumed: withdrawal_parameters_order. Parameters of another form do not make the signature invalid.
+                # assumed: withdrawal_parameters_order. Parameters of another form do not make the signature invalid.
                 self._notes.append(f"the answer's parameters do not have the expected form: {error.problems[0]}")
         if parameters is not None:
             yield from _differences(plan, parameters, self._expires_at_unix)
