@@ -1,8 +1,9 @@
-"""Model Context Protocol server for coding agents: three tools.
+"""Model Context Protocol server for coding agents, with three tools.
 
-Operations and controls are called by name, with JSON arguments in wire names; their schemas come from the OpenAPI
-document. Answers are masked JSON. An agent registers no webhook endpoint; `sandbox agent --forward-to` registers one
-for it. In production a call with an effect needs an armed session, and the confirmation of the person at the client.
+Operations and controls are called by name, with JSON arguments in wire names. Their schemas come from the OpenAPI
+document. Answers are masked JSON. An agent cannot register a webhook endpoint; `sandbox agent --forward-to` registers
+an endpoint for the agent. In production, a call with an effect needs an armed session and a confirmation by the person
+at the client.
 """
 
 import asyncio
@@ -49,12 +50,14 @@ from workbench.service.rendering.data import json_values
 Schema = dict[str, Any]
 _ASSUMPTION = ("value", "reason", "confidence", "change")
 _KEY_CONTROLS = frozenset({"wallet_sign", "execute", "create_key"})  # controls that take or return keys or signatures
-_ENDPOINT_CONTROLS = frozenset({"register_endpoint", "update_endpoint", "remove_endpoint"})  # reserved for people
+# only people may change endpoints
+_ENDPOINT_CONTROLS = frozenset({"register_endpoint", "update_endpoint", "remove_endpoint"})
 _PANEL_CONTROLS = frozenset({"changes", "savepoint", "undo"})
 _WITHHELD_CONTROLS = _KEY_CONTROLS | _ENDPOINT_CONTROLS | _PANEL_CONTROLS
 _CONTROLS = {name: row for name, row in CONTROLS.items() if name not in _WITHHELD_CONTROLS}
-_WITHHELD = frozenset({"self", "api_key", "signing_key", "reveal", "all_tenants"})  # arguments of controls
-_MAX_ARGUMENTS = 500_000  # characters
+# arguments of controls that an agent may not pass
+_WITHHELD = frozenset({"self", "api_key", "signing_key", "reveal", "all_tenants"})
+_MAX_ARGUMENTS = 500_000  # maximum length in characters
 _MAX_ANSWER = 1_000_000
 _MAX_MESSAGE = 2_000
 _MAX_QUESTION = 2_000
@@ -87,14 +90,14 @@ def make_server(api: object) -> Server[Any]:
 
 
 async def serve(api: object) -> None:
-    """Serve a session over standard input and output until they are closed."""
+    """Serve a session over standard input and output until both are closed."""
     server = make_server(api)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
 class _Tools:
-    """The tools of a session."""
+    """The tools of one session."""
 
     def __init__(self, api: Any) -> None:
         self._api = api
@@ -103,7 +106,7 @@ class _Tools:
         self._controls = {} if self._sandbox is None else _CONTROLS
         production = api.environment == "production"
         self._operations = {name: row for name, row in OPERATIONS.items() if not (row.sandbox_only and production)}
-        self._pending: dict[str, str] = {}  # digest of a call that the client confirms, by state
+        self._pending: dict[str, str] = {}  # by request state, the digest of a call that awaits confirmation
 
     async def list(self, _: object, __: object) -> types.ListToolsResult:
         """Return the tools: `describe` and `call`, and with a sandbox `control`."""
@@ -113,7 +116,7 @@ class _Tools:
     async def call(
         self, context: object, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """Run a tool; a refused call returns an error result."""
+        """Run a tool. A refused call returns an error result."""
         with worded_for("agent"):
             try:
                 return await self._run(context, params)
@@ -144,7 +147,7 @@ class _Tools:
         return question or _result(json_values(await asyncio.to_thread(self._api.send, request)))
 
     def _refusal(self, error: WorkbenchError, params: types.CallToolRequestParams) -> Schema:
-        """Return the refusal of a call; it names arguments as the agent does."""
+        """Return the refusal of a call, with the argument names that the agent uses."""
         problems: tuple[Problem, ...] = getattr(error, "problems", ())
         message = "; ".join(map(str, problems)) if problems else str(error)
         control = self._controls.get(str((params.arguments or {}).get("name")))
@@ -170,7 +173,7 @@ class _Tools:
         }
 
     def _operation(self, name: str | None) -> Operation[..., Any] | None:
-        """Return the operation of this environment that an agent names in any spelling."""
+        """Return the operation that an agent names, in any spelling, if this environment has the operation."""
         operation = None if name in self._controls else operation_named(name or "")
         return operation if operation is not None and operation.name in self._operations else None
 
@@ -186,22 +189,23 @@ class _Tools:
             raise UsageError(problems, of=control.name)
         given = {snake(key): value for key, value in arguments.items()}
         answer = json_values(perform(self._sandbox, control.name, given))
-        if control.name == "guide":  # omit the keys of the guide
+        if control.name == "guide":  # the guide contains API keys, which are left out
             del answer["api_keys"]
         return _masked(answer)
 
     async def _confirm(
         self, context: Any, operation: Operation[..., Any], request: object, params: types.CallToolRequestParams
     ) -> types.InputRequiredResult | None:
-        """Ask the person at the client to confirm an effect in production; return the question while it is unanswered.
+        """Ask the person at the client to confirm an effect in production. Return the question until it is answered.
 
         Raises:
-            WorkbenchError: The call would be refused anyway, is too large to show, was not confirmed, or the client
+            WorkbenchError: The call would be refused anyway, is too large to show or was not confirmed, or the client
                 cannot ask a person.
         """
         if not operation.effect or self._api.environment != "production" or self._sandbox is not None:
             return None
-        context_of(self._api).check_operation(operation)  # an unarmed session is refused before anyone is asked
+        # if the session is not armed, the call is refused before the person is asked
+        context_of(self._api).check_operation(operation)
         problems, _ = findings(operation, request, (), real=True, limits=self._api.limits)
         if problems:
             raise InvalidRequest(problems, of=operation.name)
@@ -215,11 +219,11 @@ class _Tools:
         if params.input_responses is None:
             try:
                 answer: Any = await context.session.elicit_form(question, _CONFIRM)
-            except NoBackChannelError:  # the client asks the person, then calls again
+            except NoBackChannelError:  # the client asks the person, and then calls again
                 return self._question(question, digest)
             except MCPError:
                 raise WorkbenchError("this client cannot ask for confirmation; nothing was sent") from None
-        elif self._pending.pop(params.request_state or "", "") == digest:  # one answer allows one call
+        elif self._pending.pop(params.request_state or "", "") == digest:  # one confirmation allows one call
             answer = params.input_responses.get("confirm")
         else:
             raise WorkbenchError("the confirmation belongs to another call; nothing was sent")
@@ -267,7 +271,7 @@ _SNAKE = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 
 
 def _masked(x: object, name: str = "") -> Any:
-    """Return a control's result as JSON with wire names; members that are private in any record are masked."""
+    """Return a control's result as JSON with wire names. Members that are private in any record are masked."""
     if isinstance(x, Mapping):
         return {camel(key) if _SNAKE.fullmatch(key) else key: _masked(value, snake(key)) for key, value in x.items()}
     if isinstance(x, list):
@@ -355,14 +359,14 @@ def _control_schema(control: Any) -> Schema:
 
 
 def _defined(schema: Schema, of: Schema) -> Schema:
-    """Return a schema with the definitions of an OpenAPI document that it refers to, directly or indirectly."""
+    """Return a schema with the OpenAPI definitions that it refers to, directly or indirectly."""
     used: Schema = {}
 
     def read(part: object) -> Any:
         text = json.dumps(part).replace("#/components/schemas/", "#/$defs/")
         for name in re.findall(r'"#/\$defs/(\w+)"', text):
             if name not in used:
-                used[name] = {}  # the schema may refer to itself
+                used[name] = {}  # stored before the read, since the schema may refer to itself
                 used[name] = read(of["components"]["schemas"][name])
         return strict_json.stored(text)
 

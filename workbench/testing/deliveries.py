@@ -1,4 +1,4 @@
-"""Simulated deliveries to an application: late, duplicate, concurrent, forged, of unknown kinds, with a rotated key."""
+"""Simulated deliveries to an application: late, duplicate, concurrent, forged, unknown kinds, a rotated key."""
 
 import hashlib
 import inspect
@@ -24,10 +24,11 @@ KEY = "universe-signing-key-1"
 _NEXT = Key.of("universe-signing-key-2", "keys")
 """Signing key after the rotation; until it is complete, the secondary header is signed with the first key."""
 _FORGER = Key.of("not-the-signing-key", "keys")
-_TIMEOUT = 10.0  # maximum seconds until a delivery is answered
+_TIMEOUT = 10.0  # maximum seconds until the application answers a delivery
 _RETRIES = (10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 86_400.0)
 _LATE = (0.2, 2.5, 95.0, 7_200.0)
-_AGAIN = (0.0, 0.0, 1.0, 3_600.0, 100_000.0)  # seconds until a repeat; the first is none, the second is simultaneous
+# seconds until the repeat; the first entry stands for none, the second for a simultaneous one
+_AGAIN = (0.0, 0.0, 1.0, 3_600.0, 100_000.0)
 _TIMINGS = ("", "2 s late", "95 s late", "2 h late")
 _TWICE = ("", "at the same time", "1 s later", "1 h later", "28 h later")
 _FORGED = ("", "wrong signature", "no signature", "signature of another body")
@@ -43,9 +44,9 @@ _UNKNOWN = ("", "unknown version", "unknown kind")
 
 @attrs.define(eq=False)
 class Delivery:
-    """A delivery, and whether it was acknowledged."""
+    """A delivery, with its attempts and whether the application acknowledged it."""
 
-    name: str  # used in the names of decisions
+    name: str  # part of the names of decisions
     text: str
     headers: dict[str, str]
     body: bytes
@@ -55,10 +56,10 @@ class Delivery:
 
 
 class Deliveries(Life):
-    """Course of a universe in which events are delivered.
+    """Course of a universe with event deliveries.
 
     Args:
-        key: Key that signs the deliveries.
+        key: Key with which the deliveries are signed.
         options: Arguments of `Life`.
     """
 
@@ -66,15 +67,15 @@ class Deliveries(Life):
         super().__init__(*given, **options)
         self.key, self._signing = key, Key.of(key, "keys")
         self._tenant = self._engine.store.get("key", self.sandbox.full_key)["tenant"]
-        self.service: Counter[str] = Counter()  # net cents that the service posted, by transaction
-        self.posted: list[tuple[str, int]] = []  # transaction and cents, by event
-        self.held: dict[str, int] = {}  # cents held for open authorizations, by transaction
+        self.service: Counter[str] = Counter()  # net cents that the service has posted, by transaction
+        self.posted: list[tuple[str, int]] = []  # transaction and posted cents, by event
+        self.held: dict[str, int] = {}  # held cents of open authorizations, by transaction
         self.names: dict[str, str] = {}  # names of records by id
-        self.cause = ""  # current action of the traffic, to distinguish events of one record
+        self.cause = ""  # current action of the traffic, which distinguishes events of one record
         self._seen = self._engine.last_event
 
     def collect(self) -> None:
-        """Plan deliveries of new events."""
+        """Plan the deliveries of new events."""
         if self._engine.last_event == self._seen:
             return
         after, self._seen = self._seen, self._engine.last_event
@@ -85,7 +86,7 @@ class Deliveries(Life):
             self.happen(event)
 
     def happen(self, event: dict[str, Any]) -> None:
-        """Count the amounts of an event, and plan its deliveries."""
+        """Add the amounts of an event to the service's totals, and plan the deliveries of the event."""
         if event["resource"] == "transaction":
             transaction, spend = event["body"]["id"], event["body"]["spend"]
             is_open = event["action"] != "completed" and spend.get("status") == "pending" and spend["amount"] > 0
@@ -192,7 +193,7 @@ class Deliveries(Life):
             delivery.acknowledged = True
 
     def _check(self, delivery: Delivery) -> None:
-        """Redeliver events that were not acknowledged."""
+        """Redeliver an event if it was not acknowledged."""
         if delivery.acknowledged:
             return
         if delivery.attempts > len(_RETRIES):
@@ -233,6 +234,6 @@ def _call(receive: Callable[..., Any], headers: dict[str, str], body: bytes) -> 
 
 
 def made_up(name: str, number: int) -> str:
-    """Return the id that belongs to a name."""
+    """Return the fictitious id that belongs to a name."""
     drawn = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
     return f"{drawn}-0000-4000-8000-{number:012x}"

@@ -1,7 +1,7 @@
 """Read logs of webhook events that are larger than memory: one JSON object per line, plain or gzip.
 
-DuckDB parses lines that contain exactly the members and types of their kind. All other lines are parsed strictly, like
-events in memory. The resulting frame is the same either way.
+DuckDB parses the lines that contain exactly the members and types of their event kind. All other lines are parsed
+strictly, like events in memory. Both parsers give the same frame.
 """
 
 import glob
@@ -60,7 +60,7 @@ class Events:
         self.rejects: list[Reject] = []
         self._reject_lines = reject
         self._converter = converter(names)
-        self._own_names = bool(names)  # all lines are then read strictly
+        self._own_names = bool(names)  # with other member names, every line is read strictly
 
     def __repr__(self) -> str:
         return (
@@ -76,13 +76,13 @@ class Events:
         for path in self.paths:
             problems: Lines = []
             for event in self._events(path, problems):
-                if problems:  # in line order: the error precedes later events
+                if problems:  # in line order, so that an error precedes the events of later lines
                     self._reject(path, problems)
                 yield event
             self._reject(path, problems)
 
     def _events(self, path: Path, problems: Lines) -> Iterator[Event]:
-        """Yield the events of a file, and list its other lines."""
+        """Yield the events of a file, and record the lines that are not events."""
         for block in log_blocks(path):
             for number, line in enumerate(block.data.split(b"\n")[:-1], block.first):
                 problem, event, _ = read_strictly(self._converter, line)
@@ -92,7 +92,7 @@ class Events:
                     yield event
 
     def _reject(self, path: Path, problems: Lines) -> None:
-        """List lines that are not events, or raise an error for all of them."""
+        """Record lines that are not events, or raise one error for all of them."""
         if problems and not self._reject_lines:
             listed = "; ".join(f"line {number}: {problem}" for number, problem in problems[:_LISTED])
             more = f"; and {len(problems) - _LISTED:,} more" if len(problems) > _LISTED else ""
@@ -103,11 +103,11 @@ class Events:
 
     @property
     def rejected(self) -> dict[str, int]:
-        """Number of lines that were left out, by reason."""
+        """Return the number of skipped lines by reason."""
         return {"line that is not an event": len(self.rejects)} if self.rejects else {}
 
     def write_rejects(self, path: str | Path) -> Path:
-        """Write the lines that were left out to a CSV file (file, line, problem), and return it."""
+        """Write the skipped lines to a CSV file (file, line, problem), and return its path."""
         path = Path(path)
         table = pd.DataFrame([reject._asdict() for reject in self.rejects], columns=list(Reject._fields))
         write_file(path, table.to_csv(index=False).encode())
@@ -119,8 +119,8 @@ class Events:
         """Return the events as a typed frame, as `to_frame(events)` does.
 
         Args:
-            of: Keep only events of one kind, such as "user.updated", or of a pattern, such as "transaction.*". Other
-                lines are then only checked to be JSON.
+            of: Keep only events of one kind, such as "user.updated", or of kinds that match a pattern, such as
+                "transaction.*". For other kinds, only the JSON syntax of the line is checked.
             reveal: Names of masked columns to show.
             progress: Whether to show progress on a terminal or in a notebook; or a function that is called with
                 `Progress`.
@@ -132,7 +132,7 @@ class Events:
         layout = events_layout(kinds or EVENT_KINDS)
         shown = layout.shown(reveal)
         tables = list(self._tables(layout, kinds, shown, progress))
-        if of is None:  # columns of the kinds in the log
+        if of is None:  # columns of the event kinds that the log contains
             layout = events_layout({kind for table in tables for kind in pc.unique(table.columns["kind"]).to_pylist()})
             names = [*(column.name for column in layout.columns), EXTRA]
             tables = [Table({name: table.columns[name] for name in names}, table.notes) for table in tables]
@@ -146,7 +146,7 @@ class Events:
         reveal: Collection[str] = (),
         progress: bool | ProgressCallback = True,
     ) -> Path:
-        """Write the events to a typed Parquet file in bounded memory, with the columns of all kinds or of `of`.
+        """Write the events to a typed Parquet file in bounded memory. The columns are those of all kinds, or of `of`.
 
         Args:
             path: The file.
@@ -168,7 +168,7 @@ class Events:
         schema = pa.schema([(n, WIDTHS[1] if pa.types.is_decimal(kind) else kind) for n, kind in types.items()])
 
         def write(file: object) -> None:
-            # zstd without dictionaries compresses texts better and faster: each part would repeat the dictionary.
+            # Without dictionaries, zstd compresses texts better and faster: each row group would repeat the dictionary.
             with pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer:
                 for table in self._tables(layout, kinds, shown, progress):
                     writer.write_table(pa.table(table.columns).cast(schema))
@@ -210,11 +210,12 @@ class Events:
     def _tables(
         self, layout: FrameLayout, kinds: Kinds, shown: Collection[str], progress: bool | ProgressCallback
     ) -> Iterator[Table]:
-        """Yield the events of each block as columns, in line order."""
+        """Yield the events of each block as columns, in the order of the lines."""
         with self._progress(progress) as advance, log_engine() as engine, ThreadPoolExecutor(WORKERS) as pool:
             reader = BlockReader(engine, layout, kinds, shown, self._converter, exact=self._own_names)
             for path in self.paths:
-                ahead: deque[Future[tuple[int, Lines, Table]]] = deque()  # blocks read ahead, as many as threads
+                # blocks read ahead, at most one per thread waiting
+                ahead: deque[Future[tuple[int, Lines, Table]]] = deque()
                 for block in chain(log_blocks(path), repeat(None, WORKERS)):
                     if block is not None:
                         ahead.append(pool.submit(reader.read, block))
@@ -247,12 +248,13 @@ class Events:
 
 
 def read_log(paths: Any, *, names: Names = _NO_NAMES, invalid: Literal["raise", "reject"] = "raise") -> Events:
-    """Open event logs (one JSON object per line, plain or gzip); the events are read lazily.
+    """Open event logs (one JSON object per line, plain or gzip). The events are read lazily.
 
     Args:
         paths: A file, a pattern such as "logs/*.ndjson.gz", or several of them.
-        names: Wire names that differ from the documented ones, as in a profile.
-        invalid: Raise an error for lines that are not events, or leave them out and list them in `rejects`.
+        names: Wire names that differ from the documented names, in the form that profiles use.
+        invalid: Whether to raise an error for lines that are not events, or to skip the lines and list them in
+            `rejects`.
 
     Raises:
         UsageError: A file does not exist, or no file matches a pattern.
@@ -262,7 +264,7 @@ def read_log(paths: Any, *, names: Names = _NO_NAMES, invalid: Literal["raise", 
     if not all(isinstance(path, str | os.PathLike) for path in given):
         raise UsageError([Problem("paths", "type", "each must be text or a path")], of="read_log")
     for path in given:
-        pattern = str(path)  # may be absolute, which Path.glob refuses
+        pattern = str(path)  # the pattern may be absolute, which Path.glob refuses
         is_pattern = glob.has_magic(pattern) and not os.path.lexists(pattern)
         matches = sorted(glob.glob(pattern)) if is_pattern else [pattern]  # noqa: PTH207
         if not matches or not all(Path(match).is_file() for match in matches):

@@ -1,4 +1,4 @@
-"""Concurrent read of many users: each worker pages through one user, and a gate limits requests in flight."""
+"""Concurrent read of many users. Each worker pages through one user, and a gate limits the requests in flight."""
 
 import asyncio
 import threading
@@ -40,7 +40,7 @@ _INTERRUPTED = "The read was interrupted; rows read so far are kept."
 
 @attrs.frozen(kw_only=True)
 class ReadFilter:
-    """Filter of the rows to read for each user."""
+    """Filter for the rows to read for each user."""
 
     type: str | None = None
     since: datetime | None = None
@@ -52,7 +52,7 @@ class ReadFilter:
         return {"type": self.type, **{name: time and time.isoformat() for name, time in times.items()}}
 
     def rows(self, columns: Mapping[str, Any]) -> Any:
-        """Return an Arrow mask of the rows that match; None for all. Rows without a time match."""
+        """Return an Arrow mask of the matching rows; None if all match. Rows without a time match."""
         tests = []
         if self.type is not None:
             tests.append(pc.fill_null(pc.equal(columns["type"], self.type), True))
@@ -81,10 +81,10 @@ def _newest_first(part: Part, last: int | None) -> int | None:
 
 
 class Gate:
-    """Limit on requests in flight: a 429 halves it, and successful answers raise it again. For one event loop.
+    """Limit on requests in flight: a 429 halves the limit, and successful answers raise it again. For one event loop.
 
     Args:
-        limit: Maximum requests in flight.
+        limit: Maximum number of requests in flight.
     """
 
     def __init__(self, limit: int) -> None:
@@ -104,25 +104,25 @@ class Gate:
         self._since_slower += 1
         self.allowed = min(float(self.limit), self.allowed + 1 / self.allowed)
         async with self._changed:
-            self._changed.notify(2)  # one for the free slot, one for the larger limit
+            self._changed.notify(2)  # wakes one task for the free slot, and one for the larger limit
 
     def slower(self) -> None:
-        """Halve the limit after a 429. A burst of 429s counts once."""
+        """Halve the limit after a 429. Several 429s in a burst count once."""
         if self._since_slower >= self.allowed or self.allowed == self.limit:
             self.allowed = max(1.0, self.allowed / 2)
             self._since_slower = 0
 
 
 class Reading:
-    """A read of many users. Await `run` once; `result` holds the rows, also of a stopped read.
+    """A read of many users. Await `run` once; `result` then holds the rows, even if the read was stopped.
 
     Args:
         api: The client, synchronous or asynchronous.
         users: Ids of the users to read.
         wanted: Filter of their rows.
-        result: Result to add to; pages of users in `started` are not requested again.
+        result: Result that the read adds to. Pages of users in `started` are not requested again.
         concurrency: Maximum requests in flight.
-        report: Called with the progress.
+        report: Function that is called with the progress.
         folder: Folder to write rows to, instead of memory.
     """
 
@@ -139,7 +139,7 @@ class Reading:
     ) -> None:
         self.result = result
         self.failure: WorkbenchError | None = None
-        self.any_read = False  # whether any user was read completely
+        self.any_read = False  # whether at least one user was read completely
         self._gate = Gate(concurrency)
         self._bodies = RawReader(api, on_rate_limit=self._gate.slower)
         self._users, self._wanted, self._report, self._folder = users, wanted, report, folder
@@ -153,16 +153,16 @@ class Reading:
         self._unread: list[tuple[bytes, int, asyncio.Future[Part]]] = []
 
     def stop(self, reason: str) -> None:
-        """Stop the read after the requests in flight, from any thread. Rows read so far stay in `result`."""
-        self.result.stopped = self.result.stopped or reason  # checked by workers that do not wait
+        """Stop the read after the requests in flight, from any thread. The rows read so far stay in `result`."""
+        self.result.stopped = self.result.stopped or reason  # workers that are not waiting check this
         if self._loop is not None:
-            with suppress(RuntimeError):  # the loop has ended meanwhile
+            with suppress(RuntimeError):  # the loop may have ended meanwhile
                 self._loop.call_soon_threadsafe(self._stop.set)
 
     async def run(self) -> None:
-        """Read all users, or as many as errors allow."""
+        """Read all users, or as many users as errors allow."""
         self._loop = asyncio.get_running_loop()
-        if self.result.stopped:  # stopped before the read began
+        if self.result.stopped:  # the read was stopped before it began
             self._stop.set()
         self._progress.on_stop = self.stop
         self._report(self._progress)
@@ -175,7 +175,7 @@ class Reading:
                 ended, _ = await asyncio.wait({*going, stopping}, return_when=asyncio.FIRST_COMPLETED)
                 going -= ended
                 if any(task.exception() is not None for task in ended):
-                    break  # a bug, or a full disk
+                    break  # the cause is a bug, or a full disk
             for worker in going:
                 worker.cancel()
             for result in await asyncio.gather(*workers, return_exceptions=True):
@@ -225,7 +225,7 @@ class Reading:
             self.stop(f"{MAX_FAILED_USERS} users in a row could not be read; the read was stopped.")
 
     async def _read(self, user: str, cursor: PageCursor, parts: list[Part], kind: str | None) -> None:
-        """Page through one user, resuming where an earlier read stopped."""
+        """Page through one user's rows, resuming where an earlier read stopped."""
         ready = self.result.started.pop(user, [])
         steps = cursor.requests()
         page = next(steps)
@@ -247,14 +247,14 @@ class Reading:
             last = _newest_first(part, last)
             since = self._wanted.since
             if since is not None and last is not None and last != MIXED and last < since.timestamp() * 1e6:
-                cursor.end = "all"  # the rows after this page are filtered out
+                cursor.end = "all"  # all rows after this page are too old for the filter
                 cursor.back_to = datetime.fromtimestamp(last / 1e6, UTC).isoformat()
                 return
 
     async def _read_types(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
-        """Read each type separately, because the list is longer than the maximum offset; add new rows."""
+        """Read each type separately, because the list is longer than the maximum offset. Add the rows that are new."""
         seen = set[Any]().union(*(part.keys() for part in parts))
-        # Other types cannot be requested, so their rows beyond the offset are unknown.
+        # The request cannot filter by unknown types, so their rows beyond the maximum offset stay unknown.
         ends = {"all" if key[0] in frozenset(RewardType) else "reach" for key in seen}
         added: list[tuple[Part, tuple[int, ...]]] = []
         cursor.by_type = True
@@ -288,7 +288,7 @@ class Reading:
         raise AssertionError("unreachable")
 
     def _parsed(self, body: bytes, number: int) -> "asyncio.Future[Part]":
-        """Parse a page; pages that arrive together are parsed in one batch, in less than half the time."""
+        """Parse a page. Pages that arrive together are parsed in one batch, which takes less than half the time."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Part] = loop.create_future()
         if not self._unread:
@@ -300,7 +300,7 @@ class Reading:
         unread, self._unread = [page for page in self._unread if not page[2].cancelled()], []
         parts: list[Part] = []
         for index, (body, number, done) in enumerate(unread):
-            try:  # any exception is passed to the waiting caller, which would wait forever otherwise
+            try:  # every exception goes to the caller, who would wait forever otherwise
                 if index == 0 and unread[1:]:
                     parts = self.result.reader.fast([body for body, _, _ in unread])
                 done.set_result(parts[index] if parts else self.result.reader.read(body, number))
@@ -308,7 +308,7 @@ class Reading:
                 done.set_exception(error)
 
     def _finish(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
-        """Store the matching rows of a user and the outcome of the read."""
+        """Store a user's matching rows, and how the user's read ended."""
         tables = []
         for part, selection in zip(parts, cursor.kept, strict=False):
             table, other_type = self._trimmed(part.table, selection)
@@ -323,7 +323,7 @@ class Reading:
         self._report(self._progress)
 
     def _trimmed(self, table: Table, kept: tuple[int, ...] | None) -> tuple[Table, int]:
-        """Return the selected rows of a page that match the filters, and the number of rows of other types."""
+        """Return the selected rows of a page that match the filter, and the number of rows of the other type."""
         columns, other_type = table.columns, 0
         if kept is not None:
             columns = {name: values.take(pa.array(kept, pa.int64())) for name, values in columns.items()}
@@ -338,7 +338,7 @@ class Reading:
         return Table(columns, notes), other_type
 
     async def _write(self) -> None:
-        """Write the rows of completely read users to the folder."""
+        """Write the rows of users whose read is complete to the folder."""
         if self._folder is None:
             return
         async with self._writing:
@@ -355,7 +355,7 @@ class Reading:
 
 
 def parameter_names(api: Any) -> dict[str, str]:
-    """Return the assumed wire names of the query parameters."""
+    """Return the wire names of the query parameters, which are assumed."""
     return {
         name: api.converter.wire_name(ListRewardsActivity, member(ListRewardsActivity, name)) for name in _PARAMETERS
     }
@@ -381,8 +381,8 @@ async def read_users(
         path: Folder for the rows.
         resume: Result of an earlier read.
         reveal: `{"extra"}` shows the values of unknown members.
-        running: Called with the read before it begins, so that another thread can stop it.
-        how: Other arguments of `Reading`.
+        running: Function that is called with the read before the read begins, so that another thread can stop the read.
+        how: Further arguments for `Reading`.
     """
     folder = None if path is None else Folder(Path(path), wanted.as_json())
     names = parameter_names(api)
@@ -412,9 +412,9 @@ async def read_users(
 
 
 def read_in_thread(api: object, users: tuple[str, ...], wanted: ReadFilter, **how: Any) -> Rewards:
-    """Read in an event loop in a new thread, which also works inside a running loop, as in notebooks.
+    """Read in an event loop in a new thread. This also works inside a running loop, as in notebooks.
 
-    The threads share plain lists and a queue, which need no Python-level lock: an interrupt may leave such a lock held,
+    The threads share plain lists and a queue, which need no Python-level lock: an interrupt could leave a lock held,
     and the other thread would then wait forever.
     """
     ended: list[Rewards | BaseException] = []
@@ -437,13 +437,13 @@ def read_in_thread(api: object, users: tuple[str, ...], wanted: ReadFilter, **ho
     def result() -> Rewards:
         while not ended:
             with suppress(Empty):
-                wakeup.get(timeout=0.2)  # an endless wait cannot be interrupted on all platforms
+                wakeup.get(timeout=0.2)  # on some platforms, an endless wait cannot be interrupted
         if isinstance(ended[0], BaseException):
             raise ended[0]
         return ended[0]
 
     try:
-        with uninterrupted:  # a thread interrupted at its start could wait forever
+        with uninterrupted:  # if an interrupt hits the start of a thread, a wait for it could last forever
             threading.Thread(target=work, name="workbench-read", daemon=True).start()
         return result()
     except BaseException as error:
@@ -452,6 +452,6 @@ def read_in_thread(api: object, users: tuple[str, ...], wanted: ReadFilter, **ho
             reading.stop(_INTERRUPTED)
         if not isinstance(error, KeyboardInterrupt) or not begun:
             raise
-        rewards = result()  # a second interrupt exits immediately
-        rewards.stopped = _INTERRUPTED  # even if the read has ended meanwhile
+        rewards = result()  # a second interrupt exits at once
+        rewards.stopped = _INTERRUPTED  # this holds even if the read has ended meanwhile
         return rewards

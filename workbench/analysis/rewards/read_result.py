@@ -1,4 +1,4 @@
-"""Result of a read of rewards activity: rows, completeness and caveats."""
+"""Result of a rewards read: rows, completeness and caveats."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -77,27 +77,27 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
 class Rewards:
-    """Rewards activity of users: `frame()`, `complete`, and `notes` with caveats."""
+    """Rewards activity of users: `frame()`, `complete`, and `notes` with the caveats."""
 
     users: tuple[str, ...]
     reader: PageReader
-    names: Mapping[str, str]  # wire names of the query parameters, which are assumed
+    names: Mapping[str, str]  # wire names of the query parameters, which are assumptions
     path: Path | None = None
     cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # cursors of users that were read or failed
     same_users: set[str] = attrs.field(factory=set)  # users with the same first page
-    stopped: str = ""  # reason if the read ended early
-    filters: Mapping[str, Any] = attrs.field(factory=dict)  # requested filters by argument: type, since, until
+    stopped: str = ""  # reason why the read ended early
+    filters: Mapping[str, Any] = attrs.field(factory=dict)  # the requested filters, by argument: type, since, until
     tables: dict[str, list[Table]] = attrs.field(factory=dict)
-    started: dict[str, list[Part]] = attrs.field(factory=dict)  # pages of incompletely read users
+    started: dict[str, list[Part]] = attrs.field(factory=dict)  # pages of users that were not read completely
 
     @property
     def complete(self) -> bool:
-        """Whether every row of the service was read, as far as can be determined."""
+        """Whether all rows of the service were read, as far as can be determined."""
         return not self.same_users and all(u in self.cursors and self.cursors[u].complete for u in self.users)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Caveats: rows that were not read, with the reason, and parameters that the service seems to ignore."""
+        """Caveats: the rows that were not read, with the reason, and parameters that the service seems to ignore."""
         notes = []
         if self.same_users:
             notes.append(
@@ -135,11 +135,14 @@ class Rewards:
 
     @property
     def unfinished(self) -> tuple[str, ...]:
-        """Users whose read is incomplete; `fetch(…, resume=rewards)` continues with them."""
+        """Users whose read is incomplete. `fetch(…, resume=rewards)` continues with these users."""
         return tuple(u for u in self.users if u not in self.cursors or self.cursors[u].end == "failed")
 
     def frame(self) -> pd.DataFrame:
-        """Return the rows as one typed frame, users in the order requested; `attrs` holds `complete` and `notes`."""
+        """Return the rows as one typed frame, with users in the order of the request.
+
+        `attrs` holds `complete` and `notes`.
+        """
         layout, revealed = self.reader.layout, self.reader.shown
         if self.path is not None:
             tables = [self._from_folder(self.path)]
@@ -159,7 +162,7 @@ class Rewards:
     def _from_folder(self, path: Path) -> Table:
         table = in_order(read_folder(path), self.users)
         columns = {name: table.column(name).combine_chunks() for name in table.column_names}
-        with suppress(pa.ArrowInvalid):  # the values need more digits
+        with suppress(pa.ArrowInvalid):  # the values need more digits than the narrowest type has
             columns["points"] = pc.cast(columns["points"], WIDTHS[0])
         return Table(columns, Notes(unknown_members=self.reader.unknown_members(columns[EXTRA])))
 
@@ -172,7 +175,10 @@ def _listed(users: Iterable[str]) -> str:
 
 
 class ReadRows(str):
-    """The rows of a read, in `frame.attrs["read"]`, to report the gaps of a part; in a file it is empty text."""
+    """The rows of a read, stored in `frame.attrs["read"]` to report gaps in a part of the read.
+
+    In a file, the value is empty text.
+    """
 
     __slots__ = ("_rows",)
     _rows: pd.DataFrame
@@ -185,14 +191,14 @@ class ReadRows(str):
         return read
 
     def missing(self, part: pd.DataFrame) -> int:
-        """Return how many earlier rows of its users a part of the read lacks."""
+        """Return how many earlier rows of its users are missing from a part of the read."""
         if len(part) >= len(self._rows) or not len(part):
             return 0
         users = self._rows["user_id"].isin(part["user_id"].unique())
         return int((users & (self._rows["created_at"] <= part["created_at"].max())).sum()) - len(part)
 
     def __deepcopy__(self, _: object) -> Self:
-        return self  # pandas copies attrs for each frame that it makes
+        return self  # pandas copies attrs for every frame that it derives
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, ("",)

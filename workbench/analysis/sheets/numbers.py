@@ -1,4 +1,4 @@
-"""Read a number as written by people and programs, under each decimal mark with which it is valid."""
+"""Read a number as people and programs write it, under each decimal mark that makes it valid."""
 
 import re
 from decimal import Decimal
@@ -19,7 +19,7 @@ SIDES = {
     **dict.fromkeys(("DR", "D", "S", "SOLL", "DEBIT", "DÉBIT", "DEBE", "DARE", "AF", "DB"), "debit"),
 }
 """Marks of the side of an amount: credit or debit."""
-_LONGEST = 60  # characters of a number
+_LONGEST = 60  # maximum length of a number, in characters
 _PARTS = re.compile(
     r"(?P<before>[^\d+\-−–.,]*?)[ \u00a0]*(?P<sign>[+\-−–]?)[ \u00a0]*(?P<between>[^\d+\-−–.,\s]*)[ \u00a0]*"
     r"(?P<digits>[.,]?\d(?:[\d.,'’ \u00a0\u2007\u2009\u202f]*\d)?)[ \u00a0]*(?P<trail>[\-−–]?)(?P<after>[^\d]*)"
@@ -37,15 +37,15 @@ ERROR = re.compile(r"#(?:[^\s#]{1,20}[!?]|N/?[AVD]|GETTING_DATA|FMT|#+)|Err:[0-9
 
 @attrs.frozen
 class WrittenNumber:
-    """Parts of a written number: sign, digits with separators, and currency or side."""
+    """A number as written: its sign, its digits with separators, and its currency or side."""
 
     negative: bool
     digits: str
-    currency: str = ""  # a code, or a symbol that several currencies share
+    currency: str = ""  # a currency code, or a symbol that several currencies share
     side: str = ""  # "credit" or "debit"
 
     def value(self, mark: str) -> Decimal | None:
-        """Return the number under a decimal mark; None if it is not valid then."""
+        """Return the number under a decimal mark; None if the text is not valid under that mark."""
         whole, is_marked, fraction = self.digits.partition(mark)
         if is_marked and (not fraction or not fraction.isascii() or not fraction.isdigit()):
             return None
@@ -58,7 +58,7 @@ class WrittenNumber:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it has only digits, as ids do."""
+        """Whether the text consists of digits alone, like an id."""
         return self.digits.isdigit() and not (self.negative or self.currency or self.side)
 
 
@@ -97,7 +97,7 @@ def _is_spaced(digits: str) -> bool:
 
 
 def destroyed(cell: object) -> str | None:
-    """Return how a spreadsheet destroyed a cell's value; None if no damage is visible."""
+    """Return how a spreadsheet damaged a cell's value; None if no damage is visible."""
     if not isinstance(cell, str) or not _SUSPECT.search(cell, 0, _LONGEST):
         return None
     text = cell.strip(SPACES)

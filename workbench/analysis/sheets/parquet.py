@@ -1,4 +1,4 @@
-"""Read untrusted Parquet files: check their metadata first, then read in parts up to a limit."""
+"""Read untrusted Parquet files: check the metadata first, then read the file in parts up to a limit."""
 
 import re
 from pathlib import Path
@@ -20,8 +20,8 @@ from workbench.base.system.limits import (
     too_many_rows,
 )
 
-_CELLS = 200_000  # maximum cells of a decompressed part
-_BATCH = 10_000  # rows per conversion to Python values
+_CELLS = 200_000  # maximum number of cells in a decompressed part
+_BATCH = 10_000  # rows that are converted to Python values together
 
 
 def check_parquet(file: Any, limits: FileLimits) -> None:
@@ -35,7 +35,7 @@ def check_parquet(file: Any, limits: FileLimits) -> None:
         raise too_many_columns(head.num_columns, limits)
     if head.num_rows > limits.rows:
         raise too_many_rows(head.num_rows, limits)
-    # Not by column: pyarrow aborts the process on some damaged files.
+    # The sizes per column are not read, since pyarrow aborts the process on some damaged files.
     unpacked = sum(head.row_group(i).total_byte_size for i in range(head.num_row_groups))
     if max(unpacked, 8 * head.num_rows * head.num_columns) > limits.size:
         raise too_large(limits)
@@ -63,7 +63,8 @@ def parquet_table(path: Path, limits: FileLimits = FRAMES) -> Any:
                 batches.append(batch)
             table = pa.Table.from_batches(batches, file.schema_arrow)
         batches.clear()
-        for index, field in enumerate(table.schema):  # many small parts take a third more memory
+        # combined by column, since many small chunks take a third more memory
+        for index, field in enumerate(table.schema):
             table = table.set_column(index, field, table.select([index]).combine_chunks().column(0))
             pa.default_memory_pool().release_unused()
         return table
@@ -77,7 +78,7 @@ def parquet_table(path: Path, limits: FileLimits = FRAMES) -> Any:
 
 
 def parquet_records(path: Path, limits: FileLimits) -> Records:
-    """Yield the rows of a Parquet file; numbers stay numbers, text stays text."""
+    """Yield the rows of a Parquet file. Numbers stay numbers, and text stays text."""
     table = parquet_table(path, limits)
     if lists := [field.name for field in table.schema if re.search("list<|map<", str(field.type))]:
         raise BadSheet(f"column {visible(lists[0], 80)} contains lists; a cell holds one value")

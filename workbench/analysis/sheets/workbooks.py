@@ -31,12 +31,12 @@ def workbook_grid(path: Path, limits: FileLimits, *, sheet: str | None, head: in
     Args:
         path: The file.
         limits: Limits on its content.
-        sheet: Name of the sheet; None if only one is a table.
-        head: Line of the names; None to find it.
-        values: Read the stored values of formulas. Otherwise a formula is an error.
+        sheet: Name of the sheet; None to use the only sheet that is a table.
+        head: Line of the column names; None to detect it.
+        values: Whether to read the stored values of formulas. Otherwise a formula is an error.
 
     Raises:
-        UnclearTable: Several sheets are tables, or several rows may hold the names.
+        UnclearTable: Several sheets are tables, or several rows may be the header row.
         BadSheet: The file is damaged, hostile or too large, or a cell cannot be read.
     """
     try:
@@ -55,7 +55,7 @@ def workbook_grid(path: Path, limits: FileLimits, *, sheet: str | None, head: in
 
 
 def _rows(path: Path, limits: FileLimits, wanted: str | None, values: bool) -> list[Row]:
-    import openpyxl  # only this format needs it
+    import openpyxl  # only files of this format need the import
 
     with path.open("rb") as data:
         book = openpyxl.load_workbook(data, read_only=True, data_only=values)
@@ -74,7 +74,7 @@ def _rows(path: Path, limits: FileLimits, wanted: str | None, values: bool) -> l
 
 
 def _is_table(sheet: Any) -> bool:
-    """Return whether a sheet has at least two columns, unlike notes."""
+    """Return whether a sheet has at least two columns, unlike a sheet of notes."""
     rows = sheet.iter_rows(max_row=50, values_only=True)
     return any(len(trimmed(row)) > 1 for row in rows)
 
@@ -83,7 +83,7 @@ def _cells(sheet: Any, limits: FileLimits) -> Iterator[Row]:
     before, number, budget = None, 0, Budget(limits, rows=-1)
     try:
         for number, row in enumerate(sheet.iter_rows(max_row=_SHEET_ROWS), 1):
-            if row is before:  # one empty row represents all missing rows, possibly a million
+            if row is before:  # one empty row stands for all missing rows, of which there may be a million
                 continue
             before = row
             if len(row) > limits.columns:
@@ -100,7 +100,7 @@ def _cells(sheet: Any, limits: FileLimits) -> Iterator[Row]:
 
 
 def _check_parts(file: zipfile.ZipFile, limits: FileLimits) -> tuple[int, int]:
-    """Check the parts of an XLSX file for unpacked size and entity declarations.
+    """Check the parts of an XLSX file for their unpacked size and for entity declarations.
 
     Return the number of hidden rows, and the number of formulas without a stored value.
 
@@ -122,7 +122,8 @@ def _check_parts(file: zipfile.ZipFile, limits: FileLimits) -> tuple[int, int]:
                     declared = _ENCODING.search(piece[:200])
                     other = declared is not None and declared[1].lower() not in (b"utf-8", b"us-ascii")
                     if b"\0" in piece[:200] or piece[:2] in (b"\xfe\xff", b"\xff\xfe") or other:
-                        raise BadSheet("a part of the file is not UTF-8")  # another encoding could hide declarations
+                        # another encoding could hide entity declarations from the search below
+                        raise BadSheet("a part of the file is not UTF-8")
                 if b"<!DOCTYPE" in end + piece or b"<!ENTITY" in end + piece:
                     raise BadSheet("entity declarations are not read")
                 if info.filename == "xl/worksheets/sheet1.xml":
@@ -144,7 +145,7 @@ def _value(cell: Any, row: int) -> Any:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise BadSheet(f"row {row}: a cell has a number out of range")
-        number = Decimal(format(value, f".{_DIGITS}g"))  # 0.1 + 0.2 is 0.3, as the spreadsheet shows it
+        number = Decimal(format(value, f".{_DIGITS}g"))  # rounded, so that 0.1 + 0.2 is 0.3 as in the spreadsheet
         whole = number == number.to_integral_value() and abs(value) < 1e30
         return int(number) if whole else number
     if isinstance(value, date | time | int | str | None):
@@ -154,7 +155,7 @@ def _value(cell: Any, row: int) -> Any:
 
 @lru_cache(maxsize=100)
 def _zone_of(form: str) -> ZoneInfo | None:
-    """Return the time zone in a number format, which `to_file` writes for times."""
+    """Return the time zone in a number format. `to_file` writes such formats for times."""
     name = re.search(r'"([\w/+-]+)"', form)
     try:
         return ZoneInfo(name[1]) if name else None

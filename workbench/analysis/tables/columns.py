@@ -1,8 +1,8 @@
 """Columns of a record class: names, kinds and Arrow types.
 
 A member of a nested record is a dotted column such as `address.city`. A list of records, such as the tokens of a
-contract, makes one row per item; any other list becomes one text. The column `extra` holds, as JSON text by wire path,
-undocumented members and values that do not fit the type of their column.
+contract, makes one row per item; any other list becomes one text. The column `extra` holds undocumented members, and
+values that do not fit the type of their column, as JSON text by wire path.
 """
 
 import inspect
@@ -53,14 +53,14 @@ OPEN = About(doc="", rule=ANY, wire=None, privacy=Privacy.OPEN, assumed=None, ne
 
 @attrs.frozen(kw_only=True)
 class Column:
-    """A column: dotted attribute path, wire path, kind, and whether it may be shown."""
+    """A column: its dotted attribute path, wire path and kind, and whether it may be shown."""
 
     name: str
     wire: str
     kind: Kind
     about: About
-    sealed: bool = False  # cannot be revealed
-    many: bool = False  # a tuple of the kind, shown as one text
+    sealed: bool = False  # whether `reveal` cannot show it
+    many: bool = False  # whether the value is a tuple, which becomes one text
 
     @property
     def private(self) -> bool:
@@ -70,18 +70,18 @@ class Column:
 
 @attrs.frozen(kw_only=True)
 class FrameLayout:
-    """The columns of a record class, and its list that is expanded into rows, if any."""
+    """The columns of a record class, and its list that is expanded into rows, if it has one."""
 
     of: type[Any]
     kind: str
     columns: tuple[Column, ...]
-    answers: tuple[tuple[str, str], ...]  # attribute and wire path of each nested record that can hold unknown members
-    rows_of: str | None  # attribute of the list that is expanded into rows
+    answers: tuple[tuple[str, str], ...]  # attribute and wire path of each nested record with possible unknown members
+    rows_of: str | None  # attribute of the list that expands into rows
     has_extra: bool
-    seals_extra: bool  # `extra` cannot be revealed either
+    seals_extra: bool  # whether `reveal` cannot show `extra` either
 
     def shown(self, reveal: Collection[str]) -> frozenset[str]:
-        """Return the names of the private columns that `reveal` names, by their path or its last part.
+        """Return the private columns that `reveal` names, either by path or by the last part of the path.
 
         Raises:
             UsageError: A name is not a masked column, or the column cannot be revealed.
@@ -102,7 +102,7 @@ class FrameLayout:
 
 @cache
 def layout_of(cls: type[Any]) -> FrameLayout:
-    """Return the columns of a record class, or of any attrs class with plain annotations.
+    """Return the columns of a record class, or of another attrs class with plain annotations.
 
     Raises:
         UsageError: The class has two lists of records, or a type that cannot be a column.
@@ -115,7 +115,7 @@ def layout_of(cls: type[Any]) -> FrameLayout:
         if is_record(of) and issubclass(of, Answer):
             answers.append((path, wires))
         for name, wire, about, kind in _members(of):
-            # The parts of a withdrawal signature are never shown in a frame.
+            # A frame never shows the parts of a withdrawal signature.
             shut = sealed or of is Signature or (of is WithdrawalSignature and about.privacy is SECRET)
             inner = kind.of if isinstance(kind, Array) else kind
             if isinstance(inner, Nested):
@@ -162,7 +162,7 @@ def _members(cls: type[Any]) -> list[tuple[str, str, About, Kind]]:
 
 
 class Real(Kind):
-    """A `float`, such as a duration in seconds; never money."""
+    """A `float`, such as a duration in seconds. It never holds an amount of money."""
 
 
 _PLAIN: Mapping[Any, Kind] = {
@@ -202,13 +202,13 @@ def kind_of(hint: object, where: str) -> Kind:
 
 
 def json_text(value: object) -> str:
-    """Return a value as compact JSON text; decimals keep all their digits, as text."""
+    """Return a value as compact JSON text. Decimals are written as text and keep all their digits."""
     return encodable(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_json_value))
 
 
 def _json_value(value: object) -> Any:
     if isinstance(value, Decimal):
-        return format(value, "f")  # a JSON number would be read as a float
+        return format(value, "f")  # a reader would take a JSON number for a float
     if isinstance(value, datetime):
         return write_time(value) if value.tzinfo is not None else value.isoformat()
     if isinstance(value, date):
@@ -221,7 +221,7 @@ def _json_value(value: object) -> Any:
 
 
 def encodable(text: str) -> str:
-    """Return text with unpaired surrogates escaped, so that it can be encoded as UTF-8."""
+    """Return text whose unpaired surrogates are escaped, so that it can be encoded as UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -256,7 +256,7 @@ class Form:
 
 MOMENT_TYPE = pa.timestamp("us", "UTC")
 _TEXT_FORM = Form(pa.large_string(), lambda value: str(value.value if isinstance(value, Enum) else value))
-_EXACT_FORM = Form(None, _exact)  # the values choose the type; see `rows.packed`
+_EXACT_FORM = Form(None, _exact)  # the values determine the type; see `rows.packed`
 _FORMS: Mapping[type[Kind], Form] = {
     Text: _TEXT_FORM,
     Choice: _TEXT_FORM,
@@ -281,7 +281,7 @@ def form(column: Column) -> Form:
         UsageError: The kind cannot be a column.
     """
     if column.many or (isinstance(column.kind, Integer) and column.kind.full):
-        return _TEXT_FORM  # a list becomes one text; FULL is text in a column of numbers
+        return _TEXT_FORM  # a list becomes one text, and FULL is a text in a column of numbers
     if type(column.kind) not in _FORMS:
         raise UsageError(f"{column.name}: cannot make a column of {column.kind}")
     return _FORMS[type(column.kind)]

@@ -1,4 +1,4 @@
-"""Write tables to XLSX workbooks: typed cells and wide columns. What a spreadsheet cannot hold exactly is text."""
+"""Write tables to XLSX workbooks with typed cells and wide columns. Values that would lose digits are text."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
@@ -21,7 +21,8 @@ EXCEL_CELL = 32_767
 EXCEL_DIGITS = 15
 PLACES = {str(places): f"#,##0.{'0' * places}".rstrip(".") for places in range(5)}
 """Forms of numbers by their decimal places."""
-_MEASURED, _NARROWEST, _WIDEST = 1_000, 12, 60  # rows to measure for a column width, and limits of this width
+# rows that are measured for the width of a column, and the limits of the width
+_MEASURED, _NARROWEST, _WIDEST = 1_000, 12, 60
 _HEAD = {"num_format": "@", "bold": True, "bottom": 1, "text_wrap": True, "valign": "top"}
 _FORMATS: Mapping[str, dict[str, Any]] = {
     "text": {"num_format": "@", "indent": 1},
@@ -40,12 +41,12 @@ _FORMATS: Mapping[str, dict[str, Any]] = {
 
 @attrs.frozen(kw_only=True)
 class BookColumn:
-    """A column of a sheet: its head, its values (None where missing), and the form of its cells.
+    """A column of a sheet: its head, its values (None if missing), and the format of its cells.
 
     `form` is "text", "number", "rate", "time", "day", or the number of decimal places.
     """
 
-    name: str  # in the frame
+    name: str  # name of the column in the frame
     head: str
     values: Sequence[Any]
     form: str
@@ -54,11 +55,11 @@ class BookColumn:
 
     @property
     def is_number(self) -> bool:
-        """Whether its cells are numbers."""
+        """Whether the cells of the column are numbers."""
         return self.form not in ("text", "time", "day")
 
     def text(self, value: Any) -> str:
-        """Return a value as a spreadsheet shows it."""
+        """Return a value as the spreadsheet shows it."""
         if value is None:
             return ""
         if self.form == "rate":
@@ -67,8 +68,8 @@ class BookColumn:
 
 
 def open_book(file: BinaryIO, tz: str) -> "tuple[Workbook, dict[str, Any]]":
-    """Return a new workbook and its formats by form; times have the name of their zone."""
-    import xlsxwriter  # only this format needs it
+    """Return a new workbook, and its cell formats by form. The format of times contains the name of their zone."""
+    import xlsxwriter  # only files of this format need the import
 
     literally = dict.fromkeys(("strings_to_formulas", "strings_to_urls", "strings_to_numbers"), False)
     book = xlsxwriter.Workbook(file, {"constant_memory": True, **literally})
@@ -87,21 +88,22 @@ def close_book(book: "Workbook") -> None:
     try:
         book.close()
     except FileCreateError as error:
-        raise error.args[0] from None  # the OSError that the library wraps
+        raise error.args[0] from None  # the library wraps the OSError
 
 
 def write_table(page: "Worksheet", columns: Sequence[BookColumn], formats: Mapping[str, Any]) -> int:
-    """Write columns to a sheet under their heads; return its width in letters."""
+    """Write columns to a sheet, each below its head. Return the total width in characters."""
     width = 0
     for j, column in enumerate(columns):
         texts = [column.head, *map(column.text, column.values[:_MEASURED])]
-        widest = max(max(map(len, texts)) + 3, len(formats[column.form].num_format))  # a time's format has its zone
+        # the number format of a time contains its zone
+        widest = max(max(map(len, texts)) + 3, len(formats[column.form].num_format))
         letters = min(max(widest, _NARROWEST), _WIDEST)
         width += letters
         page.set_column(j, j, letters)
         page.write_string(0, j, column.head[:EXCEL_CELL], formats["number head" if column.is_number else "head"])
     rows = list(zip(*(column.values for column in columns), strict=True))
-    for i, row in enumerate(rows, 1):  # rows are written one at a time
+    for i, row in enumerate(rows, 1):  # the library writes each row before the next one, to save memory
         for j, value in enumerate(row):
             if value is not None:
                 page.write(i, j, value, formats[columns[j].form])
@@ -109,12 +111,12 @@ def write_table(page: "Worksheet", columns: Sequence[BookColumn], formats: Mappi
 
 
 def write_book(frame: pd.DataFrame, notes: Iterable[str], file: BinaryIO, tz: str) -> None:
-    """Write a workbook of a frame with unchanged values and names, and a sheet of notes.
+    """Write a workbook with a sheet for the frame, whose values and names are unchanged, and a sheet of notes.
 
     Raises:
         UsageError: The frame is too large for a sheet.
     """
-    _check_sheet(frame)  # before temporary files are opened
+    _check_sheet(frame)  # this check runs before temporary files are opened
     book, formats = open_book(file, tz)
     page = book.add_worksheet("data")
     page.freeze_panes(1, 0)
@@ -145,14 +147,15 @@ def _check_sheet(frame: pd.DataFrame) -> None:
 
 
 def cell_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:
-    """Return the values of a column (None where missing) and their format; numbers that would lose digits stay text."""
+    """Return a column's values (None if missing) and their format. Numbers that would lose digits become text."""
     values = [None if is_missing(value) else value for value in column.tolist()]
     present = [value for value in values if value is not None]
     if present and all(isinstance(value, date) and 1901 <= value.year <= 9998 for value in present):
         if isinstance(column.dtype, pd.DatetimeTZDtype):
             local = [value and value.tz_convert(tz).to_pydatetime(warn=False).replace(tzinfo=None) for value in values]
             return local, "time"
-        if any(isinstance(value, datetime) and value.time() != time.min for value in present):  # hours without a zone
+        # times of day without a zone
+        if any(isinstance(value, datetime) and value.time() != time.min for value in present):
             return [value and value.isoformat(" ") for value in values], "text"
         return [value and date(value.year, value.month, value.day) for value in values], "day"
     if pd.api.types.is_bool_dtype(column.dtype):
@@ -167,12 +170,12 @@ def cell_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:
 
 
 def plain_text(value: object) -> str:
-    """Return a value as text: a time as ISO 8601, a decimal without exponent."""
+    """Return a value as text. Times are in ISO 8601, and decimals have no exponent."""
     if isinstance(value, date):
         return value.isoformat().replace("+00:00", "Z")
     return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
 def is_text(column: "pd.Series[Any]") -> bool:
-    """Whether a column can hold text."""
+    """Return whether a column can hold text."""
     return isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype) or column.dtype == object
