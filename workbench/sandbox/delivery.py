@@ -75,7 +75,7 @@ class WebhookDispatcher:
         return bool(self._store.count("endpoint"))
 
     def distrust_callers(self, relay: Post | None = None) -> None:
-        """Reject deliveries to this machine, since callers are not trusted.
+        """Send no deliveries to this machine, since callers are not trusted.
 
         Args:
             relay: Relay that posts to receivers on the caller's own machine.

@@ -278,8 +278,8 @@ class Sandbox(Controls):
         """Serve to this machine until this sandbox is closed, and return the URL. Commands and curl can then use its
         state.
 
-        Repeated calls return the same URL. There `workbench --url URL …` needs no key, and curl sends the key from the
-        guide. At this URL random keys replace the seeded keys, which are equal on every machine.
+        Repeated calls return the same URL. The command `workbench --url URL …` needs no key, and curl sends the key
+        from the guide. At this URL random keys replace the seeded keys, which are equal on every machine.
         """
         if not self._shared:
             settings = self._engine.store.get("meta", "made")
