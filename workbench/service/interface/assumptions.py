@@ -107,7 +107,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "withdrawal_smallest_amount",
             "sign_withdrawal",
             "an amount below one unit of the token is refused with 400",
-            "conditions of its error bodies are not shown",
+            "error conditions are not shown",
             documented="400",
             others=(STATUS,),
         ),
@@ -129,7 +129,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "withdrawal_other_while_active",
             "sign_withdrawal",
             "while a signature is valid, a different request gets a new signature, or 409",
-            "conditions of its error bodies are not shown",
+            "error conditions are not shown",
             WIDELY,
             documented="new",
             observed="409",
@@ -149,7 +149,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "withdrawal_scope",
             "sign_withdrawal",
             "at most one signature is valid for each tenant, or for each contract",
-            "conditions of its error bodies are not shown",
+            "error conditions are not shown",
             ONCE,
             documented="tenant",
             observed="contract",
@@ -186,8 +186,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_call",
             "withdrawals",
-            "on EVM chains the controllerAddress accepts the call withdrawAsset, with ten arguments for "
-            "contractVersion 2, and the first seven of them for version 1, where the contract's owner sends the call",
+            "on EVM chains the controllerAddress accepts withdrawAsset with ten arguments for contractVersion 2; "
+            "version 1 takes the first seven, and its owner sends the call",
             "outside the document",
             WIDELY,
         ),
@@ -217,8 +217,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_ed25519_transaction",
             "withdrawals",
-            "on Solana and Stellar an admin sends the transaction, so a separate admin signature is not needed; the "
-            "transaction carries the parameters, on Solana after the instruction that verifies the service's signature",
+            "on Solana and Stellar an admin sends the transaction, without a separate admin signature; it carries the "
+            "parameters, on Solana after the instruction that verifies the service's signature",
             "not in the document; in public examples the program's instruction on Solana is "
             "withdrawSingleSignerCollateralAsset(request), the contract's function on Stellar withdraw_assets(caller, "
             "collateral, asset, amount, recipient, expires_at, salt, signature, admin_public_key)",
@@ -239,8 +239,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "recipient_family",
             "sign_withdrawal",
-            "a recipient of another chain family, or an address with a wrong checksum, is refused with 400",
-            "conditions of its error bodies are not shown",
+            "a recipient of another chain family, or a damaged address, returns 400",
+            "error conditions are not shown",
             documented="400",
             others=(STATUS,),
         ),
@@ -304,8 +304,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "reversal_bounds",
             "simulate_reversal",
-            "a newAmount above the hold is refused with 400; one equal to the hold changes nothing; 0 is a full "
-            "reversal",
+            "a newAmount above the hold returns 400; an equal amount changes nothing; 0 is a full reversal",
             "not shown",
             documented="400",
             others=(STATUS,),
@@ -341,8 +340,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_bounds",
             "simulate_refund",
-            "refunds may repeat until they reach the settled amount; a further refund is refused with 400; 0 has no "
-            "effect",
+            "refunds may repeat until they reach the settled amount; more returns 400; 0 has no effect",
             "not shown",
             documented="400",
             others=(STATUS,),
@@ -350,7 +348,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "settle_bounds",
             "simulations",
-            "a settlement above the hold is refused with 400, or posted; a settlement below the hold releases the rest",
+            "a settlement above the hold returns 400, or is posted; a smaller settlement releases the rest",
             "the document has no call that settles, and no bounds for it",
             LIVE,
             documented="400",
@@ -360,18 +358,17 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "wrong_state",
             "simulations",
-            "the reversal of a settled transaction and the refund of an unsettled one are refused with 400 and change "
-            "nothing",
-            "error responses of the simulations are not shown",
+            "reversing a settled transaction, or refunding an unsettled one, returns 400 and changes nothing",
+            "simulation errors are not shown",
             documented="400",
             others=(STATUS,),
         ),
         Behavior(
             "card_not_active",
             "simulate_authorization",
-            "a card that is not active is refused with 400 and the card's id, even if a decline is requested; or the "
-            "authorization is declined",
-            "error responses of the simulations are not shown",
+            "an authorization of an inactive card returns 400 with the card's id, even if it requests a decline; or "
+            "is declined",
+            "simulation errors are not shown",
             WIDELY,
             documented="400",
             others=("declined", STATUS),
@@ -420,7 +417,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "review_seconds",
             "create_user_application",
             "an application stays pending for this many seconds of sandbox time, then is approved",
-            "transitions of statuses are not shown",
+            "status transitions are not shown",
             documented=60,
             others=(5, ANY),
         ),
@@ -428,7 +425,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "review_transitions",
             "users",
             "a review may set any status; setting the current status changes nothing and sends no event",
-            "transitions of statuses are not shown",
+            "status transitions are not shown",
         ),
         Behavior(
             "terms_not_accepted",
@@ -542,7 +539,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "wallet_required",
             "create_user_application",
-            "an application to a provider-managed tenant without a wallet is refused with 400",
+            "a provider-managed tenant's application without a wallet returns 400",
             "error codes of validation failures are not shown",
             documented="400",
             others=(STATUS,),
@@ -550,7 +547,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "duplicate_external_id",
             "create_user_application",
-            "an external id that another user or company of the tenant has is refused with 409",
+            "an external id that another user or company of the tenant has returns 409",
             "codes of conflicts are not shown",
             documented="409",
             others=("accepted", STATUS),
@@ -567,8 +564,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "dispute_cancel_twice",
             "update_dispute",
-            "a second cancel, or evidence for a canceled dispute, is refused with 400",
-            "transitions of disputes are not shown",
+            "a second cancel, or evidence for a canceled dispute, returns 400",
+            "dispute transitions are not shown",
             documented="400",
             others=(STATUS,),
         ),
@@ -599,8 +596,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "disputes_closed",
             "update_dispute",
-            "evidence or a cancel for an accepted or rejected dispute is refused with 400",
-            "transitions of disputes are not shown",
+            "evidence or a cancel for an accepted or rejected dispute returns 400",
+            "dispute transitions are not shown",
             documented="400",
             others=(STATUS,),
         ),
@@ -613,7 +610,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "dispute_ids",
             "update_dispute",
-            "ids of disputes are UUIDs in the sandbox; any other text is answered with 404, not 400",
+            "the sandbox's dispute ids are UUIDs; any other text returns 404, not 400",
             "fields of the dispute record are not shown",
             documented="404",
             others=(STATUS,),
@@ -665,9 +662,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "account_owner_kind",
             "create_payment_account",
-            "an account has a userId for tenants with individual teams, and a companyId for tenants with company "
-            "teams, else 404",
-            "the document assigns each id to a kind of team, but does not describe the answer to the wrong id",
+            "tenants with individual teams use userId, tenants with company teams companyId, else 404",
+            "the document assigns each to a kind of team, but does not show the answer to the wrong one",
             documented="404",
             others=(STATUS,),
         ),
@@ -749,7 +745,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "validation_errors",
             "requests",
-            "a request that breaks a rule gets 400 and the usual error body, whose message names each member once",
+            "a broken rule returns 400 with the usual error body, whose message names each member once",
             "codes of validation failures are not shown",
             LIVE,
             documented="400",
@@ -782,7 +778,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "null_members",
             "requests",
-            "a null member in a request is refused with 400",
+            "a null member in a request returns 400",
             "the document shows no null in requests",
             documented="400",
             others=("accepted", STATUS),
@@ -790,7 +786,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "duplicate_members",
             "requests",
-            "a duplicate body member or query parameter is refused with 400",
+            "a duplicate body member or query parameter returns 400",
             "not shown",
             documented="400",
             others=(STATUS,),
@@ -804,7 +800,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "content_type",
             "requests",
-            "a body with a content type other than application/json is refused with 400",
+            "a body with a content type other than application/json returns 400",
             "the document says that bodies are JSON, and does not describe the answer to other types",
             documented="400",
             others=("accepted", STATUS),
@@ -812,7 +808,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "body_size",
             "requests",
-            "a body above 1,000,000 bytes is refused with 400",
+            "a body above 1,000,000 bytes returns 400",
             "body size limits are not shown",
             documented="400",
             others=(STATUS,),
@@ -820,8 +816,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "empty_body",
             "requests",
-            "a missing body counts as an empty object, or is refused with 400 for simulations; the body of a GET or "
-            "DELETE is ignored",
+            "a missing body counts as an empty object, or returns 400 for simulations; GET and DELETE bodies are "
+            "ignored",
             "the document does not say what an absent body means",
             LIVE,
             documented="object",
@@ -831,7 +827,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "unknown_paths",
             "requests",
-            "an unknown path is answered with 404, and an unsupported method with 405 and Allow",
+            "an unknown path returns 404, an unsupported method 405 with Allow",
             "paths beyond the document are not shown",
             documented="404",
             others=(STATUS,),
@@ -845,7 +841,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "production_order",
             "requests",
-            "a simulation in production is answered with 404 before role and body are checked",
+            "a simulation in production returns 404 before role and body are checked",
             "the order is not shown",
         ),
         Behavior(
@@ -885,7 +881,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "idempotency_keys",
             "requests",
             "a write that repeats an Idempotency-Key of the last 24 hours gets the stored response, with "
-            "Idempotency-Cached: true; a different write with the key gets 409",
+            "Idempotency-Cached: true; a different write gets 409",
             "no idempotency key is documented; some public pages describe it",
             ONCE,
             documented=False,
@@ -920,7 +916,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "whole_numbers",
             "requests",
-            "a whole number above 2^53 - 1 is refused with 400",
+            "a whole number above 2^53 - 1 returns 400",
             "limits of whole numbers are not shown; JSON readers agree up to 2^53 - 1",
             documented="400",
             others=("accepted", STATUS),
@@ -942,8 +938,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "stellar_contracts",
             "contracts",
-            "the list of contracts includes contracts on Stellar, whose addresses do not match the document's wallet "
-            "pattern",
+            "the list includes Stellar contracts, whose addresses do not match the document's wallet pattern",
             "Stellar addresses do not match the document's pattern; live answers contain them",
             LIVE,
             documented=False,
@@ -953,7 +948,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "transaction_events",
             "events",
-            "an authorization sends transaction.requested (unless False) and .created, a reversal .updated, and a "
+            "an authorization sends transaction.requested (unless False) and .created, a reversal .updated, a "
             "settlement, refund or full reversal .completed",
             "the document does not show the kinds of transaction events",
             WIDELY,
@@ -965,7 +960,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "events",
             "a declined authorization sends transaction.requested with pending (unless False), then "
             "transaction.created with declined",
-            "the events of transactions are not shown",
+            "transaction events are not shown",
             WIDELY,
             documented=True,
             others=(False,),
@@ -974,14 +969,14 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "refund_events",
             "events",
             "a refund sends transaction.completed with a negative amount and an equal authorizedAmount",
-            "the events of transactions are not shown",
+            "transaction events are not shown",
             WIDELY,
         ),
         Behavior(
             "refund_event_id",
             "events",
             "the events of a refund have a separate id; or the id of the refunded transaction",
-            "the events of transactions are not shown",
+            "transaction events are not shown",
             LIVE,
             documented="own",
             others=("transaction",),
@@ -991,7 +986,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "events",
             "a refund also sends transaction.created before transaction.completed; without transaction.created, a "
             "ledger that adds only created amounts, their updates and the additions of completions misses refunds",
-            "the events of transactions are not shown",
+            "transaction events are not shown",
             LIVE,
             documented=True,
             others=(False,),
@@ -1010,7 +1005,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "events",
             "authorizedAmount of a completed transaction is the hold before the completion, reduced by reversals; or "
             "the original amount",
-            "the events of transactions are not shown; sources disagree",
+            "transaction events are not shown; sources disagree",
             LIVE,
             documented="reduced",
             others=("original",),
@@ -1020,13 +1015,13 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "events",
             "a transaction has authorizationMethod online, cardType virtual, a merchant in Springfield, US, and "
             "localAmount as amount",
-            "the events of transactions are not shown",
+            "transaction events are not shown",
         ),
         Behavior(
             "merchant_padding",
             "events",
             "merchant texts are padded with blanks: a name to 25 characters, a city to 13",
-            "the events of transactions are not shown",
+            "transaction events are not shown",
             LIVE,
             documented=False,
             observed=True,
@@ -1088,8 +1083,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_retries",
             "events",
-            "a delivery has 15 attempts; the first retry comes after 2.5 s, and each delay is three times the "
-            "previous one, at most one day",
+            "15 attempts; the first retry comes after 2.5 s, and each delay triples, to at most a day",
             "delivery retries are not shown",
             ONCE,
             documented=(15, 2.5, 3, 86400),
@@ -1140,7 +1134,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "events",
             "a reversal sends transaction.updated with the status reversed, the new total as amount, and a negative "
             "authorizationUpdateAmount",
-            "the events of transactions are not shown",
+            "transaction events are not shown",
             WIDELY,
             documented="reversed",
             others=("pending", ANY),
@@ -1149,7 +1143,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "event_declined_reason",
             "events",
             "declinedReason has lower-case words (card locked), or the code used in answers (card_locked)",
-            "the events of transactions are not shown",
+            "transaction events are not shown",
             WIDELY,
             documented="words",
             others=("code",),
