@@ -1,6 +1,6 @@
-"""Run docs/cookbook.md and write its outputs anew: `python docs/make_cookbook.py`.
+"""Run the examples of docs/cookbook.md and update their outputs: `python docs/make_cookbook.py`.
 
-Each Python block is run in the names of those before it; the value of its last line stands in the block of text below.
+All Python blocks share one namespace. The text block below a Python block shows the value of its last line.
 """
 
 import ast
@@ -19,7 +19,7 @@ ROWS = 5
 
 
 def shown(value: Any) -> str:
-    """Return a value as the page shows it: a frame as text of few rows."""
+    """Return the text of a value for the page. A frame becomes a table of its first rows."""
     if isinstance(value, pd.DataFrame):
         more = f"\n… {len(value) - ROWS:,} more rows" if len(value) > ROWS else ""
         return value.head(ROWS).to_string(index=False, float_format=lambda number: f"{number:.3f}") + more
@@ -35,7 +35,7 @@ def run(code: str, names: dict[str, Any]) -> Any:
 
 
 def outputs(text: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the code of each block, and what it shows; files are written into a folder of their own."""
+    """Yield the code of each block, and its output. The blocks write their files into a temporary folder."""
     names: dict[str, Any] = {}
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
@@ -49,7 +49,7 @@ def outputs(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def page() -> str:
-    """Return the page with its outputs."""
+    """Return the page with updated outputs."""
     text = PAGE.read_text(encoding="utf-8")
     blocks = outputs(text)
 

@@ -11,33 +11,32 @@ from workbench.service.interface.events import EVENT_KINDS, ORDER, EventKind
 PAGE = Path(__file__).parent / "events.md"
 INTRODUCTION = """# Events
 
-Each event that the service sends, with the meaning of every member and value, and the order of events. `workbench docs user.updated` shows the same at a prompt, `wb.events.sample("user.updated")` makes an example, and
-[Webhooks](interface.md#events) says how they are delivered and signed.
+The events that the service sends, with their members, values and order. `workbench docs user.updated` describes an event at a prompt,
+and `wb.events.sample("user.updated")` makes an example. [Webhooks](interface.md#events) says how events are delivered and signed.
 
-What is **assumed** is not in the interface document.
+Items marked **assumed** are not in the interface document.
 
 ## Signatures, and a change of the key
 
 | Header | Content |
 |---|---|
 | `Signature` | hex HMAC-SHA256 of the raw body with the signing key (**assumed**; by default the API key) |
-| `Secondary-Signature` | while the key is changed, the same with the other key (**assumed**) |
+| `Secondary-Signature` | during a key rotation, the HMAC-SHA256 of the raw body with the other key (**assumed**) |
 
-A delivery is genuine if either header matches one of your keys. An inbox checks that: give it both keys, `wb.Inbox(keys=[NEW, OLD])`,
-before the change begins, and remove the old one when the service no longer signs with it. Without an inbox, compare the raw bytes in
-constant time (`hmac.compare_digest`), before parsing them. `api.sandbox.update_endpoint(id, signing_key=NEW)` lets you try it: the sandbox then sends both headers.
+A delivery is genuine if either header matches one of your keys. An inbox checks both headers. Pass both keys, `wb.Inbox(keys=[NEW, OLD])`,
+before the rotation begins, and remove the old key when the service no longer signs with it. Without an inbox, compute the signature over the raw bytes before you
+parse them, and compare in constant time (`hmac.compare_digest`). To try a rotation, call `api.sandbox.update_endpoint(id, signing_key=NEW)`: the sandbox then sends both headers.
 
 ## Order
 
-Deliveries can arrive out of order or more than once: use the status and the amounts of an event, not its position, and store the id of the
-envelope to recognize a repeat. Events are sent in this order for
+Deliveries can arrive out of order or more than once. Use the status and the amounts of an event, not its position, and store the envelope's id
+to recognize duplicates. Events are sent in this order:
 """
 LAST = """
 ## How to book a transaction
 
-- On `pending`, hold `amount`. On `reversed`, hold the new `amount` and give back the rest. On `declined`, do nothing.
-- On `completed`, post `amount` and release the hold; a negative `amount` is a refund. Without `postedAt` nothing was posted.
-- `authorizationUpdateAmount` is the change of the hold; `amount` is already the new total.
+- On `pending`, hold `amount`. On `reversed`, hold the new `amount` and release the rest. On `declined`, do nothing.
+- On `completed`, post `amount` and release the hold. A negative `amount` is a refund. If `postedAt` is missing, nothing was posted.
 """
 
 
@@ -63,7 +62,7 @@ def kind_lines(kind: EventKind) -> Iterator[str]:
     yield from table(("Member", "Type and rule", "Meaning", ""), rows)
     for path, words in kind.words.items():
         yield f"`{path}`"
-        yield from table(("Word", "Meaning"), ((f"`{word}`", meaning) for word, meaning in words.items()))
+        yield from table(("Value", "Meaning"), ((f"`{word}`", meaning) for word, meaning in words.items()))
 
 
 def kind_differences(kind: EventKind, same: EventKind) -> Iterator[str]:
@@ -73,7 +72,7 @@ def kind_differences(kind: EventKind, same: EventKind) -> Iterator[str]:
     if rows:
         yield from table(("Further member", "Meaning", ""), rows)
     if less := sorted(kind.never - same.never):
-        yield f"It has no {', '.join(f'`{wire}`' for wire in less)}.\n"
+        yield f"`{kind.name}` has no {', '.join(f'`{wire}`' for wire in less)}.\n"
 
 
 def wire_leaves(cls: type[object]) -> Iterator[tuple[str, Member]]:
@@ -88,7 +87,7 @@ def page() -> str:
     lines = [INTRODUCTION.rstrip("\n")]
     order = [(what, ", then ".join(f"`{one}`" for one in events) or "nothing") for what, events in ORDER.items()]
     lines += table(("What happens", "Events"), order)
-    lines += ["[The envelope](interface.md#common-envelope) is the same for all.\n"]
+    lines += ["All events have the same [envelope](interface.md#common-envelope).\n"]
     seen: set[type[object]] = set()
     for kind in EVENT_KINDS.values():
         if kind.body in seen:

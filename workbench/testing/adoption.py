@@ -1,6 +1,7 @@
-"""Adopt the records of a recorded call into a twin, and list their possible states.
+"""Adopt the records of a recorded call into a twin, and list the states in which the records may have been.
 
-A record is adopted when it first occurs, with its members in the answer or event, and fictitious ones otherwise.
+A record is adopted when it first occurs. It gets the members in the answer or event, and fictitious values for all
+other members.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +32,7 @@ _TOKEN = {"symbol": "USDC", "decimals": 6, "balance": "0", "exchange_rate": "1",
 
 @attrs.define
 class Clues:
-    """Data about records from all of the traffic, which their first call does not contain."""
+    """Data about records from the entire traffic. The first call for a record does not contain these data."""
 
     limits: dict[str, int] = attrs.field(factory=dict)  # limit by card
     holders: dict[str, str] = attrs.field(factory=dict)  # user by card
@@ -39,26 +40,26 @@ class Clues:
 
 
 def snaked(value: object) -> Any:
-    """Return a JSON value with attribute names in place of wire names."""
+    """Return a JSON value with attribute names instead of wire names."""
     if isinstance(value, Mapping):
         return {snake(name): snaked(item) for name, item in value.items()}
     return [snaked(item) for item in value] if isinstance(value, list) else value
 
 
 def with_changes(kind: str, key: str, **changes: object) -> Change:
-    """Return a change of a record's members."""
+    """Return a function that changes a record's members."""
     return lambda twin: twin.store.save(kind, twin.store.get(kind, key), **changes)
 
 
 class Adoption:
-    """Adopts the records of one call or event.
+    """Adopter of the records in one call or event.
 
     Args:
         twin: The twin.
-        at: Its time, in seconds since 1970.
-        tenant: Its tenant.
+        at: Time of the call or event, in seconds since 1970.
+        tenant: Tenant of the call or event.
         clues: Data from the rest of the traffic.
-        exchange: The call, if it is one.
+        exchange: The call; None for an event.
     """
 
     def __init__(self, twin: Twin, at: float, tenant: str, clues: Clues, exchange: Exchange | None = None) -> None:
@@ -76,12 +77,12 @@ class Adoption:
             return adopt(self)
 
     def id_of(self, name: str) -> str:
-        """Return an id in the request, in lower case; empty if it is not an id."""
+        """Return an id from the request in lower case; empty if the value is not an id."""
         value = self.members.get(name)
         return value.lower() if isinstance(value, str) and UUID.fullmatch(value) else ""
 
     def add(self, kind: str, record: Record) -> Record:
-        """Store a record, and add its id to the known ids."""
+        """Store a record, and add its id to the ids that the twin knows."""
         self.twin.ids.add(record["id"])
         return self.store.save(kind, record)
 
@@ -90,13 +91,13 @@ class Adoption:
         return Seeds(1).uuid(label)
 
     def user(self, key: str, **members: object) -> Record:
-        """Return a user, adopted if it is new."""
+        """Return a user. A new user is adopted first."""
         user: Record | None = self.store.get("user", key)
         new = people.new_user(key, self.tenant, self.at - 1_000, **{"status": "approved", **_NAMES, **members})
         return user or self.add("user", new)
 
     def card(self, key: str) -> Record:
-        """Return a card, adopted with its holder if it is new."""
+        """Return a card. A new card is adopted first, with its holder."""
         card: Record | None = self.store.get("card", key)
         if card is not None:
             return card
@@ -104,7 +105,7 @@ class Adoption:
         return self.add("card", cards.new_card(key, holder, 1, self.clues.limits.get(key, _LIMIT)))
 
     def company(self, key: str, owners: list[Record]) -> Record:
-        """Return a company, adopted with its owners if it is new."""
+        """Return a company. A new company is adopted first, with its owners."""
         for owner in owners:
             self.add("owner", owner)
         company = people.new_company(key, self.tenant, "C", owners)
@@ -113,7 +114,7 @@ class Adoption:
         return self.add("company", {**{name: company[name] for name in company if name != "address"}, **recorded})
 
     def team(self, **kind: object) -> Change:
-        """Return the change of the tenant to another kind of team."""
+        """Return a function that changes the tenant to another kind of team."""
         return with_changes("tenant", self.tenant, **kind)
 
 
@@ -146,7 +147,7 @@ def _transacted(of: Adoption) -> list[Change]:
 
 
 def settlement(tenant: str, key: str, amount: int | None = None) -> Change:
-    """Return the settlement of a transaction, of all that is held by default."""
+    """Return a function that settles a transaction. By default the full hold is settled."""
 
     def settle(twin: Twin) -> None:
         cents = twin.store.get("transaction", key)["held"]
@@ -174,7 +175,7 @@ def _applied(of: Adoption) -> list[Change]:
 
 
 def _taken(of: Adoption) -> list[Change]:
-    """Return the state in which another user has the external id."""
+    """Return the state in which another user already has the external id."""
     key = f"{of.tenant}:{of.members.get('externalId')}"
     is_known = "externalId" not in of.members or of.store.get("external_id", key) is not None
     return [] if is_known else [lambda twin: twin.store.put("external_id", key, "another")]
@@ -234,7 +235,7 @@ def _contracts(of: Adoption) -> list[Change]:
 
 
 def _rewards(of: Adoption) -> list[Change]:
-    """Adopt the rows of a page, with fictitious rows before its offset if none of them was seen before."""
+    """Adopt the rows of a page, with fictitious rows before its offset if no earlier page was seen."""
     key, items = of.id_of("userId"), of.shown.get("items") or []
     if not key or not all(seconds_of(item.get("created_at")) for item in items):
         return []

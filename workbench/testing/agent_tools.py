@@ -1,8 +1,9 @@
-"""Model Context Protocol server for coding agents: three tools.
+"""Model Context Protocol server for coding agents, with three tools.
 
-Operations and controls are called by name, with JSON arguments in wire names; their schemas come from the OpenAPI
-document. Answers are masked JSON. An agent registers no webhook endpoint; `sandbox agent --forward-to` registers one
-for it. In production a call with an effect needs an armed session, and the confirmation of the person at the client.
+Operations and controls are called by name, with JSON arguments in wire names. Their schemas come from the OpenAPI
+document. Answers are masked JSON. An agent cannot register a webhook endpoint; `sandbox agent --forward-to` registers
+an endpoint for the agent. In production, a call with an effect needs an armed session and a confirmation by the person
+at the client.
 """
 
 import asyncio
@@ -87,14 +88,14 @@ def make_server(api: object) -> Server[Any]:
 
 
 async def serve(api: object) -> None:
-    """Serve a session over standard input and output until they are closed."""
+    """Serve a session over standard input and output until both are closed."""
     server = make_server(api)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
 class _Tools:
-    """The tools of a session."""
+    """The tools of one session."""
 
     def __init__(self, api: Any) -> None:
         self._api = api
@@ -113,7 +114,7 @@ class _Tools:
     async def call(
         self, context: object, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """Run a tool; a refused call returns an error result."""
+        """Run a tool. A refused call returns an error result."""
         with worded_for("agent"):
             try:
                 return await self._run(context, params)
@@ -144,7 +145,7 @@ class _Tools:
         return question or _result(json_values(await asyncio.to_thread(self._api.send, request)))
 
     def _refusal(self, error: WorkbenchError, params: types.CallToolRequestParams) -> Schema:
-        """Return the refusal of a call; it names arguments as the agent does."""
+        """Return the refusal of a call, with the argument names that the agent uses."""
         problems: tuple[Problem, ...] = getattr(error, "problems", ())
         message = "; ".join(map(str, problems)) if problems else str(error)
         control = self._controls.get(str((params.arguments or {}).get("name")))
@@ -170,7 +171,7 @@ class _Tools:
         }
 
     def _operation(self, name: str | None) -> Operation[..., Any] | None:
-        """Return the operation of this environment that an agent names in any spelling."""
+        """Return the operation that an agent names, in any spelling, if this environment has the operation."""
         operation = None if name in self._controls else operation_named(name or "")
         return operation if operation is not None and operation.name in self._operations else None
 
@@ -193,10 +194,10 @@ class _Tools:
     async def _confirm(
         self, context: Any, operation: Operation[..., Any], request: object, params: types.CallToolRequestParams
     ) -> types.InputRequiredResult | None:
-        """Ask the person at the client to confirm an effect in production; return the question while it is unanswered.
+        """Ask the person at the client to confirm an effect in production. Return the question until it is answered.
 
         Raises:
-            WorkbenchError: The call would be refused anyway, is too large to show, was not confirmed, or the client
+            WorkbenchError: The call would be refused anyway, is too large to show or was not confirmed, or the client
                 cannot ask a person.
         """
         if not operation.effect or self._api.environment != "production" or self._sandbox is not None:
@@ -267,7 +268,7 @@ _SNAKE = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 
 
 def _masked(x: object, name: str = "") -> Any:
-    """Return a control's result as JSON with wire names; members that are private in any record are masked."""
+    """Return a control's result as JSON with wire names. Members that are private in any record are masked."""
     if isinstance(x, Mapping):
         return {camel(key) if _SNAKE.fullmatch(key) else key: _masked(value, snake(key)) for key, value in x.items()}
     if isinstance(x, list):
@@ -355,7 +356,7 @@ def _control_schema(control: Any) -> Schema:
 
 
 def _defined(schema: Schema, of: Schema) -> Schema:
-    """Return a schema with the definitions of an OpenAPI document that it refers to, directly or indirectly."""
+    """Return a schema with the OpenAPI definitions that it refers to, directly or indirectly."""
     used: Schema = {}
 
     def read(part: object) -> Any:

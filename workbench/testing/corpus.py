@@ -1,7 +1,7 @@
 """A corpus: recorded traffic with replaced values, in a folder that people can read and keep in git.
 
-It is replayed on a sandbox, and its calls can be repeated on the service: a difference only on the sandbox is a fault
-of the sandbox, a difference on the service is a change of the service.
+A corpus is replayed on a sandbox, and its calls can be repeated on the service. A difference that only the sandbox
+shows is a fault of the sandbox. A difference that the service shows is a change of the service.
 """
 
 import os
@@ -70,7 +70,7 @@ class Difference:
 
 
 class Checked(Shown):
-    """Result of a check: the differences, the number of comparisons, and the items not compared."""
+    """Result of a check: the differences, the number of comparisons, and the items that were not compared."""
 
     row_type = Difference
 
@@ -82,11 +82,11 @@ class Checked(Shown):
 
     @property
     def ok(self) -> bool:
-        """Whether something was compared, every difference is accepted, and every reason is needed."""
+        """Whether facts were compared, all differences are accepted, and all reasons for acceptance are in use."""
         return bool(self.compared) and not self.problems and all(row.accepted for row in self.differences)
 
     def rows(self) -> list[Difference]:
-        """Return the differences, in order of the calls."""
+        """Return the differences in call order."""
         return list(self.differences)
 
     def sheet(self) -> Grid:
@@ -116,11 +116,11 @@ class Corpus:
         *,
         names: Mapping[str, str] | None = None,
     ) -> Reading:
-        """Add traffic, with every value replaced by one of the same shape; return counts of read and skipped items.
+        """Add traffic, with each value replaced by a value of the same shape. Return counts of read and skipped items.
 
         Args:
             paths: Files and folders, as for `learn`.
-            names: Names of the members of a log, as for `learn`.
+            names: Member names of a log, as for `learn`.
 
         Raises:
             UnusableFile: A file cannot be read, or contains no traffic.
@@ -147,7 +147,7 @@ class Corpus:
         return reading
 
     def _shapes(self) -> Shapes:
-        """Return the replacer of values, with the key of this folder; a new folder gets a new key."""
+        """Return the value replacer with this folder's key; create the key if the folder has none."""
         if not self._private():
             self.folder.mkdir(parents=True, exist_ok=True)
             key = orjson.dumps({"key": os.urandom(32).hex(), "ids": {}})
@@ -166,7 +166,7 @@ class Corpus:
         return kept
 
     def _ids(self) -> dict[str, str]:
-        """Return the original ids by the replaced ones; empty without the private file."""
+        """Return the original ids by replaced id; empty if the private file is missing."""
         ids: dict[str, str] = self._private().get("ids", {})
         return ids
 
@@ -175,8 +175,9 @@ class Corpus:
 
         Args:
             behavior: Behavior of the sandbox: "documented" (default), "observed", or a behavior file.
-            against: A session or client of the service. Its reads are repeated, in a sandbox environment its other
-                calls too; a difference from the recorded answers is a change of the service.
+            against: A session or client of the service. The recorded reads are repeated there, and in a sandbox
+                environment the other calls too. Differences from the recorded answers are reported as changes of the
+                service.
 
         Raises:
             UnusableFile: The folder has no corpus.
@@ -224,7 +225,7 @@ class Corpus:
 
 
 def _replay(sample: Sample, behavior: Behavior | None) -> Replay:
-    """Return a replay on a sandbox."""
+    """Replay a sample on a sandbox, and return the replay."""
     name, changed = read_behavior(behavior)
     replay = Replay(sample, {**settings(name or "documented"), **changed}, search=False)
     replay.run()
@@ -232,14 +233,14 @@ def _replay(sample: Sample, behavior: Behavior | None) -> Replay:
 
 
 def _of_sandbox(replay: Replay) -> Iterator[Difference]:
-    """Yield the facts in which the sandbox of a replay differs."""
+    """Yield the facts in which a replay's sandbox differs from the recording."""
     for step, _, attempt in replay.differences:
         for row in _compared(step.name or "event", attempt.recorded, attempt.shown, "sandbox", step.place):
             yield attrs.evolve(row, path=shown_path(step, row.path))
 
 
 def _compared(operation: str, recorded: Facts, now: Facts, whose: str, place: str) -> list[Difference]:
-    """Return the facts that differ; only the status, if it differs."""
+    """Return the facts that differ. If the status differs, it is the only fact returned."""
     paths = sorted(differing(recorded, now))
     return [
         Difference(
@@ -255,12 +256,12 @@ def _compared(operation: str, recorded: Facts, now: Facts, whose: str, place: st
 
 
 class _Again:
-    """Repeats recorded calls on a service.
+    """Repeater of recorded calls on a service.
 
     Args:
         api: A session or client of the service.
         ids: Original ids by corpus id.
-        sample: The traffic.
+        sample: The recorded traffic.
     """
 
     def __init__(self, api: Any, ids: Mapping[str, str], sample: Sample) -> None:
@@ -273,7 +274,7 @@ class _Again:
         self.left: dict[str, int] = {}
 
     def make(self, x: Exchange) -> list[Difference]:
-        """Repeat a call, and return the facts in which the answer differs."""
+        """Repeat a call, and return the facts in which the new answer differs."""
         why, answer = self._reason(x), None
         if not why:
             try:
@@ -305,7 +306,7 @@ class _Again:
         return _compared(x.name, recorded, now, "service", x.place)
 
     def _is_of_others(self, x: Exchange, old: list[str], new: list[str]) -> bool:
-        """Return whether a read lists records, but none from the corpus."""
+        """Return whether a read lists records, none of which are from the corpus."""
         known = {self._new[key] for key in old if key in self._new}
         return not x.operation.effect and bool(known) and known.isdisjoint(new)
 

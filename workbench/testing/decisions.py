@@ -1,7 +1,7 @@
-"""Decisions of a universe, and their names in its story.
+"""Decisions of a universe, and the names of the decisions in the universe's story.
 
-Every decision has a name, such as "call simulate_refund 1", and a number; 0 means that nothing goes wrong. The nonzero
-decisions suffice to run the universe again and to make it smaller.
+Every decision has a name, such as "call simulate_refund 1", and a number. The number 0 means that nothing goes wrong.
+The nonzero decisions suffice to rerun the universe and to make it smaller.
 """
 
 import hashlib
@@ -12,11 +12,11 @@ import attrs
 
 @attrs.define
 class Decisions:
-    """Decisions of a universe, by name.
+    """Decisions of a universe by name.
 
     Args:
-        seed: Seed of the random decisions; None makes all others 0.
-        fixed: Known decisions.
+        seed: Seed of the random decisions. With None, all decisions except the fixed ones are 0.
+        fixed: Numbers of the decisions that are not random, by name.
     """
 
     seed: str | None = None
@@ -29,7 +29,7 @@ class Decisions:
             self.scale = (0.4, 1.0, 1.0, 2.5)[hashlib.blake2b(self.seed.encode(), digest_size=1).digest()[0] % 4]
 
     def choose(self, name: str, options: int, probability: float) -> int:
-        """Return 0, or with some probability another number below `options`."""
+        """Return 0 or, with some probability, another number below `options`."""
         number = self.fixed.get(name, 0) % options
         if self.seed is not None:
             drawn = hashlib.blake2b(name.encode(), key=self.seed.encode()[:64], digest_size=8).digest()

@@ -1,4 +1,4 @@
-"""Simulated deliveries to an application: late, duplicate, concurrent, forged, of unknown kinds, with a rotated key."""
+"""Simulated deliveries to an application: late, duplicate, concurrent, forged, unknown kinds, a rotated key."""
 
 import hashlib
 import inspect
@@ -43,7 +43,7 @@ _UNKNOWN = ("", "unknown version", "unknown kind")
 
 @attrs.define(eq=False)
 class Delivery:
-    """A delivery, and whether it was acknowledged."""
+    """A delivery, with its attempts and whether the application acknowledged it."""
 
     name: str  # used in the names of decisions
     text: str
@@ -55,10 +55,10 @@ class Delivery:
 
 
 class Deliveries(Life):
-    """Course of a universe in which events are delivered.
+    """Course of a universe with event deliveries.
 
     Args:
-        key: Key that signs the deliveries.
+        key: Key with which the deliveries are signed.
         options: Arguments of `Life`.
     """
 
@@ -74,7 +74,7 @@ class Deliveries(Life):
         self._seen = self._engine.last_event
 
     def collect(self) -> None:
-        """Plan deliveries of new events."""
+        """Plan the deliveries of new events."""
         if self._engine.last_event == self._seen:
             return
         after, self._seen = self._seen, self._engine.last_event
@@ -85,7 +85,7 @@ class Deliveries(Life):
             self.happen(event)
 
     def happen(self, event: dict[str, Any]) -> None:
-        """Count the amounts of an event, and plan its deliveries."""
+        """Add the amounts of an event to the service's totals, and plan the deliveries of the event."""
         if event["resource"] == "transaction":
             transaction, spend = event["body"]["id"], event["body"]["spend"]
             is_open = event["action"] != "completed" and spend.get("status") == "pending" and spend["amount"] > 0
@@ -192,7 +192,7 @@ class Deliveries(Life):
             delivery.acknowledged = True
 
     def _check(self, delivery: Delivery) -> None:
-        """Redeliver events that were not acknowledged."""
+        """Redeliver an event if it was not acknowledged."""
         if delivery.acknowledged:
             return
         if delivery.attempts > len(_RETRIES):
@@ -233,6 +233,6 @@ def _call(receive: Callable[..., Any], headers: dict[str, str], body: bytes) -> 
 
 
 def made_up(name: str, number: int) -> str:
-    """Return the id that belongs to a name."""
+    """Return the fictitious id that belongs to a name."""
     drawn = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
     return f"{drawn}-0000-4000-8000-{number:012x}"

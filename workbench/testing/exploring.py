@@ -35,7 +35,7 @@ _MAX_EFFECTS = 8  # effects of one transaction that are tried to explain the fai
 
 
 def transactions_agree(universe: Universe) -> None:
-    """Check that the books show the net posted amount of each transaction: each event counted once, none lost."""
+    """Check that the books show the net posted amount of each transaction, with each event counted exactly once."""
     for name, cents in universe.books.items():
         if type(cents) is not int:
             raise InvariantBroken("amounts are whole cents", f"the books show {cents!r} for {name}", name)
@@ -47,7 +47,7 @@ def transactions_agree(universe: Universe) -> None:
 
 
 def _explanations(extra: int, effects: list[int]) -> list[str]:
-    """Return the explanations of a transaction's difference with the fewest events."""
+    """Return the explanations of a transaction's difference that need the fewest events."""
     repeated = (effects * 2)[:_MAX_EFFECTS]  # an event may count up to three times
     for size in range(1, len(repeated) + 1):
         sums = {sum(some) for some in combinations(repeated, size)}
@@ -69,14 +69,14 @@ def holds_agree(universe: Universe) -> None:
 
 
 def refunds_are_made_once(universe: Universe) -> None:
-    """Check that the application did not make a refund twice."""
+    """Check that the application made no refund twice."""
     for (target, body), count in universe.refunds.items():
         if count > 1:
             raise InvariantBroken("no refund is made twice", f"{target} {body} was carried out {count} times")
 
 
 def outcomes_are_resolved(universe: Universe) -> None:
-    """Check that each call with an unknown outcome was resolved in the journal."""
+    """Check that the application resolved each call with an unknown outcome in the journal."""
     for call in universe.unknown_outcomes():
         raise InvariantBroken("unknown outcomes are resolved", f"{call} is unknown at the end")
 
@@ -86,7 +86,7 @@ MONEY: tuple[Invariant, ...] = (transactions_agree, holds_agree, refunds_are_mad
 
 
 class InvariantBroken(AssertionError):
-    """A broken invariant."""
+    """An invariant does not hold."""
 
     def __init__(self, invariant: str, broken: str, transaction: str = "") -> None:
         super().__init__(f"{invariant}: {broken}")
@@ -100,7 +100,7 @@ _LONGEST_LINE = 2_000  # characters per line of the story
 class Failure:
     """A universe in which the application fails, made as small as possible.
 
-    `seed` and `universe` replay the original universe; `decisions`, `story` and `trace` belong to the small one.
+    `seed` and `universe` replay the original universe. `decisions`, `story` and `trace` belong to the small universe.
     """
 
     seed: int
@@ -113,7 +113,7 @@ class Failure:
     books: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        """Return the story as numbered lines, followed by both books and the decisions that replay it."""
+        """Return the story as numbered lines, followed by both books and the decisions that replay the universe."""
         story = [f"{number:>3}  {moment}" for number, moment in enumerate(self.story, 1)]
         broken = f"broken: {self.breach.invariant}: {self.breach.found}"
         lines = [*story, *self.books, broken, f"decisions={dict(self.decisions)}"]
@@ -122,7 +122,7 @@ class Failure:
 
 @attrs.frozen(kw_only=True)
 class Exploration(Shown):
-    """Result of an exploration: the universes run, and the failure, if any."""
+    """Result of an exploration: the number of universes that ran, and the failure, if there is one."""
 
     seed: int
     universes: int
@@ -132,10 +132,10 @@ class Exploration(Shown):
     interrupted: bool = False
 
     def check(self) -> None:
-        """Raise AssertionError with the story if an invariant broke.
+        """Raise AssertionError with the story if an invariant does not hold.
 
         Raises:
-            AssertionError: An invariant broke.
+            AssertionError: An invariant does not hold.
         """
         if self.failure is not None:
             raise AssertionError(str(self))
@@ -156,7 +156,7 @@ class Exploration(Shown):
 
 
 class _Explorer:
-    """Settings shared by all universes of an exploration."""
+    """Settings that all universes of an exploration share."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class _Explorer:
         return not isinstance(self._application, HttpApplication) or self._application.reset is not None
 
     def run(self, decisions: Decisions) -> tuple[Universe, Breach | None]:
-        """Run one universe and return it with the first broken invariant."""
+        """Run one universe. Return the universe with the first invariant that does not hold."""
         for left in self._folder.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
         make = self._application.universe if isinstance(self._application, HttpApplication) else Universe
@@ -203,7 +203,10 @@ class _Explorer:
         return universe, universe.breaches[0] if universe.breaches else None
 
     def outlives(self) -> Breach | None:
-        """Return the breach in a universe without faults that passed before: something outlived a universe."""
+        """Return the breach in a rerun of the universe without faults, if its first run passed.
+
+        Such a breach means that state outlives a universe.
+        """
         was_right = self._plain_was_right
         _, breach = self.run(Decisions())
         if breach is None or not was_right or not self.repeatable:
@@ -212,7 +215,7 @@ class _Explorer:
         return Breach(_OUTLIVES, f"module-level state, a file or a cache of the application: {text}")
 
     def shrink(self, taken: Mapping[str, int], breach: Breach) -> tuple[Universe, Breach] | None:
-        """Return a smallest universe in which the same invariant breaks: no decision can be omitted."""
+        """Return a smallest universe in which the same invariant does not hold: no decision can be omitted."""
         smallest, ends, size = None, monotonic() + _SHRINK_SECONDS, len(taken)
         while size and monotonic() < ends:
             for fixed in _simpler(taken, size):
@@ -227,7 +230,7 @@ class _Explorer:
 
 
 def _simpler(taken: Mapping[str, int], size: int) -> Iterator[dict[str, int]]:
-    """Yield the decisions without each group of `size` decisions; for size 1, also with each number reduced."""
+    """Yield the decisions without each group of `size` decisions. For size 1, also reduce each number."""
     names = [*taken]
     groups = [dict.fromkeys(names[start : start + size], 0) for start in range(0, len(names), size)]
     if size == 1:
@@ -249,25 +252,28 @@ def explore(
     fresh_modules: Sequence[str] = (),
     progress: bool = False,
 ) -> Exploration:
-    """Run an application in many universes until an invariant breaks, and make that universe as small as possible.
+    """Run an application in many universes until an invariant does not hold, then make that universe smaller.
 
-    The first universe has no faults; the others are random. Universes of an application behind HTTP run in real time.
+    The first universe has no faults; the others are random. The universes of an application behind HTTP run in real
+    time.
 
     Args:
         application: Factory of the application, called with the universe at the start and after each crash. The
             application has `receive(headers, body)`, which returns an HTTP status, and `books()`, which returns cents
-            by transaction. An optional `main()` runs from its start, or every five minutes if it is not asynchronous.
-        invariants: Functions of a finished universe that raise AssertionError if the application is wrong.
+            by transaction. An optional `main()` runs when the application starts. If it is not asynchronous, it runs
+            again every five minutes.
+        invariants: Functions that receive a finished universe and raise AssertionError if the application is wrong.
         universes: Number of universes.
         seed: Seed of the exploration.
-        universe: Run only this universe, as it was found.
-        decisions: Run only the universe of these decisions, from a failure.
-        scenario: Called with each universe to plan its traffic; default: purchases and their follow-ups.
+        universe: Number of the only universe to run, in its original size.
+        decisions: Decisions of a failure. Only the universe with these decisions runs.
+        scenario: Function that is called with each universe to plan its traffic. The default plans purchases and their
+            follow-ups.
         sandbox: Sandbox whose forks are used; default: a new one.
-        fresh_modules: Modules of the application, such as ["shop"], that are loaded afresh at its start and after each
-            crash, as in a new process.
-        progress: Whether to show a line with universes per second. An interrupt ends the exploration with the results
-            so far.
+        fresh_modules: Modules of the application, such as ["shop"], that are reloaded when the application starts and
+            after each crash, as in a new process.
+        progress: Whether to show a line with universes per second. An interrupt ends the exploration and returns the
+            results so far.
 
     Raises:
         NotSimulated: The application does something that cannot be reproduced, such as starting a thread.

@@ -1,7 +1,7 @@
-"""Facts of an answer or event by path, comparable between a service and a sandbox with other ids, times and names.
+"""Facts of an answer or event by path, comparable between services whose ids, times and names differ.
 
-Listed words, numbers and known ids stay; other text is reduced to its kind. So facts, and results of learning from
-them, contain no private value.
+Listed words, numbers and known ids stay. All other text is reduced to its kind. Facts, and results of learning from
+facts, therefore contain no private value.
 """
 
 import re
@@ -39,7 +39,7 @@ _PADDED = frozenset({"merchantCity"})
 
 @cache
 def words() -> frozenset[str]:
-    """Return the words that may be shown: of enums, settings, documented errors and HTTP statuses, in lower case."""
+    """Return the words that may be shown, in lower case: enum values, settings, documented errors, HTTP statuses."""
     texts: set[str] = {"", *ERRORS.values(), *(status.phrase for status in HTTPStatus), "usd", "individual"}
     for top in (*(row.answer for row in OPERATIONS.values()), *(row.request for row in OPERATIONS.values())):
         for record in walk.records(top):
@@ -56,7 +56,7 @@ def words() -> frozenset[str]:
 
 
 def texts_of(value: object) -> Iterable[str]:
-    """Yield the texts in a JSON value, and the items of lists with commas."""
+    """Yield the texts in a JSON value, and the items of comma-separated lists."""
     if isinstance(value, str):
         yield value
         yield from value.split(", ")
@@ -66,7 +66,7 @@ def texts_of(value: object) -> Iterable[str]:
 
 
 def is_word(text: object) -> bool:
-    """Return whether a text consists only of listed words."""
+    """Return whether a text consists of listed words only."""
     return isinstance(text, str) and all(part.lower() in words() for part in re.split(", ?", text))
 
 
@@ -76,13 +76,13 @@ def values_of(value: object) -> frozenset[str]:
 
 
 def is_name(name: str, values: Collection[str]) -> bool:
-    """Return whether the name of a member may be shown: it is declared, or has no digit and is none of the values."""
+    """Return whether a member's name may be shown: it is declared, or has no digit and is not one of the values."""
     return name in declared() or (_NAME.fullmatch(name) is not None and name.lower() not in values)
 
 
 @cache
 def declared(*kinds: type[Any]) -> frozenset[str]:
-    """Return the interface's member names: all, or only some kinds."""
+    """Return the interface's member names, of all kinds or only of some kinds."""
     tops: list[Any] = [Event, *(kind.body for kind in EVENT_KINDS.values())]
     tops += [of for row in (*OPERATIONS.values(), *ROWS.values()) for of in (row.request, row.answer)]
     members = [member for top in tops for record in walk.records(top) for member in walk.members(record)]
@@ -100,10 +100,10 @@ def numbers() -> frozenset[str]:
 
 
 class Reader:
-    """Reads facts relative to the time of a call.
+    """Reader of facts, with times relative to the time of a call.
 
     Args:
-        at: Seconds since 1970.
+        at: Time of the call, in seconds since 1970.
         ids: Known ids, in lower case.
         earlier: Signatures of earlier answers.
     """
@@ -112,13 +112,13 @@ class Reader:
         self._at, self._ids, self._earlier = at, ids, earlier
 
     def read(self, path: str, value: object) -> Facts:
-        """Return the facts of a JSON value."""
+        """Return the facts of a JSON value at a path."""
         facts: Facts = {}
         self._add(facts, path, value)
         return facts
 
     def read_answer(self, status: int, body: bytes) -> Facts:
-        """Return the facts of an answer, with its status."""
+        """Return the facts of an answer, including its status."""
         try:
             value = orjson.loads(body) if body else None
         except orjson.JSONDecodeError:
@@ -139,7 +139,7 @@ class Reader:
             facts[path] = self._text(path, value) if isinstance(value, str) else self._number(path, value)
 
     def _number(self, path: str, number: Any) -> Any:
-        """Return a number that is not private, relative to the call if it is a time near it; 0 for any other number."""
+        """Return a number if it is not private, else 0. A time near the call becomes relative to the call."""
         name = next((part for part in reversed(path.split("/")) if not part.isdecimal()), "")
         if isinstance(number, bool) or number is None:
             return number if number is None or name in declared() else False
@@ -175,7 +175,7 @@ def _is_address(text: str) -> bool:
 
 
 def seconds_of(value: object) -> float | None:
-    """Return a time as seconds since 1970; None if it is not a time. Text without a time zone is UTC."""
+    """Return a time as seconds since 1970; None if the value is not a time. Text without a time zone is in UTC."""
     if isinstance(value, str) and len(value) == 10 and value.isascii() and value.isdigit():
         return float(value)
     if isinstance(value, int | float) and abs(value) < 10**14:

@@ -1,8 +1,7 @@
-"""Find the assumptions that tests rely on, by running them again with one assumption about the service changed at a
-time.
+"""Find the assumptions that tests rely on, by rerunning the tests with one changed assumption at a time.
 
-Only assumptions that a test's calls and events touched, and that a sandbox setting can change, are tried. A test that
-then fails relies on the assumption; one that passes would not notice the difference.
+Only assumptions that a test's calls and events touch, and that a sandbox setting can change, are tried. If the rerun
+fails, the test relies on the assumption. If the rerun passes, the test would not notice the difference.
 """
 
 import warnings
@@ -31,7 +30,7 @@ UNKNOWN_VALUES = ("status", "applicationStatus", "completionReason", "declinedRe
 
 @cache
 def optional_members() -> tuple[str, ...]:
-    """Return the optional members of answers and events, which are null when `null_values` is changed."""
+    """Return the optional members of answers and events, which are null if `null_values` is changed."""
     tops = {*(row.answer for row in OPERATIONS.values()), *(kind.body for kind in EVENT_KINDS.values())}
     members = [member for top in tops for _, member in leaves(top) if record_of(member.kind) is None]
     required = {member.wire for member in members if member.required}
@@ -39,14 +38,14 @@ def optional_members() -> tuple[str, ...]:
 
 
 def touch(sandbox: Any) -> Settings:
-    """Make a sandbox record which of its settings are read."""
+    """Make a sandbox record which of its settings are read, and return the recorder."""
     environment = internals(sandbox).engine.environment
     environment.settings = settings = Settings(environment.settings)
     return settings
 
 
 def flipped(name: str, value: object) -> Any:
-    """Return an alternative value of a setting, or `...` if it has none."""
+    """Return an alternative value of a setting, or `...` if the setting has no alternative."""
     if name == "tightened_roles":
         return ...  # each test that makes the call would fail
     if name == "unknown_values":
@@ -66,7 +65,7 @@ def with_flip(behavior: Behavior | None, flip: Mapping[str, Any]) -> Behavior | 
 
 @attrs.frozen(kw_only=True)
 class Flip:
-    """An assumption changed for a test, and the test's failure; empty if it passed."""
+    """An assumption that was changed for a test, and the failure of the test; empty if the test passed."""
 
     assumption: str
     value: Any
@@ -75,23 +74,26 @@ class Flip:
 
 
 class Flips(Shown):
-    """Assumptions that a suite relies on, each with a test that shows it, and assumptions that no test noticed."""
+    """Assumptions that a test suite relies on, each with a test that shows it, and assumptions that no test noticed."""
 
     def __init__(self, rows: list[Flip]) -> None:
         self.rows = rows
 
     @property
     def rests_on(self) -> dict[str, Flip]:
-        """Assumptions the suite relies on, with the first test that shows it: questions for the provider."""
+        """Return the assumptions that the suite relies on, with the first test that shows each.
+
+        These are questions for the provider.
+        """
         return {row.assumption: row for row in reversed(self.rows) if row.failure}
 
     @property
     def unnoticed(self) -> tuple[str, ...]:
-        """Assumptions that were changed without a failing test."""
+        """Return the assumptions whose change made no test fail."""
         return tuple(sorted({row.assumption for row in self.rows} - self.rests_on.keys()))
 
     def sheet(self) -> Grid:
-        """Return the assumptions the suite relies on as a sheet."""
+        """Return a sheet of the assumptions that the suite relies on."""
         flips = sorted(self.rests_on.items())
         rows = [(name, BEHAVIORS[name].says, row.test, row.failure) for name, row in flips]
         notes = [f"{len(self.rows)} flips tried"]
@@ -107,7 +109,7 @@ class Flips(Shown):
 
 
 class FlipPlugin:
-    """Pytest plugin that reruns passed tests, once for each assumption they touched."""
+    """Pytest plugin that reruns the passed tests, once for each assumption that a test touched."""
 
     def __init__(self) -> None:
         self.flip: dict[str, Any] = {}
@@ -123,7 +125,7 @@ class FlipPlugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Iterator[None]:
-        """Run the tests, then rerun them with each change."""
+        """Run the tests, then rerun them with each changed assumption."""
         result = yield
         for item in session.items:
             if item.nodeid in self.passed:
@@ -136,13 +138,13 @@ class FlipPlugin:
 
     @pytest.hookimpl
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the result."""
+        """Print the result after pytest's summary."""
         terminalreporter.section("assumptions of the card service")
         terminalreporter.write_line(str(Flips(self.rows)))
 
 
 def _failure(item: pytest.Item) -> str:
-    """Rerun a test and return its failure; empty if it passes."""
+    """Rerun a test and return its failure; empty if the test passes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the flip may make the sandbox warn
         reports = run_test_again(item)

@@ -1,5 +1,6 @@
-"""Follow recorded traffic with a twin: calls as steps, events assigned to their causes, and the rest as
-changes from outside.
+"""Follow recorded traffic with a twin. Calls become steps, and events are assigned to their causes.
+
+Events without a cause become changes from outside.
 """
 
 import re
@@ -34,7 +35,7 @@ _TICK = 0.5  # maximum difference of clocks in seconds
 
 
 def resource_of(x: Exchange) -> str:
-    """Return the id of the record whose events a call causes, empty without one."""
+    """Return the id of the record whose events a call causes; empty if there is none."""
     path = x.path_members
     asked = path.get("transactionId") or path.get("uboId") or path.get("userId") or ""
     new = {"simulate_authorization": "transactionId", "create_user_application": "id"}.get(x.name)
@@ -43,7 +44,7 @@ def resource_of(x: Exchange) -> str:
 
 @attrs.define
 class Sample:
-    """Traffic to replay, in bounded memory: a number of calls of each kind, and later calls for their records."""
+    """Traffic to replay, in bounded memory. It has some calls of each kind, and all later calls for their records."""
 
     calls: list[Exchange] = attrs.field(factory=list)
     events: list[Delivery] = attrs.field(factory=list)  # each event once, also if it was delivered repeatedly
@@ -53,7 +54,7 @@ class Sample:
     _delivered: set[bytes] = attrs.field(factory=set)
 
     def add(self, item: Item) -> None:
-        """Add a call or event, unless the sample has enough of its kind."""
+        """Add a call or event, unless the sample already has enough of the same kind."""
         if not isinstance(item, Exchange):
             if len(self.events) < MAX_KEPT and item.content not in self._delivered:
                 self._delivered.add(item.content)
@@ -97,9 +98,9 @@ class Following:
         self._resources = {str(event.event.get("resource")) for event in sample.events}
 
     def _assign(self, event: Delivery, resources: set[str], refunds: list[tuple[str, Any]]) -> None:
-        """Queue an event for its record, and store its facts about other records.
+        """Queue an event for its record, and store what the event shows about other records.
 
-        A refund with a separate id is queued for the transaction of the next refund of its amount.
+        A refund with a separate id is queued for the transaction of the next refund call with the same amount.
         """
         key, spend = str(event.body.get("id", "")).lower(), event.spend
         if event.event.get("resource") == "card":
@@ -119,7 +120,7 @@ class Following:
         self._queues.setdefault(self._refunded.get(key, key), deque()).append(event)
 
     def steps(self) -> Iterator[tuple[Step, list[Change]]]:
-        """Yield each step with other states in which the service may have been; the caller replays it at once."""
+        """Yield each step, with other states in which the service may have been. Replay each step at once."""
         for x in self._sample.calls:
             resource = resource_of(x)
             self._move(x.at)
@@ -138,7 +139,7 @@ class Following:
         self.twin.move(self._now)
 
     def _step(self, x: Exchange, resource: str) -> tuple[Step, list[Change], str]:
-        """Return a call as a step, after adopting its records."""
+        """Return a call as a step, after the adoption of its records."""
         headers = dict(x.sent_headers)
         key = headers.get("api-key") or headers.get("authorization", "").partition(" ")[2]
         if not key and x.status != 401:
@@ -164,7 +165,7 @@ class Following:
         return step, states, tenant
 
     def without(self, step: Step, names: Collection[str]) -> Step:
-        """Return a call for a page as a service executes it that ignores some names of its query."""
+        """Return the call for a page as executed by a service that ignores some names in its query."""
         query = {name: text for name, text in step.exchange.query if name not in names}
         items = step.exchange.answered.get("items")
         if "limit" in names and isinstance(items, list):
@@ -184,7 +185,7 @@ class Following:
         return [event.event for event in queue if settles or not is_settlement(event)]
 
     def done(self, step: Step, emitted: int) -> None:
-        """Remove the events that a step explained."""
+        """Remove the events that a step explained from their queue."""
         self._emitted = emitted
         queue = self._queues.get(resource_of(step.exchange)) if step.exchange is not None else None
         for _ in range(min(emitted, len(queue or ()))):
@@ -195,7 +196,7 @@ class Following:
     # changes from outside
 
     def _outside(self, resource: str, before: float) -> Iterator[tuple[Step, list[Change]]]:
-        """Yield the changes of a record before a time that events show and no call made."""
+        """Yield changes of a record, before a time, that events show and that no call made."""
         queue = self._queues.get(resource)
         while queue:
             at = _time_of(queue[0])
@@ -296,7 +297,7 @@ _FOLLOWS = {("requested", 1): "created", ("created", -1): "completed", ("updated
 
 
 def _group(queue: deque[Delivery]) -> list[Delivery]:
-    """Return the first event with further events that the same change may have caused."""
+    """Return the first event, with further events that the same change may have caused."""
     group = [queue[0]]
     for event in islice(queue, 1, 3):
         before, amount = group[-1], group[-1].spend.get("amount")
@@ -316,6 +317,6 @@ def is_settlement(event: Delivery) -> bool:
 
 
 def _time_of(event: Delivery) -> float | None:
-    """Return the time of an event by the service's clock; None if it has none."""
+    """Return the time of an event on the service's clock; None if the event has no time."""
     times = (event.event.get("eventReceivedAt"), event.spend.get("postedAt"), event.spend.get("authorizedAt"))
     return next((at for at in map(seconds_of, times) if at is not None), None)

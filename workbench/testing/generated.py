@@ -42,13 +42,13 @@ def traffic(
     days: int = 30,
     a_day: float = 1.0,
 ) -> Sequence:
-    """Return random purchases on many cards over days of sandbox time, as a sequence.
+    """Return random purchases with many cards over days of sandbox time, as a sequence.
 
     Args:
         seed: Random seed; the same seed and arguments give the same sequence.
         cards: Ids of active cards, or the number of active cards to take from the guide.
         days: Days of sandbox time.
-        a_day: Average purchases per card and day.
+        a_day: Average number of purchases per card and day.
 
     Returns:
         Steps in chronological order, with `advance` steps between them.

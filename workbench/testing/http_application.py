@@ -1,7 +1,8 @@
-"""Applications behind HTTP, in any language, explored with real time, real concurrency and real crashes.
+"""Applications behind HTTP, in any language, which are explored with real time, real concurrency and real crashes.
 
-Simultaneous deliveries are sent in parallel. One command kills the process while it handles them, another starts it. A
-repeated universe may therefore run differently: its story reports what was tried.
+Simultaneous deliveries are sent in parallel. One command kills the process while it handles deliveries, and another
+command starts the process again. A repeated universe may therefore run differently, so its story reports what was
+tried.
 """
 
 import heapq
@@ -63,18 +64,21 @@ class HttpApplication:
     Args:
         url: URL that receives deliveries.
         books: URL that returns a JSON object of cents by transaction id.
-        reset: URL that empties the books (POST). Without it books accumulate over universes, and none is made smaller.
-        kill: Command or function that kills the process, such as "docker kill shop"; without it there are no crashes.
-            It has to end with 0, and afterwards the port has to refuse connections.
+        reset: URL that empties the books (POST). Without `reset`, the books accumulate over universes, and a failing
+            universe is not made smaller.
+        kill: Command or function that kills the process, such as "docker kill shop". Without `kill` there are no
+            crashes. The command must exit with 0, and the port must then refuse connections.
         start: Command or function that starts the process and returns.
-        key: Key that the application verifies deliveries with.
-        api_port: Port at which the sandbox is served for the application's calls; None if it makes none.
+        key: Key with which the application verifies deliveries.
+        api_port: Port at which the sandbox is served for the application's calls; None if the application makes no
+            calls.
         unknown: URL that returns a JSON array of the calls with an unknown outcome, in any form.
         clock: File for libfaketime (FAKETIME_TIMESTAMP_FILE, with FAKETIME_NO_CACHE=1 and TZ=UTC), to which the
             universe's time is written before each delivery. Programs that do not ask the C library, such as Go
-            programs, see the machine's time. Without it the machine's clock is not simulated.
-        patience: Maximum seconds at the end for the books to agree and unknown outcomes to be resolved. The full time
-            passes if a call failed and `unknown` is not given, because the application may send the call again.
+            programs, see the machine's time. Without `clock`, the machine's clock is not simulated.
+        patience: Maximum time in seconds, at the end, for the books to agree and for unknown outcomes to be resolved.
+            If a call failed and `unknown` is not given, the full time passes, because the application may retry the
+            call.
     """
 
     url: str
@@ -98,17 +102,17 @@ class HttpApplication:
         return HttpUniverse(self, sandbox, decisions, folder, **options)
 
     def receive(self, delivery: Delivery) -> int:
-        """Send a delivery and return the status of the response; 0 without one."""
+        """Send a delivery and return the status of the response; 0 if there is no response."""
         try:
             return self.client.post(self.url, content=delivery.body, headers=delivery.headers).status_code
         except httpx.HTTPError:
             return 0
 
     def read_books(self) -> Mapping[str, int]:
-        """Return the books.
+        """Return the books of the application.
 
         Raises:
-            InvalidRequest: They are not a JSON object of whole cents.
+            InvalidRequest: The response is not a JSON object of whole cents.
         """
         books = self._read("books", self.books)
         if not isinstance(books, dict) or not all(type(cents) is int for cents in books.values()):
@@ -116,10 +120,10 @@ class HttpApplication:
         return books
 
     def read_unknown(self) -> list[object]:
-        """Return the calls that the application reports with an unknown outcome.
+        """Return the calls that the application reports as having an unknown outcome.
 
         Raises:
-            InvalidRequest: They are not a JSON array.
+            InvalidRequest: The response is not a JSON array.
         """
         calls = [] if self.unknown is None else self._read("unknown", self.unknown)
         if not isinstance(calls, list):
@@ -127,7 +131,7 @@ class HttpApplication:
         return calls
 
     def _read(self, name: str, url: str) -> Any:
-        """Return the JSON at a URL, of limited size and within limited time."""
+        """Return the JSON from a URL, with a limit on its size and on the time."""
         data, deadline = bytearray(), monotonic() + _READ_SECONDS
         try:
             with self.client.stream("GET", url) as answer:
@@ -145,7 +149,7 @@ class HttpApplication:
         """Empty the books, if `reset` is given.
 
         Raises:
-            InvalidRequest: The application does not do so.
+            InvalidRequest: The application does not empty its books.
         """
         try:
             if self.reset is not None:
@@ -160,7 +164,7 @@ class HttpApplication:
             Path(self.clock).write_text(f"@{moment:%Y-%m-%d %H:%M:%S}\n", encoding="utf-8")
 
     def crash(self) -> None:
-        """Kill the process, and verify that it is gone.
+        """Kill the process, and verify that it has ended.
 
         Raises:
             InvalidRequest: The command fails, or the port still answers.
@@ -173,7 +177,7 @@ class HttpApplication:
             time.sleep(_POLL_INTERVAL)
 
     def _answers(self) -> bool:
-        """Return whether anything accepts connections at the port of the application."""
+        """Return whether the application's port accepts connections."""
         url = httpx.URL(self.url)
         with suppress(OSError), socket.create_connection((url.host, url.port or 80), timeout=1):
             return True
@@ -203,7 +207,7 @@ def _run(name: str, command: Command) -> None:
     """Run a command or call a function.
 
     Raises:
-        InvalidRequest: The command cannot be run, or does not end with 0.
+        InvalidRequest: The command cannot be run, or does not exit with 0.
     """
     if callable(command):
         command()
@@ -228,7 +232,7 @@ class HttpUniverse(Universe):
         self._unknown: list[object] = []
 
     def run(self) -> "HttpUniverse":
-        """Run the universe to its end, and serve the sandbox if the application calls it."""
+        """Run the universe to its end. Serve the sandbox if the application calls it."""
         with ExitStack() as stack:
             if self._http.api_port is not None:
                 port = self._http.api_port
@@ -242,7 +246,7 @@ class HttpUniverse(Universe):
         return self
 
     def _serve(self, url: str) -> Handler:
-        """Return a handler that answers and records the calls of the application."""
+        """Return a handler that answers and records the application's calls."""
         handle = internals(self.sandbox).http_app(url).handle
 
         async def answer(request: Request) -> Response:
@@ -267,7 +271,7 @@ class HttpUniverse(Universe):
         self._batch.append((delivery, attempt))
 
     def _send(self) -> None:
-        """Send a batch in parallel, and kill the process meanwhile if decided."""
+        """Send a batch in parallel. If a decision says so, kill the process meanwhile."""
         batch, self._batch = self._batch, []
         self._http.tell_time(self.wall)
         if self._http.clock is None:
@@ -298,11 +302,11 @@ class HttpUniverse(Universe):
             self._http.boot()
 
     def unknown_outcomes(self) -> list[str]:
-        """Return the calls that the application reported with an unknown outcome."""
+        """Return the calls that the application reported as having an unknown outcome."""
         return [visible(json.dumps(call), 200) for call in self._unknown]
 
     def kill_between(self, what: str) -> None:
-        """Kill the process between two deliveries, if decided, and start it again."""
+        """Kill the process between two deliveries and start it again, if a decision says so."""
         if self._http.kill and self._decide(f"crash {what}", 2, 0.1):
             self._http.crash()
             self.counts["crashes between deliveries"] += 1
@@ -310,15 +314,15 @@ class HttpUniverse(Universe):
             self._http.boot()
 
     def _books_at_start(self, process: Process) -> Mapping[str, Any]:
-        """Return the books after the reset; without a reset they may include earlier universes."""
+        """Return the books after the reset. Without a reset, the books may include earlier universes."""
         return self._http.read_books() if self._http.reset is not None else {}
 
     def _of_here(self, books: Mapping[str, int]) -> set[str]:
-        """Return the transactions of this universe in the books: purchases, and refunds with separate ids."""
+        """Return the book entries for this universe's transactions: purchases, and refunds with separate ids."""
         return books.keys() & {*self.names, *self.service}
 
     def _finish(self) -> None:
-        """Read the books of this universe once they agree with the service, or the patience has expired."""
+        """Read the books of this universe once they agree with the service, or once the patience is exhausted."""
         deadline = monotonic() + self._http.patience
         while True:
             books, self._unknown = self._http.read_books(), self._http.read_unknown()

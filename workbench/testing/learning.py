@@ -1,8 +1,8 @@
-"""Learn a service's behavior from recorded traffic: the behavior under which a replay of the traffic has no difference.
+"""Learn a service's behavior from recorded traffic, so that a replay of the traffic has no differences.
 
-A twin follows the traffic. If its answer differs from the service's, the settings that it read are tried with other
-values; the value that agrees is learned, with the step as evidence. A step that several settings explain decides
-nothing. The result contains no values of requests and answers: only listed words, counts, and names.
+A twin follows the traffic. If the twin's answer differs from the service's answer, the settings that the twin read are
+tried with other values. The value that agrees is learned, with the step as evidence. A step that several settings can
+explain decides nothing. The result contains no values from requests and answers, only listed words, counts and names.
 """
 
 import os
@@ -44,7 +44,7 @@ _MAX_UNLISTED = 500
 
 @attrs.frozen(kw_only=True)
 class Finding:
-    """Evidence of the traffic on one assumption."""
+    """What the traffic shows about one assumption."""
 
     id: str
     status: str  # "refuted", "mixed", "undecided", "confirmed" or "not seen"
@@ -65,7 +65,7 @@ class Unlisted:
 
 
 class Learned(Shown):
-    """Result of learning: a finding for each assumption, unexplained observations, and the matching settings."""
+    """Result of learning: a finding for each assumption, the unexplained observations, and the matching settings."""
 
     row_type = Finding
 
@@ -79,19 +79,19 @@ class Learned(Shown):
 
     @property
     def ok(self) -> bool:
-        """Whether the traffic shows something, and the assumed behavior explains all of it."""
+        """Whether the traffic shows something, and the assumed behavior explains all of the traffic."""
         statuses = {finding.status for finding in self.findings}
         differs = any(item.kind == "difference" for item in self.unlisted)
         return "confirmed" in statuses and not statuses & {"refuted", "mixed"} and not differs
 
     @property
     def behavior(self) -> dict[str, Any]:
-        """Settings in which the service differs, for `connect(behavior=…)`."""
+        """Settings in which the service differs from the assumed behavior, for `connect(behavior=…)`."""
         refuted = [row for row in self.findings if row.status == "refuted" and row.value is not None]
         return {row.id: row.value for row in refuted}  # a refuted name has no value here; the profile sets it
 
     def rows(self) -> list[Finding]:
-        """Return the findings, refuted ones first."""
+        """Return the findings, with refuted assumptions first."""
         return list(self.findings)
 
     def sheet(self) -> Grid:
@@ -107,7 +107,7 @@ class Learned(Shown):
         return Grid.of_texts(title, columns, ([visible(text, 60) for text in row] for row in rows), self.notes)
 
     def to_toml(self) -> str:
-        """Return the text of a behavior file: settings with their evidence as comments, then other observations."""
+        """Return the text of a behavior file: settings with their evidence as comments, then the other observations."""
         rows = {finding.id: finding for finding in self.findings}
         lines = ["# How the service behaved, learned from recorded traffic. Review it: few observations prove little."]
         lines += ["", 'behavior = "documented"']
@@ -135,7 +135,7 @@ def _plain(value: object) -> bytes:
 
 
 class Tally(dict[bytes, list[Any]]):
-    """Evidence on one assumption: each value, with its count and first place."""
+    """Evidence on one assumption: each value, with its count and the place where it first occurs."""
 
     def add(self, value: object, place: str) -> None:
         """Count a step that shows a value."""
@@ -144,12 +144,12 @@ class Tally(dict[bytes, list[Any]]):
 
 @attrs.define
 class Replay:
-    """Replays of traffic on a twin, which search the settings that explain it.
+    """Replays of traffic on a twin, which search for the settings that explain the traffic.
 
     Args:
         sample: The traffic.
-        base: The value of each behavior that is assumed.
-        search: Whether other values are tried; otherwise each deviating step is a difference.
+        base: The assumed value of each behavior.
+        search: Whether to try other values. Otherwise each step that deviates is a difference.
     """
 
     sample: Sample
@@ -164,7 +164,7 @@ class Replay:
     _tried: Counter[object] = attrs.field(factory=Counter)
 
     def run(self) -> None:
-        """Replay the traffic until a replay on the learned behavior no longer changes it."""
+        """Replay the traffic until another replay on the learned behavior learns nothing new."""
         for _ in range(_PASSES if self.search else 1):
             self.tallies, self.undecided, self.differences, self._tried = {}, {}, [], Counter()
             before = _plain(self.learned)
@@ -190,7 +190,7 @@ class Replay:
         return twin.attempt(step, {**self.base, **self.learned, **changes}, state, keep=keep)
 
     def _step(self, step: Step, states: list[Change]) -> int:
-        """Replay a step, learn from it, and return the number of its events."""
+        """Replay a step and learn from it. Return the number of events that the step emits."""
         tries: list[tuple[Change | None, Attempt]] = [(None, self._try(step, {}, None))]
         if tries[0][1].differences or step.name in _OPEN:
             tries += [(state, self._try(step, {}, state)) for state in states]
@@ -212,9 +212,9 @@ class Replay:
         return len(kept.events)
 
     def _read_names(self, step: Step) -> None:
-        """Count the assumed names of members in a call and its answer, with the evidence of a page of rewards.
+        """Count the assumed member names in a call and its answer. A rewards page shows which query names are read.
 
-        A service ignores query members whose names it does not know; omitting those leaves the answer unchanged.
+        A service ignores query members whose names it does not know, so the answer is the same without them.
         """
         x = step.exchange
         if x is None or not x.ok or not x.name:
@@ -238,7 +238,7 @@ class Replay:
                 self._note(assumption, not is_ignored.pop(), step)
 
     def _confirm(self, step: Step, agreeing: list[tuple[Change | None, Attempt]]) -> None:
-        """Count the settings whose other values would make the step differ, in each agreeing state."""
+        """Count the settings for which any other value would make the step differ, in each agreeing state."""
         for name in sorted(set.intersection(*(set(attempt.touched) for _, attempt in agreeing))):
             kind = (name, step.name, step.status)
             self._tried[kind] += 1
@@ -256,7 +256,7 @@ class Replay:
     def _explain(
         self, step: Step, tries: list[tuple[Change | None, Attempt]]
     ) -> tuple[Change | None, Mapping[str, Any], Attempt]:
-        """Return the state and the settings that explain a step best, and learn them if no others do as well."""
+        """Return the state and settings that explain a step best. Learn the settings if they are the only ones."""
         kind = ("unexplained", step.name, step.status, *sorted(tries[0][1].differences)[:40])
         self._tried[kind] += 1
         if self._tried[kind] > _ALIKE:
@@ -285,7 +285,7 @@ class Replay:
         return state, changes, explained
 
     def _searched(self, step: Step, state: Change | None, attempt: Attempt) -> list[tuple[Mapping[str, Any], Attempt]]:
-        """Return the changes of settings that leave the fewest differences, with all equally good single changes."""
+        """Return the changed settings with the fewest remaining differences, including equally good single changes."""
         solutions: list[tuple[Mapping[str, Any], Attempt]] = [({}, attempt)]
         for _ in range(_CHANGES):
             changes, current = solutions[0]
@@ -309,7 +309,7 @@ class Replay:
         self.tallies.setdefault(name, Tally()).add(value, visible(step.place, 120))
 
     def findings(self) -> Iterator[Finding]:
-        """Yield the evidence on each assumption."""
+        """Yield a finding for each assumption."""
         for row in assumptions():
             yield self._finding(row.id, row.id in BEHAVIORS and BEHAVIORS[row.id].settable)
 
@@ -359,7 +359,7 @@ _OPEN = frozenset({"simulate_refund", "simulate_reversal"})
 
 @cache
 def _assumed(cls: type[Any]) -> tuple[tuple[str, str], ...]:
-    """Return the assumed members of a record: wire name and assumption."""
+    """Return the assumed members of a record, each with its wire name and assumption."""
     of = f"{walk.snake(cls.__name__)}."
     return tuple((member.wire, of + member.name) for member in walk.members(cls) if member.about.assumed)
 
@@ -370,19 +370,19 @@ def learn(
     names: Mapping[str, str] | None = None,
     user_id: str | None = None,
 ) -> Learned:
-    """Read recorded traffic, and return the behavior under which a replay of it has no difference.
+    """Read recorded traffic, and return the behavior under which a replay of the traffic has no differences.
 
     Nothing is sent, except at most seven reads if a session is passed in place of files. The result contains no values:
     only listed words, counts and names.
 
     Args:
         paths: HAR files, logs of JSON lines (exchanges, events, or deliveries with their headers) or access logs, the
-            output of `curl -v`, CSV files, inboxes and journals, also packed with gzip, and folders of these. Or a
-            session or client: its service is asked.
-        names: Names of the members of a log, such as {"status": "http.response.status_code"}, for `method`, `url`,
-            `request` (as "GET /v1/x"), `status`, `time`, `request_headers`, `request_body`, `response_headers`,
-            `response_body`, and for deliveries `headers`, `body`, `time`.
-        user_id: With a session: a user with rewards, whose pages show more.
+            output of `curl -v`, CSV files, inboxes and journals, all of these also compressed with gzip, and folders
+            with such files. Or a session or client, whose service is asked.
+        names: Member names of a log, such as {"status": "http.response.status_code"}, for `method`, `url`, `request`
+            (as "GET /v1/x"), `status`, `time`, `request_headers`, `request_body`, `response_headers`, `response_body`,
+            and for deliveries `headers`, `body`, `time`.
+        user_id: With a session: id of a user with rewards, whose rewards pages are also read.
 
     Raises:
         UnusableFile: A file cannot be read, or contains no such traffic.
@@ -403,7 +403,7 @@ def learn(
 
 
 def sample_of(items: Iterable[Item], reading: Reading) -> Sample:
-    """Return the sample of traffic to replay; unexpected items are noted."""
+    """Return the sample of traffic to replay. Unexpected items are noted."""
     sample = Sample()
     for item in items:
         try:
@@ -414,7 +414,7 @@ def sample_of(items: Iterable[Item], reading: Reading) -> Sample:
 
 
 def check_names(names: Mapping[str, str], of: str) -> None:
-    """Raise UsageError for an unknown meaning of a member."""
+    """Raise UsageError if a name is mapped from an unknown meaning."""
     for name in names:
         if name not in NAMES:
             problem = Problem(visible(f"names.{name}", 60), "unknown", f"is not one of {', '.join(NAMES)}")
@@ -422,10 +422,10 @@ def check_names(names: Mapping[str, str], of: str) -> None:
 
 
 def given_paths(paths: object, of: str) -> list[str | os.PathLike[str]]:
-    """Return one or several paths as a list.
+    """Return one path or several paths as a list.
 
     Raises:
-        UsageError: The argument is not a path or paths, or names none.
+        UsageError: The argument is not a path or a list of paths, or the list is empty.
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else paths
     if isinstance(several, Iterable) and not isinstance(several, bytes | bytearray):

@@ -1,4 +1,4 @@
-"""Course of a universe: its time, planned actions, the application's process, and its crashes."""
+"""Course of a universe: its time and planned actions, and the application's process with its crashes."""
 
 import hashlib
 import heapq
@@ -40,7 +40,7 @@ FAULTS = (
 
 
 class UniverseClock(Clock):
-    """Clock of a universe, with deterministic randomness and call ids."""
+    """Clock of a universe, which also supplies deterministic randomness and call ids."""
 
     def __init__(self, life: "Life") -> None:
         self._life = life
@@ -68,11 +68,11 @@ class Life:
     Args:
         application: Factory of the application, called with the universe at the start and after each crash.
         sandbox: The sandbox to fork.
-        decisions: Decisions about what happens.
-        folder: An empty folder for files of the application.
-        fork: Whether to fork the sandbox; false uses it directly.
-        machine: Shows the universe's time as the machine's; None where the application runs elsewhere.
-        fresh_modules: Modules of the application that are loaded afresh at each start.
+        decisions: Decisions about faults, order and traffic.
+        folder: An empty folder for the application's files.
+        fork: Whether to fork the sandbox. With False, the sandbox itself is used.
+        machine: Clock that shows the universe's time as the machine's time; None if the application runs elsewhere.
+        fresh_modules: Modules of the application that are reloaded at each start.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Life:
         return Journal(clock=self.clock)
 
     def connect_async(self, **options: object) -> AsyncSession:
-        """Return an asynchronous session for the application, with the arguments of a client."""
+        """Return an asynchronous session for the application. The arguments are those of a client."""
         session: AsyncSession = self._connect(ConnectedAsync, options)
         return session
 
@@ -128,7 +128,7 @@ class Life:
         return session
 
     def database(self, name: str = "application.db") -> sqlite3.Connection:
-        """Open a SQLite database of the application. Only committed data survive a crash."""
+        """Open a SQLite database for the application. Only committed data survive a crash."""
         process = self._alive()
         database = sqlite3.connect(self.folder / name, factory=Database, check_same_thread=False)
         database.process, database.at_commit = process, partial(self.commit, process)
@@ -141,7 +141,7 @@ class Life:
 
     @property
     def trace(self) -> str:
-        """Hash of everything that happened, in order; equal for equal seeds."""
+        """Return a hash of all that happened, in order. Equal seeds give equal hashes."""
         return hashlib.sha256("\n".join(map(str, self.story)).encode()).hexdigest()[:16]
 
     def add_line(self, kind: str, text: str) -> None:
@@ -149,15 +149,13 @@ class Life:
         self.story.append(Moment(round(self.now, 3), kind, text))
 
     def move(self, to: float) -> None:
-        """Advance the time of the universe and of its machine; the sandbox follows before it is used or has something
-        to do.
-        """
+        """Advance the time of the universe and of its machine. The sandbox's clock follows later, in `sync`."""
         self.now = max(to, self.now)
         if self._machine is not None:
             self._machine.show(self._epoch + self.now)
 
     def sync(self) -> None:
-        """Advance the sandbox to the universe's time, and process what became due."""
+        """Advance the sandbox to the universe's time, and process the events that became due."""
         step = int(self.now * 1000) - self._moved
         if step > 0:
             self._moved += step
@@ -165,12 +163,12 @@ class Life:
         self.collect()
 
     def is_due(self) -> bool:
-        """Return whether the sandbox has something to do by itself."""
+        """Return whether the sandbox has a scheduled change that is due."""
         due: int = self._engine.store.get("meta", "next_due")
         return due <= (self._epoch + self.now) * 1000
 
     def begin_later(self, seconds: float) -> None:
-        """Let the universe begin at a later time."""
+        """Start the universe at a later time."""
         self.sandbox.clock.advance(seconds=seconds)
         self._epoch += seconds
         self.move(0.0)
@@ -181,7 +179,7 @@ class Life:
         return datetime.fromtimestamp(self._epoch + self.now, UTC)
 
     def point(self, process: Process, name: str) -> None:
-        """Kill the process at this point, if decided."""
+        """Kill the process at this crash point, if a decision says so."""
         process.check()
         label = f"crash {LABEL.get()} {name}"
         self._ordinals[label] += 1
@@ -190,7 +188,7 @@ class Life:
             raise ProcessKilled
 
     def commit(self, process: Process, run: Callable[[], Any]) -> None:
-        """Commit, with possible crash points before and after."""
+        """Commit, with a possible crash before and after."""
         self.point(process, "before a commit")
         run()
         self.counts["commits"] += 1
@@ -204,7 +202,7 @@ class Life:
         send: Callable[[HttpRequest], HttpResponse],
         pause: Callable[[float], Awaitable[object]],
     ) -> HttpResponse | Broken:
-        """Return the answer to a call of the application, or the fault that replaced it."""
+        """Return the answer to a call of the application, or the fault that replaces the answer."""
         name, effect = outgoing.operation.name, outgoing.operation.effect
         self.point(process, f"before {name}")
         self._ordinals[name] += 1
@@ -266,7 +264,7 @@ class Life:
         heapq.heappush(self._agenda, (when, next(self._count), action))
 
     def _decide(self, name: str, options: int, probability: float) -> int:
-        """Decide about a fault; at most `MAX_FAULTS` occur, and none at the end."""
+        """Choose a fault, or 0 for none. At most `MAX_FAULTS` of a kind occur, and none once faults have ended."""
         kind = name.partition(" ")[0]
         if self.calm or self._faults[kind] >= MAX_FAULTS[kind]:
             return 0
@@ -294,7 +292,7 @@ class Life:
         self._guard(process, "start", start)
 
     def _loaded(self) -> Callable[[Any], Any]:
-        """Return the factory of the application; if modules are named, they are loaded afresh first."""
+        """Return the factory of the application. If modules are named, they are reloaded first."""
         if not self._fresh:
             return self._factory
         for name in [*sys.modules]:
@@ -305,14 +303,14 @@ class Life:
         return loaded
 
     def kill_between(self, what: str) -> None:
-        """Kill the process between two steps, if decided."""
+        """Kill the process between two steps, if a decision says so."""
         process = self._process
         if process is not None and not process.dead and self._decide(f"crash {what}", 2, 0.015):
             self._kill(process, what)
             self._bury(process)
 
     def _tick(self, process: Process) -> None:
-        """Run the periodic job of a synchronous application, now and every five minutes."""
+        """Run the periodic job of a synchronous application, now and every five minutes from then on."""
 
         def again() -> None:
             self._ticks -= 1
@@ -326,7 +324,7 @@ class Life:
             self._at(self.now + _TICK, again)
 
     def _guard(self, process: Process, label: str, run: Callable[[], Any]) -> Any:
-        """Run code of the application outside a task; return None if it is killed meanwhile.
+        """Run the application's code outside a task. Return None if the process is killed meanwhile.
 
         A failing job or request is recorded in the story, like a failing task.
         """
@@ -372,7 +370,7 @@ class Life:
             self.add_line("error", f"a task failed: {type(error).__name__}: {error}")
 
     def _before(self, label: str) -> None:
-        """Kill the process at an await, if decided."""
+        """Kill the process at an await, if a decision says so."""
         process = self._process
         if not label or process is None or self.calm:
             return
@@ -397,16 +395,16 @@ class Life:
         return answer
 
     def _count_call(self, name: str, target: str, body: bytes, status: int, headers: Mapping[str, str]) -> None:
-        """Count an answered call of the application, and a refund that was carried out."""
+        """Count the application's calls that simulate a refund and were carried out."""
         if name == "simulate_refund" and status < 300 and "idempotency-cached" not in headers:
             self.refunds[target, body.decode()] += 1
 
     def unknown_outcomes(self) -> list[str]:
-        """Return the calls whose outcome the application left unknown."""
+        """Return the calls whose outcome the application has not resolved."""
         return [entry.what for entry in self.journal.unknown()] if "journal" in vars(self) else []
 
     def collect(self) -> None:
-        """Process the service's changes since the last call."""
+        """Process the changes that the service made since the last call of this method."""
 
 
 _BURIED = object()
@@ -418,5 +416,5 @@ def short(value: object) -> str:
 
 
 def what(body: bytes) -> str:
-    """Return the beginning of a call's body, after a space."""
+    """Return the beginning of a call's body, with a leading space."""
     return f" {body.decode()[:80]}" if body else ""

@@ -1,6 +1,6 @@
-"""Asyncio event loop with virtual time: nothing waits, and a function chooses which ready callback runs next.
+"""Asyncio event loop with virtual time. Nothing waits, and a function chooses which ready callback runs next.
 
-One loop is one process of an application: `kill()` drops everything pending, like the end of a process. Threads,
+A loop represents one process of an application. `kill()` drops all pending work, as the end of a process does. Threads,
 sockets and subprocesses are rejected.
 """
 
@@ -24,7 +24,7 @@ class NotSimulated(WorkbenchError):
 
 
 class _Callback(asyncio.TimerHandle):
-    """A callback that is ready to run, or becomes so at a given time."""
+    """A callback that is ready to run, or that becomes ready at a given time."""
 
     def __init__(
         self, when: float, callback: Callable[..., object], args: Any, loop: "VirtualLoop", context: Context | None
@@ -64,7 +64,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     # interface for the owner of the loop
 
     def next_time(self) -> float | None:
-        """Return the time of the next callback: now, the next timer, or None."""
+        """Return the time of the next callback: now, the time of the next timer, or None."""
         while self._timers and self._timers[0][2].cancelled():
             heapq.heappop(self._timers)
         if self._ready:
@@ -75,7 +75,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Run one ready callback; return False if none is ready.
 
         Args:
-            before: Called with the label of the callback before it runs; if it raises, the callback is not run.
+            before: Function that is called with the callback's label before the callback runs. If it raises, the
+                callback does not run.
         """
         while (when := self.next_time()) is not None and self._timers and self._timers[0][0] <= self._now():
             self._ready.append(heapq.heappop(self._timers)[2])
@@ -105,20 +106,20 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 raise self.refusal  # even if the application caught it
 
     def start(self, coroutine: Coroutine[Any, Any, Any], label: str) -> "asyncio.Task[Any]":
-        """Start a task of the application with a label."""
+        """Start a labeled task of the application."""
         context = copy_context()
         context.run(LABEL.set, label)
         task: asyncio.Task[Any] = self.run(lambda: self.create_task(coroutine, context=context))
         return task
 
     def kill(self) -> None:
-        """Drop all tasks, callbacks and timers without running any code of the application."""
+        """Drop all tasks, callbacks and timers without running any of the application's code."""
         self._closed = True
         self._ready.clear()
         self._timers.clear()
 
     def dispose(self) -> None:
-        """Close the coroutines of a killed loop; their `finally` blocks must have no effect by then."""
+        """Close the coroutines of a killed loop. Their `finally` blocks must have no effect by then."""
         for task in self._tasks:
             if not task.done() and (coroutine := task.get_coro()) is not None:
                 with suppress(BaseException):  # dead task: its exceptions are ignored

@@ -18,9 +18,10 @@ _BEGIN = 1_768_489_200.0  # a time in 2026; each universe sets its own
 
 
 class MachineClock:
-    """Shows the time of universes to code that reads the machine's clock, from `with` to its end.
+    """Clock that shows the time of universes to code that reads the machine's clock, within a `with` block.
 
-    `time.monotonic` is replaced in its module, so a name that was imported from it before still shows the machine's.
+    `time.monotonic` is replaced in the module `time`. Code that imported the function earlier still reads the machine's
+    clock.
     """
 
     def __init__(self) -> None:
@@ -58,14 +59,14 @@ class MachineClock:
             time.tzset()
 
     def show(self, seconds: float) -> None:
-        """Show a time, in seconds since 1970."""
+        """Set the clock to a Unix time, in seconds."""
         if seconds != self._seconds:
             self._seconds = seconds
             self._traveller.move_to(seconds)
 
     @contextmanager
     def counting(self, counts: Counter[str]) -> Iterator[None]:
-        """Count the reads of the machine's clock by this thread, but not by this package; none under a profiler."""
+        """Count the reads of the machine's clock by this thread, outside this package. A profiler prevents counting."""
         reads: Counter[str] = Counter()
 
         def note(frame: FrameType, event: str, called: Any) -> None:

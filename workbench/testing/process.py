@@ -1,4 +1,4 @@
-"""A process of an application in a universe: its event loop, sessions and databases, which end with it."""
+"""A process of an application in a universe: its event loop, sessions and databases, which end with the process."""
 
 import sqlite3
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ from workbench.testing.loop import VirtualLoop
 
 
 class ProcessKilled(BaseException):
-    """End of the application's process; nothing it does afterwards has an effect."""
+    """The application's process has ended. Nothing that its code does afterwards has an effect."""
 
 
 class _Connection:
@@ -34,7 +34,7 @@ class ConnectedAsync(_Connection, AsyncSession):
 
 
 class Cursor(sqlite3.Cursor):
-    """A cursor whose statements may be commits."""
+    """Cursor whose statements may commit."""
 
     connection: "Database"
 
@@ -46,7 +46,7 @@ class Cursor(sqlite3.Cursor):
 
 
 class Database(sqlite3.Connection):
-    """A connection whose commits are possible crash points."""
+    """Connection whose commits are possible crash points."""
 
     process: "Process"
     at_commit: Callable[[Callable[[], Any]], None]
@@ -66,7 +66,7 @@ class Database(sqlite3.Connection):
         return self.cursor().executemany(sql, *parameters)
 
     def guarded(self, sql: str, run: Callable[[], Any], result: object) -> Any:
-        """Run a statement; one that commits implicitly counts as a commit."""
+        """Run a statement. A statement that commits implicitly counts as a commit."""
         self.process.check()
         first = sql.lstrip()[:8].upper()
         by_itself = self.isolation_level is None and not self.in_transaction and first.startswith(_WRITES)
@@ -94,7 +94,7 @@ _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
 
 @attrs.define(eq=False)
 class Process:
-    """One process of the application, from its start to a crash."""
+    """One process of the application, from its start to its crash."""
 
     number: int
     loop: VirtualLoop
@@ -108,7 +108,7 @@ class Process:
             raise ProcessKilled
 
     def end(self) -> None:
-        """Drop pending work, and roll back and close the databases."""
+        """Drop pending work, roll back open transactions and close the databases."""
         self.loop.kill()
         self.loop.dispose()
         for database in self.databases:

@@ -1,4 +1,4 @@
-"""Values that a recorded step suggests for a setting; a replay decides which of them agrees."""
+"""Values that a recorded step suggests for a setting. A replay decides which value agrees with the step."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +27,7 @@ _REHEARSED = frozenset({"status_reasons", "tightened_roles", "unknown_members", 
 
 
 def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[Any]:
-    """Return the values of a setting that a step suggests, other than the current one."""
+    """Return the values that a step suggests for a setting, other than the current value."""
     row = BEHAVIORS.get(name)
     if row is None or not row.settable or name in _REHEARSED:
         return []
@@ -37,7 +37,7 @@ def proposed(name: str, step: Step, attempt: Attempt, current: object) -> list[A
 
 
 def alternatives(name: str, current: object) -> list[Any]:
-    """Return other values of a setting; a step that shows it must differ under them."""
+    """Return other values of a setting. A step that shows the setting must differ under these values."""
     row = BEHAVIORS.get(name)
     if row is None or not row.settable:
         return []
@@ -54,7 +54,7 @@ def _listed(row: Behavior, status: str) -> list[Any]:
 
 
 def _recorded(step: Step, attempt: Attempt, current: object) -> Values:
-    """Propose the words and numbers in which the step differs."""
+    """Propose the words and numbers in the recorded answer where the step differs."""
     for path in sorted(attempt.differences):
         fact = attempt.recorded.get(path)
         if (is_word(fact) or type(fact) is int or VERSION.fullmatch(str(fact))) and fact not in _NOT_PROPOSED:
@@ -62,7 +62,7 @@ def _recorded(step: Step, attempt: Attempt, current: object) -> Values:
 
 
 def _toggled(path: str) -> Proposal:
-    """Propose to add or remove a word that a call, an answer or an event has at a path."""
+    """Return a proposal that adds or removes the word at a path in a call, an answer or an event."""
 
     def propose(step: Step, attempt: Attempt, current: Any) -> Values:
         x, events = step.exchange, step.events or ()
@@ -104,7 +104,7 @@ def _error(step: Step, attempt: Attempt, current: Any) -> Values:
 
 
 def _extra(step: Step, attempt: Attempt, current: Any) -> Values:
-    """Propose members that the document does not name."""
+    """Propose members that the interface document does not name."""
     known = declared()
     places: dict[str, dict[str, Any]] = {name: dict(members) for name, members in current.items()}
     changed = False
@@ -123,7 +123,7 @@ def _extra(step: Step, attempt: Attempt, current: Any) -> Values:
 
 
 def _place(step: Step, path: str) -> str:
-    """Return the place of an object in an answer or event, as `extra_members` names it."""
+    """Return the place of an object in an answer or event, in the form that `extra_members` uses."""
     parts = [part for part in path.split("/") if not part.isdecimal()]
     if parts[0] == "answer":
         return "/".join([step.name, *parts[1:]]) if step.name in OPERATIONS else ""
@@ -135,7 +135,7 @@ def _place(step: Step, path: str) -> str:
 
 
 def shown_path(step: Step, path: str) -> str:
-    """Return the path of a fact, without names of members that may be private."""
+    """Return the path of a fact. Member names that may be private are hidden."""
     parts = path.split("/")
     return "/".join(part if _is_open(step, part, number) else "…" for number, part in enumerate(parts))
 

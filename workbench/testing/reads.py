@@ -1,4 +1,4 @@
-"""Reads that show a service's behavior where the interface document is silent; none of them has an effect."""
+"""Reads that show a service's behavior where the interface document is silent. None of the reads has an effect."""
 
 from contextlib import suppress
 from typing import Any
@@ -10,10 +10,10 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 
 
 def send_reads(api: Client, user_id: str | None) -> None:
-    """Send at most seven reads: contracts, rewards of an unknown user, and pages and types of a user's rewards.
+    """Send at most seven reads: contracts, an unknown user's rewards, and the pages and types of a user's rewards.
 
     Args:
-        user_id: A user with rewards; None leaves the pages and types out.
+        user_id: Id of a user with rewards; None omits the reads of pages and types.
 
     Raises:
         WorkbenchError: The service cannot be reached, refuses the key, or does not implement this API.

@@ -1,6 +1,7 @@
-"""Recorded traffic as exchanges and deliveries: HAR files, logs, `curl -v`, CSV, inboxes and journals, also in folders.
+"""Recorded traffic as exchanges and deliveries, from HAR files, logs, `curl -v`, CSV, inboxes, journals and folders.
 
-Files are read in pieces, so their size does not matter. Unreadable items are skipped and counted, with their place.
+Files are read in pieces, so they may be of any size. Unreadable items are skipped and counted, with the place of the
+first.
 """
 
 import base64
@@ -60,7 +61,7 @@ _UNUSABLE = (LookupError, TypeError, ValueError, AttributeError, RecursionError,
 
 @attrs.define
 class Reading:
-    """Facts about a read, and the skipped items: a count and the first place for each reason."""
+    """Facts about a read. For each reason, skipped items are counted, with the first place."""
 
     counts: Counter[str] = attrs.field(factory=lambda: Counter(exchanges=0, events=0))
     skipped: dict[str, list[Any]] = attrs.field(factory=dict)
@@ -68,7 +69,7 @@ class Reading:
     newest: float = 0.0  # seconds since 1970
 
     def skip(self, reason: str, place: str) -> None:
-        """Count something that is not read."""
+        """Count an item that is skipped, by reason."""
         self.skipped.setdefault(reason, [0, place])[0] += 1
 
     def notes(self) -> list[str]:
@@ -77,13 +78,13 @@ class Reading:
 
 
 def _object(value: object) -> dict[str, Any]:
-    """Return a JSON object; an empty object for any other value."""
+    """Return a value if it is a JSON object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 @attrs.define(slots=True)
 class Exchange:
-    """One request and its answer. Header names are lower-case."""
+    """One request and its answer. Header names are in lower case."""
 
     place: str  # file and number of the entry
     method: str
@@ -102,7 +103,7 @@ class Exchange:
 
     @property
     def name(self) -> str:
-        """Name of the operation, empty if it is unknown."""
+        """Name of the operation; empty if the operation is unknown."""
         return "" if self.operation is None else self.operation.name
 
     @property
@@ -112,12 +113,12 @@ class Exchange:
 
     @property
     def members(self) -> dict[str, Any]:
-        """Members of the request: of its query, body and path."""
+        """Members of the request, from its query, body and path."""
         return {**dict(self.query), **_object(self.body), **self.path_members}
 
     @property
     def answered(self) -> Mapping[str, Any]:
-        """The answer, empty if it is not an object."""
+        """The answer; empty if it is not an object."""
         return _object(self.answer)
 
 
@@ -132,12 +133,12 @@ class Delivery:
 
     @property
     def body(self) -> Mapping[str, Any]:
-        """Body of the event; empty if it is not an object."""
+        """Body of the event; empty if the event has no object there."""
         return _object(self.event.get("body"))
 
     @property
     def spend(self) -> Mapping[str, Any]:
-        """Spend of the event; empty if it has none."""
+        """Spend of the event; empty if the event has none."""
         return _object(self.body.get("spend"))
 
     @property
@@ -147,7 +148,7 @@ class Delivery:
 
     @property
     def content(self) -> bytes:
-        """Digest of the event without its envelope id, equal for its retries."""
+        """Digest of the event without its envelope id. All delivery attempts of an event have the same digest."""
         rest = {name: value for name, value in self.event.items() if name != "id"}
         return hashlib.blake2b(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
 
@@ -156,7 +157,7 @@ Item = Exchange | Delivery
 
 
 def read_traffic(paths: Iterable[Path], names: Mapping[str, str], reading: Reading) -> Iterator[Item]:
-    """Yield the exchanges and deliveries of files and folders, in order; unreadable items are counted in `reading`.
+    """Yield the exchanges and deliveries in files and folders, in order. `reading` counts the unreadable items.
 
     Raises:
         UnusableFile: A file cannot be read or holds no traffic; the message names the skipped items.
@@ -209,7 +210,7 @@ def _read_file(path: Path, names: Mapping[str, str], reading: Reading) -> Iterat
 def _items(
     path: Path, head: bytes, file: BinaryIO, names: Mapping[str, str], reading: Reading
 ) -> Iterator[Item | None]:
-    """Return the items of a file by its first bytes."""
+    """Return the items of a file. The first bytes of the file select the format."""
     start = head.removeprefix(b"\xef\xbb\xbf")
     if start.startswith(b"SQLite format 3\0"):
         return _database(path, reading)
@@ -223,7 +224,7 @@ def _items(
 
 
 def _kept(read: Callable[..., Item | None], raw: Json, place: str, reading: Reading, *more: object) -> Item | None:
-    """Return the result of reading a value; a value with an unexpected structure is skipped."""
+    """Return the result of reading a value. A value with an unexpected structure is skipped."""
     try:
         return read(raw, place, reading, *more)
     except _UNUSABLE as error:
@@ -235,7 +236,7 @@ def _kept(read: Callable[..., Item | None], raw: Json, place: str, reading: Read
 
 
 def _har_entries(file: BinaryIO, path: Path, reading: Reading) -> Iterator[tuple[Any, str]]:
-    """Yield the entries of a HAR file, parsed one by one, up to one that is cut off or not JSON."""
+    """Yield the entries of a HAR file, parsed one by one, until an entry is truncated or not JSON."""
     text, data, start = io.TextIOWrapper(file, "utf-8-sig", "replace"), "", None
     try:
         while start is None:  # the head of the HAR log, which may list many pages
@@ -293,9 +294,7 @@ def _har_entry(entry: Json, place: str, reading: Reading) -> Item | None:
 
 
 def item_of(members: Mapping[str, Any], place: str, reading: Reading) -> Item | None:
-    """Return the exchange or event with some of the members `NAMES`; None for anything else, which is counted as
-    skipped.
-    """
+    """Return the exchange or event with some of the members in `NAMES`; None for anything else, which is skipped."""
     if isinstance(members.get("method"), str) and isinstance(members.get("url"), str) and "status" in members:
         return _exchange(members, place, reading)
     event = members.get("body")
@@ -307,7 +306,7 @@ def item_of(members: Mapping[str, Any], place: str, reading: Reading) -> Item | 
 
 
 def _exchange(members: Mapping[str, Any], place: str, reading: Reading) -> Exchange | None:
-    """Return an exchange; None, noted, if it has no answer or is not of the service."""
+    """Return an exchange; None, which is noted, if it has no answer or belongs to another service."""
     method, url, status = members["method"], members["url"], str(members["status"])
     number = int(status) if status.isascii() and status.isdecimal() else 0
     if not 100 <= number < 1000:
@@ -382,7 +381,7 @@ def http_time(text: str) -> float | None:
 
 
 def _lines(file: BinaryIO, path: Path, names: Mapping[str, str], reading: Reading) -> Iterator[Item | None]:
-    """Yield the lines of a log: HAR entries, flat exchanges, deliveries with headers, bare events, access logs."""
+    """Yield the items of a log: HAR entries, flat exchanges, deliveries with headers, bare events, access logs."""
     number = 0
     while line := file.readline(MAX_ENTRY + 1):
         number += 1
@@ -405,7 +404,7 @@ def _lines(file: BinaryIO, path: Path, names: Mapping[str, str], reading: Readin
 
 
 def _rows(file: BinaryIO, path: Path, names: Mapping[str, str], reading: Reading) -> Iterator[Item | None]:
-    """Yield the rows of a CSV file of exchanges or deliveries."""
+    """Yield the exchanges or deliveries in the rows of a CSV file."""
     csv.field_size_limit(MAX_ENTRY)
     text = io.TextIOWrapper(file, "utf-8-sig", "replace", newline="")
     rows = csv.DictReader(text)
@@ -430,12 +429,12 @@ def _line(raw: dict[str, Any], place: str, reading: Reading, names: Mapping[str,
 
 
 def _member(raw: Mapping[str, Any], path: str) -> Any:
-    """Return a member by its name or dotted path; None if it is missing."""
+    """Return a member by its name or dotted path; None if the member is missing."""
     return raw[path] if path in raw else get_path(raw, path) if "." in path else None
 
 
 def _curl(file: BinaryIO, path: Path, reading: Reading) -> Iterator[Item | None]:
-    """Yield the exchanges in the output of `curl -v`; it does not show the bodies of requests."""
+    """Yield the exchanges in the output of `curl -v`, which does not contain request bodies."""
     text = file.read(MAX_ENTRY).decode("utf-8", "replace").replace("\r", "")
     for number, part in enumerate(_CURL_CALL.split(text)[1:], 1):
         place, lines = f"{path.name}:{number}", part.splitlines()

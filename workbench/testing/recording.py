@@ -1,4 +1,4 @@
-"""Record calls as lines of JSON, in the form of a corpus: private values are replaced by others of the same shape."""
+"""Record calls as lines of JSON, in the format of a corpus. Private values are replaced by values of the same shape."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -17,13 +17,14 @@ from workbench.testing.shapes import Shapes
 
 @contextmanager
 def record(api: object, path: str | Path) -> Iterator[None]:
-    """Record the calls of a client within a `with` block, in this thread or task, as lines of JSON.
+    """Record a client's calls within a `with` block, in this thread or task, as lines of JSON.
 
-    Texts of requests and responses are replaced by others of the same shape; API keys are never included. Ids stay,
-    as do numbers, times and documented words. If the block raises, the calls answered before are still written.
+    Texts in requests and responses are replaced by texts of the same shape. API keys are never included. Ids, numbers,
+    times and documented words stay. If the block raises an error, the calls answered before the error are still
+    written.
 
     Args:
-        api: A session or client, of a sandbox or of a real service.
+        api: A session or client on a sandbox or a real service.
         path: Path of the file; an existing file is replaced.
 
     Raises:
@@ -43,10 +44,10 @@ def record(api: object, path: str | Path) -> Iterator[None]:
 
 
 def lines_of(responses: Iterable[HttpResponse]) -> bytes:
-    """Return responses of a client as lines of JSON, without responses that contain withdrawal signatures.
+    """Return a client's responses as lines of JSON, without responses that contain withdrawal signatures.
 
     Raises:
-        UsageError: There are none.
+        UsageError: No response is left.
     """
     shapes = Shapes(os.urandom(32), keeps_ids=True)
     lines = [shapes.line(item) for item in exchanges(responses, Reading())]
@@ -56,7 +57,7 @@ def lines_of(responses: Iterable[HttpResponse]) -> bytes:
 
 
 def exchanges(responses: Iterable[HttpResponse], reading: Reading) -> Iterator[Exchange]:
-    """Yield responses of a client as exchanges, without responses that contain withdrawal signatures."""
+    """Yield a client's responses as exchanges, without responses that contain withdrawal signatures."""
     for response in responses:
         members = {
             "method": response.request.operation.method,

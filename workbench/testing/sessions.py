@@ -18,13 +18,13 @@ def session(
     faults: Any = (),
     world: World = "small",
 ) -> Session:
-    """Open a session on a new sandbox, like `wb.connect()` but independent of the profile and class in the environment.
+    """Open a session on a new sandbox, like `wb.connect()`, but ignore the profile and class in the environment.
 
     Args:
         seed: Random seed of the sandbox.
         behavior: "documented", "observed", or a TOML file or mapping with settings, such as {"settle_route": False}.
         environment: "sandbox" or "production".
-        faults: Fault rules to begin with: kinds, such as "lost", or dicts with the arguments of `add_fault`.
+        faults: Initial fault rules: kinds, such as "lost", or dicts with the arguments of `add_fault`.
         world: "small", "program", "large", or a TOML file of a card program.
 
     Raises:

@@ -1,7 +1,7 @@
-"""Replace every value of recorded traffic by a value of the same shape, equal values always by equal ones.
+"""Replace each value in recorded traffic by a value of the same shape. Equal values are replaced by equal values.
 
 Listed words, times, amounts and statuses stay, so the traffic can be replayed. Names, texts, ids, addresses, account
-numbers, keys and unknown members are replaced by letters and digits drawn with a secret key.
+numbers, keys and unknown members are replaced by letters and digits that are derived from a secret key.
 """
 
 import hmac
@@ -56,14 +56,14 @@ _MAX_IDS = 200_000  # maximum ids that can be requested from a service again
 
 @cache
 def _spoken() -> frozenset[str]:
-    """Return the words of documented messages, in lower case."""
+    """Return the words in documented messages, in lower case."""
     messages = " ".join(failure.message for row in OPERATIONS.values() for failure in row.failures)
     names = {name.lower() for name in declared()}
     return frozenset({*(word.lower() for word in _TOKEN.findall(messages)), *_KNOWN, *names})
 
 
 class Shapes:
-    """Replaces values.
+    """Replacer of values.
 
     Args:
         key: The secret key.
@@ -77,7 +77,7 @@ class Shapes:
         self._token = lru_cache(_REMEMBERED)(self._replaced)
 
     def line(self, item: Item) -> bytes:
-        """Return an exchange or event with replaced values as a line of JSON."""
+        """Return an exchange or event with replaced values, as a line of JSON."""
         time = None if item.at is None else datetime.fromtimestamp(item.at, UTC).isoformat()
         if isinstance(item, Delivery):
             self._values = values_of(item.event)
@@ -110,14 +110,14 @@ class Shapes:
         return self.value(value)
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return the headers that matter."""
+        """Return the headers that a replay needs."""
         kept = {
             name: headers[name] for name, form in _HEADERS.items() if name in headers and form.fullmatch(headers[name])
         }
         return kept | {name: self.text(value) for name, value in headers.items() if name in _SECRET_HEADERS}
 
     def name(self, name: str) -> str:
-        """Return a member's name, replaced if it may be a value."""
+        """Return a member's name. A name that may be a value is replaced."""
         return name if is_name(name, self._values) else self.text(name)
 
     def value(self, value: Any, name: str = "") -> Any:

@@ -1,7 +1,7 @@
-"""A sandbox that follows recorded traffic: records are adopted at first sight, and each call can be tried in advance.
+"""A sandbox that follows recorded traffic. Records are adopted when they first occur, and each call can be tried first.
 
-The only state is that of the sandbox. Its clock shows the recorded time, and nothing happens by itself; changes without
-a call are taken from events and answers.
+The twin has no state other than the sandbox's. The sandbox's clock shows the recorded time, and no scheduled change
+happens. Changes without a call are taken from events and answers.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -32,7 +32,7 @@ Run = Callable[["Twin"], Any]
 
 
 class _Seeds(Seeds):
-    """Seeds that give new records the ids of the recorded ones."""
+    """Seeds that give new records the recorded ids."""
 
     wanted: dict[str, str]
 
@@ -41,7 +41,7 @@ class _Seeds(Seeds):
         object.__setattr__(self, "wanted", {})
 
     def uuid(self, label: str) -> str:
-        """Return the recorded id of a kind, once; otherwise a seeded one."""
+        """Return the recorded id for a kind once; afterwards return a seeded id."""
         return self.wanted.pop(label.partition(":")[0], None) or super().uuid(label)
 
 
@@ -63,7 +63,7 @@ class Settings(dict[str, Any]):
 
 @attrs.define(eq=False)
 class Step:
-    """A recorded call, or a change from outside, with the facts that it showed."""
+    """A recorded call or a change from outside, with the facts that it shows."""
 
     place: str
     at: float
@@ -81,7 +81,7 @@ class Step:
 
 @attrs.frozen(eq=False)
 class Attempt:
-    """Answer of the twin to a step, and its differences from the recorded answer."""
+    """The twin's answer to a step, and its differences from the recorded answer."""
 
     response: Response | None
     events: list[dict[str, Any]]
@@ -92,7 +92,7 @@ class Attempt:
 
 
 class _Undone(Exception):
-    """Internal: rolls an attempt back."""
+    """Internal signal that rolls an attempt back."""
 
 
 class Twin:
@@ -115,13 +115,14 @@ class Twin:
         self.signatures: dict[bool, set[str]] = {True: set(), False: set()}  # recorded signatures, and the twin's
 
     def move(self, at: float) -> None:
-        """Show a time, in seconds since 1970."""
+        """Set the twin's clock to a Unix time, in seconds."""
         with self.store:
             self.engine.clock.set(int(at * 1000), None)
 
     def attempt(self, step: Step, settings: Mapping[str, Any], change: Change | None = None, *, keep: bool) -> Attempt:
-        """Return the twin's answer to a step with settings, in another state if one is passed. Changes stay only if
-        kept.
+        """Return the twin's answer to a step with some settings, in another state if `change` is passed.
+
+        Changes of the twin stay only with `keep`.
         """
         chosen = self.environment.settings = Settings(settings)
         result: list[Attempt] = []
@@ -182,7 +183,7 @@ class Twin:
         return Reader(step.at, self.ids).read(f"event {number}", parts)
 
     def remember(self, step: Step, attempt: Attempt) -> None:
-        """Remember the signatures of an answer, to recognize them in a later one."""
+        """Store the signatures in an answer, to recognize them in a later answer."""
         answers = {True: step.exchange.received if step.exchange is not None else b""}
         answers[False] = attempt.response.body if attempt.response is not None else b""
         for side, body in answers.items():
@@ -195,14 +196,14 @@ class Twin:
         return lambda twin: twin.engine.service.handle(request)
 
     def control(self, tenant: str, handler: Callable[..., object], *arguments: object) -> None:
-        """Run a handler for a tenant; a refusal rolls it back."""
+        """Run a handler for a tenant. A refusal rolls the handler's changes back."""
         context = RequestContext(self.environment, "outside")
         context.tenant = self.store.get("tenant", tenant) or TENANT
         with suppress(ApiError), self.store:
             handler(context, *arguments)
 
     def learn_key(self, key: str) -> str:
-        """Return the tenant of an API key, with a new tenant for a new key."""
+        """Return the tenant of an API key. A new key gets a new tenant."""
         known = self.store.get("key", key)
         if known is None:
             tenant = self.seeds.uuid(f"tenant of {key}")
@@ -214,5 +215,5 @@ class Twin:
 
 
 def nothing(**members: object) -> Any:
-    """Return a request of a handler that is not checked."""
+    """Return a request for a handler that is not checked."""
     return SimpleNamespace(**members)

@@ -1,4 +1,4 @@
-"""A universe: one run of an application against a fork of a sandbox, with faults decided by a seed."""
+"""A universe: one run of an application against a fork of a sandbox, with faults that a seed decides."""
 
 import heapq
 import inspect
@@ -39,11 +39,12 @@ _SHAPES = ("1", "2", "3", "4", "12", "13", "14", "23", "24", "34", "123", "124",
 
 
 class Universe(Deliveries):
-    """One run of an application, which gets its sessions, database and clock from the universe.
+    """One run of an application. The application gets its sessions, database and clock from the universe.
 
     Args:
-        given: Application, sandbox, decisions and folder, as for `Life`.
-        scenario: Called with the universe to plan its traffic; default: one to four purchases and their follow-ups.
+        given: Application, sandbox, decisions and folder, in the order of `Life`.
+        scenario: Function that is called with the universe to plan its traffic. The default plans one to four purchases
+            and their follow-ups.
         guide: Guide of the sandbox.
         options: Arguments of `Deliveries`.
     """
@@ -77,13 +78,13 @@ class Universe(Deliveries):
         self._at(self.now + seconds, act)
 
     def simulate(self, handler: Callable[..., SimulatedTransaction], **members: object) -> SimulatedTransaction:
-        """Let a handler of the sandbox answer a cardholder or merchant, without faults."""
+        """Run a handler of the sandbox as a cardholder or merchant would, without faults."""
         context = self._engine.context(handler.__name__, {"tenant": self._tenant})
         with self._engine.store:
             return handler(context, SimpleNamespace(**members))
 
     def request(self, method: str, *arguments: object) -> None:
-        """Call a method of the application, like a user or client would; a crash loses the request."""
+        """Call a method of the application, as a user or client would. A crash loses the request."""
         process = self._process
         if process is None or process.dead:
             self.add_line("request", f"{method}: the application is down")
@@ -96,17 +97,17 @@ class Universe(Deliveries):
             self._guard(process, f"request {method}", lambda: called(*arguments))
 
     def purchase(self, name: str, at: float = 0.0) -> None:
-        """Plan a purchase: amount, merchant, and outcome."""
+        """Plan a purchase, with its amount, merchant and outcome."""
         self.after(at, _Purchase(self, name).authorize)
 
     @property
     def active_cards(self) -> list[str]:
-        """Ids of the cards that purchases are made with."""
+        """Ids of the cards with which purchases are made."""
         cards: list[str] = self._cards
         return cards
 
     def settle(self, key: str, cents: int) -> int:
-        """Settle a transaction, above its hold only where the sandbox accepts that, and return the cents."""
+        """Settle a transaction and return the cents. Settle above the hold only if the sandbox accepts that."""
         try:
             self.sandbox.settle(key, amount=cents)
         except ApiError:
@@ -115,11 +116,11 @@ class Universe(Deliveries):
         return cents
 
     def split(self, key: str, first: int) -> None:
-        """Let the next settlement of a transaction arrive in two captures."""
+        """Make the next settlement of a transaction arrive as two captures."""
         self._captures[key] = first
 
     def happen(self, event: dict[str, Any]) -> None:
-        """Let an event happen, in two captures if its transaction was split."""
+        """Emit an event, as two captures if its transaction was split."""
         key, cents = event["body"].get("id", ""), event["body"].get("spend", {}).get("amount", 0)
         if event["resource"] == "transaction":
             self._latest[key] = event
@@ -130,7 +131,7 @@ class Universe(Deliveries):
         super().happen(event)
 
     def increase(self, key: str, held: int, to: int) -> int:
-        """Let an event say that a hold was increased; return the hold that can be settled."""
+        """Emit an event that increases a hold; return the hold that can be settled."""
         self.collect()
         event = _changed(self._latest[key], "increment", "updated", amount=to, authorizationUpdateAmount=to - held)
         self.add_line("traffic", f"increment of {self.names[key]} to {to} cents")
@@ -138,13 +139,13 @@ class Universe(Deliveries):
         return to
 
     def clear(self, key: str) -> None:
-        """Let an event clear a reversed transaction with 0 cents."""
+        """Emit an event that clears a reversed transaction with 0 cents."""
         self.collect()
         if self._latest[key]["action"] != "completed":
             self.happen(_changed(self._latest[key], "clearing", "completed", amount=0, status="completed"))
 
     def refund_alone(self, key: str, cents: int) -> None:
-        """Let an event refund a purchase that the service does not know."""
+        """Emit an event that refunds a purchase unknown to the service."""
         self.collect()
         event = _changed(self._latest[key], "refund alone", "completed", amount=-cents, status="completed")
         event["body"]["id"] = made_up(f"{key} refund alone", 3)
@@ -153,7 +154,7 @@ class Universe(Deliveries):
         self.happen(event)
 
     def other_events(self, card: str, of_users: bool) -> None:
-        """Add events that are not about money: of the card, or of users."""
+        """Emit events that are not about money: lock and unlock the card, or change the status of users."""
         if not of_users:
             self.sandbox.cards.lock(card)
             self.sandbox.cards.unlock(card)
@@ -209,20 +210,20 @@ class Universe(Deliveries):
             self.move(due)
 
     def _books_at_start(self, process: Process) -> Mapping[str, Any]:
-        """Return the books before anything has happened, unless reading them is asynchronous."""
+        """Return the books before the universe's first event, unless reading the books is asynchronous."""
         if inspect.iscoroutinefunction(process.application.books):
             return {}
         return self._read_books(process, "books")
 
     def _end(self) -> None:
-        """End the universe, unless deliveries are in flight."""
+        """End the universe unless deliveries are in flight."""
         self.sync()
         self._over = len(self._agenda) == self._ticks
         if not self._over:
             self._at(self.now + _MINUTE, self._end)
 
     def _read_books(self, process: Process, name: str) -> Mapping[str, Any]:
-        """Return the books or holds of the application, without transactions of 0 cents."""
+        """Return the books or holds of the application. Transactions of 0 cents are left out."""
         books = self._guard(process, name, getattr(process.application, name))
         if inspect.iscoroutine(books):
             task = process.loop.start(books, "books")
@@ -247,7 +248,7 @@ class Universe(Deliveries):
 
     @property
     def application(self) -> Any:
-        """The application at the end, for invariants; its databases can be read."""
+        """The application at the end of the universe, for invariants. Its databases can be read."""
         return self._alive().application
 
     def close(self) -> None:
@@ -259,7 +260,7 @@ class Universe(Deliveries):
 
 
 def unequal(ours: Mapping[str, Any], service: Mapping[str, int]) -> Iterator[tuple[str, Any, int]]:
-    """Yield the transactions whose cents differ, with the cents of the application and of the service."""
+    """Yield each transaction whose cents differ, with the application's and the service's cents."""
     for name in sorted({*ours, *service}):
         booked, posted = ours.get(name, 0), service.get(name, 0)
         if booked != posted:
@@ -267,7 +268,7 @@ def unequal(ours: Mapping[str, Any], service: Mapping[str, int]) -> Iterator[tup
 
 
 class _Purchase:
-    """A purchase in the traffic of a universe."""
+    """A purchase in a universe's traffic."""
 
     def __init__(self, universe: Universe, name: str) -> None:
         self.universe, self.name, self.key = universe, name, ""
@@ -308,7 +309,7 @@ class _Purchase:
             universe.other_events(self.card, other == 2)
 
     def complete(self) -> None:
-        """Reverse or settle it, or both, and plan its refunds."""
+        """Reverse the purchase, settle it, or both, and plan its refunds."""
         held = self.cents
         if self.fate in ("reversed", "expired", "cleared with 0"):
             self.reverse(0)
@@ -348,7 +349,7 @@ class _Purchase:
 
 
 def _changed(event: dict[str, Any], why: str, action: str = "", **spend: object) -> dict[str, Any]:
-    """Return an event with a separate id and changed spend members."""
+    """Return a copy of an event with a different id and changed spend members."""
     body = {**event["body"], "spend": {**event["body"]["spend"], **spend}}
     return {**event, "id": made_up(event["id"] + why, 4), "action": action or event["action"], "body": body}
 

@@ -1,4 +1,4 @@
-"""Draw charts of frames on matplotlib Axes and return the Axes, without changing global state."""
+"""Draw charts of frames on matplotlib Axes and return the Axes. matplotlib's global state does not change."""
 
 from typing import TYPE_CHECKING
 

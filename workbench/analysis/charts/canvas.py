@@ -1,8 +1,9 @@
-"""Canvas of a chart: Axes, title, notes, bars and lines, without changes to matplotlib's global state.
+"""Canvas of a chart: Axes, title, notes, bars and lines. matplotlib's global state does not change.
 
-A new figure is a plain `Figure` without pyplot, so figures do not accumulate, and a notebook shows it once, as the Axes
-returned. Notebooks get a transparent SVG whose text takes the color of the page, in light and dark themes; saved files
-are white. Colors of a style that you set are preserved. The label of the Axes is the alternative text of the chart.
+A new figure is a plain `Figure` without pyplot, so figures do not accumulate. A notebook shows the figure once, through
+the returned Axes. Notebooks get a transparent SVG whose text takes the color of the page, in light and dark themes;
+saved files have a white background. The colors of an active matplotlib style are preserved. The label of the Axes is
+the alternative text of the chart.
 """
 
 import re
@@ -40,7 +41,7 @@ _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": N
 
 
 class Page(Figure):
-    """Figure with names in any script. In SVG the browser supplies fonts; elsewhere missing letters are boxes."""
+    """Figure with names in any script. Browsers supply the fonts of SVG; in PNG, missing characters are boxes."""
 
     def savefig(self, fname: Any, **how: Any) -> None:
         """Write the figure to a file."""
@@ -74,7 +75,7 @@ class Chart(Axes):
 
 
 def _inline(svg: str) -> str:
-    """Return matplotlib's drawing from its view box on, with the page's font and color and no global styles or ids."""
+    """Return matplotlib's drawing, starting at its view box, with the page's font and color and without global ids."""
     view, body = re.search(r'viewBox="[^"]*"', svg), svg[svg.index(">", svg.index("<svg")) + 1 :]
     assert view is not None
     for opening, closing in (("<!--", "-->"), ("<metadata>", "</metadata>"), ("<style", "</style>")):
@@ -113,21 +114,23 @@ class Canvas:
         return figure
 
     def say(self, *sentences: str) -> None:
-        """Add to the alternative text of the chart."""
+        """Append to the chart's alternative text."""
         self.findings.extend(
             re.sub(r"\s+", " ", sentence).replace(r"\$", "$").strip(" .") for sentence in sentences if sentence
         )
 
     def letters(self, inches: float, size: float) -> int:
-        """Return the number of characters of a font size that fit into a width."""
+        """Return the number of characters that fit into a width at a font size."""
         return int(inches * 72 / (LETTER * size))
 
     def short(self, text: str) -> str:
-        """Return a name or label as a compact chart shows it."""
+        """Return a name or label, shortened on a compact chart."""
         return _REST.split(text)[0][:_SHORT] if self.compact else text
 
     def title(self, subject: str, title: str | None, *, labels: Iterable[str] = (), legend: bool = False) -> None:
-        """Write the title, with the subject as its subtitle, or the subject as title, above a legend if there is one.
+        """Write the title, and the subject as its subtitle. Without a title, the subject is the title.
+
+        If the chart has a legend, the title is placed above the legend.
 
         Lines are wrapped to the width next to the axis labels.
         """
@@ -159,7 +162,7 @@ class Canvas:
         self.axes.set_title(heading, x=0, fontsize=self.base * 1.2, fontweight="bold", pad=pad, **look)
 
     def notes(self, *more: str) -> None:
-        """Write notes below the chart without duplicates: missing rows, `more`, and the notes of the frame."""
+        """Write notes below the chart without duplicates: missing rows, `more`, and the frame's notes."""
         marks = self.data.attrs
         first = UNKNOWN if "kind" not in marks else INCOMPLETE if marks.get("complete") is False else ""
         notes = [note for note in dict.fromkeys((first, *more, *marks.get("notes", ()))) if note]
@@ -185,21 +188,21 @@ class Canvas:
             ).set_gid("notes")
 
     def labels(self, x: str, y: str) -> None:
-        """Label the axes, with their units."""
+        """Set the axis labels, including units."""
         if self.compact:  # only the scale of a unit, as in "points (millions)"
             x, y = "", (_SCALE.search(y) or [""])[0]
         self.axes.set_xlabel(plain(x), fontsize=self.base, color=self.ink)
         self.axes.set_ylabel(plain(y), fontsize=self.base, color=self.ink)
 
     def numbers(self, which: Literal["x", "y"], *, whole: bool = False) -> None:
-        """Show a few numbers on an axis, grouped by thousands, with faint grid lines."""
+        """Show a few tick labels on an axis, with thousands separators and faint grid lines."""
         axis = self.axes.xaxis if which == "x" else self.axes.yaxis
         axis.set_major_locator(MaxNLocator(3 if self.compact else 6, integer=whole, steps=[1, 2, 2.5, 5, 10]))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}".replace("-", "−")))
         self.axes.grid(axis=which, color=self.ink, alpha=0.22, linewidth=0.7, linestyle="-")
 
     def time_axis(self, steps: Steps) -> None:
-        """Label the horizontal axis with the steps of time."""
+        """Label the horizontal axis with the time steps."""
         self.axes.set_xticks(*steps.ticks(self.letters(self.width * 0.65, self.base)))
         self.axes.set_xlim(-0.7, max(len(steps.starts) - 0.3, 0.7))
 
@@ -210,7 +213,7 @@ class Canvas:
         self.axes.annotate(text, (x, y), move, textcoords="offset points", **look)
 
     def legend(self, handles: Sequence[Any]) -> None:
-        """Show the legend between title and plot."""
+        """Show the legend between the title and the plot."""
         self.axes.legend(
             handles=list(handles),
             loc="lower left",
@@ -227,7 +230,7 @@ class Canvas:
         )
 
     def empty(self, reason: str) -> None:
-        """Write the reason for an empty plot in its middle."""
+        """Write the reason for an empty plot in the middle of the plot."""
         self.axes.set_xticks([])
         self.axes.set_yticks([])
         self.axes.spines["bottom"].set_visible(False)
@@ -245,13 +248,13 @@ class Canvas:
 
 
 def ink_of() -> str:
-    """Return the text color of the active style, or a color readable on white and on black."""
+    """Return the text color of the active style, or a color that is readable on both white and black."""
     color: str = mpl.rcParams["text.color"]
     return INK if color == "black" else color
 
 
 def page_of(size: Size, rows: int) -> Axes:
-    """Return the Axes of a new figure; its height depends on its rows of bars."""
+    """Return the Axes of a new figure, whose height depends on the number of bar rows."""
     try:
         width, height = _SIZES[size] if isinstance(size, str) else map(float, size)
     except (TypeError, ValueError):
@@ -267,7 +270,7 @@ def page_of(size: Size, rows: int) -> Axes:
 
 @contextmanager
 def canvas(data: pd.DataFrame, ax: Axes | None, size: Size, rows: int) -> Iterator[Canvas]:
-    """Yield a canvas on Axes of the caller or of a new figure; matplotlib's settings are not changed."""
+    """Yield a canvas on the caller's Axes or on a new figure, without changing matplotlib's settings."""
     with mpl.rc_context(_NEUTRAL):
         ink = ink_of()
         axes = page_of(size, rows) if ax is None else ax

@@ -1,4 +1,4 @@
-"""Data of a chart: its frame, notes, exact sums, time steps, and sanitized, shortened external text."""
+"""Data of a chart: its frame, notes, exact sums and time steps, and external text that is sanitized and shortened."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def label(text: object, limit: int = MAX_LABEL) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text that matplotlib draws literally: dollar signs escaped, at most two marks on one letter."""
+    """Return text that matplotlib draws literally: dollar signs escaped, at most two combining marks per character."""
     if text.isascii():
         return text.replace("$", r"\$")
     characters: list[str] = []
@@ -64,27 +64,27 @@ Number = Decimal | int | float
 
 
 def exact(value: Any) -> Decimal:
-    """Return a number of a frame, such as one of numpy, as Decimal."""
+    """Return a frame's number, such as a numpy number, as Decimal."""
     return value if isinstance(value, Decimal) else Decimal(value.item() if hasattr(value, "item") else value)
 
 
 @attrs.frozen
 class Scale:
-    """The power of ten by which numbers are divided before they are drawn."""
+    """Power of ten that divides the numbers before they are drawn."""
 
     power: int = 0
 
     @property
     def word(self) -> str:
-        """`millions`, or `×10¹⁸`; empty if numbers are not divided."""
+        """Return the name of the scale, `millions` or `×10¹⁸`; empty if numbers are not divided."""
         return _POWERS.get(self.power, f"×10{str(self.power).translate(_RAISED)}")
 
     def __call__(self, value: Number) -> float:
-        """Return a number as a float on this scale; the only place where exactness is lost."""
+        """Return a number as a float on this scale. Exactness is lost only here."""
         return float(EXACT.create_decimal(value).scaleb(-self.power, context=EXACT))
 
     def unit(self, unit: str) -> str:
-        """Return a unit with the scale: `points (millions)`."""
+        """Return a unit with the name of the scale: `points (millions)`."""
         return f"{unit} ({self.word})" if self.word else unit
 
 
@@ -93,14 +93,14 @@ _SIGNS = {6: " M", 9: " bn", 12: " tn"}
 
 
 def scale_of(values: Iterable[Number]) -> Scale:
-    """Return the scale that keeps the largest of the values readable."""
+    """Return the scale that keeps the largest value readable."""
     largest = max((Decimal(value).copy_abs() for value in values), default=Decimal(0))
     exponent = largest.adjusted() if largest else 0
     return Scale(exponent // 3 * 3 if exponent >= 6 else 0)
 
 
 def number(value: Number, places: int | None = None) -> str:
-    """Return a number as a label: all digits up to ten million, then four digits and the scale.
+    """Return a number as a label: all digits up to ten million, and four digits with a scale above.
 
     Args:
         places: Decimal places (default: as in the value, at most three).
@@ -117,12 +117,12 @@ def number(value: Number, places: int | None = None) -> str:
 
 
 def usd(cents: Number, currency: str = "USD") -> Decimal:
-    """Convert an amount from the minor to the main unit of a currency, exactly: cents to dollars, yen unchanged."""
+    """Convert an amount exactly from a currency's minor to its main unit: cents to dollars; yen stay unchanged."""
     return EXACT.create_decimal(cents).scaleb(-minor_digits(currency), context=EXACT)
 
 
 def dollars(cents: Number, currency: str = "USD") -> str:
-    """Format an amount in its main unit with the decimal places of the currency: `1,234.50`."""
+    """Format an amount in its main unit with the currency's decimal places: `1,234.50`."""
     return number(usd(cents, currency), minor_digits(currency))
 
 
@@ -137,7 +137,7 @@ def percent(part: int, total: int) -> str:
 
 
 def not_drawn(count: int, total: str) -> str:
-    """Return a note on the groups that a ranking omits; empty if none."""
+    """Return a note on the groups that a ranking omits; empty if all are drawn."""
     return f"Not drawn: {counted(count, 'other')}, together {total}." if count else ""
 
 
@@ -147,7 +147,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def left_out(count: int, reason: str) -> str:
-    """Return a note on rows left out of the chart; empty if none."""
+    """Return a note on the rows that a chart leaves out; empty if all are drawn."""
     return f"{counted(count, 'row')} {reason} {'is' if count == 1 else 'are'} left out." if count else ""
 
 
@@ -159,7 +159,7 @@ _DAYS: Mapping[str, float] = {"day": 1, "week": 7, "month": 30.44, "quarter": 91
 
 
 def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
-    """Return the frame of a chart's data: a frame, records, or a result that has one.
+    """Return a chart's data as a frame. The data are a frame, records, or a result with a `frame` method.
 
     Raises:
         UsageError: One of `columns` is missing, or the frame is on a cluster.
@@ -182,7 +182,7 @@ def table(data: Any, *columns: str, of: object = None) -> pd.DataFrame:
 
 
 def report(data: object, kind: str, method: str, *columns: str) -> pd.DataFrame:
-    """Return the frame of a report; `method` makes it from the history of any other source.
+    """Return a report as a frame; for any other source, call `method` of the source's history.
 
     Raises:
         UsageError: A column is missing, or amounts are in several currencies.
@@ -195,17 +195,17 @@ def report(data: object, kind: str, method: str, *columns: str) -> pd.DataFrame:
 
 
 def period_of(data: pd.DataFrame) -> Any:
-    """Return the period column of a report; None without one."""
+    """Return the name of a report's period column; None if the report has none."""
     return next((name for name in data.columns if name in PERIODS), None)
 
 
 def is_running(data: pd.DataFrame) -> bool:
-    """Return whether the last period of a report was not over when its data end."""
+    """Return whether the last period of a report is incomplete."""
     return "running" in data and len(data) > 0 and bool(data["running"].fillna(False).iloc[-1])
 
 
 def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any, Decimal]:
-    """Return exact sums by key; missing values add nothing."""
+    """Return exact sums by key, ignoring missing values."""
     totals: dict[Any, Decimal] = {}
     with localcontext(EXACT):
         for key, value in zip(keys, values, strict=True):
@@ -215,13 +215,13 @@ def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any
 
 
 def top_of(groups: Mapping[Any, Any], top: int) -> tuple[list[Any], list[Any]]:
-    """Return the keys of the `top` largest groups and of the remaining groups, largest first."""
+    """Return the keys of the `top` largest groups and the keys of the remaining groups, largest first."""
     ranked = sorted(groups, key=lambda key: (-groups[key], str(key)))
     return ranked[: max(top, 1)], ranked[max(top, 1) :]
 
 
 def total(values: Iterable[Decimal]) -> Decimal:
-    """Return the exact sum."""
+    """Return the exact sum of some values."""
     with localcontext(EXACT):
         return sum(values, Decimal(0))
 
@@ -232,13 +232,13 @@ def ratio(part: Decimal, of: Decimal) -> Decimal:
 
 
 def texts(column: pd.Series[Any]) -> list[str | None]:
-    """Return a column as stripped text; None where it is missing."""
+    """Return a column as stripped text, with None for missing values."""
     return [None if value is None or value != value else str(value).strip() for value in column.to_list()]
 
 
 @attrs.frozen(kw_only=True)
 class Steps:
-    """Steps of a time axis without gaps, and the step of each row (-1: no time)."""
+    """Time axis without gaps between its steps, and the step of each row (-1 if the row has no time)."""
 
     by: Every
     starts: Any  # datetime64, one per step
@@ -255,18 +255,18 @@ class Steps:
         return " to ".join(dict.fromkeys(map(self.label, (0, len(self.starts) - 1))))
 
     def during(self, data: pd.DataFrame) -> str:
-        """The period for a title, and whether its last step is running; empty without steps."""
+        """Return the period for a title, and whether the last step is still running; empty without steps."""
         if not len(self.starts):
             return ""
         return f", {self.period}{' (the last one is running)' if is_running(data) else ''}"
 
     @property
     def unit(self) -> str:
-        """The label of the axis."""
+        """Return the label of the time axis."""
         return f"{'ISO week' if self.by == 'week' else period_name(self.by)} ({self.tz})"
 
     def ticks(self, letters: int) -> tuple[list[int], list[str]]:
-        """Return positions and labels of ticks for an axis as wide as some letters."""
+        """Return tick positions and labels for an axis of a width in characters."""
         count = len(self.starts)
         most = max(2, letters // (len(self.label(0)) + 2))
         places = list(range(0, count, max(1, -(-count // most))))
@@ -274,14 +274,14 @@ class Steps:
 
 
 def report_steps(data: pd.DataFrame) -> Steps:
-    """Return the periods of a report as steps."""
+    """Return a report's periods as time steps."""
     period = period_of(data)
     times = data[period] if period else pd.Series([], dtype="datetime64[s]")
     return steps_of(times, freq_of(period or "", data.attrs) or None, data.attrs.get("tz", "UTC"))
 
 
 def steps_of(times: pd.Series[Any], by: Any = None, tz: str = "UTC") -> Steps:
-    """Return times as steps of a period; by default one that fits their range."""
+    """Return the time steps that contain some times; the default step length fits the range of the times."""
     local = times if times.dt.tz is None else times.dt.tz_convert(tz).dt.tz_localize(None)
     known = local.dropna()
     if not len(known):
@@ -297,7 +297,7 @@ def steps_of(times: pd.Series[Any], by: Any = None, tz: str = "UTC") -> Steps:
 
 
 def duration_unit(days: Sequence[float]) -> tuple[str, float]:
-    """Return the unit for durations given in days, and the number of units per day."""
+    """Return a time unit that suits durations in days, and the number of units per day."""
     longest = max((abs(day) for day in days), default=0.0)
     units = (("days", 1.0, 2.0), ("hours", 24.0, 2 / 24), ("minutes", 1_440.0, 2 / 1_440), ("seconds", 86_400.0, 0.0))
     return next((name, factor) for name, factor, least in units if longest >= least)

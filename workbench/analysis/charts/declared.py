@@ -1,4 +1,4 @@
-"""Declare a chart over the function that makes its frame: its kind, the columns of its axes, and its groups."""
+"""The `chart` decorator, which declares how a function's result is drawn: chart kind, axis columns and groups."""
 
 import inspect
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _DOC = """
 
 
 class Place(TypedDict, total=False):
-    """Where a chart is drawn: arguments of every chart."""
+    """Where a chart is drawn; every chart function takes these arguments."""
 
     ax: Axes | None
     size: Size
@@ -28,7 +28,7 @@ class Place(TypedDict, total=False):
 
 
 def chart(kind: str, **form: Any) -> Callable[[Callable[P, Picture]], Callable[P, Axes]]:
-    """Return a decorator that draws the result of a function.
+    """Return a decorator that draws the picture that a function returns.
 
     Args:
         kind: "bars", "lines", "columns" or "grid".

@@ -1,4 +1,4 @@
-"""The kinds of charts: horizontal bars, lines and columns over time, and a grid; each draws the columns of a frame."""
+"""The kinds of charts: horizontal bars, lines and columns over time, and a grid. Each kind draws columns of a frame."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -27,15 +27,15 @@ _DARK = 0.55  # minimum share for white text in a cell of a grid
 
 @attrs.frozen(kw_only=True)
 class Picture:
-    """A frame to draw and the words for it.
+    """Frame to draw, with its texts.
 
     Args:
-        data: The frame of the caller; its notes and completeness are shown.
+        data: The caller's frame, whose notes and completeness are shown.
         rows: The rows to draw.
-        subject: What is drawn: the title, or the subtitle of a title of the caller.
+        subject: What is drawn. It is the title, or the subtitle if the caller passes a title.
         unit: Unit of the numbers.
         notes: Notes below the chart.
-        steps: Steps of time of the rows; `x` is the index of a step then.
+        steps: Time steps of the rows. If they are present, `x` is the index of a step.
         places: Decimal places of numbers in lines and columns (default: as in each number, at most three).
     """
 
@@ -51,10 +51,10 @@ class Picture:
 
 @attrs.frozen(kw_only=True)
 class Form:
-    """How a chart is drawn: its kind, the columns of its axes, and the column that makes groups.
+    """How a chart is drawn: its kind, the columns of its axes, and the column that groups its rows.
 
-    Several columns of `y` (of `x` for bars) are several lines, columns, or bars within each other. A step without a row
-    is 0, or has no value in lines of known values.
+    Several columns in `y` (in `x` for bars) are drawn as several lines or columns, or as nested bars. A step without a
+    row has the value 0, or no value in lines that show only known values.
     """
 
     kind: str
@@ -69,7 +69,7 @@ class Form:
 
 
 def filled(look: Look | str, hatch: str = "") -> dict[str, Any]:
-    """Return the style of a filled bar, by look or color, with a white pattern."""
+    """Return the style of a filled bar with a white pattern, from a look or a color."""
     color, hatch = (look, hatch) if isinstance(look, str) else (look.color, look.hatch)
     return {"facecolor": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
 
@@ -80,18 +80,18 @@ def outlined(color: str) -> dict[str, Any]:
 
 
 def _key(text: str, look: Look | str) -> Patch:
-    """Return the entry of a legend for filled bars; its pattern is denser because it is small."""
+    """Return the legend entry for filled bars. Its pattern is denser because the entry is small."""
     style = filled(look)
     return Patch(**{**style, "hatch": style["hatch"] * (1 if style["hatch"] in ("o", ".", "*") else 2)}, label=text)
 
 
 def names_of(columns: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Return one or several names of columns as a tuple."""
+    """Return one or several column names as a tuple."""
     return (columns,) if isinstance(columns, str) else columns
 
 
 def bar_rows(name: Iterable[str], **columns: Iterable[Any]) -> pd.DataFrame:
-    """Return rows of bars: their names, numbers, `text` and `look`, with exact numbers as objects."""
+    """Return bar rows with names, numbers, `text` and `look`. Numbers stay exact, in object columns."""
     return pd.DataFrame({"name": [*name], **{column: [*values] for column, values in columns.items()}}, dtype=object)
 
 
@@ -99,7 +99,7 @@ def bar_rows(name: Iterable[str], **columns: Iterable[Any]) -> pd.DataFrame:
 
 
 def _bars(on: Canvas, picture: Picture, form: Form) -> None:
-    """Draw horizontal bars, the first on top: stacked by `by`, or within each other if `x` has several columns."""
+    """Draw horizontal bars from top to bottom: stacked by `by`, or nested if `x` has several columns."""
     rows, columns = picture.rows, names_of(form.x)
     firsts = rows.drop_duplicates("key") if form.by else rows
     sums = rows.groupby("key", sort=False)[columns[0]].sum() if form.by else rows[columns[0]]
@@ -137,7 +137,7 @@ def _bars(on: Canvas, picture: Picture, form: Form) -> None:
 
 
 def _fit_bars(on: Canvas, ends: Sequence[float], names: Sequence[str], texts: Sequence[str]) -> None:
-    """Name the bars, and leave space for the labels after them."""
+    """Label the bars, and reserve space for the values at their ends."""
     on.axes.set_yticks(range(len(ends)), names)
     on.axes.set_ylim(len(ends) - 0.4, -0.6)
     low, high = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
@@ -171,7 +171,7 @@ def series_of(picture: Picture, form: Form) -> dict[str, dict[int, Decimal]]:
 
 
 def _lines(on: Canvas, picture: Picture, form: Form) -> list[str]:
-    """Draw lines over time, labeled at their ends; the last segment is dashed if its period is running."""
+    """Draw lines over time, labeled at their ends. The last segment is dashed if its period is still running."""
     series, steps = series_of(picture, form), picture.steps
     assert steps is not None
     ranked = sorted(series, key=lambda name: -[*series[name].values()][-1]) if form.by else [*series]
@@ -200,13 +200,13 @@ def _lines(on: Canvas, picture: Picture, form: Form) -> list[str]:
 
 
 def _course(name: str, values: Sequence[Decimal], places: int | None) -> str:
-    """Return the course of a line or of columns as a sentence."""
+    """Describe a series in one phrase: first, last and highest value."""
     first, last, most = (number(value, places) for value in (values[0], values[-1], max(values)))
     return f"{name} from {first} to {last}, highest {most}"
 
 
 def _label_ends(on: Canvas, x: float, ends: Sequence[tuple[float, str]]) -> None:
-    """Write labels after the ends of lines, a line of text apart; a thin line leads to a label that moved."""
+    """Label the ends of lines without overlaps. A thin line connects a moved label with its line."""
     low, high = on.axes.get_ylim()
     height = on.axes.get_position().height * on.figure.get_figheight() * 72 * 0.75
     point = (high - low) / max(height, 1)
@@ -221,7 +221,7 @@ def _label_ends(on: Canvas, x: float, ends: Sequence[tuple[float, str]]) -> None
 
 
 def _columns(on: Canvas, picture: Picture, form: Form) -> None:
-    """Draw vertical columns over time; the last one is hatched if its period is running."""
+    """Draw vertical columns over time. The last column is hatched if its period is still running."""
     series, steps = series_of(picture, form), picture.steps
     assert steps is not None
     scale = scale_of(value for values in series.values() for value in values.values())
@@ -252,7 +252,7 @@ def _columns(on: Canvas, picture: Picture, form: Form) -> None:
 
 
 def _grid(on: Canvas, picture: Picture, form: Form) -> None:
-    """Draw shares as the colors of a grid, with the groups of `by` as its rows; running periods are hatched."""
+    """Draw shares as a colored grid, with one row for each group in `by`. Running periods are hatched."""
     rows, (x, y) = picture.rows, (str(form.x), str(form.y))
     grid = rows.pivot(index=form.by, columns=x, values=y)
     names = dict(zip(rows[form.by], rows[NAME], strict=True))
@@ -278,7 +278,7 @@ KINDS: Mapping[str, Draw] = {"bars": _bars, "lines": _lines, "columns": _columns
 
 
 def heading_rows(picture: Picture, form: Form) -> tuple[list[str], int]:
-    """Return the row names beside a chart, which fit beside the title, and the number of rows."""
+    """Return the names of the bars, which take width beside the title, and the number of rows."""
     if form.kind == "bars":
         firsts = picture.rows.drop_duplicates("key") if form.by else picture.rows
         return [*map(str, firsts[NAME])], max(len(firsts), 4)

@@ -1,4 +1,4 @@
-"""Charts of applications, disputes, deliveries, contracts, and of the time between two events."""
+"""Charts of applications, disputes, deliveries and contracts, and of the time between two events."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,11 +57,10 @@ def _more(statuses: Sequence[str]) -> str:
 
 @chart("bars", x=("ever", "now"), y="name", whole=True, empty="no application has a status")
 def funnel_chart(applications: object, **place: Unpack[Place]) -> Picture:
-    """Draw the number of applications in each status, now and ever.
+    """Draw the number of applications that are in each status now, and the number that ever were.
 
     Args:
-        applications: Events, the result of `history.status_history`, or users and companies (their present status
-            only).
+        applications: Events, the result of `history.status_history`, or users and companies (current status only).
     """
     data = _statuses(applications)
     if has_past := "application_status" not in data:
@@ -119,11 +118,11 @@ def disputes_chart(disputes: object, **place: Unpack[Place]) -> Picture:
 
 @chart("bars", x="deliveries", y="name", by="state", whole=True, empty="there are no deliveries")
 def deliveries_chart(deliveries: Any, *, top: int = 12, **place: Unpack[Place]) -> Picture:
-    """Draw webhook deliveries by kind of event: delivered at the first attempt, delivered later, waiting, failed.
+    """Draw webhook deliveries by event kind: delivered at the first attempt, delivered later, waiting, failed.
 
     Args:
-        deliveries: The result of `sandbox.deliveries()`, or a frame with columns kind, state and attempts (or their
-            number).
+        deliveries: The result of `sandbox.deliveries()`, or a frame with columns kind, state and attempts (a list or a
+            count).
         top: Maximum number of kinds to draw; a note counts the others.
     """
     if not isinstance(deliveries, pd.DataFrame):
@@ -168,11 +167,11 @@ def _attempts(attempts: Any) -> int:
 
 @chart("bars", x=("most", "median"), y="name", empty="no time has ended")
 def times_chart(times: object, **place: Unpack[Place]) -> Picture:
-    """Draw how long it takes from one event to the next: the median, and the longest or 90th percentile.
+    """Draw how long it takes from one event to the next: the median, and the longest time or the 90th percentile.
 
     Args:
         times: The result of `history.posting_times` (authorization to posting), of `history.time_in_status` or
-            `history.status_history` (applications), or events of applications.
+            `history.status_history` (applications), or application events.
     """
     data, lengths, subject = _durations(times)
     lengths = lengths[lengths["median"].notna()].iloc[:_MAX]
@@ -189,7 +188,7 @@ def times_chart(times: object, **place: Unpack[Place]) -> Picture:
 
 
 def _durations(times: Any) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    """Return the frame; by name the median and upper value in days, the count and the look; and a description."""
+    """Return the frame; the median and upper value in days, count and look by name; and a description."""
     is_frame = isinstance(times, pd.DataFrame)
     if is_frame and "median_hours" in times:
         data = table(times, "transactions", "median_hours", "p90_hours")
@@ -214,11 +213,11 @@ _TIMES = ("transactions", "median_hours", "p90_hours", "longest_hours")
 
 @chart("bars", x=("value", "advance"), y="name", empty="no token with a balance and a rate")
 def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]) -> Picture:
-    """Draw the value of contracts in USD by chain and token, with the advance within it; or by chain over time.
+    """Draw the value of contracts in USD with the advance, by chain and token; or the value by chain over time.
 
     Args:
         contracts: Contracts, the result of `history.contracts`, or the result of `history.record_balances` (over time).
-        top: Maximum number of chains and tokens to draw, by value; a note sums up the others.
+        top: Maximum number of chains and tokens to draw, largest value first; a note gives the sum of the others.
     """
     if isinstance(contracts, pd.DataFrame) and {"at", "chain"} <= set(contracts):
         return _balances(table(contracts, "at", "chain", "value_usd"))
@@ -249,7 +248,7 @@ def collateral_chart(contracts: object, *, top: int = 15, **place: Unpack[Place]
 
 
 def _balances(data: pd.DataFrame) -> Picture:
-    """Return the last record of each day by chain."""
+    """Return each chain's last record of each day."""
     day = data["at"].dt.tz_localize(None).dt.normalize()
     rows = data[data["at"] == data["at"].groupby(day).transform("max")]
     steps = steps_of(rows["at"].dt.tz_localize(None), "day")

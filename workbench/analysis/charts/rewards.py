@@ -55,7 +55,7 @@ def points_chart(
 
     Args:
         rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
-        freq: "day", "week", "month" or "year"; by default what fits the period.
+        freq: "day", "week", "month" or "year"; by default the unit that fits the period.
         on: The column of times.
         tz: Time zone of the days and months.
     """
@@ -78,7 +78,7 @@ def points_chart(
 
 @chart("lines", x="step", y=("outstanding", "earned", "redeemed"), empty="no rewards activity")
 def liability_chart(liability: object, **place: Unpack[Place]) -> Picture:
-    """Draw the points outstanding at the end of each month, with the points earned and redeemed in it.
+    """Draw the points outstanding at the end of each month, with the points earned and redeemed in that month.
 
     Args:
         liability: The result of `history.liability`, or rewards.
@@ -103,9 +103,9 @@ def rewards_chart(
     Args:
         rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
         by: The column by which rows are grouped.
-        value: "points", or "points_per_dollar": the sum of points divided by the sum of dollars, of rows that have
-            both.
-        top: Number of groups drawn, the largest; the others are summed up in a note.
+        value: "points", or "points_per_dollar": the sum of points divided by the sum of dollars, over the rows that
+            have both.
+        top: Maximum number of groups to draw, largest first; a note gives the sum of the others.
     """
     if by not in _GROUPS or value not in _WHAT:
         wrong = not_allowed("by", by, _GROUPS) if by not in _GROUPS else not_allowed("value", value, _WHAT)

@@ -1,4 +1,4 @@
-"""Charts of transactions: spend, approvals, declines, and users by month of their first purchase."""
+"""Charts of transactions: spend, approvals, declines, and cohorts of users by month of first purchase."""
 
 from collections import Counter
 from typing import Any, Unpack
@@ -37,12 +37,12 @@ _IDS = ("transaction_id", "body.id")
 
 @chart("bars", x="amount", y="name", empty="nothing was posted")
 def spend_chart(spend: object, *, top: int = 12, **place: Unpack[Place]) -> Picture:
-    """Draw net spend by category, merchant, card or user, or over time if it has periods.
+    """Draw net spend by category, merchant, card or user; or over time if the spend has periods.
 
     Args:
         spend: The result of `history.spend`, `history.funnel` (requested, approved, posted, refunded, net) or
             `history.changes` (from one month to the next), or anything that `wb.history` takes.
-        top: Maximum number of groups to draw; a note sums up the others.
+        top: Maximum number of groups to draw; a note gives the sum of the others.
     """
     if isinstance(spend, pd.DataFrame) and "stage" in spend:
         return _funnel(table(spend, "stage", "transactions", "amount_cents"))
@@ -62,7 +62,7 @@ def spend_chart(spend: object, *, top: int = 12, **place: Unpack[Place]) -> Pict
 
 
 def _over_time(data: pd.DataFrame, period: str, unit: str) -> Picture:
-    """Return net spend by period: columns, or a line for each group."""
+    """Return net spend by period, as columns or as one line per group."""
     steps = report_steps(data)
     by = _group(data, *_NUMBERS, period)
     net: Any = [usd(int(cents), unit) for cents in data["net_cents"]]
@@ -100,7 +100,7 @@ def _changes(data: pd.DataFrame, top: int) -> Picture:
 
 
 def _bars(names: Any, cents: Any, texts_of: Any, unit: str, colors: Any = None) -> pd.DataFrame:
-    """Return rows of bars from amounts in cents."""
+    """Return bar rows for amounts in cents."""
     lengths = [usd(int(amount), unit) for amount in cents]
     looks = [Look(color, hatch="//" if color == RED else "") for color in colors or [GREEN] * len(lengths)]
     return bar_rows(map(label, names), amount=lengths, text=texts_of, look=looks)
@@ -115,7 +115,7 @@ def _currency(data: pd.DataFrame) -> str:
 
 
 def _group(data: pd.DataFrame, *others: str) -> str:
-    """Return the grouping column of a report: the first one not in `others`; empty without one."""
+    """Return a report's grouping column, the first column that is not in `others`; empty if there is none."""
     return str(next((name for name in data.columns if name not in others), ""))
 
 
@@ -147,11 +147,12 @@ def approvals_chart(approvals: object, **place: Unpack[Place]) -> Picture:
 
 @chart("bars", x="declines", y="name", whole=True, empty="no authorization was declined")
 def declines_chart(transactions: object, *, top: int = 14, **place: Unpack[Place]) -> Picture:
-    """Draw declined authorizations by reason, each transaction once.
+    """Draw declined authorizations by reason. Each transaction counts once.
 
     Args:
-        transactions: Answers of `simulate_authorization` or a frame of them, or anything that `wb.history` takes.
-        top: Maximum number of reasons to draw; a note sums up the others.
+        transactions: Results of `simulate_authorization`, or a frame of these results, or anything that `wb.history`
+            takes.
+        top: Maximum number of reasons to draw; a note gives the sum of the others.
     """
     data = transactions
     if not isinstance(data, pd.DataFrame) and (not data or is_other(data)):

@@ -1,4 +1,4 @@
-"""Monthly close: reports as known at the end of the month, in one workbook, one page and a ledger."""
+"""Monthly close: reports as known at the end of the month, as a workbook, a page and a ledger."""
 
 import codecs
 import json
@@ -25,7 +25,7 @@ _OF = "history.close"
 
 @attrs.frozen
 class Close:
-    """Reports of a month by sheet name, and the facts of its statement."""
+    """Reports of a month by sheet name, with the data of the closing statement."""
 
     month: str
     tz: str
@@ -35,9 +35,9 @@ class Close:
     """Closing balances, with which the next close compares its opening."""
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write a workbook, a page, the postings and the record of the close into a new folder; return the files.
+        """Write a workbook, a page, the postings and the close record into a new folder; return the files.
 
-        All files appear at once: a close that is killed leaves none.
+        All files appear at once. If the process is killed before, no file remains.
 
         Raises:
             FileExistsError: The folder exists.
@@ -68,14 +68,15 @@ class Closes(Reconciliations):
         former: str | Path | None = None,
         rewards: object = None,
     ) -> Close:
-        """Return the close of a month, from the facts known when it ended; its `write` makes the files.
+        """Return the close of a month, from the facts known when the month ended. Its `write` method creates the files.
 
         Args:
             month: The month, such as "2026-06"; it must be over.
             ledger: A ledger to reconcile with the postings of the month.
             signed_by: Name of the person who signs off; it appears in every file.
-            former: Folder of the previous month's close, whose closing balance is compared with this opening.
-            rewards: All rows of rewards, to roll points forward.
+            former: Folder of the previous month's close, whose closing balance is compared with this month's opening
+                balance.
+            rewards: All rewards rows, for the roll-forward of points.
 
         Raises:
             UsageError: The month is not over, or has no data.
@@ -128,7 +129,7 @@ def _begin(history: Any) -> str:
 
 
 def _record(month: str, known: Any, signed_by: str) -> dict[str, Any]:
-    """Return the closing balances of a month by currency, which the next close compares with its opening."""
+    """Return a month's closing balances by currency, which the next close compares with its opening balances."""
     table = known.roll_forward()
     until = table[mask(table["month"] <= pd.Timestamp(month))]
     codes = until["currency"] if "currency" in until else pd.Series([until.attrs.get("currency")] * len(until))
@@ -141,7 +142,7 @@ def _record(month: str, known: Any, signed_by: str) -> dict[str, Any]:
 
 
 def _prior(history: Any, known: Any, former: str | Path | None, since: datetime) -> tuple[pd.DataFrame, list[str]]:
-    """Return postings of earlier months that arrived after the close, and the changes that they cause."""
+    """Return postings of earlier months that arrived after their close, and the changes that they cause."""
     start, facts = pd.Timestamp(since), known.facts
     late = mask((facts["known_at"] >= start) & (facts["at"] < start))
     lines = ["No former close was passed, so the opening is not compared with a signed one."]
@@ -165,7 +166,7 @@ def _prior(history: Any, known: Any, former: str | Path | None, since: datetime)
 
 
 def _former(folder: Path) -> tuple[dict[str, Any], set[str]]:
-    """Return the record of a former close, and the ids of the events in its postings."""
+    """Return the record of a former close, and the event ids in its postings."""
     paths = sorted(folder.glob("close-*.json"))
     if len(paths) != 1:
         raise UsageError(f"{visible(str(folder), 200)} is not the folder of a close", of=_OF)

@@ -1,4 +1,4 @@
-"""Implausible transactions and events, one row each: anomalies that the totals of reports contain or leave out."""
+"""Implausible transactions and events, one row for each anomaly that report totals contain or leave out."""
 
 import numpy as np
 import pandas as pd
@@ -55,7 +55,7 @@ class Anomalies(View):
 
 
 def _gaps(times: "pd.Series[pd.Timestamp]") -> pd.DataFrame:
-    """Return the days after which a busy history has no event for two days or more."""
+    """Return the starts of gaps of two days or more without events, in a history that is busy."""
     times = times.dropna().sort_values()
     if len(times) < 2:
         return pd.DataFrame()

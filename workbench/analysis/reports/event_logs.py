@@ -1,7 +1,7 @@
 """Read logs of webhook events that are larger than memory: one JSON object per line, plain or gzip.
 
-DuckDB parses lines that contain exactly the members and types of their kind. All other lines are parsed strictly, like
-events in memory. The resulting frame is the same either way.
+DuckDB parses the lines that contain exactly the members and types of their event kind. All other lines are parsed
+strictly, like events in memory. Both parsers give the same frame.
 """
 
 import glob
@@ -82,7 +82,7 @@ class Events:
             self._reject(path, problems)
 
     def _events(self, path: Path, problems: Lines) -> Iterator[Event]:
-        """Yield the events of a file, and list its other lines."""
+        """Yield the events of a file, and record the lines that are not events."""
         for block in log_blocks(path):
             for number, line in enumerate(block.data.split(b"\n")[:-1], block.first):
                 problem, event, _ = read_strictly(self._converter, line)
@@ -92,7 +92,7 @@ class Events:
                     yield event
 
     def _reject(self, path: Path, problems: Lines) -> None:
-        """List lines that are not events, or raise an error for all of them."""
+        """Record lines that are not events, or raise one error for all of them."""
         if problems and not self._reject_lines:
             listed = "; ".join(f"line {number}: {problem}" for number, problem in problems[:_LISTED])
             more = f"; and {len(problems) - _LISTED:,} more" if len(problems) > _LISTED else ""
@@ -103,11 +103,11 @@ class Events:
 
     @property
     def rejected(self) -> dict[str, int]:
-        """Number of lines that were left out, by reason."""
+        """Return the number of skipped lines by reason."""
         return {"line that is not an event": len(self.rejects)} if self.rejects else {}
 
     def write_rejects(self, path: str | Path) -> Path:
-        """Write the lines that were left out to a CSV file (file, line, problem), and return it."""
+        """Write the skipped lines to a CSV file (file, line, problem), and return its path."""
         path = Path(path)
         table = pd.DataFrame([reject._asdict() for reject in self.rejects], columns=list(Reject._fields))
         write_file(path, table.to_csv(index=False).encode())
@@ -119,8 +119,8 @@ class Events:
         """Return the events as a typed frame, as `to_frame(events)` does.
 
         Args:
-            of: Keep only events of one kind, such as "user.updated", or of a pattern, such as "transaction.*". Other
-                lines are then only checked to be JSON.
+            of: Keep only events of one kind, such as "user.updated", or of kinds that match a pattern, such as
+                "transaction.*". For other kinds, only the JSON syntax of the line is checked.
             reveal: Names of masked columns to show.
             progress: Whether to show progress on a terminal or in a notebook; or a function that is called with
                 `Progress`.
@@ -146,7 +146,7 @@ class Events:
         reveal: Collection[str] = (),
         progress: bool | ProgressCallback = True,
     ) -> Path:
-        """Write the events to a typed Parquet file in bounded memory, with the columns of all kinds or of `of`.
+        """Write the events to a typed Parquet file in bounded memory. The columns are those of all kinds, or of `of`.
 
         Args:
             path: The file.
@@ -210,7 +210,7 @@ class Events:
     def _tables(
         self, layout: FrameLayout, kinds: Kinds, shown: Collection[str], progress: bool | ProgressCallback
     ) -> Iterator[Table]:
-        """Yield the events of each block as columns, in line order."""
+        """Yield the events of each block as columns, in the order of the lines."""
         with self._progress(progress) as advance, log_engine() as engine, ThreadPoolExecutor(WORKERS) as pool:
             reader = BlockReader(engine, layout, kinds, shown, self._converter, exact=self._own_names)
             for path in self.paths:
@@ -247,12 +247,13 @@ class Events:
 
 
 def read_log(paths: Any, *, names: Names = _NO_NAMES, invalid: Literal["raise", "reject"] = "raise") -> Events:
-    """Open event logs (one JSON object per line, plain or gzip); the events are read lazily.
+    """Open event logs (one JSON object per line, plain or gzip). The events are read lazily.
 
     Args:
         paths: A file, a pattern such as "logs/*.ndjson.gz", or several of them.
-        names: Wire names that differ from the documented ones, as in a profile.
-        invalid: Raise an error for lines that are not events, or leave them out and list them in `rejects`.
+        names: Wire names that differ from the documented names, in the form that profiles use.
+        invalid: Whether to raise an error for lines that are not events, or to skip the lines and list them in
+            `rejects`.
 
     Raises:
         UsageError: A file does not exist, or no file matches a pattern.

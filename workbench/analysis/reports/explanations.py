@@ -1,4 +1,4 @@
-"""Explain numbers of reports: their source rows with events and requests, adding up exactly."""
+"""Explain report numbers: the source rows behind a number, with their events and requests, which add up exactly."""
 
 from collections.abc import Collection
 from decimal import Decimal, localcontext
@@ -34,7 +34,7 @@ _RECORDS = frozenset(
 
 
 class Explanations(View):
-    """The rows behind the numbers of reports."""
+    """Methods that list the rows behind the numbers of reports."""
 
     def explain(
         self,
@@ -44,21 +44,23 @@ class Explanations(View):
         *,
         minus: tuple[Any, ...] | None = None,
     ) -> pd.DataFrame:
-        """Return the source rows of a number in a report, which add up exactly to it, with their events and requests.
+        """Return the source rows of a number in a report, which add up to it exactly, with their events and requests.
 
         Args:
-            frame: A report of this process.
+            frame: A report that this process computed.
             column: The column.
-            row: Position of the row, or several; by default all, for the total of the column.
-            minus: Another number as (frame, column, row), to list the rows that make the difference.
+            row: Position of the row, or several positions. By default all rows, for the total of the column.
+            minus: Another number as (frame, column, row). The result then lists the rows behind the difference.
 
         Returns:
             One row for each contribution. Columns: contribution (with the unit of the column), the columns of the
-            source, and for transactions `event_ids` and `requests` (operation, status and answer), where known.
-            `attrs["formula"]` states how the contributions make `attrs["number"]`; the notes list what was left out.
+            source, and for transactions `event_ids` and `requests` (operation, status and answer), if they are known.
+            `attrs["formula"]` states how the contributions make up `attrs["number"]`. The notes list the rows that are
+            left out.
 
         Raises:
-            UsageError: The frame is not a report of this process, the cell does not exist, or it has changed since.
+            UsageError: The frame is not a report that this process computed, the cell does not exist, or its value was
+                changed.
         """
         parts, number = _parts(frame, column, row)
         table, formula = _added(parts)
@@ -84,10 +86,11 @@ class Explanations(View):
 
 
 def _parts(frame: pd.DataFrame, column: str, row: int | Collection[int] | None = None) -> tuple[list[Part], Any]:
-    """Return the parts of some cells in a column, and the number that they make up.
+    """Return the parts behind one or more cells of a column, and the number that the cells add up to.
 
     Raises:
-        UsageError: The frame is not a report of this process, a cell does not exist, or it has changed since.
+        UsageError: The frame is not a report that this process computed, a cell does not exist, or its value was
+            changed.
     """
     if column not in frame:
         raise UsageError([not_allowed("column", column, frame.columns)], of=_OF)
@@ -134,7 +137,7 @@ def _sum(values: "pd.Series[Any]") -> Decimal:
 
 
 def _total(part: Part) -> Any:
-    """Return the number computed from the contributions."""
+    """Return the number that the contributions make up."""
     if part.statistic == "record":
         return part.values.iloc[0]
     if part.statistic != "sum":
@@ -146,7 +149,7 @@ def _total(part: Part) -> Any:
 
 
 def _added(parts: list[Part]) -> tuple[pd.DataFrame, str]:
-    """Return the contributions of parts in one table, and how they make the number."""
+    """Return the contributions of all parts in one table, and a phrase on how they make up the number."""
     tables = [part.table() for part in parts]
     table = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
     part, count = parts[0], f"{len(table):,} contributions"
@@ -170,7 +173,7 @@ def _is_same(number: object, total: object) -> bool:
 
 
 def _difference(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows whose contributions to two numbers differ, with the difference."""
+    """Return the rows that contribute differently to two numbers, with the difference."""
     keys = [name for name in ("transaction_id", "event_id", "posting", "id") if name in table and name in other]
     if "event_id" not in keys and "transaction_id" in keys:
         keys = ["transaction_id"]
@@ -184,12 +187,12 @@ def _difference(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_events(table: pd.DataFrame, facts: pd.DataFrame, source: object) -> pd.DataFrame:
-    """Return contributions with the events behind them; transactions become postings if those add up to the same.
+    """Return contributions with their events. Postings replace transactions if they add up to the same number.
 
     Args:
         table: Rows with the column `contribution`.
         facts: The facts of a history.
-        source: A session whose sandbox knows the requests behind events.
+        source: A session, whose sandbox knows the request behind each event.
     """
     facts = facts[facts["transaction_id"].isin(table["transaction_id"]).to_numpy(dtype=bool)]
     if "event_id" not in table:
@@ -210,7 +213,7 @@ def with_events(table: pd.DataFrame, facts: pd.DataFrame, source: object) -> pd.
 
 
 def _as_postings(table: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
-    """Return the postings of transactions, if one of their amounts gives the same contributions."""
+    """Return the postings of the transactions, if one of the postings' amounts gives the same contributions."""
     contributed = table.groupby("transaction_id")["contribution"].sum()
     for amount in ("held_cents", "posted_cents", "refunded_cents", "net_cents"):
         changes = facts[(facts[amount] != 0).to_numpy(dtype=bool, na_value=False)]
@@ -223,7 +226,7 @@ def _as_postings(table: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _requests(source: object) -> dict[str, str]:
-    """Return the operation and answer of the request behind each event, from a sandbox's log."""
+    """Return the operation and answer of the request behind each event, from a sandbox's request log."""
     sandbox = sandbox_of(source)
     if sandbox is None:
         return {}

@@ -1,8 +1,8 @@
-"""Facts of card transactions: one row for each request, hold, release, settlement and refund, with its two times.
+"""Facts of card transactions: one row for each request, hold, release, settlement and refund, with two times.
 
-A fact has the time when it happened (`at`), the time when it was known (`known_at`), and the clock of `at`: "event" for
-a time inside the event, "delivery" for the time of its delivery, "arrival" for the clock of this machine. An event
-without a time lies between its neighbors in the source (`earliest`, `latest`).
+A fact has the time when it happened (`at`) and the time when it became known (`known_at`). It also names the clock of
+`at`: "event" for a time inside the event, "delivery" for the time of its delivery, "arrival" for the clock of this
+machine. The time of an event without a time is bounded by its neighbors in the source (`earliest`, `latest`).
 """
 
 from collections.abc import Mapping
@@ -54,11 +54,11 @@ def whole(values: "pd.Series[Any]") -> Any:
 
 
 def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame, list[str]]:
-    """Return events with times and clocks, and notes on the clocks that were not used.
+    """Return events with times and clocks, and notes on the clocks that are ignored.
 
     Args:
-        events: The columns of `EVENTS`; `known_at` is the time that the source states for the event.
-        source: Source of that time, as in `at_source` of a frame of events.
+        events: The columns of `EVENTS`; `known_at` is the time that the source gives for the event.
+        source: Origin of `known_at`, as in the column `at_source` of an event frame.
     """
     is_change, is_refund, is_settlement = _actions(events)
     clock = source.map(_CLOCKS).astype(TEXT)
@@ -95,14 +95,14 @@ def timed(events: pd.DataFrame, source: "pd.Series[Any]") -> tuple[pd.DataFrame,
 
 
 def _actions(events: pd.DataFrame) -> tuple[Any, Any, Any]:
-    """Return masks of changes, refunds and settlements."""
+    """Return the masks of updates, refunds and settlements."""
     completed = mask(events["action"] == "completed")
     negative = mask(events["amount"] < 0)
     return mask(events["action"] == "updated"), completed & negative, completed & ~negative
 
 
 def _neighbors(own: "pd.Series[Any]", rows: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the earliest and latest possible time of rows without a time, from their position between timed rows."""
+    """Return the earliest and latest possible time of each row without a time, from the timed rows around it."""
     times = own.dt.tz_localize(None).to_numpy().astype("datetime64[us]").astype("int64")
     known = times != _MISSING
     steps = np.diff(times[known])
@@ -121,7 +121,7 @@ _MISSING = np.iinfo("int64").min  # value of a missing time
 
 
 def known_by(rows: pd.DataFrame, moment: datetime) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows known at a time, and the rows for which this is unclear."""
+    """Return the rows that were known at a time, and the rows for which this is unclear."""
     at = pd.Timestamp(moment)
     known_at = rows["known_at"].fillna(rows["at"])
     known = mask(known_at < at) | mask(known_at.isna() & (rows["latest"] <= at))
@@ -130,7 +130,7 @@ def known_by(rows: pd.DataFrame, moment: datetime) -> tuple[pd.DataFrame, pd.Dat
 
 
 def facts_of(events: pd.DataFrame) -> pd.DataFrame:
-    """Return the facts of events, in the order of the events; columns of the caller stay."""
+    """Return the facts of events in event order, with the caller's own columns."""
     count = len(events)
     codes, ids = pd.factorize(events["transaction_id"])
     updated, is_refund, settled = _actions(events)
@@ -202,7 +202,7 @@ def _padded(values: Any, count: int) -> NDArray[Any]:
 
 
 def transactions_of(facts: pd.DataFrame) -> pd.DataFrame:
-    """Return transactions folded from their facts, in the order of their first facts."""
+    """Return transactions summed up from their facts, in the order of their first facts."""
     codes, ids = pd.factorize(facts["transaction_id"])
     kinds, place = facts["posting"].cat.codes.to_numpy(), np.arange(len(facts))
     keys = pd.Series(codes)

@@ -1,4 +1,4 @@
-"""The filter of a history: period, time zone, currency, and the time at which it was known."""
+"""The filter of a history: period, time zone, currency, and the time as of which facts are known."""
 
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ _UNSET: Any = object()
 
 @attrs.frozen
 class Filter:
-    """What a history shows: the rows of a period and a currency, as known at a time."""
+    """Filter for rows of a period and a currency, as known at a time."""
 
     period: str = ""
     since: datetime | None = None
@@ -28,7 +28,7 @@ class Filter:
     """The period as passed, which is read again for another time zone."""
 
     def changed(self, period: object, tz: str | None, currency: str | None, at: object) -> "Filter":
-        """Return the filter with the arguments other than None replaced.
+        """Return a copy of the filter in which arguments other than None replace its values.
 
         Raises:
             UsageError: A value is not a period, time zone, currency or time.
@@ -53,7 +53,7 @@ class Filter:
         return ", ".join(part for part in parts if part)
 
     def has(self, firsts: "pd.Series[Any]") -> Any:
-        """Return a mask of periods, by their first days, that begin in the period of the filter."""
+        """Return a mask of the periods that begin in the filter's period, from their first days."""
         if self.since is None:
             return mask(firsts.notna())
         first, end = (moment.tz_convert(zone(self.tz)).tz_localize(None) for moment in self.ends)
@@ -61,13 +61,13 @@ class Filter:
 
     @property
     def ends(self) -> tuple[pd.Timestamp, pd.Timestamp]:
-        """The first moment of the period and its end, for a filter with a period."""
+        """Return the start and the end of the filter's period. The filter must have a period."""
         assert self.since is not None
         assert self.until is not None
         return pd.Timestamp(self.since), pd.Timestamp(self.until)
 
     def rows(self, table: pd.DataFrame, time: str) -> tuple[pd.DataFrame, list[Left]]:
-        """Return the rows in the currency and period, and the excluded rows: outside them, or unclear."""
+        """Return the rows in the currency and period, and the excluded rows, with those whose period is unclear."""
         left = []
         if self.currency is not None:
             own = mask(table["currency"] == self.currency)

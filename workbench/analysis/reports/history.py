@@ -1,4 +1,4 @@
-"""A history of card transactions from any source, with one filter and a method for each report."""
+"""A history of card transactions from any source, with one filter and one method for each report."""
 
 from typing import Any
 
@@ -67,17 +67,18 @@ _STAGES = ("requested", "approved", "posted", "refunded", "net")
 
 
 def _is_refund(table: pd.DataFrame) -> Any:
-    """Return a mask of the transactions that consist only of a refund."""
+    """Return a mask of the transactions that consist of a refund alone."""
     return mask((table["authorized_cents"] == 0) & (table["refunds"] > 0) & (table["settlements"] == 0))
 
 
 def history(source: object) -> "History":
-    """Return the history of card transactions in any source, with a method for each report.
+    """Return the history of card transactions in any source. The history has one method for each report.
 
     Args:
         source: A session, a sandbox, an inbox, a log (`events.read_log`, a file, or a folder of overlapping files),
-            events, payloads or deliveries in a list, stored records of a sandbox, or a frame of events, postings or
-            transactions, also after CSV, XLSX or Parquet. Rewards, contracts and disputes have reports too.
+            events, payloads or deliveries in a list, a sandbox's stored records, or a frame of events, postings or
+            transactions, which may have been saved as CSV, XLSX or Parquet. Rewards, contracts and disputes are sources
+            too, for their own reports.
 
     Raises:
         UsageError: The source has no card transactions.
@@ -92,16 +93,18 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
     """Card transactions from one source: what happened, when, by which clock, and how far the source reaches."""
 
     def postings(self) -> pd.DataFrame:
-        """Return the facts: one row for each request, decline, hold, increase, release, settlement and refund.
+        """Return the facts, one row for each request, decline, hold, increase, release, settlement and refund.
 
-        A refund counts when it was made, so a later event never changes an earlier period. Duplicate events count once.
+        A refund counts in the period in which it was made, so a later event never changes an earlier period. Duplicate
+        events count once.
 
         Returns:
             Columns transaction_id, event_id, posting, at, known_at, clock ("event", "delivery" or "arrival"), earliest
             and latest (bounds, if `at` is missing), requested_cents, held_cents, posted_cents, refunded_cents,
-            net_cents (Int64; changes made by the row, in the minor unit of `currency`), the parties, declined_reason,
-            local_amount_cents, local_currency, authorized_at, and your own columns. A settlement below its hold has a
-            second row for the difference. `held_cents` is missing if the hold is not in the source.
+            net_cents (Int64; the changes that the row makes, in the minor unit of `currency`), the parties,
+            declined_reason, local_amount_cents, local_currency, authorized_at, and your own columns. A settlement below
+            its hold has a second row that releases the difference. `held_cents` is missing if the hold is not in the
+            source.
         """
         rows, left, _ = self._rows(self.facts, "at")
         table = self._own(rows.sort_values(["at", "posting"], kind="stable", na_position="last", ignore_index=True))
@@ -111,7 +114,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
     def transactions(self) -> pd.DataFrame:
         """Return one row per card transaction with its amounts, parties, status and times.
 
-        Cents are the minor unit of the row's `currency`: yen have none, so an amount in JPY is in yen.
+        Cents are the minor unit of the row's `currency`. The yen has no minor unit, so an amount in JPY is in yen.
 
         Returns:
             Columns transaction_id, card_id, user_id, merchant_name, merchant_category, merchant_category_code,
@@ -131,15 +134,15 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
     def spend(self, by: Columns | None = None, *, freq: Every | None = None) -> pd.DataFrame:
         """Return posted, refunded and net amounts by merchant, category, card, user or period, largest net first.
 
-        Each settlement and refund counts at its own time.
+        Each settlement and refund counts in the period in which it occurs.
 
         Args:
-            by: One or more columns, also your own; by default merchant_category, or none with `freq`.
-            freq: Period such as "month", "quarter" or a fiscal "Q-JAN"; rows are then in order of time.
+            by: One or more columns, including your own. The default is merchant_category, or no column with `freq`.
+            freq: Period such as "month", "quarter" or a fiscal "Q-JAN". Rows are then in chronological order.
 
         Returns:
             Columns: the groups, currency (if there are several), transactions, posted_cents, refunded_cents, net_cents
-            (Int64), and running (boolean: the period was not over when the data end) with `freq`.
+            (Int64), and, with `freq`, running (boolean: the period is incomplete).
         """
         groups = columns_of(by if by is not None else () if freq else "merchant_category")
         facts = self.facts
@@ -157,23 +160,24 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
     def _begun(
         self, freq: Every | None = None, scope: Filter | None = None, table: pd.DataFrame | None = None
     ) -> tuple[pd.DataFrame, list[Left], Any]:
-        """Return the transactions whose request is in the source; others do not count in rates."""
+        """Return the transactions whose request is in the source. Only they count in rates."""
         rows, left, period = self._rows(self._folded if table is None else table, "authorized_at", freq, scope)
         begun = mask(rows["authorized_cents"].notna())
         left.append(Left("their request is not in the source", rows[~begun]))
         return rows[begun], left, period
 
     def _asked(self, freq: Every | None = None) -> tuple[pd.DataFrame, list[Left], Any]:
-        """Return the authorizations: transactions whose request is in the source, without separate refunds."""
+        """Return the authorizations: transactions with a request in the source. Separate refunds are left out."""
         rows, left, period = self._begun(freq)
         return rows[~_is_refund(rows)], left, period
 
     def approvals(self, by: Columns = (), *, freq: Every | None = "day") -> pd.DataFrame:
-        """Return the number of approved and declined authorizations by period and columns.
+        """Return the numbers of approved and declined authorizations, by period and columns.
 
         Args:
             by: One or more columns to group by, such as "merchant_category_code".
-            freq: "day", "week", "month", "quarter", "year", a fiscal "Q-JAN" or "Y-JUN", or None for all times.
+            freq: "day", "week", "month", "quarter", "year", a fiscal "Q-JAN" or "Y-JUN", or None for a single total
+                over all times.
 
         Returns:
             Columns: the first day of the period (named after `freq`), the columns of `by`, authorizations, approved,
@@ -188,7 +192,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         return self._report("approvals", Rows(values, keys, table), _APPROVALS, left, "authorizations", freq)
 
     def declines(self, by: Columns = "declined_reason") -> pd.DataFrame:
-        """Return declined authorizations by reason, most frequent first, or by other columns.
+        """Return declined authorizations by reason or by other columns, most frequent first.
 
         Args:
             by: One or more columns to group by; `approvals(by=…)` has the decline rate of each group.
@@ -204,7 +208,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         return self._report("declines", rows, _DECLINES, left, "authorizations", largest="declined")
 
     def funnel(self) -> pd.DataFrame:
-        """Return the spend funnel of the requests: amounts requested, approved, posted, refunded and net.
+        """Return the funnel of the amounts requested, approved, posted and refunded, and the net amount.
 
         Returns:
             Columns stage, currency (if there are several), transactions, amount_cents (Int64), share (Float64, of the
@@ -234,7 +238,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         return frame
 
     def posting_times(self, by: Columns = ()) -> pd.DataFrame:
-        """Return the time from authorization to posting, over all transactions or by one or more columns.
+        """Return the time from authorization to posting, for all transactions or by one or more columns.
 
         Returns:
             Columns: the groups (if `by` is given), transactions (Int64), and median_hours, p90_hours, longest_hours
@@ -251,14 +255,14 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         return self._report("posting_times", rows, _POSTING_TIMES, left)
 
     def cohorts(self) -> pd.DataFrame:
-        """Return cohorts of users by month of first approved authorization, with the users active in each later month.
+        """Return cohorts of users by month of their first approved authorization, and their activity in later months.
 
-        A filter with a period keeps the cohorts that begin in it.
+        A filter with a period keeps the cohorts that begin in the period.
 
         Returns:
-            Columns cohort (first day of the month), month (0 for the first one, Int64), users (Int64: active in it),
-            share (Float64, of the cohort), net_cents (Int64, net amount of transactions authorized in the month), and
-            running (boolean: the month was not over when the data end).
+            Columns cohort (first day of the month), month (0 for the first month, Int64), users (Int64: active in the
+            month), share (Float64, of the cohort), net_cents (Int64, net amount of transactions authorized in the
+            month), and running (boolean: the month is incomplete).
         """
         table, left, period = self._begun("month", attrs.evolve(self.scope, since=None))
         table = table[mask(table["status"] != "declined")]
@@ -285,10 +289,10 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         return frame
 
     def changes(self, by: Columns = "merchant_name") -> pd.DataFrame:
-        """Return the change of net spend from one period to the next by merchant, card or other columns.
+        """Return the change of net spend from one period to the next, by merchant, card or other columns.
 
-        The period comes from the filter (default: the last month of the data) and is compared with the previous one. A
-        period that was not over when the data end is compared with the same part of the previous one.
+        The period comes from the filter (default: the last month of the data) and is compared with the previous period.
+        An incomplete period is compared with the same part of the previous period.
 
         Args:
             by: One or more columns to group by.
@@ -338,10 +342,10 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         return frame
 
     def roll_forward(self, freq: Every = "month") -> pd.DataFrame:
-        """Return open holds and posted amounts rolled forward: opening, changes and closing of each period.
+        """Roll open holds and posted amounts forward: opening balance, changes and closing balance of each period.
 
-        Opening + authorized - released - settled = closing, to the cent, and each opening is the previous closing.
-        Holds that expire are released. Later events never change an earlier row.
+        Opening + authorized - released - settled = closing, to the cent, and each opening balance equals the previous
+        closing balance. Expired holds count as released. Later events never change an earlier row.
 
         Args:
             freq: "day", "week", "month", "quarter", "year", or a fiscal "Q-JAN", "Y-JUN".
@@ -349,7 +353,7 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
         Returns:
             Columns: the first day of the period (named after `freq`), currency (if there are several), opening_cents,
             authorized_cents, released_cents, settled_cents, closing_cents (of holds), posted_cents, refunded_cents,
-            net_cents (in the period; Int64), and running (boolean: the period was not over when the data end).
+            net_cents (in the period; Int64), and running (boolean: the period is incomplete).
         """
         facts, left, period = self._rows(self._money, "at", freq, attrs.evolve(self.scope, since=None))
         begun = mask(facts["held_cents"].isna())
@@ -373,6 +377,6 @@ class History(RecordReports, PointReports, Anomalies, Explanations, Closes):
 
     @property
     def _money(self) -> pd.DataFrame:
-        """The facts that move money or a hold."""
+        """Return the facts that change a hold or a posted or refunded amount."""
         facts: pd.DataFrame = self.facts[~mask(self.facts["posting"].isin(POSTINGS[:2]))]
         return facts

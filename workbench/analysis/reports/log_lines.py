@@ -1,4 +1,4 @@
-"""Parse lines of an event log to columns: regular lines with DuckDB and Arrow, all others strictly."""
+"""Parse the lines of an event log into columns: regular lines with DuckDB and Arrow, all others strictly."""
 
 import gzip
 import json
@@ -41,14 +41,14 @@ Kinds = frozenset[str] | None  # None for all kinds, including unknown ones
 
 
 class Block(NamedTuple):
-    """Lines of a log.
+    """A block of log lines.
 
     Args:
         first: Number of the first line.
-        data: The lines.
-        starts: Their offsets, with the end of the last.
-        size: Bytes in the file.
-        is_cut: Whether the last line has no end, as while a log is being written.
+        data: The bytes of the lines.
+        starts: Offset of each line, then the end of the last line.
+        size: Size of the block in the file, in bytes.
+        is_cut: Whether the last line has no line break, as in a log that is being written.
     """
 
     first: int
@@ -58,7 +58,7 @@ class Block(NamedTuple):
     is_cut: bool
 
     def is_unfinished(self, number: int, size: int) -> bool:
-        """Return whether a line is the last one of a log that is being written, after other lines."""
+        """Return whether a line is the unfinished last line of a log that is being written, and not the first line."""
         return self.is_cut and number == self.first + len(self.starts) - 2 and 1 < number and size <= MAX_LINE
 
 
@@ -89,7 +89,7 @@ def log_engine() -> Iterator[Any]:
 
 
 def log_blocks(path: Path) -> Iterator[Block]:
-    """Yield the lines of a file, about `BLOCK` bytes at a time.
+    """Yield the lines of a file in blocks of about `BLOCK` bytes.
 
     Raises:
         UsageError: The file is damaged.
@@ -116,7 +116,7 @@ def log_blocks(path: Path) -> Iterator[Block]:
 
 
 def _skip_line(file: Any) -> int:
-    """Skip the rest of a line that is too long; return its bytes.
+    """Skip the rest of an overlong line; return its number of bytes.
 
     Raises:
         LimitExceeded: The line does not end.
@@ -132,7 +132,9 @@ def _skip_line(file: Any) -> int:
 
 
 def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None, datetime | None]:
-    """Parse a line strictly; return its error text, or its event and the time in the line.
+    """Parse a line strictly. Return an error text, or the event and the time in the line.
+
+    All results are empty for a blank line.
 
     All are empty for a blank line.
     """
@@ -152,18 +154,18 @@ def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None,
 
 
 class BlockReader:
-    """Read blocks of lines into columns: regular lines with DuckDB and Arrow, all others strictly.
+    """Reader of blocks of lines into columns: regular lines with DuckDB and Arrow, all others strictly.
 
-    A regular line has exactly the quotation marks of the members of its kind, and therefore no other or duplicate
-    member. Its texts have no escapes, and its numbers, times and enum values convert exactly.
+    A regular line has exactly as many quotation marks as the members of its event kind need, so it has no other and no
+    duplicate member. Its texts have no escapes, and its numbers, times and enum values convert exactly.
 
     Args:
         engine: DuckDB.
         layout: The columns.
-        kinds: Kinds of events to return.
+        kinds: Event kinds to return.
         shown: The masked columns to show.
         converter: Parses an event strictly.
-        exact: Parse every line strictly.
+        exact: Whether to parse every line strictly.
     """
 
     def __init__(
@@ -192,7 +194,7 @@ class BlockReader:
                 self._has.setdefault(path, np.zeros(len(self._names) + 1, bool))[place] = True
 
     def read(self, block: Block) -> tuple[int, Lines, Table]:
-        """Return the size of a block, its lines without events, and the columns of its events."""
+        """Return the size of a block, its lines that are not events, and the columns of its events."""
         first, data, starts, size, _ = block
         sizes = np.diff(starts) - 1
         strict: Sequence[int] = range(len(sizes))
@@ -236,20 +238,20 @@ class BlockReader:
         return size, problems, with_times(lines, lines.columns.pop(_DELIVERED))
 
     def _usual_of(self, lines: Any) -> tuple[Column, ...]:
-        """Return the columns of the members that occur in the first lines, which are few."""
+        """Return the columns that have a value in a sample of the first lines."""
         if not self._usual:
             event = self._query(_select(self._columns, self._kinds), lines.slice(0, _SAMPLE)).column("event")
             self._usual = tuple(c for c in self._columns if _values(event, c.wire).null_count < len(event))
         return self._usual
 
     def _regular(self, lines: Any, members: Collection[Column], unusual: Any, *, escapes: bool) -> tuple[Table, Any]:
-        """Return the columns and positions of regular lines, and the positions of the others.
+        """Return the columns and positions of the regular lines, and the positions of all other lines.
 
         Args:
             lines: The lines, with their positions and numbers of quotation marks.
             members: The members to look for; a line with any other member is not regular.
-            unusual: Mask of lines already known not to be regular.
-            escapes: Whether any line has escapes.
+            unusual: Mask of the lines that are already known to be irregular.
+            escapes: Whether any line contains an escape sequence.
         """
         table = self._query(_select(members, self._kinds), lines)
         event = table.column("event").combine_chunks()
@@ -289,7 +291,7 @@ class BlockReader:
         return self._table(columns, kind, place, regular), place[~regular]
 
     def _table(self, columns: Mapping[str, Any], kind: Any, place: Any, regular: Any) -> Table:
-        """Return the columns of the layout for regular lines; columns of absent members are empty."""
+        """Return the layout's columns for regular lines. The columns of absent members are empty."""
         rows = int(regular.sum())
         filtered = (
             dict(columns) if rows == len(regular) else {n: v.filter(pa.array(regular)) for n, v in columns.items()}
@@ -317,7 +319,7 @@ class BlockReader:
 
 
 def _select(columns: Iterable[Column], kinds: Kinds) -> str:
-    """Return the SQL that parses lines of these kinds into JSON structures."""
+    """Return the SQL that parses lines of some event kinds into JSON structures."""
     structure: dict[str, Any] = {"resource": "JSON", "action": "JSON"}
     for column in columns:
         *parents, last = column.wire.split(".")
@@ -334,7 +336,7 @@ def _select(columns: Iterable[Column], kinds: Kinds) -> str:
 
 
 def _nulls(columns: Iterable[Column]) -> str:
-    """Return the SQL that counts the null members and objects of each line."""
+    """Return the SQL that counts null members and objects in each line."""
     paths = ", ".join(f"'$.{path}'" for path in sorted({*_all_paths(columns)}))
     return f"select len(list_filter(json_type(line, [{paths}]), lambda kind: kind = 'NULL')) from lines"
 
@@ -369,12 +371,15 @@ def _true(flags: object) -> Any:
 
 
 def _all_true(flags: object) -> Any:
-    """Return True if every value is true (the usual case, fast to check), else the mask."""
+    """Return True if every value is true (the usual case, which is quick to check), else the mask."""
     return pc.all(flags, min_count=0).as_py() or _true(flags)
 
 
 def _marks(data: bytes, starts: Any) -> tuple[Any, Any]:
-    """Return the number of quotation marks per line, and the lines with an escaped mark, or `,` or space before `}`."""
+    """Return each line's number of quotation marks, and a mask of the irregular lines.
+
+    A line is irregular if it has an escaped quotation mark, or a comma or space before `}`.
+    """
     octets, escapes = np.frombuffer(data, np.uint8), b"\\" in data
     counts, unusual = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, bool)
     lines = max(1, len(counts) * _CACHED // len(data))  # lines per step, to fit the processor cache
@@ -394,7 +399,7 @@ def _marks(data: bytes, starts: Any) -> tuple[Any, Any]:
 
 
 def _converted(column: Column, values: Any) -> tuple[Any, Any]:
-    """Convert texts to an Arrow column; also return a mask of the texts that fit its type."""
+    """Convert texts to an Arrow column. Also return a mask of the texts that have the column's type."""
     kind = type(column.kind)
     if isinstance(column.kind, Choice):
         known = pa.array([*(str(c.value) for c in column.kind.of), None], values.type)
@@ -425,7 +430,7 @@ def _flags(texts: Any) -> Any:
 
 
 def _amounts(texts: object) -> Any:
-    """Return decimals of the usual width; None if any is wider or has another notation."""
+    """Return decimals of the usual width; None if any text has more digits or another notation."""
     usual = pc.match_substring_regex(texts, r"^-?[0-9]{1,12}(\.[0-9]{1,6})?$")
     return pc.cast(texts, WIDTHS[0]) if pc.all(usual).as_py() is not False else None
 
@@ -447,7 +452,7 @@ def _masked(of_format: Callable[[str], str] | None, values: Any) -> Any:
 
 
 def _in_lines(tables: Sequence[Table]) -> Table:
-    """Return one table with rows in line order, without the position column."""
+    """Return one table whose rows are in line order, without the position column."""
     if len(tables) == 1:
         return Table({name: values for name, values in tables[0].columns.items() if name}, tables[0].notes)
     columns = merged(tables).columns

@@ -1,6 +1,6 @@
-"""Reports as declared measures: one engine groups rows, sums them, marks running periods and counts what is left out.
+"""Reports from declared measures. One engine groups rows, sums them, marks running periods and counts omitted rows.
 
-A report keeps the ids of the rows behind each number, in memory only, so that `history.explain` can list them.
+A report holds the ids of the rows behind each number, in memory only, so that `history.explain` can list the rows.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,13 +29,14 @@ STATISTICS = {"median": "median", "p90": "0.9 quantile", "max": "max"}
 
 @attrs.frozen
 class Measure:
-    """A column of a report: a count of rows, or a statistic of one of their columns.
+    """A report column, which is a count of rows or a statistic of one of their columns.
 
     Args:
         name: Name of the column.
-        column: Column of the rows; empty to count them.
+        column: Column of the rows; empty to count the rows.
         how: "sum", "distinct" (count of distinct values), "median", "p90" or "max".
-        span: Rows of the period ("in"), of all earlier periods ("before"), or of both ("through").
+        span: Rows that the measure covers: those of the period ("in"), of all earlier periods ("before"), or of both
+            ("through").
     """
 
     name: str
@@ -45,19 +46,19 @@ class Measure:
 
 
 def sums(*names: str) -> tuple[Measure, ...]:
-    """Return sums of columns, with the names of the columns."""
+    """Return sum measures for some columns. Each measure has the name of its column."""
     return tuple(Measure(name, name) for name in names)
 
 
 @attrs.frozen
 class Share:
-    """A measure divided by another one of the same row, of another row, or of all rows.
+    """A measure divided by another measure, taken from the same row, from another row, or over all rows.
 
     Args:
         name: Name of the column.
-        part: The measure to divide.
-        of: The measure to divide by.
-        at: Cells of the row of the divisor that differ; None for the sum over all rows.
+        part: The dividend.
+        of: The divisor.
+        at: Cells in which the divisor's row differs from this row; None for the sum over all rows.
     """
 
     name: str
@@ -71,7 +72,7 @@ Measures = Sequence[Measure | Share]
 
 @attrs.frozen
 class Part:
-    """The rows behind a number, what each contributes, and how the contributions make the number."""
+    """The rows behind a number, the contribution of each row, and how the contributions make up the number."""
 
     rows: pd.DataFrame
     values: "pd.Series[Any]"
@@ -90,13 +91,13 @@ class Part:
 
 @attrs.frozen(eq=False)
 class Rows:
-    """The rows of a report.
+    """The source rows of a report.
 
     Args:
         values: The columns that measures use.
-        keys: The columns that group the rows, by their names in the report.
-        source: The table whose rows explain a number.
-        places: Position in `source` of each row; None if they are the same rows.
+        keys: The columns that group the rows, by the names that they have in the report.
+        source: The table whose rows explain the numbers.
+        places: Position of each row in `source`; None if `source` has the same rows.
     """
 
     values: pd.DataFrame
@@ -106,7 +107,7 @@ class Rows:
 
     @cached_property
     def groups(self) -> tuple[NDArray[np.int64], pd.DataFrame]:
-        """Group number of each row, and keys of each group."""
+        """Return the group number of each row, and the keys of each group."""
         codes = np.zeros(len(self.values), "int64")
         if not self.keys:
             return codes, pd.DataFrame(index=range(1))
@@ -120,13 +121,13 @@ class Rows:
         return codes, groups
 
     def contributions(self, measure: Measure) -> "pd.Series[Any]":
-        """Return what each row contributes to a measure."""
+        """Return the contribution of each row to a measure."""
         if not measure.column or measure.how == "distinct":
             return pd.Series(1, index=self.values.index, dtype="Int64")
         return self.values[measure.column]
 
     def measured(self, measure: Measure) -> Any:
-        """Return a measure of each group."""
+        """Return the value of a measure for each group."""
         codes, groups = self.groups
         values = self.contributions(measure)
         if measure.how == "distinct":
@@ -145,7 +146,7 @@ class Rows:
         return decimal_series(known or [Decimal(0)] * len(groups)).array
 
     def part(self, measure: Measure, cells: Mapping[str, Any], period: str) -> Part:
-        """Return the rows behind a measure, in the row of a report that has these cells."""
+        """Return the rows behind a measure in the report row that has these cells."""
         chosen = np.ones(len(self.values), bool)
         for name, values in self.keys.items():
             if name not in cells:
@@ -166,13 +167,13 @@ class Rows:
 
 
 def statistic_of(values: Any, statistic: str) -> Any:
-    """Compute "median", "max" or a quantile such as "0.9 quantile" of values or groups."""
+    """Compute a statistic of values or groups: "median", "max" or a quantile such as "0.9 quantile"."""
     share, _, quantile = statistic.partition(" ")
     return values.quantile(float(share)) if quantile else values.agg(statistic)
 
 
 class Trace(str):
-    """The rows behind the numbers of a report, in `frame.attrs["trace"]`; in a file it is empty text."""
+    """Trace from each number to its rows, stored in `frame.attrs["trace"]`. In a file the trace is empty text."""
 
     __slots__ = ("measures", "period", "rows")
     rows: Rows
@@ -188,7 +189,7 @@ class Trace(str):
         return trace
 
     def part_of(self, cells: Mapping[str, Any], column: str) -> Part | None:
-        """Return the rows behind a cell of a report; None if the column is not a measure."""
+        """Return the rows behind a report cell; None if the column is not a measure."""
         measure = self.measures.get(column)
         if isinstance(measure, Share):
             part = self.part_of(cells, measure.part)
@@ -223,16 +224,16 @@ def report(
     until: datetime | None = None,
     every: bool = False,
 ) -> pd.DataFrame:
-    """Return a report: one row for each group, with its measures.
+    """Return a report with one row for each group, and one column for each measure.
 
     Args:
         rows: The rows.
         measures: The columns.
-        largest: Measure by which rows are in descending order; by default they are in the order of the groups.
-        freq: Period of the first group; adds `running`.
+        largest: Measure that sorts the rows in descending order. By default the rows are in the order of their groups.
+        freq: Period of the first grouping column. The report then has the column `running`.
         tz: Time zone of periods.
-        until: Time up to which the data reach.
-        every: Fill gaps between periods.
+        until: Time up to which the data are complete.
+        every: Whether to add rows for periods without data.
     """
     period = period_name(freq) if freq else ""
     frame = rows.groups[1].copy()
@@ -259,7 +260,7 @@ def report(
 
 
 def _filled(frame: pd.DataFrame, period: str, others: list[str], freq: Every) -> pd.DataFrame:
-    """Return a report with a row for each period between the first and the last, for each other group."""
+    """Return a report with a row for each period from the first to the last, per combination of the other groups."""
     periods = pd.DataFrame({period: every_period(frame[period], freq)})
     grid = periods.merge(frame[others].drop_duplicates(), how="cross") if others else periods
     filled = grid.merge(frame, on=[period, *others], how="left")
@@ -296,7 +297,7 @@ def _shares(frame: pd.DataFrame, share: Share, keys: list[str]) -> Any:
 
 
 def caveats_of(left: Iterable[Left], noun: str) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return the notes on rows, largest amount first, and reason, currency and amounts of excluded rows."""
+    """Return notes on rows, largest amount first, and the reason, currency and amounts of the excluded rows."""
     entries: list[tuple[float, str, dict[str, Any]]] = []
     for part in left:
         names = [name for name in (*MONEY, *_OTHER_AMOUNTS) if name in part.rows]
@@ -325,5 +326,5 @@ def _written(name: str, amount: Any, currency: str | None) -> str:
 
 
 def columns_of(by: str | Collection[str] | None) -> list[str]:
-    """Return `by`, a name or a list of names, as a list."""
+    """Return `by` as a list. It may be one name or a list of names."""
     return [by] if isinstance(by, str) else list(by or ())

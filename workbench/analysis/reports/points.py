@@ -1,4 +1,4 @@
-"""Points outstanding: earned minus clawed back and redeemed, at a time and at the end of each month."""
+"""Points outstanding: points earned minus clawed back and redeemed, at a time and at the end of each month."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -27,17 +27,17 @@ class PointReports(View):
     """Reports of reward points."""
 
     def points(self, by: str | None = None, *, on: str = "created_at", opening: Decimal | None = None) -> pd.DataFrame:
-        """Return the points outstanding at the time of the filter: earned minus clawed back and redeemed until then.
+        """Return the points outstanding at the filter's time: earned minus clawed back and redeemed points.
 
         Args:
             by: A column to group by, or "cohort": the month of a user's first row.
-            on: The time from which points count: "created_at", "posted_at" (of the purchase), or "minted_at".
-            opening: Points outstanding before the first row; required if earlier rows were not read.
+            on: The time at which points begin to count: "created_at", "posted_at" (of the purchase), or "minted_at".
+            opening: Points outstanding before the first row. Required if earlier rows were not read.
 
         Returns:
             Columns: the group (named after `by`), earned, clawed_back, redeemed, outstanding (decimals), rows (Int64).
-            `clawed_back` sums the earned rows below 0. Redemptions count from `created_at`. The service reports no
-            expiry.
+            `clawed_back` is the sum of the earned rows below 0. Redemptions count from `created_at`. The service
+            reports no expiry of points.
 
         Raises:
             UsageError: Only a part of the rows was read and `opening` is not given, or a value is not allowed.
@@ -57,17 +57,18 @@ class PointReports(View):
     def liability(
         self, *, on: str = "created_at", usd_per_point: Decimal | None = None, opening: Decimal | None = None
     ) -> pd.DataFrame:
-        """Return the points outstanding at the end of each month, from the first row to the last.
+        """Return the points outstanding at the end of each month, from the month of the first row to that of the last.
 
         Args:
-            on: The time from which points count; see `points`.
-            usd_per_point: Value of a point in USD, for a column `value_usd`; the service does not state it.
-            opening: Points outstanding before the first row; required if only rows from a time on were read.
+            on: The time at which points begin to count; see `points`.
+            usd_per_point: Value of a point in USD, which adds the column `value_usd`. The service does not state this
+                value.
+            opening: Points outstanding before the first row. Required if earlier rows were not read.
 
         Returns:
             Columns month (its first day), end (when it ends), opening, earned, clawed_back, redeemed (in the month),
-            outstanding (at its end, and the opening of the next), and value_usd if `usd_per_point` is given; decimals;
-            and running (boolean: the month was not over when the data end).
+            outstanding (at its end, which is the opening of the next month), and value_usd if `usd_per_point` is given
+            (all decimals), and running (boolean: the month is incomplete).
 
         Raises:
             UsageError: Only a part of the rows was read, and `opening` is not given.
@@ -106,7 +107,7 @@ def rewards_of(source: Any) -> Any:
 
 
 def _with_opening(data: pd.DataFrame, before: Decimal) -> pd.DataFrame:
-    """Return the rows after a row with the points outstanding before them."""
+    """Return the rows, after one row with the points that were outstanding before them."""
     if not before:
         return data
     row = pd.DataFrame({"reason": ["opening balance"]}).reindex(columns=data.columns)
@@ -117,7 +118,7 @@ def _with_opening(data: pd.DataFrame, before: Decimal) -> pd.DataFrame:
 
 
 def _end_of_read(rewards: object, data: pd.DataFrame) -> datetime | None:
-    """Return the time up to which rows were read: the filter of the read, or the time of the last row."""
+    """Return the time up to which rows were read: the end of the read's filter, or the time of the last row."""
     if end := _filters(rewards).get("until"):
         return datetime.fromisoformat(str(end))
     last = data["created_at"].max()
@@ -132,7 +133,7 @@ def _filters(rewards: object) -> dict[str, Any]:
 
 
 def _opening(rewards: object, opening: Decimal | None, until: datetime | None) -> Decimal:
-    """Return the balance before the first row; raise UsageError if a partial read has none."""
+    """Return the balance before the first row. Raise UsageError if a partial read has no opening balance."""
     filters = _filters(rewards)
     if filters.get("type") is not None:
         raise UsageError(f"a read of {filters['type']} rows alone has no balance; read both types", of="history")
@@ -151,7 +152,7 @@ def _opening(rewards: object, opening: Decimal | None, until: datetime | None) -
 
 
 def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the counted rows with their time as `at` and their flows, and the marks for a report."""
+    """Return the rows that count, with their time as `at` and their points, and the marks for a report."""
     frame = rewards if isinstance(rewards, pd.DataFrame) else to_frame(rewards, of="list_rewards_activity")
     if on not in _TIMES:
         raise UsageError([not_allowed("on", on, _TIMES)])
@@ -182,7 +183,7 @@ def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.Dat
 
 
 def _flows(data: pd.DataFrame) -> pd.DataFrame:
-    """Add what each row adds to the earned, clawed back and redeemed points, and to the balance."""
+    """Add columns with each row's contribution to earned, clawed back and redeemed points, and to the balance."""
     points, redeemed = data["points"], data["redeemed"].astype(bool)
     earned, none = (points > 0).fillna(False).astype(bool), Decimal(0)
     return data.assign(

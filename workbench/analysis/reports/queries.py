@@ -29,7 +29,7 @@ from workbench.sandbox.control_records import Delivery
 
 
 def _synchronous(api: object) -> Any:
-    """Return a session whose calls are not awaited; refuse any other."""
+    """Return a synchronous session; refuse any other object."""
     refuse_async(api, "sql")
     return api
 
@@ -54,15 +54,15 @@ _MAX_SECONDS = 120.0  # seconds since the call
 def sql(query: str, source: object = None, *, tz: str = "UTC", **frames: object) -> pd.DataFrame:
     """Run a SQL query over frames in DuckDB and return a frame. The query can read only the given tables.
 
-    It runs in a separate process, which an interrupt ends.
+    The query runs in a separate process. An interrupt ends the process.
 
     Args:
         query: A DuckDB query, such as "select card_id, sum(net_cents) as net_cents from transactions group by all".
             Quote dotted columns, as in "body.spend.amount". "show tables" lists the tables.
         source: A session or a folder. A session has the tables `transactions`, `postings`, `events`, `journal` and
             `contracts`; with a sandbox also `deliveries` and `rewards` (of the users in its guide). In a folder, each
-            Parquet file and each folder of rewards is a table with its name.
-        tz: Time zone in which functions such as `date_trunc` cut days and months.
+            Parquet file and each rewards folder is a table, with the name of the file or folder.
+        tz: Time zone that functions such as `date_trunc` use for days and months.
         frames: Further tables as keyword arguments, such as rewards=frame; anything that `to_frame` takes.
 
     Raises:
@@ -101,7 +101,7 @@ def sql(query: str, source: object = None, *, tz: str = "UTC", **frames: object)
 
 
 def _run(question: dict[str, Any], tables: list[pa.Table], until: float) -> tuple[str, list[str], Any]:
-    """Return the problem of a query, the columns without a unit, and its result, from a process that ends here."""
+    """Run a query in a separate process. Return its problem, the columns without a unit, and the result."""
     data = io.BytesIO()
     size = sum(table.nbytes for table in tables)
     data.write(json.dumps({**question, "process": 2 * _MAX_MEMORY + 3 * size + 2**30}).encode() + b"\n")
@@ -127,7 +127,7 @@ def _run(question: dict[str, Any], tables: list[pa.Table], until: float) -> tupl
 
 
 def _completeness(tables: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the notes of the tables on their completeness, each with the table's name."""
+    """Yield the tables' notes on completeness, each with the name of its table."""
     for name, table in tables.items():
         if isinstance(table, pd.DataFrame) and "kind" not in table.attrs:
             yield f"{name}: {UNKNOWN}"
@@ -137,7 +137,7 @@ def _completeness(tables: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _arrow(frame: object) -> Any:
-    """Return a frame as Arrow, with decimals narrowed to the widest type of DuckDB."""
+    """Return a frame as Arrow, with decimals narrowed to DuckDB's widest decimal type."""
     table = frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame, preserve_index=False)
     for place, field in enumerate(table.schema):
         if pa.types.is_decimal256(field.type):

@@ -1,7 +1,7 @@
-"""Run one SQL query in a process with limits; the file is run by itself and imports nothing of the workbench.
+"""Run one SQL query in a process with limits. This file runs as a script and imports nothing from the workbench.
 
-Standard input has the question as a line of JSON, then each table as an Arrow stream; standard output has the answer as
-a line of JSON, then the result as an Arrow stream.
+Standard input holds the query as a line of JSON, followed by each table as an Arrow stream. Standard output holds the
+answer as a line of JSON, followed by the result as an Arrow stream.
 """
 
 import json
@@ -31,11 +31,11 @@ _REFUSED = re.compile(r"write_log|getenv|nextval|currval|current_setting|.*sleep
 
 
 class Refused(Exception):
-    """The query was not run; the text says why."""
+    """The query was not run; the message says why."""
 
 
 def answer(question: dict[str, Any], tables: dict[str, Any]) -> tuple[Any, list[str]]:
-    """Return the result of a query, and the columns whose unit it does not state.
+    """Return the result of a query, and the result columns whose unit is unclear.
 
     Raises:
         Refused: The query is not one SELECT statement, or calls a function that is not available.
@@ -76,7 +76,7 @@ def _parsed(engine: Any, query: str) -> Any:
 
 
 def _functions(tree: object) -> Iterator[tuple[str, str]]:
-    """Yield each function of a parsed query: whether it is a table function, and its name."""
+    """Yield the functions of a parsed query: whether the function is a table function, and its name."""
     for node in _nodes(tree):
         if node.get("type") == "TABLE_FUNCTION":
             yield "TABLE_FUNCTION", str(node["function"]["function_name"]).lower()
@@ -85,7 +85,7 @@ def _functions(tree: object) -> Iterator[tuple[str, str]]:
 
 
 def _nodes(tree: object) -> Iterator[dict[str, Any]]:
-    """Yield each object of a JSON tree."""
+    """Yield every object in a JSON tree."""
     left = [tree]
     while left:
         node = left.pop()
@@ -97,7 +97,7 @@ def _nodes(tree: object) -> Iterator[dict[str, Any]]:
 
 
 def _without_unit(parsed: object) -> Iterator[str]:
-    """Yield column names of a query for amounts in cents that do not state the unit."""
+    """Yield the column names that a query uses for amounts in cents without stating the unit."""
     for select in (node for node in _nodes(parsed) if "select_list" in node):
         for item in select["select_list"]:
             alias = str(item.get("alias") or "")
@@ -108,7 +108,7 @@ def _without_unit(parsed: object) -> Iterator[str]:
 
 
 def _limit(most: int) -> None:
-    """Limit the memory of this process, where the system can."""
+    """Limit the memory of this process, if the operating system supports it."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -116,7 +116,7 @@ def _limit(most: int) -> None:
 
 
 def main(source: BinaryIO, target: BinaryIO) -> None:
-    """Read a question, and write its answer."""
+    """Read a query from `source`, and write its answer to `target`."""
     question = json.loads(source.readline())
     _limit(question["process"])
     table, unclear, problem = None, list[str](), ""

@@ -1,8 +1,8 @@
-"""Compare a ledger with the postings of a history: each difference with its kind, probable cause and next step.
+"""Compare a ledger with the postings of a history. Each difference has its kind, probable cause and next step.
 
-Rows match by id, currency and amount, then by the net of an id. The remaining rows are in another period on the other
-side, on one side only, or pairs of different amounts. The pairs are the unexplained rest, computed from the totals of
-both sides.
+Rows match by id, currency and amount. The remaining rows match by their net amount per id. All other rows fall in
+another period on the other side, exist on one side only, or form pairs with different amounts. These pairs are the
+unexplained rest, which is computed from the totals of both sides.
 """
 
 from collections.abc import Mapping
@@ -44,26 +44,27 @@ _MAX_ROWS = 2_000_000
 
 
 class Reconciliations(View):
-    """A comparison with a ledger."""
+    """Reports that compare the history with a ledger."""
 
     def reconcile(
         self, ledger: object, *, key: str = "transaction_id", amount: str = "net_cents", signed_by: str = ""
     ) -> pd.DataFrame:
-        """Return the differences between a ledger and the postings of this history, each with its kind and cause.
+        """Return the differences between a ledger and this history's postings, each with its kind and cause.
 
-        The filter applies to both sides: its period, time zone and currency.
+        The filter's period, time zone and currency apply to both sides.
 
         Args:
             ledger: A frame, or the path of a file, with the columns `key` and `amount`, and optionally `at` and
-                `currency`. A row is one settlement (above 0) or refund (below 0), or the net of a transaction.
+                `currency`. Each row is one settlement (above 0), one refund (below 0), or the net amount of a
+                transaction.
             key: Column that identifies a transaction; case and hyphens do not matter.
             amount: Column of whole amounts in the minor unit of the currency.
             signed_by: Name of the person who signs off, for the statement.
 
         Returns:
             Columns break, `key`, currency, mine_cents, theirs_cents, difference_cents (Int64, mine minus theirs),
-            mine_at, theirs_at, cause, next_step. `attrs["statement"]` has the statement as lines of text, and
-            `attrs["unexplained"]` the amount by currency that no break explains.
+            mine_at, theirs_at, cause, next_step. `attrs["statement"]` holds the statement as lines of text.
+            `attrs["unexplained"]` holds the amount in each currency that no break explains.
 
         Raises:
             UsageError: A column is missing, or an amount is not a whole number.
@@ -89,7 +90,7 @@ class Reconciliations(View):
 
 
 def _theirs(history: View) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the settlements and refunds of all periods, and the postings with an unknown period."""
+    """Return the settlements and refunds of all periods, and the postings whose period is unknown."""
     facts = history.facts
     moved = facts[mask((facts["posted_cents"] != 0) | (facts["refunded_cents"] != 0))]
     scope = history.scope
@@ -154,7 +155,7 @@ def _mine(history: View, ledger: object, key: str, amount: str, theirs: pd.DataF
 
 
 def _times(ledger: pd.DataFrame, tz: str) -> Any:
-    """Return the times of a ledger; times without a zone are in the filter's zone."""
+    """Return the ledger's times. Times without a zone are in the filter's zone."""
     if "at" not in ledger:
         return pd.Series(pd.NaT, index=ledger.index, dtype=TIME)
     given: pd.Series[Any] = ledger["at"]
@@ -173,7 +174,7 @@ def _times(ledger: pd.DataFrame, tz: str) -> Any:
 
 
 def _numbered(side: pd.DataFrame) -> pd.DataFrame:
-    """Return a side with comparable ids, and a running number among equal rows."""
+    """Return one side with normalized ids, and an occurrence number among equal rows."""
     ids = side["key"].str.lower().str.replace(r"[-\s]", "", regex=True)
     side = side.assign(id=ids.where(ids != "")).reset_index(drop=True)
     side["matched"] = False
@@ -181,7 +182,7 @@ def _numbered(side: pd.DataFrame) -> pd.DataFrame:
 
 
 def _matched(mine: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Mark the rows that match, and return the pairs of equal amounts, and the pairs matched by the net of an id."""
+    """Mark the rows that match. Return the pairs with equal amounts, and the pairs matched by their net per id."""
     pairs = _pairs(mine, theirs)
     for side, name in ((mine, "mine"), (theirs, "theirs")):
         side.loc[pairs[f"row_{name}"].to_numpy(), "matched"] = True
@@ -199,7 +200,7 @@ def _matched(mine: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd
 
 
 def _pairs(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of both sides with one id, currency and amount, and the amount of each side in the period."""
+    """Return the pairs of rows that share id, currency and amount, with the amount that each side has in the period."""
     sides = [side[side["id"].notna()].assign(row=lambda s: s.index) for side in (mine, theirs)]
     pairs = sides[0].merge(sides[1], on=[*_GROUP, "cents", "turn"], suffixes=("_mine", "_theirs"))
     for name in ("mine", "theirs"):
@@ -208,7 +209,7 @@ def _pairs(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _timing(pairs: pd.DataFrame, history: View) -> pd.DataFrame:
-    """Return matched pairs with one side in another period, and the amount of each side in this period."""
+    """Return the matched pairs whose sides are in different periods, with the amount of each side in this period."""
     times = [pairs[f"at_{name}"].dt.tz_convert(history.scope.tz).dt.tz_localize(None) for name in ("mine", "theirs")]
     months = [moments.dt.to_period("M") for moments in times]
     late = mask(months[0].notna() & months[1].notna() & (months[0] != months[1]))
@@ -220,7 +221,7 @@ def _timing(pairs: pd.DataFrame, history: View) -> pd.DataFrame:
 
 
 def _rows(kind: object, keys: Any, currency: object, *columns: Any) -> pd.DataFrame:
-    """Return breaks from their kinds, keys, currencies, amounts of both sides, and times of both sides."""
+    """Return breaks from their kinds, keys and currencies, and the amounts and times of both sides."""
     names = ("mine_cents", "theirs_cents", "mine_at", "theirs_at")
     frame = pd.DataFrame({"break": kind, "key": keys, "currency": currency}, index=keys.index)
     for name, values in zip(names, columns, strict=True):
@@ -233,7 +234,7 @@ def _rows(kind: object, keys: Any, currency: object, *columns: Any) -> pd.DataFr
 
 
 def _unmatched(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """Return the unmatched rows of both sides, paired by id if each side has a single one."""
+    """Return the unmatched rows of both sides, paired by id and occurrence."""
     rest = []
     for side in (mine, theirs):
         part = side[~side["matched"] & side["inside"]]
@@ -308,7 +309,7 @@ def _unmatched(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 def _statement(
     mine: pd.DataFrame, theirs: pd.DataFrame, breaks: pd.DataFrame, unknown: pd.DataFrame, many: int
 ) -> tuple[list[str], dict[str, int | None]]:
-    """Return the statement as lines for each currency, and the unexplained rest (None if it cannot be known)."""
+    """Return the statement as lines for each currency, and the unexplained rest (None if it cannot be determined)."""
     lines: list[str] = []
     rest: dict[str, int | None] = {}
     codes = pd.concat([mine["currency"], theirs["currency"], unknown["currency"]]).dropna().unique()

@@ -1,4 +1,4 @@
-"""Reports on records that are not card transactions: applications, disputes, contracts and their tokens."""
+"""Reports on records other than card transactions: applications, disputes, contracts and their tokens."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -41,10 +41,10 @@ _TOKEN = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchange
 
 
 def _check_columns(frame: pd.DataFrame, needed: Collection[str], of: str) -> None:
-    """Check that a frame has the columns of a report.
+    """Check that a frame has the columns that a report needs.
 
     Raises:
-        UsageError: A column is missing or duplicate.
+        UsageError: A column is missing or duplicated.
     """
     if missing := [name for name in needed if [*frame].count(name) != 1]:
         raise UsageError(f"the frame must have one column {missing[0]}", of=of)
@@ -54,7 +54,7 @@ def _check_columns(frame: pd.DataFrame, needed: Collection[str], of: str) -> Non
 
 
 def _timed(history: "RecordReports") -> tuple[pd.DataFrame, list[str]]:
-    """Return the changes of status with a time, and the notes."""
+    """Return the status changes that have a time, and the notes."""
     changes = history.status_history()
     timed = changes[changes["at"].notna()]
     notes = list(changes.attrs.get("notes", ()))
@@ -66,7 +66,7 @@ def _timed(history: "RecordReports") -> tuple[pd.DataFrame, list[str]]:
 
 
 def roll_forward_of_disputes(source: object, *, at: datetime, tz: str) -> pd.DataFrame:
-    """Return open disputes rolled forward by month until a time; later changes of a dispute do not alter it."""
+    """Return a monthly roll-forward of open disputes until a time. Later changes of a dispute do not alter it."""
     table, notes = disputes_of(source)
     table = table[mask(table["created_at"] < pd.Timestamp(at))]
     resolved = table[mask(table["resolved_at"] < pd.Timestamp(at))]
@@ -84,7 +84,7 @@ def roll_forward_of_disputes(source: object, *, at: datetime, tz: str) -> pd.Dat
 
 
 def disputes_of(source: Any) -> tuple[pd.DataFrame, list[str]]:
-    """Return the disputes in a source, each once, and the notes."""
+    """Return the disputes in a source without duplicates, and the notes."""
     sandbox = sandbox_of(source) or (source if hasattr(source, "records") else None)
     if sandbox is not None:
         source = sandbox.records("dispute")
@@ -97,7 +97,7 @@ def disputes_of(source: Any) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _dispute(dispute: object) -> Any:
-    """Convert a dispute from the sandbox's store to an interface record."""
+    """Convert a stored dispute of the sandbox to an interface record."""
     if not isinstance(dispute, Mapping) or "transaction" not in dispute:
         return dispute
     times = {
@@ -133,12 +133,12 @@ def _products(left: list[Decimal | None], right: list[Decimal | None]) -> list[D
 
 
 class RecordReports(View):
-    """Reports on records that are not card transactions."""
+    """Reports on records other than card transactions."""
 
     def status_history(self) -> pd.DataFrame:
-        """Return one row per change of a user's application status, oldest first within a user.
+        """Return one row per change of a user's application status, in chronological order for each user.
 
-        Changes are in order of time; events without one keep their place.
+        Events without a time keep their position.
 
         Returns:
             Columns user_id, at, status, previous, reason, change_reason.
@@ -171,7 +171,7 @@ class RecordReports(View):
         return mark_report(table.sort_values("user_id", kind="stable", ignore_index=True), "status_history", [])
 
     def time_in_status(self) -> pd.DataFrame:
-        """Return the time each user spent in each status, one row per stay, until `at` of the filter.
+        """Return the time that each user spent in each status until the filter's time, one row per stay.
 
         Returns:
             Columns user_id, status, since, until, days (Float64).
@@ -187,7 +187,7 @@ class RecordReports(View):
         return mark_report(frame.reset_index(drop=True), "time_in_status", notes)
 
     def disputes(self) -> pd.DataFrame:
-        """Return the disputes that existed at the time of the filter, by status and age.
+        """Return the disputes that existed at the filter's time, by status and age.
 
         A dispute records only its current status. If it was resolved later, its status at that time is "unknown".
 
@@ -222,10 +222,10 @@ class RecordReports(View):
     def contracts(self, by: Columns | None = None) -> pd.DataFrame:
         """Return one row per token: balance, rates, `value_usd` (balance × exchange rate) and `advance_usd` (× rate).
 
-        Assumed: balances are whole tokens, exchange rates USD a token, advance rates percentages.
+        Assumed: balances are in whole tokens, exchange rates are in USD per token, and advance rates are percentages.
 
         Args:
-            by: Columns such as "chain_id", for the sums of each group; an empty list for the total.
+            by: Columns such as "chain_id", for the sum of each group. An empty list gives the total.
         """
         source: Any = self.source
         if callable(getattr(source, "list_contracts", None)):
@@ -248,7 +248,7 @@ class RecordReports(View):
         return mark_report(frame, "contract_totals", values.attrs.get("notes", ()))
 
     def record_balances(self, path: str | Path) -> pd.DataFrame:
-        """Append the value of the tokens in the contracts to a Parquet file, and return all its rows.
+        """Append the value of the contracts' tokens to a Parquet file, and return all rows of the file.
 
         Args:
             path: The file; the first call creates it.

@@ -1,4 +1,4 @@
-"""Read card transactions from any source: events, logs, records or frames, with the source's metadata."""
+"""Read card transactions from any source (events, logs, records or frames), with the source's metadata."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -54,7 +54,7 @@ _RECORD = frozenset({"kind", "id", "tenant"})
 
 @attrs.frozen
 class Left:
-    """Rows that a report leaves out, and why; or rows with another caveat, whose note is `sentence`."""
+    """Rows that a report leaves out, with the reason; or rows with another caveat, whose note is `sentence`."""
 
     reason: str
     rows: pd.DataFrame
@@ -63,15 +63,15 @@ class Left:
 
 @attrs.frozen(eq=False)
 class Reading:
-    """Facts of a source, and its metadata.
+    """Facts from a source, with metadata.
 
     Args:
         kind: What the source is, such as "log of events".
         rows: Events with times, or facts.
-        until: The time up to which the source reaches; None if it does not say.
-        notes: Caveats that change the meaning of all numbers.
-        caveats: Caveats on rows.
-        unread: Events that were not read, by reason.
+        until: The time up to which the source is complete; None if the source does not say.
+        notes: Caveats that apply to all numbers.
+        caveats: Caveats that apply to some rows.
+        unread: Number of events that were not read, by reason.
     """
 
     kind: str
@@ -85,7 +85,7 @@ class Reading:
     """Events that `anomalies` lists."""
 
     def facts(self, at: datetime | None) -> tuple[pd.DataFrame, Left]:
-        """Return the facts known at a time, and the rows for which this is unclear."""
+        """Return the facts that were known at a time, and the rows for which this is unclear."""
         rows, rest = self.rows, self.rows.iloc[:0]
         if at is not None:
             rows, rest = known_by(rows, at)
@@ -94,7 +94,7 @@ class Reading:
 
 
 def read(source: object) -> Reading:
-    """Return the facts of a source.
+    """Read the facts of a source.
 
     Raises:
         UsageError: The source has no card transactions.
@@ -119,7 +119,7 @@ def read(source: object) -> Reading:
 
 
 def is_other(source: object) -> bool:
-    """Return whether a source has records for reports other than card transactions."""
+    """Return whether a source holds records for reports on something other than card transactions."""
     if isinstance(source, pd.DataFrame) and _RECORD <= set(source):
         source = source.iloc[:1].to_dict("records")
     if isinstance(source, pd.DataFrame):
@@ -138,7 +138,7 @@ def _are_paths(source: object) -> bool:
 
 
 def _sandbox(source: object) -> Any:
-    """Return a sandbox, or None for any other source."""
+    """Return the source if it is a sandbox, else None."""
     return (
         source if all(callable(getattr(source, name, None)) for name in ("records", "events", "deliveries")) else None
     )
@@ -149,7 +149,7 @@ _MAX_ROWS = 2_000_000
 
 
 def _opened(paths: Any) -> Any:
-    """Return the log or the table in files or folders."""
+    """Return the event log or the table in some files or folders."""
     given = [paths] if isinstance(paths, str | os.PathLike) else [*paths]
     files: list[Path] = []
     for path in map(Path, given):
@@ -162,7 +162,7 @@ def _opened(paths: Any) -> Any:
 
 
 def _of_sandbox(sandbox: Any, kind: str) -> Reading:
-    """Return the events of a sandbox, and the records of transactions that began without an event."""
+    """Return a sandbox's events, and its records of transactions that began without an event."""
     reading = _of_events(events_frame(sandbox.events(), PATTERN), kind, now=sandbox.clock.now())
     events = reading.rows
     begun = set(events["transaction_id"][mask(events["action"].isin(["requested", "created"]))])
@@ -182,7 +182,7 @@ def _of_sandbox(sandbox: Any, kind: str) -> Reading:
 
 
 def _refunded(sandbox: Any) -> dict[str, str]:
-    """Return the purchase id of each refund with a separate transaction, by event."""
+    """Return the purchase id for each event about a refund with a separate transaction."""
     of_request = {
         entry.request_id: entry.path.split("/")[-2]
         for entry in sandbox.requests()
@@ -234,13 +234,13 @@ def _of_frame(frame: pd.DataFrame) -> Reading:
 
 
 def _identified(table: pd.DataFrame) -> tuple[pd.DataFrame, Left]:
-    """Return the rows with the id of a transaction, and the others."""
+    """Return the rows that have a transaction id, and all other rows."""
     nameless = mask(table["transaction_id"].isna())
     return table[~nameless].reset_index(drop=True), Left("without a transaction", table[nameless])
 
 
 def _of_ledger(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a ledger as settlements and refunds."""
+    """Return a ledger's rows as settlements and refunds."""
     net = cents_of(frame, "net_cents", "history")
     kinds = np.where(mask(net < 0), "refund", "settlement")
     amounts = {"posted_cents": net.clip(lower=0), "refunded_cents": -net.clip(upper=0), "net_cents": net}
@@ -248,10 +248,10 @@ def _of_ledger(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def cents_of(ledger: pd.DataFrame, name: str, of: str) -> "pd.Series[Any]":
-    """Return the amounts of a ledger as whole numbers.
+    """Return a ledger's amounts as whole numbers.
 
     Raises:
-        UsageError: An amount is missing, or is not a whole number.
+        UsageError: An amount is missing or is not a whole number.
     """
     cents = _converted(ledger[name], "Int64")
     if cents.isna().any():
@@ -265,7 +265,7 @@ def _last(rows: pd.DataFrame) -> datetime | None:
 
 
 def _typed(frame: pd.DataFrame, dtypes: Mapping[str, Any]) -> pd.DataFrame:
-    """Return a frame with columns of known types, whatever file or library it went through."""
+    """Return a frame whose columns have known types, whichever file format or library the frame passed through."""
     columns: dict[Any, Any] = {}
     for name, dtype in dtypes.items():
         values = frame[name] if name in frame else pd.Series(index=frame.index, dtype=dtype)
@@ -281,7 +281,7 @@ def _typed(frame: pd.DataFrame, dtypes: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _written(values: "pd.Series[Any]", write: Callable[[str], str]) -> "pd.Series[Any]":
-    """Convert texts to another notation, each distinct text once."""
+    """Convert texts to another notation. Each distinct text is converted once."""
     codes, texts = pd.factorize(values)
     new = [write(text) for text in texts]
     if new == [*texts]:
@@ -300,7 +300,7 @@ def _converted(values: "pd.Series[Any]", dtype: Any) -> "pd.Series[Any]":
 
 
 def _whole_number(value: Any) -> Any:
-    """Return a 64-bit integer in any notation; missing for other values, and for floats that may lack digits."""
+    """Return a 64-bit integer from any notation. Other values are missing, as are floats that may have lost digits."""
     try:
         exact = Decimal(str(value))
         is_exact = exact == exact.to_integral_value() and abs(exact) < (2**53 if isinstance(value, float) else 2**63)
@@ -318,7 +318,7 @@ def _of_events(
     notes: Iterable[str] = (),
     until: datetime | None = None,
 ) -> Reading:
-    """Return the transaction events in an event frame, without duplicates."""
+    """Return the transaction events of an event frame, without duplicates."""
     own = [name for name in frame if not str(name).startswith(("body.", "extra")) and name not in _ENVELOPE]
     names = {"id": "id", "transaction_id": "body.id", "known_at": "at"}
     names |= {name: f"body.spend.{member}" for name, member in _SPEND.items()}
@@ -357,7 +357,7 @@ def _of_events(
 
 
 def _odd(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return events that contradict others, or that no report reads."""
+    """Return the events that contradict other events, or whose kind no report reads."""
     names = {"id": "event_id", "body.id": "transaction_id", "at": "at", "body.spend.amount": "amount_cents"}
     names["body.spend.currency"] = "currency"
     given = frame.reindex(columns=["kind", *names])
@@ -376,10 +376,10 @@ _ENVELOPE = frozenset({"id", "kind", "resource", "action", "version", "event_rec
 
 
 def _newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return transactions once each, in the newest read, and the older rows.
+    """Return each transaction once, from its newest row, and the older rows.
 
     Raises:
-        UsageError: Two rows of a transaction differ, and nothing says which is newer.
+        UsageError: Two rows of a transaction differ and have the same update time.
     """
     frame = frame.drop(columns="net_cents", errors="ignore")  # posted minus refunded
     table = _typed(frame, {**_COLUMNS, **{name: DTYPES[name] for name in (*PARTIES, *_TEXTS)}})
@@ -413,7 +413,7 @@ _COLUMNS: Mapping[str, Any] = {
 
 
 def _events_of_transactions(table: pd.DataFrame, now: datetime | None) -> pd.DataFrame:
-    """Return the events that make transactions; where several were summed up, their times are bounds."""
+    """Return events that produce these transactions. If one event stands for several, its time is given as bounds."""
     authorized, held, posted, refunded = (table[name] for name in _AMOUNTS)
     begun, declined = mask(authorized.notna()), mask(table["status"] == "declined")
     only_requested = mask(table["status"] == "requested")
@@ -500,7 +500,7 @@ _STORED: Mapping[str, Any] = {
 
 
 def _transactions(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame of stored transactions; records of another kind, or without an amount, are an error."""
+    """Return a frame of stored transactions. Records of another kind or without an amount raise an error."""
     kinds = {visible(str(kind), 40) for kind in frame["kind"].unique()} - {"transaction"}
     if kinds or not set(_STORED) <= set(frame):
         found = ", ".join(sorted(kinds)) or "transaction, without some of their members"
@@ -510,12 +510,12 @@ def _transactions(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _time_of(values: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Return the times of records, as milliseconds since 1970 or as in the frame."""
+    """Return the times of records. Numbers are milliseconds since 1970."""
     return _converted(pd.to_datetime(values, unit="ms") if is_numeric_dtype(values) else values, TIME)
 
 
 def _of_records(books: pd.DataFrame, now: datetime | None, moved: pd.DataFrame | None = None) -> Reading:
-    """Return the events of transactions stored in a sandbox, without amounts that other events have moved."""
+    """Return events for a sandbox's stored transactions, without the amounts that other events account for."""
     if moved is not None:
         known = moved.reindex(books["id"]).fillna(0).astype("int64").reset_index(drop=True)
         books = books.assign(

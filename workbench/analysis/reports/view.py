@@ -1,4 +1,4 @@
-"""Filtered view of a source: its facts, its transactions, and reports grouped from them."""
+"""Filtered view of a source: its facts and transactions, and the reports that group them."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -22,7 +22,7 @@ _AS_KNOWN = {"facts", "_known", "_folded", "_begun_earlier"}
 
 
 class View:
-    """The rows of a source that a filter shows."""
+    """The rows of a source that pass a filter."""
 
     def __init__(self, source: object, scope: Filter | None = None, known: Mapping[str, Any] | None = None) -> None:
         """Create a history. Call `wb.history(source)` instead."""
@@ -32,12 +32,12 @@ class View:
 
     @cached_property
     def reading(self) -> Reading:
-        """Source of a history: its kind, end, notes and unread events."""
+        """Return the source with its kind, end, notes and unread events."""
         return read(self.source)
 
     @cached_property
     def facts(self) -> pd.DataFrame:
-        """The facts known at the time of the filter; `postings` shows them."""
+        """Return the facts known at the filter's time, which `postings` shows."""
         return self._known[0]
 
     @cached_property
@@ -46,18 +46,18 @@ class View:
 
     @cached_property
     def _folded(self) -> pd.DataFrame:
-        """The transactions folded from the facts."""
+        """Return the transactions summed up from the facts."""
         return transactions_of(self.facts)
 
     @cached_property
     def _begun_earlier(self) -> Left:
-        """The transactions whose request is not in the source."""
+        """Return the transactions whose request is not in the source."""
         rows = self._folded.loc[mask(self._folded["authorized_cents"].isna()), ["currency", *MONEY[2:]]]
         return Left("", rows, "{count:,} transactions began before the source{amounts}: their requests are not known.")
 
     @property
     def until(self) -> datetime | None:
-        """The time up to which the history is complete, as far as its source says."""
+        """Return the time up to which the history is complete, if its source says so."""
         end = self.reading.until
         return end if self.scope.at is None else self.scope.at if end is None else min(end, self.scope.at)
 
@@ -73,17 +73,17 @@ class View:
         currency: str | None = None,
         at: object = None,
     ) -> Self:
-        """Return the history filtered by period or currency, or as known at a time. Each report then shows the filter.
+        """Return the history filtered by period or currency, or as known at a time. Each report then states the filter.
 
         Args:
-            period: "2026-03", "2026-W14" (ISO), "2026-Q1", "2026", a day, a fiscal "FY2026-Q1-SEP" (whose year ends in
-                September; a later filter may leave the month out), or the first and the last day.
+            period: "2026-03", "2026-W14" (ISO), "2026-Q1", "2026", a day, a fiscal "FY2026-Q1-SEP" (the fiscal year
+                ends in September; a later filter may omit the month), or a pair of first and last day.
             tz: Time zone of periods, such as "America/New_York"; default UTC.
-            currency: Code such as "usd"; default all, each in separate rows.
-            at: Day or time; later events are as if they had not happened.
+            currency: Currency code such as "usd". By default all currencies are shown, in separate rows.
+            at: Day or time. Later events are ignored.
 
         Raises:
-            UsageError: A value is none of these, or the history has no such currency.
+            UsageError: A value is invalid, or the history has no such currency.
         """
         scope = self.scope.changed(period, tz, currency, at)
         if scope.at == self.scope.at and not is_other(self.source):
@@ -100,7 +100,7 @@ class View:
     def _rows(
         self, table: pd.DataFrame, time: str, freq: Every | None = None, scope: Filter | None = None
     ) -> tuple[pd.DataFrame, list[Left], Any]:
-        """Return the filtered rows, the excluded rows, and the first day of each row's period, by index."""
+        """Return the filtered rows, the excluded rows, and the first day of each row's period, by row index."""
         scope = scope or self.scope
         rows, left = scope.rows(table, time)
         if freq is None:
@@ -114,7 +114,7 @@ class View:
         return rows[~unknown], left, periods[~unknown]
 
     def _keys(self, rows: pd.DataFrame, by: Columns | None, period: Any, measures: Measures, of: str) -> dict[str, Any]:
-        """Return the grouping columns: the period, the columns of `by`, and the currency if there are several."""
+        """Return the grouping columns: the period, the columns in `by`, and the currency if the rows have several."""
         keys: dict[str, Any] = {} if period is None else {str(period.name): period[rows.index]}
         names = columns_of(by)
         for name in names:
@@ -154,7 +154,7 @@ class View:
         return self._marked(frame, kind, left, noun, notes, currency=self._currency_of(rows.values), **more)
 
     def _currency_of(self, rows: pd.DataFrame) -> str | None:
-        """Return the common currency of rows, if any."""
+        """Return the currency that all rows share, or None."""
         if self.scope.currency or "currency" not in rows:
             return self.scope.currency
         codes = rows["currency"].dropna().unique()
@@ -169,7 +169,7 @@ class View:
         notes: Collection[str] = (),
         **more: object,
     ) -> pd.DataFrame:
-        """Return a frame marked with the filter, notes on the meaning of its numbers, and caveats on rows by amount."""
+        """Return a frame with marks: the filter, notes on the meaning of its numbers, and row caveats by amount."""
         sentences, entries = caveats_of([*left, self._known[1], self._begun_earlier, *self.reading.caveats], noun)
         for reason, count in self.reading.unread.items():
             entries.append({"reason": reason, "currency": None, "rows": count})
@@ -183,10 +183,10 @@ class View:
         return mark_report(frame, kind, notes, until=until, filter=str(self.scope), left_out=entries, **more)
 
     def _own(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return a table with the original names of the caller's columns.
+        """Return a table in which the caller's columns have their original names again.
 
         Raises:
-            UsageError: A column of the caller has the name of a column of the table.
+            UsageError: One of the caller's columns has the same name as a column of the table.
         """
         names = {name: str(name).removeprefix(OWN) for name in table if str(name).startswith(OWN)}
         if both := sorted(set(names.values()) & set(table)):

@@ -1,4 +1,4 @@
-"""Rewards activity of many users, read into DataFrames.
+"""Read the rewards activity of many users into DataFrames.
 
 rewards = wb.rewards.fetch(api, users)
 rewards.frame()

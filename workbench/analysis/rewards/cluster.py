@@ -1,8 +1,9 @@
-"""Read rewards on a Dask cluster: each task reads some users into a separate folder, as `rewards.fetch` does.
+"""Read rewards on a Dask cluster. Each task reads some of the users into a separate folder, as `rewards.fetch` does.
 
-Tasks hold about a thousand pages each, or one task per thread. Workers receive a profile name or the URL of a served
-sandbox and build the client from their own settings, so the graph contains no key. The limits on requests in flight and
-on rate are divided among the worker threads; after a 429 each thread slows down independently.
+A task reads about a thousand pages, or fewer if some threads would otherwise have no task. Workers receive a profile
+name or the URL of a served sandbox and build the client from their own settings, so the graph contains no key. The
+limits on requests in flight and on rate are divided among the worker threads; after a 429 each thread slows down
+independently.
 """
 
 import uuid
@@ -45,7 +46,7 @@ class ClusterRewards(Rewards):
 
 
 def _partition(folder: Path, users: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of a task with the dtypes that all partitions share: text types and decimal points."""
+    """Return a task's rows with the dtypes that all partitions share, such as text types and decimal scales."""
     table = in_order(uniform(read_folder(folder), WIDTHS[0]), users)
     columns = {name: to_pandas(table.column(name).combine_chunks()) for name in table.column_names}
     return pd.DataFrame(columns, copy=False)
@@ -61,13 +62,13 @@ def read_on_cluster(
     cluster: Any,
     progress: bool | ProgressCallback,
 ) -> ClusterRewards:
-    """Read on the workers of a cluster, for `rewards.fetch(…, cluster=…)`.
+    """Read rewards on the workers of a cluster, for `rewards.fetch(…, cluster=…)`.
 
     Args:
         api: Name of a profile, URL of a served sandbox, or an importable function that returns a client.
         users: Ids of the users.
         wanted: Filter of the rows to return.
-        concurrency: Maximum requests in flight over all workers.
+        concurrency: Maximum number of requests in flight, over all workers.
         path: Folder that all workers can access.
         cluster: Client of dask.distributed.
         progress: As for `rewards.fetch`.
@@ -120,7 +121,7 @@ def _client(target: Target, limits: Limits | None = None) -> Client:
 def _read(
     target: Target, users: Sequence[str], wanted: ReadFilter, limits: Limits, concurrency: int, path: Path
 ) -> dict[str, PageCursor]:
-    """Read some users on a worker into a folder; return how each read ended."""
+    """Read some of the users on a worker into a folder. Return how each user's read ended."""
     how: dict[str, Any] = {"concurrency": concurrency, "report": lambda _: None, "path": path, "resume": None}
     try:
         with _client(target, limits) as client:

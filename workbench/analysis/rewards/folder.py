@@ -1,7 +1,7 @@
-"""Rewards on disk: a folder of complete Parquet parts, each listing the users it contains.
+"""Rewards on disk: a folder of complete Parquet parts. Each part lists the users that it contains.
 
-A stopped read resumes: users of a written part are not read again. All parts share one schema, so any reader can open
-the folder as one data set; points are `decimal256(37, 18)`.
+A stopped read can be resumed: the users in written parts are not read again. All parts share one schema, so any reader
+can open the folder as one data set; points are `decimal256(37, 18)`.
 """
 
 import json
@@ -32,11 +32,11 @@ SCHEMA = pa.schema([("user_id", pa.large_string()), *_TYPES.items(), (EXTRA, pa.
 
 
 class Folder:
-    """A folder that a read writes Parquet parts into.
+    """Folder that a read writes its Parquet parts to.
 
     Args:
-        path: The folder; created if missing.
-        query: Query of the read; a folder with another query is rejected.
+        path: The folder; it is created if it does not exist.
+        query: Query of the read. A folder from another query is rejected.
     """
 
     def __init__(self, path: Path, query: Mapping[str, Any]) -> None:
@@ -56,7 +56,7 @@ class Folder:
             raise UsageError(f"{path} is not empty and does not contain a read")
 
     def write(self, tables: Iterable[Any], users: Mapping[str, PageCursor]) -> None:
-        """Write a part: the rows of these users, and how each read ended."""
+        """Write a part with the rows of these users, and how each user's read ended."""
         rows = [uniform(table) for table in tables]
         metadata = {KEY: json.dumps({"asked": self._query, "users": users}, default=attrs.asdict).encode()}
         table = pa.concat_tables(rows or [SCHEMA.empty_table()]).replace_schema_metadata(metadata)
@@ -67,7 +67,7 @@ class Folder:
 
 
 def _about(path: Path) -> dict[str, Any]:
-    """Return the metadata of a part; empty for a foreign file."""
+    """Return the metadata of a part; empty for a file that is not a part."""
     try:
         metadata = pq.read_schema(path).metadata or {}
         about: dict[str, Any] = json.loads(metadata.get(KEY, b"{}"))
@@ -77,7 +77,7 @@ def _about(path: Path) -> dict[str, Any]:
 
 
 def uniform(table: Any, points: object = POINTS) -> Any:
-    """Return rows in the schema of the folder; values that do not fit move to `extra`."""
+    """Return rows in the folder's schema. Values that do not fit the schema move to `extra`."""
     index = SCHEMA.get_field_index("points")
     schema = SCHEMA.set(index, pa.field("points", points))
     column = table.column("points")
@@ -104,7 +104,7 @@ def _with(table: Any, schema: Any, **columns: object) -> Any:
 
 
 def in_order(table: pa.Table, users: Sequence[str]) -> pa.Table:
-    """Return the rows of a table by user, in the order of `users`; the rows of one user keep their order."""
+    """Return a table's rows grouped by user, in the order of `users`. The order within a user does not change."""
     places = pc.index_in(table.column("user_id"), value_set=pa.array(users, pa.large_string()))
     return table.take(pc.array_sort_indices(places.combine_chunks())).combine_chunks()
 

@@ -1,12 +1,13 @@
-"""Pages of rewards activity: which pages to request for a user, and how their bodies become one typed frame.
+"""Pages of rewards activity: which pages to request for a user, and how page bodies become one typed frame.
 
 The service returns no total and no "more" flag; its order and parameter names are undocumented. Therefore full pages
-overlap by one row, which shows whether rows moved in between. A short page is not taken as the end, because hidden rows
-may be left out of it; the end is an empty page, or two of them if rows seem to be hidden. No row is skipped: after a
-page of n rows the next page starts where these ended, whichever way the service counts.
+overlap by one row, which shows whether rows moved between two requests. A short page is not taken as the end of the
+list, because the service may have left hidden rows out of the page. The end is an empty page, or two empty pages if
+rows seem to be hidden. No row is skipped: after a page of n rows, the next page starts at most n rows later, so it does
+not matter whether the service counts hidden rows.
 
-Bodies are parsed by a fast route or an exact one (strict JSON, then records). The fast route is used only where its
-result equals the exact result; both return the same Arrow columns.
+Page bodies are parsed by a fast route or by an exact route (strict JSON, then records). The fast route is used only
+where its result equals the result of the exact route. Both routes return the same Arrow columns.
 """
 
 from collections import Counter
@@ -35,7 +36,7 @@ MAX_READINGS = 3
 
 
 class Key(NamedTuple):
-    """Identity of a row. An id may occur in both types; a row without an id is identified by its text."""
+    """Identity of a row. Ids are unique within a type. A row without an id is identified by its text."""
 
     type: str | None
     id: str | None
@@ -57,7 +58,7 @@ Requests = Generator[PageRequest, Keys, None]
 
 @attrs.define
 class PageCursor:
-    """Progress of one user's read, updated by `requests`."""
+    """Progress of one user's read, which `requests` updates."""
 
     kept: list[tuple[int, ...] | None] = attrs.field(factory=list)  # indices of the rows to keep, by page; None for all
     end: End = "failed"
@@ -80,7 +81,7 @@ class PageCursor:
         return self.end == "all" and not self.other_type
 
     def requests(self, *, limit: int = MAX_LIMIT, reach: int = MAX_OFFSET) -> Requests:
-        """Yield the pages to request; send back the row keys of each answer."""
+        """Yield the pages to request. The caller sends back the row keys of each page."""
         earlier: list[Keys] = []
         while True:
             pages: list[Keys] = []
@@ -98,7 +99,7 @@ class PageCursor:
             self.readings += 1
 
     def _reading(self, pages: list[Keys], limit: int, reach: int) -> Generator[PageRequest, Keys, bool]:
-        """Read the list once; return whether it changed during the read."""
+        """Read the list once; return whether the list changed during the read."""
         seen: set[Key] = set()
         lengths: list[int] = []
         self.duplicates = self.without_id = 0
@@ -161,7 +162,7 @@ class PageCursor:
         return False
 
     def _new(self, page: Keys, overlap: int, seen: set[Key]) -> tuple[int, ...] | None:
-        """Return the new rows of a page: outside the overlap and not seen before. Rows without an id are always new."""
+        """Return a page's new rows, outside the overlap and not seen before. Rows without an id are always new."""
         new = []
         for i, key in enumerate(page):
             if i < overlap:
@@ -177,7 +178,7 @@ class PageCursor:
 
 
 def _newest(pages: Sequence[Keys]) -> list[tuple[int, ...] | None]:
-    """Return the rows to keep from several reads of a changing list: each key once, from its last read."""
+    """Return the rows to keep from several reads of a changing list. Each key is kept once, from the last read."""
     seen: set[Key] = set()
     rows: list[tuple[int, ...] | None] = []
     for page in reversed(pages):
@@ -217,8 +218,8 @@ class PageReader:
     """Parser of page bodies.
 
     Args:
-        names: Wire names that differ from the assumed ones, as in a profile.
-        reveal: `{"extra"}` shows the values of unknown members; pages that have any then take the exact route.
+        names: Wire names that differ from the assumed names, in the form that profiles use.
+        reveal: `{"extra"}` shows the values of unknown members. Pages with unknown members then take the exact route.
     """
 
     def __init__(self, names: Names = _NO_NAMES, reveal: Collection[str] = ()) -> None:
@@ -244,7 +245,7 @@ class PageReader:
         """Parse a page.
 
         Args:
-            body: Its bytes.
+            body: Bytes of the body.
             number: Number of the page, for messages.
 
         Raises:
@@ -254,10 +255,10 @@ class PageReader:
         return parts[0] if parts else self._exact(body, number)
 
     def fast(self, bodies: Sequence[bytes]) -> list[Part]:
-        """Return the rows of each page by the fast route, parsed in one batch; empty if they may not be exact.
+        """Return the rows of each page, parsed in one batch by the fast route; empty if the result may be inexact.
 
-        Counting quotation marks detects duplicate members of an object. Several pages with unknown members are parsed
-        one by one, so that each has its notes.
+        Counting quotation marks detects duplicate members of an object. If pages have unknown members, each page is
+        parsed separately, so that each has its own notes.
         """
         try:
             pages = [orjson.loads(body) for body in bodies]
@@ -318,7 +319,7 @@ class PageReader:
         raise UnexpectedAnswer(f"page {number} is not a page of rewards activity: {problem}", problems=problems)
 
     def unknown_members(self, extra: Any) -> Counter[str]:
-        """Return the number of rows with each unknown member, from a column `extra`."""
+        """Return the number of rows that have each unknown member, from a column `extra`."""
         counter: Counter[str] = Counter()
         names = set(self._wire.values())
         if extra.null_count < len(extra):
@@ -329,12 +330,12 @@ class PageReader:
 
 
 def _names(objects: Iterable[dict[str, Any]], known: Collection[str]) -> list[str]:
-    """Return the names of unknown members, in order."""
+    """Return the names of unknown members in alphabetical order."""
     return sorted(set().union(*objects).difference(known))
 
 
 def cast(texts: object) -> Any:
-    """Return an Arrow column of numeric texts in the first type that fits all; None if the conversion may not be exact.
+    """Return an Arrow column of numeric texts in the first type that fits all; None if the result may be inexact.
 
     Arrow and `Decimal` differ on signs and exponents, and Arrow silently wraps numbers with too many digits.
     """
@@ -361,7 +362,7 @@ def times(texts: object) -> Any:
 
 
 def _masked_members(unknown: dict[str, list[Any]], rows: int) -> Any:
-    """Return the column `extra` of masked unknown members, in the order of each row."""
+    """Return the column `extra` with masked unknown members, in the order of each row."""
     if not unknown:
         return pa.nulls(rows, pa.large_string())
     there = [
@@ -373,6 +374,6 @@ def _masked_members(unknown: dict[str, list[Any]], rows: int) -> Any:
 
 
 def with_user(table: Table, user: str) -> Table:
-    """Return a table with the id of its user in a first column `user_id`."""
+    """Return a table with the user's id as first column, `user_id`."""
     ids = pa.repeat(pa.scalar(user, pa.large_string()), len(table.columns["id"]))
     return Table({"user_id": ids, **table.columns}, table.notes)

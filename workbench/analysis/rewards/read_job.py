@@ -1,4 +1,4 @@
-"""Concurrent read of many users: each worker pages through one user, and a gate limits requests in flight."""
+"""Concurrent read of many users. Each worker pages through one user, and a gate limits the requests in flight."""
 
 import asyncio
 import threading
@@ -40,7 +40,7 @@ _INTERRUPTED = "The read was interrupted; rows read so far are kept."
 
 @attrs.frozen(kw_only=True)
 class ReadFilter:
-    """Filter of the rows to read for each user."""
+    """Filter for the rows to read for each user."""
 
     type: str | None = None
     since: datetime | None = None
@@ -52,7 +52,7 @@ class ReadFilter:
         return {"type": self.type, **{name: time and time.isoformat() for name, time in times.items()}}
 
     def rows(self, columns: Mapping[str, Any]) -> Any:
-        """Return an Arrow mask of the rows that match; None for all. Rows without a time match."""
+        """Return an Arrow mask of the matching rows; None if all match. Rows without a time match."""
         tests = []
         if self.type is not None:
             tests.append(pc.fill_null(pc.equal(columns["type"], self.type), True))
@@ -81,10 +81,10 @@ def _newest_first(part: Part, last: int | None) -> int | None:
 
 
 class Gate:
-    """Limit on requests in flight: a 429 halves it, and successful answers raise it again. For one event loop.
+    """Limit on requests in flight: a 429 halves the limit, and successful answers raise it again. For one event loop.
 
     Args:
-        limit: Maximum requests in flight.
+        limit: Maximum number of requests in flight.
     """
 
     def __init__(self, limit: int) -> None:
@@ -107,22 +107,22 @@ class Gate:
             self._changed.notify(2)  # one for the free slot, one for the larger limit
 
     def slower(self) -> None:
-        """Halve the limit after a 429. A burst of 429s counts once."""
+        """Halve the limit after a 429. Several 429s in a burst count once."""
         if self._since_slower >= self.allowed or self.allowed == self.limit:
             self.allowed = max(1.0, self.allowed / 2)
             self._since_slower = 0
 
 
 class Reading:
-    """A read of many users. Await `run` once; `result` holds the rows, also of a stopped read.
+    """A read of many users. Await `run` once; `result` then holds the rows, even if the read was stopped.
 
     Args:
         api: The client, synchronous or asynchronous.
         users: Ids of the users to read.
         wanted: Filter of their rows.
-        result: Result to add to; pages of users in `started` are not requested again.
+        result: Result that the read adds to. Pages of users in `started` are not requested again.
         concurrency: Maximum requests in flight.
-        report: Called with the progress.
+        report: Function that is called with the progress.
         folder: Folder to write rows to, instead of memory.
     """
 
@@ -153,14 +153,14 @@ class Reading:
         self._unread: list[tuple[bytes, int, asyncio.Future[Part]]] = []
 
     def stop(self, reason: str) -> None:
-        """Stop the read after the requests in flight, from any thread. Rows read so far stay in `result`."""
+        """Stop the read after the requests in flight, from any thread. The rows read so far stay in `result`."""
         self.result.stopped = self.result.stopped or reason  # checked by workers that do not wait
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop has ended meanwhile
                 self._loop.call_soon_threadsafe(self._stop.set)
 
     async def run(self) -> None:
-        """Read all users, or as many as errors allow."""
+        """Read all users, or as many users as errors allow."""
         self._loop = asyncio.get_running_loop()
         if self.result.stopped:  # stopped before the read began
             self._stop.set()
@@ -225,7 +225,7 @@ class Reading:
             self.stop(f"{MAX_FAILED_USERS} users in a row could not be read; the read was stopped.")
 
     async def _read(self, user: str, cursor: PageCursor, parts: list[Part], kind: str | None) -> None:
-        """Page through one user, resuming where an earlier read stopped."""
+        """Page through one user's rows, resuming where an earlier read stopped."""
         ready = self.result.started.pop(user, [])
         steps = cursor.requests()
         page = next(steps)
@@ -252,7 +252,7 @@ class Reading:
                 return
 
     async def _read_types(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
-        """Read each type separately, because the list is longer than the maximum offset; add new rows."""
+        """Read each type separately, because the list is longer than the maximum offset. Add the rows that are new."""
         seen = set[Any]().union(*(part.keys() for part in parts))
         # Other types cannot be requested, so their rows beyond the offset are unknown.
         ends = {"all" if key[0] in frozenset(RewardType) else "reach" for key in seen}
@@ -288,7 +288,7 @@ class Reading:
         raise AssertionError("unreachable")
 
     def _parsed(self, body: bytes, number: int) -> "asyncio.Future[Part]":
-        """Parse a page; pages that arrive together are parsed in one batch, in less than half the time."""
+        """Parse a page. Pages that arrive together are parsed in one batch, which takes less than half the time."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Part] = loop.create_future()
         if not self._unread:
@@ -308,7 +308,7 @@ class Reading:
                 done.set_exception(error)
 
     def _finish(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
-        """Store the matching rows of a user and the outcome of the read."""
+        """Store a user's matching rows, and how the user's read ended."""
         tables = []
         for part, selection in zip(parts, cursor.kept, strict=False):
             table, other_type = self._trimmed(part.table, selection)
@@ -323,7 +323,7 @@ class Reading:
         self._report(self._progress)
 
     def _trimmed(self, table: Table, kept: tuple[int, ...] | None) -> tuple[Table, int]:
-        """Return the selected rows of a page that match the filters, and the number of rows of other types."""
+        """Return the selected rows of a page that match the filter, and the number of rows of the other type."""
         columns, other_type = table.columns, 0
         if kept is not None:
             columns = {name: values.take(pa.array(kept, pa.int64())) for name, values in columns.items()}
@@ -338,7 +338,7 @@ class Reading:
         return Table(columns, notes), other_type
 
     async def _write(self) -> None:
-        """Write the rows of completely read users to the folder."""
+        """Write the rows of users whose read is complete to the folder."""
         if self._folder is None:
             return
         async with self._writing:
@@ -355,7 +355,7 @@ class Reading:
 
 
 def parameter_names(api: Any) -> dict[str, str]:
-    """Return the assumed wire names of the query parameters."""
+    """Return the wire names of the query parameters, which are assumed."""
     return {
         name: api.converter.wire_name(ListRewardsActivity, member(ListRewardsActivity, name)) for name in _PARAMETERS
     }
@@ -381,8 +381,8 @@ async def read_users(
         path: Folder for the rows.
         resume: Result of an earlier read.
         reveal: `{"extra"}` shows the values of unknown members.
-        running: Called with the read before it begins, so that another thread can stop it.
-        how: Other arguments of `Reading`.
+        running: Function that is called with the read before the read begins, so that another thread can stop the read.
+        how: Further arguments for `Reading`.
     """
     folder = None if path is None else Folder(Path(path), wanted.as_json())
     names = parameter_names(api)
@@ -412,9 +412,9 @@ async def read_users(
 
 
 def read_in_thread(api: object, users: tuple[str, ...], wanted: ReadFilter, **how: Any) -> Rewards:
-    """Read in an event loop in a new thread, which also works inside a running loop, as in notebooks.
+    """Read in an event loop in a new thread. This also works inside a running loop, as in notebooks.
 
-    The threads share plain lists and a queue, which need no Python-level lock: an interrupt may leave such a lock held,
+    The threads share plain lists and a queue, which need no Python-level lock: an interrupt could leave a lock held,
     and the other thread would then wait forever.
     """
     ended: list[Rewards | BaseException] = []

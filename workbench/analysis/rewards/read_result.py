@@ -1,4 +1,4 @@
-"""Result of a read of rewards activity: rows, completeness and caveats."""
+"""Result of a rewards read: rows, completeness and caveats."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -77,7 +77,7 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
 class Rewards:
-    """Rewards activity of users: `frame()`, `complete`, and `notes` with caveats."""
+    """Rewards activity of users: `frame()`, `complete`, and `notes` with the caveats."""
 
     users: tuple[str, ...]
     reader: PageReader
@@ -92,12 +92,12 @@ class Rewards:
 
     @property
     def complete(self) -> bool:
-        """Whether every row of the service was read, as far as can be determined."""
+        """Whether all rows of the service were read, as far as can be determined."""
         return not self.same_users and all(u in self.cursors and self.cursors[u].complete for u in self.users)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Caveats: rows that were not read, with the reason, and parameters that the service seems to ignore."""
+        """Caveats: the rows that were not read, with the reason, and parameters that the service seems to ignore."""
         notes = []
         if self.same_users:
             notes.append(
@@ -135,11 +135,14 @@ class Rewards:
 
     @property
     def unfinished(self) -> tuple[str, ...]:
-        """Users whose read is incomplete; `fetch(…, resume=rewards)` continues with them."""
+        """Users whose read is incomplete. `fetch(…, resume=rewards)` continues with these users."""
         return tuple(u for u in self.users if u not in self.cursors or self.cursors[u].end == "failed")
 
     def frame(self) -> pd.DataFrame:
-        """Return the rows as one typed frame, users in the order requested; `attrs` holds `complete` and `notes`."""
+        """Return the rows as one typed frame, with users in the order of the request.
+
+        `attrs` holds `complete` and `notes`.
+        """
         layout, revealed = self.reader.layout, self.reader.shown
         if self.path is not None:
             tables = [self._from_folder(self.path)]
@@ -172,7 +175,10 @@ def _listed(users: Iterable[str]) -> str:
 
 
 class ReadRows(str):
-    """The rows of a read, in `frame.attrs["read"]`, to report the gaps of a part; in a file it is empty text."""
+    """The rows of a read, stored in `frame.attrs["read"]` to report gaps in a part of the read.
+
+    In a file, the value is empty text.
+    """
 
     __slots__ = ("_rows",)
     _rows: pd.DataFrame
@@ -185,7 +191,7 @@ class ReadRows(str):
         return read
 
     def missing(self, part: pd.DataFrame) -> int:
-        """Return how many earlier rows of its users a part of the read lacks."""
+        """Return how many earlier rows of its users are missing from a part of the read."""
         if len(part) >= len(self._rows) or not len(part):
             return 0
         users = self._rows["user_id"].isin(part["user_id"].unique())

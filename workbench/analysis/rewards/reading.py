@@ -1,4 +1,4 @@
-"""Read rewards of many users with overlapping, verified pages. A stopped read returns the rows read so far."""
+"""Read rewards of many users through overlapping, verified pages. A stopped read returns the rows read so far."""
 
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from datetime import date, datetime
@@ -24,7 +24,7 @@ CONCURRENCY = 64
 
 
 class Options(TypedDict, total=False):
-    """Arguments of `fetch`."""
+    """Keyword arguments of `fetch`."""
 
     type: RewardType | RewardTypeText | None
     since: datetime | date | str | None
@@ -55,34 +55,36 @@ def fetch(
     reveal: Collection[str] = (),
     cluster: object = None,
 ) -> Any:
-    """Read the rewards activity of users, all pages of each, many at a time.
+    """Read the rewards activity of many users concurrently, including all pages of each user.
 
-    Return `Rewards`; with an async client, await it. Ctrl-C stops the read and keeps the rows read so far. The service
-    returns no totals: pages overlap, and `complete` and `notes` say whether rows may be missing. The service never
-    lists redemptions of travel bookings that are PENDING or FAILED.
+    The call returns `Rewards`; with an async client, await the call. Ctrl-C stops the read and keeps the rows read so
+    far. The service returns no totals, so pages overlap, and `complete` and `notes` say whether rows may be missing.
+    The service never lists redemptions for travel bookings that are PENDING or FAILED.
 
     Args:
         api: A session or a client. With `cluster`, the name of a profile, the URL of a served sandbox, or an importable
             function that returns a client.
-        users: User ids, users, a sandbox's guide users, a column, or a frame with a column `user_id` or `id`.
-        type: "earned" or "redeemed"; both by default. The offset reaches 10,100 rows of each.
+        users: User ids, users, a sandbox's guide users, a column of ids, or a frame with a column `user_id` or `id`.
+        type: "earned" or "redeemed"; both by default. At most 10,100 rows of each type can be reached by offset.
         since: Keep rows from this time or day on ("2025-12-01" begins at midnight UTC): `created_at`, else `posted_at`,
-            else `minted_at`. Rows without a time stay. Where rows come newest first, older pages are not requested.
+            else `minted_at`. Rows without a time stay. If rows come newest first, older pages are not requested.
         until: Keep rows before this time or day.
-        concurrency: Maximum requests in flight, 1 to 1,000. All share the client's rates; a 429 halves it for a while.
+        concurrency: Maximum number of requests in flight, 1 to 1,000. All requests share the client's rate limits. A
+            429 halves the number for a while.
         progress: Whether to show progress on a terminal or in a notebook; or a function that is called with `Progress`.
-        path: A folder to write Parquet parts into while reading, in bounded memory. The same call resumes there.
-        resume: The result of an earlier call; users that it finished are not read again.
+        path: A folder to write Parquet parts into while reading, in bounded memory. If the call is repeated, it resumes
+            the read in this folder.
+        resume: The result of an earlier call; users whose read it finished are not read again.
         reveal: `{"extra"}` shows the values of unknown members.
         cluster: A client of dask.distributed, whose workers read parts of the users, each into its own folder under
-            `path`; needs the extra `cluster`. `frame()` is a Dask DataFrame then.
+            `path`; it needs the extra `cluster`. `frame()` then returns a Dask DataFrame.
 
     Raises:
         InvalidRequest: A user id is invalid; nothing was sent.
         UsageError: The type, a time or the concurrency is not allowed.
-        Unauthorized: The key was refused. `error.partial` holds what was read before.
-        Forbidden: The key may not read rewards. `error.partial` holds what was read before.
-        WorkbenchError: No user could be read to the end; `error.partial` holds what was read.
+        Unauthorized: The key was refused. `error.partial` holds the rows read before.
+        Forbidden: The key may not read rewards. `error.partial` holds the rows read before.
+        WorkbenchError: No user could be read completely. `error.partial` holds the rows read so far.
     """
     wanted = ReadFilter(
         type=None if type is None else str(type), since=moment(since, "since"), until=moment(until, "until")

@@ -1,4 +1,4 @@
-"""Read a date or a time as written, under each order of day, month and year with which it is valid."""
+"""Read a date or a time as written, under each order of day, month and year that makes it valid."""
 
 import re
 import unicodedata
@@ -40,14 +40,14 @@ _MONTH_OF = {name: number for number, names in enumerate(_MONTHS, 1) for name in
 
 @attrs.frozen
 class WrittenDate:
-    """A date as written: its readings under each order of its parts, its time of day and its offset."""
+    """A date as written: its meaning under each order of day, month and year, its time of day, and its UTC offset."""
 
     days: dict[str, date]
     clock: time | None = None
     offset: timezone | None = None
 
     def value(self, order: str) -> date | None:
-        """Return the date or time under an order; None if it is not valid then."""
+        """Return the date or time under an order; None if the text is not valid under that order."""
         day = self.days.get(order)
         if day is None or self.clock is None:
             return day
@@ -55,17 +55,17 @@ class WrittenDate:
 
     @property
     def has_time(self) -> bool:
-        """Whether it has a time of day other than a bare midnight."""
+        """Whether the text has a time of day other than plain midnight."""
         return self.clock is not None and (self.offset is not None or self.clock != time())
 
 
 @lru_cache(maxsize=10_000)
 def written_date(text: str, *, compact: bool = False) -> WrittenDate | None:
-    """Return the readings of a written date; None for any other text.
+    """Return a written date with its readings; None for any other text.
 
     Args:
         text: The text.
-        compact: Take eight digits for a date. They may be an id.
+        compact: Whether eight digits count as a date. They could also be an id.
     """
     if len(text) > _LONGEST or not any(map(str.isdigit, text)):
         return None
@@ -82,7 +82,7 @@ def written_date(text: str, *, compact: bool = False) -> WrittenDate | None:
 
 
 def serial_date(cell: object) -> WrittenDate | None:
-    """Return the readings of a spreadsheet's day number, from 1954 to 2123; None for any other cell."""
+    """Return a spreadsheet day number, from 1954 to 2123, with its readings; None for any other cell."""
     text = str(cell).strip() if isinstance(cell, str | int) else ""
     if not re.fullmatch("[2-7][0-9]{4}", text):
         return None

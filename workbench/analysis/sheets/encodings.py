@@ -1,7 +1,7 @@
-"""Decode a text file without a declared encoding, if all encodings under which it makes sense give the same text.
+"""Decode a text file without a declared encoding, if all plausible encodings give the same text.
 
-A decoded text makes sense if its letters beyond ASCII belong to languages that use the encoding, and are placed in
-words like letters: no sign within a word, no capital after a small letter.
+An encoding is plausible if the non-ASCII letters of the decoded text belong to languages that use the encoding, and
+occur in plausible positions: no symbol within a word, and no capital after a lower-case letter.
 """
 
 import codecs
@@ -36,8 +36,8 @@ def decoded(data: bytes, encoding: str | None) -> str:
     """Return the text of a file.
 
     Raises:
-        UnclearTable: Several encodings make sense, and give different texts.
-        BadSheet: The bytes are not text in the encoding.
+        UnclearTable: Several encodings are plausible and give different texts.
+        BadSheet: The bytes are not valid text in the encoding.
     """
     for mark, codec in _MARKS:
         if data.startswith(mark):
@@ -57,7 +57,7 @@ def decoded(data: bytes, encoding: str | None) -> str:
 
 
 def _without_mark(data: bytes) -> str:
-    """Return the encoding of bytes without a byte order mark."""
+    """Return the encoding of bytes that have no byte order mark."""
     sample = data[:4_000]
     for codec, zeros in (("utf-16-le", sample[1::2]), ("utf-16-be", sample[::2])):
         if len(sample) > 3 and zeros.count(0) > 0.4 * len(zeros) and len(data) % 2 == 0:
@@ -94,7 +94,7 @@ def _strictly(data: bytes, codec: str) -> str | None:
 
 
 def _makes_sense(text: str, codec: str) -> bool:
-    """Return whether the letters of a text belong to languages of the encoding, in plausible positions."""
+    """Return whether a text's letters belong to languages of the encoding and occur in plausible positions."""
     parts = {part for word in set(_WORD.findall(text)) for part in re.split("[’\u00a0·–—]", word)}
     spelled = {part.strip("".join(_SIGNS)) for part in parts}
     spelled = {word for word in spelled if not word.isascii()}

@@ -1,4 +1,4 @@
-"""Read the rows of a file by its content and extension."""
+"""Read the rows of a file. The file's content and extension select the reader."""
 
 from datetime import date, time
 from pathlib import Path
@@ -24,9 +24,10 @@ _MARK = b"\xef\xbb\xbf"
 
 @attrs.frozen(kw_only=True)
 class Layout:
-    """Layout of a file; None where the file has to show it.
+    """Layout of a file. A value of None means that the layout must be detected from the file.
 
-    `header` is the line of the column names, 0 if there is none. `values` reads the stored values of formulas.
+    `header` is the line number of the column names, or 0 if the file has no column names. With `values`, the stored
+    values of formulas are read.
     """
 
     encoding: str | None = None
@@ -70,7 +71,7 @@ def read_grid(path: Path, limits: FileLimits, layout: Layout = Layout()) -> Grid
 
 
 def read_records(path: Path, limits: FileLimits, layout: Layout = Layout()) -> Records:
-    """Yield the rows of a file as mappings, with their lines. The first row of a text file or sheet has the names.
+    """Yield a file's rows as mappings, with line numbers. The first row of text and sheets has the column names.
 
     Raises:
         UsageError: The file cannot be read.

@@ -1,4 +1,4 @@
-"""Rows of cells, and detection of the header row by the cells below it."""
+"""Rows of cells, and detection of the header row from the cells below it."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -27,14 +27,14 @@ Cells = Sequence[Any]
 
 @attrs.define
 class Budget:
-    """Size of the part of a file read so far, with its limits. `rows` is -1 where the first row has the names."""
+    """Size of the part of a file read so far, with its limits. `rows` starts at -1 if the first row has the names."""
 
     limits: FileLimits
     rows: int = 0
     size: int = 0
 
     def count(self, number: int, cells: Collection[object]) -> None:
-        """Count a row.
+        """Count a row and its cells.
 
         Raises:
             LimitExceeded: A limit is exceeded; the message names it.
@@ -63,7 +63,7 @@ class Row:
 
 @attrs.frozen
 class Grid:
-    """Non-blank rows of a file, and the index of the header row; -1 without one."""
+    """Non-blank rows of a file, and the index of the header row, or -1 if there is no header row."""
 
     rows: list[Row]
     head: int
@@ -74,7 +74,7 @@ class Grid:
         """Return the names of the columns.
 
         Raises:
-            BadSheet: A column has no name, or two have the same.
+            BadSheet: A column has no name, or two columns have the same name.
         """
         if self.head < 0:
             width = max((len(trimmed(row.cells)) for row in self.rows), default=0)
@@ -91,7 +91,7 @@ class Grid:
 
     @property
     def body(self) -> list[Row]:
-        """The rows after the names, without repetitions of the names."""
+        """Return the rows after the header row, without rows that repeat the header."""
         names = self.rows[self.head].cells if self.head >= 0 else None
         return [row for row in self.rows[self.head + 1 :] if row.cells != names]
 
@@ -102,7 +102,7 @@ def blank(cells: Cells) -> bool:
 
 
 def trimmed(cells: Cells) -> list[Any]:
-    """Return the cells of a row without empty ones at its end."""
+    """Return a row's cells without the empty cells at its end."""
     row = list(cells)
     while row and blank(row[-1:]):
         row.pop()
@@ -114,7 +114,7 @@ def head_of(rows: Sequence[Row], head: int | None) -> int:
 
     Args:
         rows: The rows.
-        head: Line of the header row, if known; 0 without one.
+        head: Line of the header row, if known; 0 if the file has no header row.
 
     Raises:
         UnclearTable: Several rows may be the header row.
@@ -146,22 +146,20 @@ def head_of(rows: Sequence[Row], head: int | None) -> int:
 
 
 def typed_columns(rows: Sequence[Row], head: int) -> int:
-    """Return the number of columns with only numbers or only dates under the row of names."""
+    """Return the number of columns that contain only numbers or only dates below the header row."""
     kinds = [[_kind(cell) for cell in trimmed(row.cells)] for row in rows[: head + _SAMPLE]]
     return _typed_below(kinds[head + 1 :], len(rows[head].cells)) if rows else 0
 
 
 def _first_of_names(rows: Sequence[Row], kinds: Sequence[str]) -> int:
-    """Return 0 if the first row looks like names, although some are empty or repeated."""
+    """Return 0 if the first row looks like a header row although some names are empty or repeated."""
     if "text" in kinds and not {"number", "date"} & {*kinds} and not _stands_below(rows, 0):
         return 0
     raise BadSheet("no line has the names of the columns; pass header=LINE, or header=0 if there is none")
 
 
 def _typed_columns(rows: Sequence[Row], kinds: Sequence[Sequence[str]], index: int) -> int | None:
-    """Return the number of columns with only numbers or only dates under a row of names; None if it is not a row of
-    names.
-    """
+    """Return the number of columns with only numbers or only dates below a row; None if the row is not a header."""
     names = kinds[index]
     same = [other for other in range(index) if rows[other].cells == rows[index].cells]
     below = kinds[index + 1 :]
@@ -182,7 +180,7 @@ def _typed_below(kinds: Sequence[Sequence[str]], width: int) -> int:
 
 
 def _stands_below(rows: Sequence[Row], index: int) -> bool:
-    """Return whether another row repeats a cell of this row in the same column, unlike a header."""
+    """Return whether a later row repeats a cell of this row in the same column, which is unlikely for a header row."""
     cells = trimmed(rows[index].cells)
     others = [row.cells for row in rows[index + 1 : _SAMPLE] if row.cells[: len(cells)] != cells]
     return any(row[column] == cell for row in others for column, cell in enumerate(cells) if column < len(row))
@@ -202,10 +200,10 @@ def _kind(cell: object) -> str:
 
 
 def cells_by_name(names: Sequence[str], row: Row) -> Mapping[str, Any]:
-    """Return the non-empty cells of a row by column.
+    """Return a row's non-empty cells by column name.
 
     Raises:
-        BadSheet: A cell is outside all columns.
+        BadSheet: A cell lies outside all columns.
     """
     cells = trimmed(row.cells)
     if len(cells) > len(names):

@@ -1,4 +1,4 @@
-"""Read a number as written by people and programs, under each decimal mark with which it is valid."""
+"""Read a number as people and programs write it, under each decimal mark that makes it valid."""
 
 import re
 from decimal import Decimal
@@ -37,7 +37,7 @@ ERROR = re.compile(r"#(?:[^\s#]{1,20}[!?]|N/?[AVD]|GETTING_DATA|FMT|#+)|Err:[0-9
 
 @attrs.frozen
 class WrittenNumber:
-    """Parts of a written number: sign, digits with separators, and currency or side."""
+    """A number as written: its sign, its digits with separators, and its currency or side."""
 
     negative: bool
     digits: str
@@ -45,7 +45,7 @@ class WrittenNumber:
     side: str = ""  # "credit" or "debit"
 
     def value(self, mark: str) -> Decimal | None:
-        """Return the number under a decimal mark; None if it is not valid then."""
+        """Return the number under a decimal mark; None if the text is not valid under that mark."""
         whole, is_marked, fraction = self.digits.partition(mark)
         if is_marked and (not fraction or not fraction.isascii() or not fraction.isdigit()):
             return None
@@ -58,7 +58,7 @@ class WrittenNumber:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it has only digits, as ids do."""
+        """Whether the text consists of digits alone, like an id."""
         return self.digits.isdigit() and not (self.negative or self.currency or self.side)
 
 
@@ -97,7 +97,7 @@ def _is_spaced(digits: str) -> bool:
 
 
 def destroyed(cell: object) -> str | None:
-    """Return how a spreadsheet destroyed a cell's value; None if no damage is visible."""
+    """Return how a spreadsheet damaged a cell's value; None if no damage is visible."""
     if not isinstance(cell, str) or not _SUSPECT.search(cell, 0, _LONGEST):
         return None
     text = cell.strip(SPACES)

@@ -1,4 +1,4 @@
-"""Read untrusted Parquet files: check their metadata first, then read in parts up to a limit."""
+"""Read untrusted Parquet files: check the metadata first, then read the file in parts up to a limit."""
 
 import re
 from pathlib import Path
@@ -77,7 +77,7 @@ def parquet_table(path: Path, limits: FileLimits = FRAMES) -> Any:
 
 
 def parquet_records(path: Path, limits: FileLimits) -> Records:
-    """Yield the rows of a Parquet file; numbers stay numbers, text stays text."""
+    """Yield the rows of a Parquet file. Numbers stay numbers, and text stays text."""
     table = parquet_table(path, limits)
     if lists := [field.name for field in table.schema if re.search("list<|map<", str(field.type))]:
         raise BadSheet(f"column {visible(lists[0], 80)} contains lists; a cell holds one value")

@@ -1,4 +1,4 @@
-"""Questions about a file that can be read in several ways: each names the argument that answers it."""
+"""Questions about a file that can be read in several ways. Each question names the argument that answers it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -10,7 +10,7 @@ from workbench.base.system.limits import LimitExceeded
 
 @attrs.frozen(kw_only=True)
 class FileQuestion:
-    """One fact about a file that it does not state.
+    """A fact that a file does not state.
 
     `readings` maps each possible answer, as written in Python, to the meaning of the file under it.
     """
@@ -40,11 +40,11 @@ class UnclearTable(UsageError):
 
 
 class BadSheet(LimitExceeded):
-    """A file that cannot be read as rows; the message says where."""
+    """The file cannot be read as rows; the message says where."""
 
 
 def distinct(readings: Mapping[str, Sequence[object]]) -> dict[str, Sequence[object]]:
-    """Return the readings without duplicates that give the same values."""
+    """Return the readings without readings that give the same values."""
     unlike: dict[str, Sequence[object]] = {}
     for answer, values in readings.items():
         if not any(values == other for other in unlike.values()):

@@ -1,4 +1,4 @@
-"""Read the rows of JSON, NDJSON and Parquet files, which name the columns of each value."""
+"""Read the rows of JSON, NDJSON and Parquet files, in which each value has a column name."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -30,7 +30,7 @@ def json_records(data: bytes, limits: FileLimits) -> Records:
 
 
 def ndjson_records(data: bytes, limits: FileLimits) -> Records:
-    """Yield the objects of a file with one in each line."""
+    """Yield the objects of a file that has one JSON object per line."""
     left = limits.size // CELL
     for number, line in enumerate(data.splitlines(), 1):
         if not line.strip():

@@ -1,4 +1,4 @@
-"""Split text into cells by the separator under which it is a table; a separator that is not clear is a question."""
+"""Split text into cells by the separator that makes it a table. If the separator is unclear, ask for it."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ def separated_grid(text: str, limits: FileLimits, *, separator: str | None, head
     """Return the rows of a text file.
 
     Raises:
-        UnclearTable: Several separators, or several rows of names, make a table of it.
+        UnclearTable: Several separators or several header rows are possible.
         BadSheet: The text is not a table, or exceeds a limit.
     """
     first, _, rest = text.partition("\n")
@@ -61,7 +61,7 @@ def _separator(text: str, limits: FileLimits, head: int | None) -> str:
 
 
 def _head(rows: list[Row], head: int | None) -> int:
-    """Return the index of the header row; -1 without one, which is an error only for the matching separator."""
+    """Return the index of the header row; -1 if there is none, which is an error only for the matching separator."""
     try:
         return head_of(rows, head)
     except BadSheet:

@@ -31,12 +31,12 @@ def workbook_grid(path: Path, limits: FileLimits, *, sheet: str | None, head: in
     Args:
         path: The file.
         limits: Limits on its content.
-        sheet: Name of the sheet; None if only one is a table.
-        head: Line of the names; None to find it.
-        values: Read the stored values of formulas. Otherwise a formula is an error.
+        sheet: Name of the sheet; None to use the only sheet that is a table.
+        head: Line of the column names; None to detect it.
+        values: Whether to read the stored values of formulas. Otherwise a formula is an error.
 
     Raises:
-        UnclearTable: Several sheets are tables, or several rows may hold the names.
+        UnclearTable: Several sheets are tables, or several rows may be the header row.
         BadSheet: The file is damaged, hostile or too large, or a cell cannot be read.
     """
     try:
@@ -74,7 +74,7 @@ def _rows(path: Path, limits: FileLimits, wanted: str | None, values: bool) -> l
 
 
 def _is_table(sheet: Any) -> bool:
-    """Return whether a sheet has at least two columns, unlike notes."""
+    """Return whether a sheet has at least two columns, unlike a sheet of notes."""
     rows = sheet.iter_rows(max_row=50, values_only=True)
     return any(len(trimmed(row)) > 1 for row in rows)
 
@@ -100,7 +100,7 @@ def _cells(sheet: Any, limits: FileLimits) -> Iterator[Row]:
 
 
 def _check_parts(file: zipfile.ZipFile, limits: FileLimits) -> tuple[int, int]:
-    """Check the parts of an XLSX file for unpacked size and entity declarations.
+    """Check the parts of an XLSX file for their unpacked size and for entity declarations.
 
     Return the number of hidden rows, and the number of formulas without a stored value.
 
@@ -154,7 +154,7 @@ def _value(cell: Any, row: int) -> Any:
 
 @lru_cache(maxsize=100)
 def _zone_of(form: str) -> ZoneInfo | None:
-    """Return the time zone in a number format, which `to_file` writes for times."""
+    """Return the time zone in a number format. `to_file` writes such formats for times."""
     name = re.search(r'"([\w/+-]+)"', form)
     try:
         return ZoneInfo(name[1]) if name else None

@@ -1,4 +1,5 @@
-"""Convert records to typed, exact and masked DataFrames, with caveats in `attrs`.
+"""Convert records to typed, exact and masked DataFrames, with their caveats in `attrs`.
 
-`wb.to_frame` makes frames and `wb.to_file` writes them. `wb.rewards.fetch` and `wb.events.read_log` read at any size.
+`wb.to_frame` makes frames and `wb.to_file` writes them. `wb.rewards.fetch` and `wb.events.read_log` read data of any
+size.
 """

@@ -1,4 +1,4 @@
-"""Answers about a file, from arguments of `read_table` or a TOML file next to tables of the same program."""
+"""Answers about a file, from arguments of `read_table` or from a TOML file next to tables of the same program."""
 
 import re
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def _is_mapping(value: object) -> bool:
 
 @attrs.frozen(kw_only=True)
 class Answers:
-    """Facts that a file does not state; None for facts to be detected."""
+    """Facts that a file does not state. None stands for a fact that must be detected."""
 
     columns: Annotated[Mapping[str, str] | None, Fits(_is_mapping, "must map names to columns of the file")] = None
     dates: Dates | None = None
@@ -44,7 +44,7 @@ class Answers:
 
     @classmethod
     def read(cls, path: Path, given: Mapping[str, Any], mapping: str | Path | None) -> "tuple[Answers, list[str]]":
-        """Return the answers of a call and of its TOML file, and notes on them.
+        """Return the answers from a call and from its TOML file, with notes on them.
 
         Raises:
             UsageError: An answer is unknown or not allowed, or the file is not TOML.

@@ -1,8 +1,8 @@
 """Columns of a record class: names, kinds and Arrow types.
 
 A member of a nested record is a dotted column such as `address.city`. A list of records, such as the tokens of a
-contract, makes one row per item; any other list becomes one text. The column `extra` holds, as JSON text by wire path,
-undocumented members and values that do not fit the type of their column.
+contract, makes one row per item; any other list becomes one text. The column `extra` holds undocumented members, and
+values that do not fit the type of their column, as JSON text by wire path.
 """
 
 import inspect
@@ -53,7 +53,7 @@ OPEN = About(doc="", rule=ANY, wire=None, privacy=Privacy.OPEN, assumed=None, ne
 
 @attrs.frozen(kw_only=True)
 class Column:
-    """A column: dotted attribute path, wire path, kind, and whether it may be shown."""
+    """A column: its dotted attribute path, wire path and kind, and whether it may be shown."""
 
     name: str
     wire: str
@@ -70,7 +70,7 @@ class Column:
 
 @attrs.frozen(kw_only=True)
 class FrameLayout:
-    """The columns of a record class, and its list that is expanded into rows, if any."""
+    """The columns of a record class, and its list that is expanded into rows, if it has one."""
 
     of: type[Any]
     kind: str
@@ -81,7 +81,7 @@ class FrameLayout:
     seals_extra: bool  # `extra` cannot be revealed either
 
     def shown(self, reveal: Collection[str]) -> frozenset[str]:
-        """Return the names of the private columns that `reveal` names, by their path or its last part.
+        """Return the private columns that `reveal` names, either by path or by the last part of the path.
 
         Raises:
             UsageError: A name is not a masked column, or the column cannot be revealed.
@@ -102,7 +102,7 @@ class FrameLayout:
 
 @cache
 def layout_of(cls: type[Any]) -> FrameLayout:
-    """Return the columns of a record class, or of any attrs class with plain annotations.
+    """Return the columns of a record class, or of another attrs class with plain annotations.
 
     Raises:
         UsageError: The class has two lists of records, or a type that cannot be a column.
@@ -162,7 +162,7 @@ def _members(cls: type[Any]) -> list[tuple[str, str, About, Kind]]:
 
 
 class Real(Kind):
-    """A `float`, such as a duration in seconds; never money."""
+    """A `float`, such as a duration in seconds. It never holds an amount of money."""
 
 
 _PLAIN: Mapping[Any, Kind] = {
@@ -202,7 +202,7 @@ def kind_of(hint: object, where: str) -> Kind:
 
 
 def json_text(value: object) -> str:
-    """Return a value as compact JSON text; decimals keep all their digits, as text."""
+    """Return a value as compact JSON text. Decimals are written as text and keep all their digits."""
     return encodable(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_json_value))
 
 
@@ -221,7 +221,7 @@ def _json_value(value: object) -> Any:
 
 
 def encodable(text: str) -> str:
-    """Return text with unpaired surrogates escaped, so that it can be encoded as UTF-8."""
+    """Return text whose unpaired surrogates are escaped, so that it can be encoded as UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 

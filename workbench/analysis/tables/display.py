@@ -1,7 +1,7 @@
-"""How IPython and notebooks show frames of the workbench: amounts with separators, short ids, decimals without zeros.
+"""How IPython and notebooks show frames: amounts with separators, short ids, decimals without trailing zeros.
 
-Only the display changes: values, dtypes, attributes and `print(frame)` stay as in pandas. Other frames are shown by
-pandas.
+Only the display changes. Values, dtypes, attributes and `print(frame)` are those of pandas. Other frames are displayed
+by pandas.
 """
 
 import re
@@ -25,7 +25,7 @@ Writer = Callable[[object], str]
 
 
 def register() -> None:
-    """Register the display of frames in the IPython shell that runs this code, if there is one, once."""
+    """Register the display of frames once, in the IPython shell that runs this code, if there is one."""
     formatters = getattr(getattr(ipython_shell(), "display_formatter", None), "formatters", None)
     if formatters is None or pd.DataFrame in formatters["text/html"].type_printers:
         return
@@ -34,7 +34,7 @@ def register() -> None:
 
 
 def html(frame: pd.DataFrame) -> str | None:
-    """Return a frame as HTML; None where pandas is set to show text."""
+    """Return a frame as HTML; None if pandas is set to display text."""
     if not _is_ours(frame) or not pd.get_option("display.notebook_repr_html"):
         markup: str | None = frame._repr_html_()  # type: ignore[operator]
         return markup
@@ -54,7 +54,7 @@ def html(frame: pd.DataFrame) -> str | None:
 
 
 def _formatters(frame: pd.DataFrame) -> dict[Hashable, Writer]:
-    """Return the function that writes a cell of each column as HTML."""
+    """Return the function that formats the cells of each column as HTML."""
     writers = _writers(frame)
     plain = _or_missing(partial(_plain, pd.get_option("display.max_colwidth")))
     return {name: _id if _holds_ids(frame, name) else _cell(frame[name], writers.get(name, plain)) for name in frame}
@@ -71,7 +71,7 @@ def _plain(most: int | None, value: object) -> str:
 
 
 def _id(value: object) -> str:
-    """Return an id that shows its first letters; the entire id can be copied and appears on hover."""
+    """Return an id as its first letters. The entire id can be copied and appears on hover."""
     text = _or_missing(str)(value)
     style = f"display:inline-block;width:{_LETTERS + 1}ch;overflow:hidden;white-space:nowrap"
     style = f"{style};text-overflow:ellipsis;vertical-align:bottom;text-align:left"
@@ -93,7 +93,7 @@ def text(frame: pd.DataFrame) -> str:
 
 
 def _is_ours(frame: pd.DataFrame) -> bool:
-    """Whether a frame has columns of the workbench, and names that need no escaping in HTML."""
+    """Return whether a frame has columns of the workbench, and names that need no escaping in HTML."""
     names: list[str] = [name if type(name) is str else "<" for name in frame.columns]
     plain = isinstance(frame.index, pd.RangeIndex) or pd.api.types.is_integer_dtype(frame.index.dtype)
     ours = "kind" in frame.attrs or any(AMOUNT.search(name) for name in names)
@@ -101,7 +101,7 @@ def _is_ours(frame: pd.DataFrame) -> bool:
 
 
 def _writers(frame: pd.DataFrame) -> dict[Hashable, Writer]:
-    """Return how the numbers of each column are written."""
+    """Return the function that formats the numbers of each column."""
     writers: dict[Hashable, Writer] = {}
     for name in frame:
         kind = str(frame[name].dtype)
@@ -119,7 +119,7 @@ def _writers(frame: pd.DataFrame) -> dict[Hashable, Writer]:
 
 
 def _codes(frame: pd.DataFrame, column: str) -> set[str]:
-    """Return the currencies of the visible rows or of the report; an amount in several currencies stays in cents."""
+    """Return the currencies of the visible rows, or of the report. An amount in several currencies stays in cents."""
     if column not in frame:
         known = frame.attrs.get("currency") if column == "currency" else None
         return {str(known).upper()} if known else set()
@@ -154,7 +154,7 @@ def _is_text(column: "pd.Series[Any]") -> bool:
 
 
 def _holds_ids(frame: pd.DataFrame, name: Hashable) -> bool:
-    """Whether a column of text holds UUIDs, by its first value."""
+    """Return whether a text column holds UUIDs, judged by its first value."""
     column = frame[name]
     first = column.first_valid_index() if pd.api.types.is_string_dtype(column.dtype) else None
     return first is not None and UUID.fullmatch(str(column.loc[first])) is not None

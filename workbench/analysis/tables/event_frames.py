@@ -53,7 +53,7 @@ def _is_event(x: object) -> bool:
 
 
 def envelope_of(x: Mapping[str, Any]) -> tuple[Mapping[str, Any], object]:
-    """Return the event in a delivery or a log line, and the time in its envelope."""
+    """Return the event in a delivery or a log line, and the time in the envelope of the delivery or line."""
     if {"resource", "action"} <= x.keys():
         return x, x.get("at")
     for name in ("event", "payload", "body", "data"):
@@ -67,7 +67,7 @@ def envelope_of(x: Mapping[str, Any]) -> tuple[Mapping[str, Any], object]:
 
 
 def delivered_events(x: Any) -> list[tuple[Event, datetime | None, str]]:
-    """Return events, each with the time of its delivery or occurrence, where known, and the clock of that time.
+    """Return events, each with the time of its delivery or occurrence, if known, and the clock of that time.
 
     Args:
         x: Events, an inbox, a run of a sequence, a list from one of these, or a session (with a sandbox, the sandbox's
@@ -101,13 +101,13 @@ def delivered_events(x: Any) -> list[tuple[Event, datetime | None, str]]:
 
 
 def time_of(at: object) -> datetime | None:
-    """Parse the time stated with an event; None if it is not a time."""
+    """Parse the time stated for an event; None if the value is not a time."""
     read = read_time(at)[0] if isinstance(at, str) else at
     return read if isinstance(read, datetime) and read.tzinfo else None
 
 
 def kinds_of(of: str | None) -> frozenset[str] | None:
-    """Return the event kinds that match a name or a pattern such as "transaction.*"; None for all, even unknown ones.
+    """Return the event kinds that match a name or a pattern such as "transaction.*"; None for all, even unknown kinds.
 
     Raises:
         UsageError: No kind matches; the message lists the known kinds.
@@ -128,8 +128,8 @@ def events_frame(x: object, of: str | None = None, reveal: Collection[str] = ())
 
     Args:
         x: The events; see `delivered_events`.
-        of: Keep only events of this kind or pattern, unknown kinds that match it too. Its columns exist even in an
-            empty frame.
+        of: Keep only events whose kind, known or unknown, matches this name or pattern. The columns of the matching
+            kinds exist even in an empty frame.
         reveal: Names of masked columns to show.
     """
     kinds = kinds_of(of)
@@ -148,15 +148,16 @@ def events_frame(x: object, of: str | None = None, reveal: Collection[str] = ())
 
 
 def with_times(table: Table, delivered: object = None, clocks: object = None) -> Table:
-    """Add the time of each event, and the column or `delivery` it was taken from, to a table.
+    """Add the time of each event to a table, with the name of the column it comes from, or `delivery`.
 
-    The time is `event_received_at`, else the delivery, else a time in the body: posting for a completed transaction,
-    authorization for any other transaction, arrival for a micro deposit.
+    The time is `event_received_at`, else the time of the delivery, else a time in the body. The body has the posting
+    time of a completed transaction, the authorization time of any other transaction, and the arrival time of a micro
+    deposit.
 
     Args:
         table: The events.
-        delivered: The time of delivery of each.
-        clocks: Name of the clock of each delivery, by default `DELIVERY`.
+        delivered: The delivery time of each event.
+        clocks: Name of each delivery's clock; default `DELIVERY`.
     """
     columns = table.columns
     completed = pc.equal(columns["kind"], _COMPLETED)
@@ -178,7 +179,7 @@ def with_times(table: Table, delivered: object = None, clocks: object = None) ->
 
 
 def events_layout(kinds: Collection[str]) -> FrameLayout:
-    """Return the columns of events of these kinds, in the order of the interface."""
+    """Return the columns of events of these kinds, in the order in which the interface lists them."""
     envelope = layout_of(Event)
     columns = [column for column in envelope.columns if column.name != "body"]
     for name in COMPUTED:

@@ -1,4 +1,4 @@
-"""Convert anything to a DataFrame: an ordered list of (applies, build) selects the conversion."""
+"""Convert any object to a DataFrame. An ordered list of (applies, build) pairs selects the conversion."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
@@ -29,16 +29,17 @@ Build = Callable[[Any, Any, Reveal], pd.DataFrame]
 def to_frame(x: object, *, of: object = None, reveal: Collection[str] = ()) -> pd.DataFrame:
     """Return a DataFrame of a record, a list of records, a page, events, or a result of this package.
 
-    Columns are named after the attributes, with dots for nested ones; a contract makes one row per token. Dtypes do
-    not depend on the data, so an empty frame has the same ones: `str` for text (with leading zeros), Int64 for cents,
-    exact decimals, boolean flags, datetime64[us, UTC] for times, and categories for enums (unknown values included).
+    Columns are named after the attributes, with dots for nested attributes. A contract makes one row per token. Dtypes
+    do not depend on the data, so an empty frame has the same dtypes: `str` for text (with leading zeros), Int64 for
+    cents, exact decimals, boolean flags, datetime64[us, UTC] for times, and categories for enums (unknown values
+    included).
 
     Args:
         x: Object to convert.
         of: Type of the rows, needed if x may be empty: a record class, an operation or its name, or an event kind
             such as "user.updated" or "transaction.*".
-        reveal: Names of masked columns to show. The frame is marked (`frame.attrs["revealed"]`), and so are its
-            exports.
+        reveal: Names of masked columns to show. The frame is marked (`frame.attrs["revealed"]`), as are files exported
+            from it.
 
     Returns:
         The frame. `frame.attrs` holds `kind`, `notes` (caveats as sentences) and `unknown` (undocumented members, with
@@ -46,7 +47,7 @@ def to_frame(x: object, *, of: object = None, reveal: Collection[str] = ()) -> p
 
     Raises:
         UsageError: x cannot be converted, or its rows are of several kinds.
-        UsageError: `reveal` names a column that is not masked, or x is a frame of a cluster.
+        UsageError: `reveal` names a column that is not masked, or x is a frame on a cluster.
     """
     check_in_memory(x)
     columns = [reveal] if isinstance(reveal, str) else list(reveal)
@@ -95,9 +96,9 @@ def _of_records(x: Any, of: object, reveal: Reveal) -> pd.DataFrame:
 
 
 def _of_mappings(items: list[Any], reveal: Reveal) -> pd.DataFrame:
-    """Return mappings, from a guide or a sandbox, as rows with dotted columns and masked private members.
+    """Return mappings from a guide or a sandbox as rows with dotted columns and masked private members.
 
-    A sandbox stores times as milliseconds.
+    Sandboxes store times in milliseconds.
     """
     stored = any(isinstance(item, StoredRecord) for item in items)
     rows = [dict(flat(item.shown() if hasattr(item, "shown") else item)) for item in items]
@@ -122,7 +123,7 @@ def _of_mappings(items: list[Any], reveal: Reveal) -> pd.DataFrame:
 
 
 def guide_rows(guide: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the kind, status and id of each record in a sandbox's guide, without keys."""
+    """Return the kind, status and id of each record in a sandbox's guide. Keys are left out."""
     rows: list[dict[str, Any]] = []
     for kind, listed in guide.items():
         groups = listed if isinstance(listed, Mapping) else {None: listed}

@@ -1,4 +1,4 @@
-"""Columns of a ledger that the caller names: times, amounts in cents, currencies; others keep their text."""
+"""Columns of a ledger that the caller names: times, amounts in cents, currencies. All other columns keep their text."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,12 +24,12 @@ _CODE = re.compile(r"[(\[_ ]([A-Z]{3})[)\]]?$")
 
 @attrs.define(slots=False)
 class Ledger:
-    """Named columns of a file.
+    """The columns of a file that have names in the frame.
 
     Args:
-        named: Column of the file for each name of the frame; "-Betrag" is the negated column.
+        named: Column of the file for each name of the frame; "-Betrag" means the negated column.
         cells: Cells by column.
-        reader: Reader of columns, with the answers about the file.
+        reader: Reader of the columns, which has the answers about the file.
     """
 
     named: Mapping[str, str]
@@ -65,7 +65,7 @@ class Ledger:
 
     @property
     def _sources(self) -> list[str]:
-        """Columns of amounts."""
+        """Return the names of the amount columns."""
         return [self.named[name] for name in ("amount", "debit", "credit") if name in self.named]
 
     def _texts(self, name: str) -> list[str | None]:
@@ -73,7 +73,7 @@ class Ledger:
 
     @cached_property
     def _codes(self) -> list[str | None]:
-        """Currency of each row, from a column, the cells or names of amounts, or the argument."""
+        """Return the currency of each row: from a column, the cells or names of the amount columns, or the argument."""
         if "currency" in self.named:
             return [self._code(row, text) for row, text in enumerate(self._texts("currency"))]
         stated = set[str]().union(*(self.reader.currencies(name, self.cells[name]) for name in self._sources))
@@ -98,7 +98,7 @@ class Ledger:
         return None
 
     def _amounts(self) -> Sequence[Decimal | None]:
-        """Return amounts with their signs, in the unit of the file."""
+        """Return the amounts with their signs, in the file's unit."""
         if "amount" in self.named:
             column = self.named["amount"]
             values = self.reader.numbers(column, self.cells[column])
@@ -130,7 +130,7 @@ class Ledger:
         return sides
 
     def _ask_for_sides(self) -> None:
-        """Ask for the column of sides, if amounts have no sign and another column says credit and debit."""
+        """Ask for the column of sides, if amounts have no sign and another column has the words credit and debit."""
         for name, column in self.cells.items():
             texts = {(as_text(cell) or "").strip().upper() for cell in column}
             if name not in self.named.values() and texts and texts <= _SIDE_OF.keys():
@@ -139,7 +139,7 @@ class Ledger:
                 self.reader.questions.append(FileQuestion(argument="columns", about=about, readings=answer))
 
     def _cents(self) -> list[int | None]:
-        """Return amounts in the minor unit of their currency."""
+        """Return the amounts in the minor unit of their currency."""
         amounts, column = self._amounts(), self._sources[0]
         digits = [minor_digits(code) for code in self._codes]
         main = [None if v is None else v.scaleb(places) for v, places in zip(amounts, digits, strict=True)]

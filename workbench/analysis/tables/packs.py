@@ -1,7 +1,8 @@
-"""Several reports in one file for people: a workbook or a page with cover, totals, charts and definitions.
+"""Several reports in one file for people: a workbook or a page with a cover, totals, charts and definitions.
 
-Amounts in cents are written in the main unit of their currency, with the currency in the head, and the definitions say
-so. Nothing in the file depends on when or where it is written, so the same frames make the same bytes.
+Amounts in cents are written in the main unit of their currency. The column head shows the currency, and the definitions
+state the unit. Nothing in the file depends on when or where the file is written, so the same frames produce the same
+bytes.
 """
 
 import re
@@ -77,7 +78,7 @@ class _Sheet:
 
     @property
     def is_over_time(self) -> bool:
-        """Whether its first column is a period."""
+        """Whether the sheet's first column is a period."""
         return self.columns[0].name in PERIODS
 
 
@@ -121,7 +122,7 @@ def _sheet(name: str, frame: pd.DataFrame, tz: str) -> _Sheet:
 
 
 def _moment(value: object, zone: str) -> str:
-    """Return a time as `2026-02-26 00:52:42 UTC`, in a zone; other text unchanged."""
+    """Return a time in a zone as `2026-02-26 00:52:42 UTC`. Other text is returned unchanged."""
     try:
         at = datetime.fromisoformat(str(value))
     except ValueError:
@@ -160,7 +161,7 @@ def _column(frame: pd.DataFrame, index: int, tz: str) -> BookColumn:
 
 
 def _numbers(column: "pd.Series[Any]", name: str, places: int | None) -> tuple[list[Any], str]:
-    """Return exact numbers and their form, cents in the main unit; as text, if a spreadsheet would round one."""
+    """Return exact numbers and their cell format, with cents in the main unit. Inexact numbers would be text."""
     scale = -places if places is not None and name.endswith("_cents") else 0
     exact = [None if is_missing(value) else EXACT.scaleb(Decimal(str(value)), scale) for value in column.tolist()]
     present = [number for number in exact if number is not None]
@@ -174,13 +175,13 @@ def _numbers(column: "pd.Series[Any]", name: str, places: int | None) -> tuple[l
 
 
 def _head(name: str, unit: str) -> str:
-    """Return the name of a column for people, with its unit: `Net (USD)`."""
+    """Return a column name for people, with its unit: `Net (USD)`."""
     words = re.sub(r"\bid\b", "ID", re.sub(r"[_.]", " ", AMOUNT.sub("", name)))
     return visible(f"{words[:1].upper()}{words[1:]}{f' ({unit})' if unit else ''}", 200)
 
 
 def _code(frame: pd.DataFrame, prefix: str = "") -> str:
-    """Return the currency of a frame's amounts, or of its local amounts; empty unless there is exactly one."""
+    """Return the currency of a frame's amounts, or of its local amounts; empty if there are none or several."""
     column, stated = f"{prefix}currency", "" if prefix else str(frame.attrs.get("currency") or "")
     codes = {stated} if stated else set(frame[column].dropna()) if column in frame else set[str]()
     codes = {code.upper() for code in codes}
@@ -193,7 +194,7 @@ def _total(column: BookColumn) -> Decimal:
 
 
 def _cover(title: str, sheets: list[_Sheet]) -> list[tuple[str, str]]:
-    """Return the lines of the cover as pairs of label and text: common facts and notes, then a line for each sheet."""
+    """Return the lines of the cover as pairs of label and text: common facts and notes, then one line per sheet."""
     facts = {fact: None for sheet in sheets for fact in sheet.facts.items()}
     common = [(name, fact) for name, fact in facts if all(sheet.facts.get(name, fact) == fact for sheet in sheets)]
     lines = [("Report", title), ("Prepared by", ""), *common]
@@ -205,7 +206,7 @@ def _cover(title: str, sheets: list[_Sheet]) -> list[tuple[str, str]]:
 
 
 def _common_notes(sheets: list[_Sheet]) -> list[str]:
-    """Return the notes common to all sheets. They go on the cover, other notes below their table."""
+    """Return the notes that all sheets share. The cover has these notes; other notes are below their table."""
     return [note for note in sheets[0].notes if all(note in sheet.notes for sheet in sheets)]
 
 
@@ -226,7 +227,7 @@ def _definitions(sheets: list[_Sheet]) -> list[tuple[str, str]]:
 
 
 def write_workbook(frames: Mapping[str, pd.DataFrame], file: BinaryIO, title: str, tz: str) -> None:
-    """Write a workbook: cover, one sheet for each frame with totals and a chart, and definitions."""
+    """Write a workbook: a cover, one sheet per frame with totals and a chart, and definitions."""
     sheets = sheets_of(frames, tz)
     book, formats = open_book(file, tz)
     book.set_properties({"title": title, "created": datetime(2000, 1, 1)})  # noqa: DTZ001 - the same bytes each time
@@ -279,7 +280,7 @@ def _letters(index: int) -> str:
 
 
 def _charted(sheet: _Sheet) -> int:
-    """Return the index of the last amount, which is drawn; 0 without amounts or row labels."""
+    """Return the index of the last amount column, which is drawn; 0 without amounts or row labels."""
     amounts = [j for j, column in enumerate(sheet.columns) if column.is_amount]
     if not amounts or sheet.rows < 2 or amounts[0] == 0:
         return 0
@@ -288,7 +289,7 @@ def _charted(sheet: _Sheet) -> int:
 
 
 def _chart(book: "Workbook", page: "Worksheet", sheet: _Sheet, row: int) -> None:
-    """Add a chart of the last amount: a line over time, or bars of the first rows."""
+    """Add a chart of the last amount column: a line over time, or bars for the first rows."""
     amount = _charted(sheet)
     if not amount:
         return
@@ -323,7 +324,10 @@ td span.running{{--bar:color-mix(in srgb,var(--wb-accent) 12%,transparent)}}
 
 
 def write_page(frames: Mapping[str, pd.DataFrame], file: BinaryIO, title: str, tz: str) -> None:
-    """Write one HTML page with cover, tables with bars and totals, and definitions; without script and network."""
+    """Write one HTML page with a cover, tables with bars and totals, and definitions.
+
+    The page has no scripts and loads nothing from the network.
+    """
     sheets = sheets_of(frames, tz)
     parts = [element("h1", title), _pairs(_cover(title, sheets)[1:])]
     common = _common_notes(sheets)
@@ -339,7 +343,10 @@ def _pairs(lines: list[tuple[str, str]]) -> Markup:
 
 
 def _html(sheet: _Sheet) -> Markup:
-    """Return a sheet as a table that the keyboard can scroll; behind the amounts that a workbook draws are bars."""
+    """Return a sheet as an HTML table that the keyboard can scroll.
+
+    Bars are behind the amounts that a workbook would draw as a chart.
+    """
     if not sheet.rows:
         return element("p", "No rows.")
     amount = _charted(sheet)

@@ -29,7 +29,7 @@ def zone(tz: str) -> ZoneInfo:
 
 
 def is_zone(value: object) -> bool:
-    """Return whether a value names a time zone."""
+    """Return whether a value is the name of a time zone."""
     try:
         return isinstance(value, str) and bool(ZoneInfo(value))
     except (ValueError, OSError, LookupError):
@@ -37,7 +37,7 @@ def is_zone(value: object) -> bool:
 
 
 def is_period(name: str) -> bool:
-    """Return whether a text names a period."""
+    """Return whether a text is the name of a period."""
     return name in PERIODS or bool(_FISCAL.fullmatch(name))
 
 
@@ -52,13 +52,13 @@ def period_name(freq: str) -> str:
 
 
 def freq_of(column: str, about: Mapping[Any, Any]) -> str:
-    """Return the period of a report column from the frame's attributes; empty without periods."""
+    """Return the period of a report column from the frame's attributes; empty if the column is not a period."""
     freq = "month" if column == "cohort" else str(about.get("freq") or column)
     return freq if column == "cohort" or (is_period(freq) and period_name(freq) == column) else ""
 
 
 def code_of(freq: str) -> str:
-    """Return the frequency of a period in pandas.
+    """Return the pandas frequency of a period.
 
     Raises:
         UsageError: `freq` is not a period.
@@ -74,10 +74,10 @@ def moment(value: Any, name: str, tz: str | None = None) -> datetime | None:
     Args:
         value: A datetime, a date, ISO text such as "2025-12-01", or None. A date means its first moment.
         name: Name of the argument, for the error message.
-        tz: Time zone of dates, and of times without a zone. With None, dates are UTC and times must have a zone.
+        tz: Time zone of dates and of times without a zone. With None, dates are in UTC and times must have a zone.
 
     Raises:
-        UsageError: The value is none of these.
+        UsageError: The value is not a time.
     """
     if isinstance(value, str):
         try:
@@ -105,15 +105,15 @@ _PERIOD = re.compile(
 
 
 def bounds(period: str | tuple[Any, Any], tz: str) -> tuple[str, datetime, datetime]:
-    """Return a period as text, with its first moment and its end in UTC.
+    """Return a period as text, with its start and its end in UTC.
 
     Args:
         period: A day, "2026-03", "2026-W14" (ISO), "2026-Q1", "2026", a fiscal "FY2026-SEP" or "FY2026-Q1-SEP" (the
-            fiscal year 2026 ends in September), or the first and the last day.
+            fiscal year 2026 ends in September), or a pair of first and last day.
         tz: Time zone of the days.
 
     Raises:
-        UsageError: It is none of these, or does not say when its fiscal year ends.
+        UsageError: The period is invalid, or does not say when its fiscal year ends.
     """
     if isinstance(period, tuple | list):
         if len(period) != 2:
@@ -139,7 +139,7 @@ def bounds(period: str | tuple[Any, Any], tz: str) -> tuple[str, datetime, datet
 
 
 def fiscal(period: object, known: object) -> Any:
-    """Return a period; a fiscal one without its last month takes the last month of another fiscal period."""
+    """Return a period. A fiscal period without a last month takes the last month of the other fiscal period."""
     match, other = _PERIOD.fullmatch(str(period)), _PERIOD.fullmatch(str(known))
     if match and other and match["fiscal"] and other["end"] and not match["end"]:
         return f"{period}-{other['end']}"
@@ -147,7 +147,7 @@ def fiscal(period: object, known: object) -> Any:
 
 
 def period_before(period: str | tuple[Any, Any], tz: str) -> datetime:
-    """Return the start of the previous period; for a first and last day, of an equal number of days before."""
+    """Return the start of the previous period. For a first and last day, that period has the same number of days."""
     if isinstance(period, tuple | list):
         first, last = (pd.Timestamp(str(day)) for day in period)
         return _start_of(first - (last - first) - pd.Timedelta(days=1), tz)
@@ -173,10 +173,10 @@ def _start_of(day: Any, tz: str) -> datetime:
 
 
 def steps(times: "pd.Series[Any]", freq: Every, tz: str) -> "pd.Series[Any]":
-    """Return the first day of the period that contains each time, in a time zone; weeks begin on Monday.
+    """Return the first day of each time's period, in a time zone. Weeks begin on Monday.
 
     Raises:
-        UsageError: `freq` is not a period, or `tz` not a time zone.
+        UsageError: `freq` is not a period, or `tz` is not a time zone.
     """
     code = code_of(freq)
     periods = times.dt.tz_convert(zone(tz)).dt.tz_localize(None).dt.to_period(code)
@@ -184,7 +184,7 @@ def steps(times: "pd.Series[Any]", freq: Every, tz: str) -> "pd.Series[Any]":
 
 
 def every_period(firsts: Any, freq: Every) -> pd.DatetimeIndex:
-    """Return the first days of all periods between two periods, without gaps."""
+    """Return the first days of all periods from the first period to the last, without gaps."""
     periods = pd.PeriodIndex(pd.DatetimeIndex(firsts), freq=code_of(freq))
     if not len(periods):
         return pd.DatetimeIndex([], dtype="datetime64[s]")
@@ -198,7 +198,7 @@ def end_of(first: Any, freq: Every, tz: str) -> datetime:
 
 
 def label_of(first: Any, freq: Every) -> str:
-    """Return the name of a period by its first day: `2026-03-05`, `2026-W10`, `2026-03`, `2026-Q1` or `2026`."""
+    """Return a period's name from its first day: `2026-03-05`, `2026-W10`, `2026-03`, `2026-Q1` or `2026`."""
     formats = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
     if freq in formats:
         return str(first.strftime(formats[freq]))
@@ -208,6 +208,6 @@ def label_of(first: Any, freq: Every) -> str:
 
 
 def running(firsts: "pd.Series[Any]", freq: Every, tz: str, until: datetime | None) -> "pd.Series[Any]":
-    """Return whether each period was unfinished at the time up to which the data reach."""
+    """Return whether each period was incomplete at the time up to which the data are complete."""
     ends = {first: end_of(first, freq, tz) for first in firsts.unique()}
     return firsts.map({first: until is None or end > until for first, end in ends.items()}).astype("boolean")

@@ -1,7 +1,7 @@
-"""Read a table from a file of any program: one reader for ledgers, rows and lists.
+"""Read a table from a file that any program wrote. One reader serves ledgers, rows and lists.
 
-A value is taken only if every valid reading of the file gives the same one. Otherwise the error names the readings and
-the argument that decides. Answers can be stored in a TOML file next to the tables of the same program.
+A value is accepted only if every valid reading of the file gives the same value. Otherwise the error names the readings
+and the argument that decides between them. Answers can be stored in a TOML file next to the tables of the same program.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,41 +53,43 @@ def read_table(
     max_rows: int | None = None,
     max_size: int | None = None,
 ) -> pd.DataFrame:
-    """Read a table from a CSV, XLSX, JSON, NDJSON or Parquet file of any program.
+    """Read a table from a CSV, XLSX, JSON, NDJSON or Parquet file that any program wrote.
 
-    Encoding, separator, title rows, decimal marks and the order of dates are found where the file leaves one reading.
-    Where it leaves several with different values, the error lists them with the argument that decides. Digits without
-    a fraction stay text, as ids are, except in columns whose names end in `_cents`. A Parquet file written by `to_file`
-    keeps its types and notes.
+    Encoding, separator, title rows, decimal marks and the order of dates are detected if the file has a single valid
+    reading. If it has several readings with different values, the error lists the readings with the argument that
+    decides between them. Digits without a fraction stay text, because they may be ids, except in columns whose names
+    end in `_cents`. A Parquet file written by `to_file` keeps its types and notes.
 
     Args:
         path: The file. Answers in a TOML file of the same name (`ledger.csv.toml`) are used if it exists.
         columns: Names to give to columns of the file, such as `{"at": "Buchungstag", "amount": "Betrag"}`. `at` becomes
-            dates or times in UTC; `amount`, or `debit` and `credit`, the integer `amount_cents`; `side` has the
-            words credit and debit of amounts without sign; `currency` three letters. Others keep their text.
-        dates: Order of dates: "d/m/y", "m/d/y" or "y/m/d"; "excel" or "excel 1904" if they are numbers of days.
+            dates or times in UTC; `amount`, or `debit` and `credit`, the integer `amount_cents`; `side` has the words
+            credit and debit for amounts without a sign; `currency` has codes of three letters. All other columns keep
+            their text.
+        dates: Order of dates: "d/m/y", "m/d/y" or "y/m/d"; "excel" or "excel 1904" if dates are day numbers.
         decimal: Decimal mark of numbers.
-        tz: Time zone of times without one, such as "Europe/Berlin".
+        tz: Time zone of times without a zone, such as "Europe/Berlin".
         unit: Unit of `amount`: "cents" (minor unit) or "main" (dollars).
         currency: Currency of `amount`, if the file does not state it.
-        credit: Sign of credits if a file has credits and debits: "+" in a statement of your account, "-" in your ledger
-            of it.
-        totals: "drop" or "keep" rows that may be totals.
+        credit: Sign of credits, if the file has credits and debits: "+" in a statement of your account, "-" in your own
+            ledger for the account.
+        totals: "drop" or "keep" the rows that may be totals.
         encoding: Encoding of a text file.
-        separator: Separator of its cells.
+        separator: Separator of the cells in a text file.
         sheet: Name of the sheet of a workbook.
-        header: Line with the names of the columns; 0 if there is none.
-        mapping: TOML file with answers to use instead; written with the answers of this call if it does not exist.
+        header: Line of the column names; 0 if the file has no column names.
+        mapping: TOML file with answers to use instead. If it does not exist, it is written with the answers of this
+            call.
         against: Frame of the other side: the error proposes answers under which 90 % of the values match it.
-        rejects: File for rows with problems (.csv); the other rows are returned. By default problems are an error.
-        max_rows: Maximum number of rows; default 200,000, of Parquet 20 million.
-        max_size: Approximate maximum size in memory, in bytes; default 500 MB, of Parquet 2 GB.
+        rejects: CSV file for rows with problems. The other rows are returned. By default, problems raise an error.
+        max_rows: Maximum number of rows; default 200,000, for Parquet 20 million.
+        max_size: Approximate maximum size in memory, in bytes; default 500 MB, for Parquet 2 GB.
 
     Returns:
-        The frame. `frame.attrs["left_out"]` lists rows that are not in it, with line, reason and cells.
+        The frame. `frame.attrs["left_out"]` lists the rows that are not in the frame, with line, reason and cells.
 
     Raises:
-        UnclearTable: The file has several valid readings; `questions` name the arguments that decide.
+        UnclearTable: The file has several valid readings. `questions` name the arguments that decide between them.
         UsageError: The file cannot be read, an argument is not allowed, or cells have problems.
     """
     check_name(path)
@@ -158,7 +160,7 @@ def _table(path: Path, suffix: str, sizes: FileLimits, answers: Answers) -> _Tab
 
 
 def _arrays(table: _Table, reader: Columns, answers: Answers) -> dict[str, Any]:
-    """Return the columns of the frame: first the columns named by the caller, then the rest of the file."""
+    """Return the columns of the frame: first the columns that the caller named, then the rest of the file."""
     cells: dict[str, list[Any]] = {}
     for column, name in enumerate(table.names):
         values = [row.cells[column] if column < len(row.cells) else None for row in table.rows]
@@ -176,7 +178,7 @@ def _arrays(table: _Table, reader: Columns, answers: Answers) -> dict[str, Any]:
 
 
 def _values(against: pd.DataFrame | None) -> frozenset[Any]:
-    """Return the dates and numbers of a frame, amounts in cents in their main unit as well."""
+    """Return the dates and numbers of a frame. Amounts in cents are also returned in their main unit."""
     values: set[Any] = set()
     for name in [] if against is None else against:
         for value in against[name].tolist():  # type: ignore[index]
@@ -193,10 +195,10 @@ def _values(against: pd.DataFrame | None) -> frozenset[Any]:
 
 
 def _rejected(table: _Table, problems: Sequence[CellProblem], path: Path, rejects: str | Path | None) -> dict[int, str]:
-    """Return the lines with problems and their reasons, and write them to a file.
+    """Return the lines that have problems, with their reasons, and write them to a file.
 
     Raises:
-        UsageError: There are problems, and no file for them.
+        UsageError: Rows have problems, and `rejects` is not given.
     """
     reasons: dict[int, list[str]] = {}
     for problem in problems:
@@ -219,7 +221,7 @@ def _rejected(table: _Table, problems: Sequence[CellProblem], path: Path, reject
 
 
 def _left_out(table: _Table, bad: Mapping[int, str]) -> list[str]:
-    """Return a sentence for each kind of rows that are not in the frame."""
+    """Return a sentence for each kind of row that is not in the frame."""
     counts: dict[str, list[int]] = {}
     for row, reason in table.left_out:
         counts.setdefault(reason, []).append(row.number)
@@ -232,7 +234,7 @@ def _left_out(table: _Table, bad: Mapping[int, str]) -> list[str]:
 
 
 def _stored(path: Path, sizes: FileLimits) -> pd.DataFrame:
-    """Return the table of a Parquet file with its types; one written by `to_file` has its marks and notes."""
+    """Return a Parquet file's table with its types. If `to_file` wrote the file, the table has its marks and notes."""
     table = parquet_table(path, sizes)
     kinds = [kind for kind in table.schema.types if pa.types.is_decimal(kind) or pa.types.is_date(kind)]
     exact = {kind: pd.ArrowDtype(kind) for kind in kinds}

@@ -1,4 +1,4 @@
-"""Convert records to frames: each value is converted, masked or moved to `extra`, then columns become arrays.
+"""Convert records to frames. Each value is converted, masked or moved to `extra`, then columns become arrays.
 
 A decimal column is `decimal128(18, 6)`, which pandas can add, multiply and divide. Values with more digits widen it to
 `decimal256(37, 18)`, then `decimal256(75, 18)`, so no digit is lost. A column that fits none of these types, such as
@@ -43,10 +43,10 @@ EXACT = Context(prec=1000, Emin=-10_000, Emax=10_000)
 
 
 def packed(values: Sequence[Decimal | None], *, at_least: object = None) -> Any:
-    """Return decimals as an Arrow array of the first type that holds all of them exactly, or as text if none does.
+    """Return decimals as an Arrow array of the first type that holds all values exactly, or as text if no type does.
 
     Args:
-        values: The numbers, None where missing.
+        values: The numbers, with None for missing values.
         at_least: First type of `WIDTHS` to try.
     """
     for width in WIDTHS[WIDTHS.index(at_least) if at_least in WIDTHS else 0 :]:
@@ -59,12 +59,12 @@ def packed(values: Sequence[Decimal | None], *, at_least: object = None) -> Any:
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a cell is missing, in any of the representations of pandas."""
+    """Return whether a cell is missing, in any representation that pandas uses."""
     return value is None or value is pd.NA or value is pd.NaT or value != value
 
 
 def decimals(column: pd.Series[Any]) -> list[Decimal | None]:
-    """Return the values of a column as Decimals, None where missing.
+    """Return the values of a column as Decimals, with None for missing values.
 
     Raises:
         UsageError: A value is not an exact number, such as a float, a masked value or a word.
@@ -85,7 +85,7 @@ def _decimal(value: Any, name: object) -> Decimal | None:
 
 
 def decimal_series(values: Sequence[Decimal | None], *, like: pd.Series[Any] | None = None) -> pd.Series[Any]:
-    """Return a column of decimals with the index and name of `like`, and a type at least as wide."""
+    """Return a decimal column with the index and name of `like`, and a type that is at least as wide."""
     width = getattr(like.dtype, "pyarrow_dtype", None) if like is not None else None
     array = packed(values, at_least=width)
     dtype = "str" if pa.types.is_large_string(array.type) else pd.ArrowDtype(array.type)
@@ -100,7 +100,7 @@ CHUNK = 100_000
 
 @attrs.define
 class Notes:
-    """The caveats of a frame: notes, and counts of unknown members and unusual values."""
+    """The caveats of a frame: notes, and counts of unknown members and of unusual values."""
 
     notes: list[str] = attrs.field(factory=list)
     unknown_members: Counter[str] = attrs.field(factory=Counter)
@@ -115,7 +115,7 @@ class Notes:
         self.pages.update(other.pages)
 
     def sentences(self) -> list[str]:
-        """Return the notes, and the counts as sentences."""
+        """Return the notes and the counts as sentences."""
         sentences = list(self.notes)
         for path, times in self.unknown_members.items():
             sentences.append(
@@ -132,14 +132,14 @@ class Notes:
 
 @attrs.frozen
 class Table:
-    """Arrow columns by name, and the notes on them."""
+    """Arrow columns by name, with notes on them."""
 
     columns: dict[str, Any]
     notes: Notes
 
 
 def check_in_memory(x: object) -> None:
-    """Raise UsageError for a frame on a cluster, with how to reduce it."""
+    """Raise UsageError for a frame on a cluster. The message says how to reduce the frame."""
     if hasattr(x, "compute"):
         raise UsageError(
             "a frame of a cluster: pass frame.compute(), or reduce it first with frame.groupby(…).sum().compute()"
@@ -152,9 +152,7 @@ UNKNOWN = "Completeness unknown: this frame does not say how it was read (pandas
 def mark_report(
     frame: pd.DataFrame, kind: str, notes: Iterable[str], source: object = None, **more: object
 ) -> pd.DataFrame:
-    """Set the attributes of a report: kind, notes and columns; its trace stays. A note names a source without
-    attributes.
-    """
+    """Set a report's attributes: kind, notes and columns. A note is added if `source` has no attributes."""
     marks = getattr(source, "attrs", {"kind": kind})
     complete = marks.get("complete") if isinstance(source, pd.DataFrame) else getattr(source, "complete", None)
     lost = [] if "kind" in marks else [UNKNOWN]
@@ -167,7 +165,7 @@ def mark_report(
 
 
 def displayed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame; in IPython its amounts and ids are shown for people."""
+    """Return a frame. IPython shows the frame's amounts and ids in a form for people."""
     if "IPython" in sys.modules:
         from workbench.analysis.tables import display
 
@@ -179,7 +177,7 @@ REPEATED = "{count:,} rows occur more than once, as after concat{amounts}; each 
 
 
 def once(frame: pd.DataFrame, value: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows once for each id, in a new frame, and the repeated rows.
+    """Return the rows once for each id in a new frame, and the repeated rows.
 
     Raises:
         UsageError: Rows with one id have different values.
@@ -221,7 +219,7 @@ _MARKS: Mapping[str, Callable[[Any], bool]] = {
 
 
 def with_checked_marks(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame without attributes of wrong types, as a file of others can have; a note names them."""
+    """Return a frame without attributes of wrong types, which files of other programs can have. A note names them."""
     odd = [name for name, fits in _MARKS.items() if frame.attrs.get(name) is not None and not fits(frame.attrs[name])]
     if not odd:
         return frame
@@ -235,7 +233,7 @@ def with_checked_marks(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def without_unit(frame: pd.DataFrame) -> list[str]:
-    """Return numeric columns without a unit that may be renamed amounts of a report."""
+    """Return numeric columns without a unit, which may be renamed amounts of a report."""
     renamed = set(frame.attrs.get("columns", ())) - {*map(str, frame)}
     lost = {str(name) for name in frame.attrs.get("unit_unknown", ())}
     if any(AMOUNT.search(name) for name in renamed):
@@ -248,7 +246,7 @@ def _is_amount(column: object) -> bool:
 
 
 def records_frame(layout: FrameLayout, records: Iterable[Any], reveal: Collection[str] = ()) -> pd.DataFrame:
-    """Return a frame of records, or of mappings with the same names, with the columns of their class."""
+    """Return a frame of records, or of mappings with the same names. The columns are those of the record class."""
     revealed = layout.shown(reveal)
     return table_frame(layout, [arrow_table(layout, records, revealed)], revealed)
 
@@ -278,7 +276,7 @@ def _is_decimal(column: Column) -> bool:
 
 
 def joined_chunks(chunks: Sequence[Any]) -> Any:
-    """Concatenate columns into one, in chunks of at least `CHUNK` rows. Decimals get a type that holds all values."""
+    """Concatenate columns in chunks of at least `CHUNK` rows. Decimals get a type that holds all values."""
     if len({chunk.type for chunk in chunks}) > 1:  # several decimal types, or also text
         values = [None if v is None else Decimal(v) for chunk in chunks for v in chunk.to_pylist()]
         return pa.chunked_array([packed(values)])
@@ -294,7 +292,7 @@ def joined_chunks(chunks: Sequence[Any]) -> Any:
 
 
 def merged(tables: Sequence[Table]) -> Table:
-    """Concatenate tables into one, so that the memory of the parts is released."""
+    """Concatenate tables into one table, and release the memory of the parts."""
     notes = Notes()
     for table in tables:
         notes.add(table.notes)
@@ -306,7 +304,7 @@ def to_pandas(values: Any, column: Column | None = None) -> Any:
     """Return the pandas array of an Arrow column.
 
     Text is `str`, whole numbers Int64, flags boolean, times datetime64[us, UTC]. Dates and decimals have Arrow types.
-    An enum is a category; its known values come first, in their order.
+    An enum is a category. Its known values come first, in the order of the enum.
     """
     kind = values.type
     if column is not None and isinstance(column.kind, Choice) and not column.many:
@@ -376,7 +374,7 @@ def _getter(path: str, rows_of: str | None) -> Callable[[Row], Any]:
 
 
 def _array(column: Column, values: list[Any], shown: bool, extras: Sequence[dict[str, Any]], notes: Notes) -> Any:
-    """Return the Arrow array of values; a value that does not fit is moved to `extras` under its wire path."""
+    """Return the Arrow array of some values. A value that does not fit is moved to `extras` under its wire path."""
     if column.private and not shown:
         return _texts([masked(column, value) for value in values])
     if column.many:

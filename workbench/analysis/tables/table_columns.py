@@ -1,4 +1,4 @@
-"""Turn the cells of a file into typed columns, where every valid reading gives the same values."""
+"""Turn a file's cells into typed columns, if every valid reading gives the same values."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
@@ -39,12 +39,12 @@ class CellProblem:
 
 @attrs.define(kw_only=True)
 class Columns:
-    """Reader of the columns of one file.
+    """Reader of a file's columns.
 
     Args:
         lines: Line of each row.
-        answers: Answers about the file, by argument of `read_table`.
-        others: Values of another table, to propose answers from.
+        answers: Answers about the file, by the name of the `read_table` argument.
+        others: Values of another table, from which answers are proposed.
     """
 
     lines: Sequence[int]
@@ -55,13 +55,13 @@ class Columns:
     notes: list[str] = attrs.field(factory=list)
 
     def problem(self, row: int, name: str, message: str) -> None:
-        """Add a problem of a cell."""
+        """Record a problem of a cell."""
         self.problems.append(CellProblem(line=self.lines[row], column=visible(name, 60), message=message))
 
     def ask(
         self, argument: str, about: str, meanings: Mapping[str, str], values: Mapping[str, Iterable[Any]] | None = None
     ) -> None:
-        """Add a question; the answer under which 90 % of the values are in the other table is proposed."""
+        """Add a question. An answer is proposed if 90 % of its values occur in the other table."""
         proposed = [answer for answer in meanings if self._agrees((values or {}).get(answer, ()))]
         only = repr(proposed[0]) if len(proposed) == 1 else None
         readings = {repr(answer): meaning for answer, meaning in meanings.items()}
@@ -72,7 +72,7 @@ class Columns:
         return bool(present) and sum(value in self.others for value in present) >= _AGREED * len(present)
 
     def check_destroyed(self, name: str, cells: Cells) -> list[Any]:
-        """Return the cells of a column; one whose value a spreadsheet destroyed is a problem, and empty."""
+        """Return a column's cells. Values that a spreadsheet destroyed are reported as problems and become empty."""
         checked = list(cells)
         for row, cell in enumerate(cells):
             long = isinstance(cell, int) and not isinstance(cell, bool) and abs(cell) >= 10**_EXACT_DIGITS
@@ -85,7 +85,7 @@ class Columns:
     # kinds of columns
 
     def series(self, name: str, cells: Cells) -> Any:
-        """Return a column with the type that all of its cells have, or as text."""
+        """Return a column with the type that all of its cells have; otherwise as text."""
         filled = [cell for cell in cells if not _is_empty(cell)]
         if filled and all(isinstance(cell, bool) or (isinstance(cell, str) and cell in _FLAGS) for cell in filled):
             return pd.array([_FLAGS[cell] if isinstance(cell, str) else cell for cell in cells], dtype="boolean")
@@ -105,7 +105,7 @@ class Columns:
         return pd.array([as_text(cell) for cell in cells], dtype=TEXT)
 
     def _note_others(self, name: str, filled: Cells) -> None:
-        """Note that most cells of a column of text are amounts or dates."""
+        """Note that most cells of a text column are amounts or dates."""
         numbers = [written_number(cell) if isinstance(cell, str) else None for cell in filled]
         kinds = {
             "amounts": [number is not None and _is_amount(number) for number in numbers],
@@ -118,7 +118,7 @@ class Columns:
 
     @staticmethod
     def _are_numbers(filled: Cells) -> bool:
-        """Return whether cells are numbers and not ids: numeric cells, or texts with at least one fraction."""
+        """Return whether cells are numbers rather than ids: numeric cells, or texts with at least one fraction."""
         if any(isinstance(cell, bool | date | time | list) for cell in filled):
             return False
         written = [written_number(cell) if isinstance(cell, str) else None for cell in filled if cell not in _NOTHING]
@@ -131,7 +131,7 @@ class Columns:
     # numbers
 
     def numbers(self, name: str, cells: Cells) -> list[Decimal | None]:
-        """Return the numbers of a column; all other cells are problems."""
+        """Return a column's numbers. All other cells are problems."""
         parts: list[WrittenNumber | Decimal | None] = []
         for row, cell in enumerate(cells):
             part: WrittenNumber | Decimal | None = None
@@ -160,15 +160,16 @@ class Columns:
         wrong: str,
         cell: Callable[[int], str],
     ) -> str:
-        """Return the answer under which all cells of a column are valid; ask, if several give different values.
+        """Return the answer under which all cells of a column are valid. If several answers give different values, ask.
 
         Args:
-            argument: What the answers are for.
+            argument: Argument of `read_table` that the answers are for.
             name: The column.
-            parts: Its cells, None where empty.
-            values: Its values by answer, None where empty or invalid; a single answer is one that the caller passed.
-            wrong: The problem of a cell that is invalid under the caller's answer.
-            cell: Names the cell of a row.
+            parts: The column's cells, with None for empty cells.
+            values: The column's values by answer, with None for empty or invalid cells. A single answer is the one that
+                the caller passed.
+            wrong: Problem to report for a cell that is invalid under the caller's answer.
+            cell: Function that names the cell of a row.
         """
         count = sum(part is not None for part in parts)
         fits = {answer: sum(value is not None for value in column) for answer, column in values.items()}
@@ -189,14 +190,14 @@ class Columns:
         return first
 
     def _signed(self, name: str, parts: Sequence[Any], values: list[Decimal | None]) -> list[Decimal | None]:
-        """Return numbers with the signs of their sides, if their cells say credit or debit."""
+        """Return numbers with the signs of their sides, if the cells say credit or debit."""
         sides = [part.side if isinstance(part, WrittenNumber) else "" for part in parts]
         if not any(sides):
             return values
         return self.by_side(name, values, [side or None for side in sides])
 
     def by_side(self, name: str, values: Sequence[Decimal | None], sides: Sequence[str | None]) -> list[Decimal | None]:
-        """Return amounts with the signs of their sides."""
+        """Return amounts with the signs that their sides imply."""
         positive = self.answers.get("credit")
         signs = {"+": {"credit": 1, "debit": -1}, "-": {"credit": -1, "debit": 1}}
         signed = {
@@ -212,7 +213,7 @@ class Columns:
         return signed[positive or "+"]
 
     def currencies(self, name: str, cells: Cells) -> set[str]:
-        """Return the currencies written with the numbers of a column."""
+        """Return the currencies that are written with the numbers of a column."""
         parts = [written_number(cell) for cell in cells if isinstance(cell, str)]
         marks = {part.currency for part in parts if part is not None and part.currency}
         if shared := sorted(marks & {*SHARED_SYMBOLS}):
@@ -225,7 +226,7 @@ class Columns:
     # dates and times
 
     def dates(self, name: str, cells: Cells, *, compact: bool = False) -> list[date | None]:
-        """Return the dates or times of a column; all other cells are problems. Times are in UTC."""
+        """Return a column's dates or times. All other cells are problems. Times are in UTC."""
         parts: list[WrittenDate | date | None] = []
         for row, cell in enumerate(cells):
             part: WrittenDate | date | None = cell if isinstance(cell, date) else None
@@ -325,7 +326,7 @@ def _day(part: Any, order: str, swap: bool) -> date | None:
 
 
 def _late(texts: Sequence[WrittenDate], order: str) -> bool:
-    """Return whether no text could be a date with day and month exchanged, so that a spreadsheet left them as text."""
+    """Return whether day and month cannot be exchanged in any text, so that a spreadsheet left the dates as text."""
     return all(day.day > 12 for text in texts if (day := text.value(order)) is not None)
 
 

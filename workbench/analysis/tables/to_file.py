@@ -1,7 +1,7 @@
 """Write frames to CSV, XLSX and Parquet files without loss, and several frames to a workbook or a page for people.
 
-Files are written under a temporary name, synced, renamed; a crash leaves the old file intact. Text that a spreadsheet
-would run as a formula stays text. Control characters become visible escapes and are counted.
+Files are written under a temporary name, synced and then renamed, so a crash leaves the old file intact. Text that a
+spreadsheet would run as a formula stays text. Control characters become visible escapes and are counted.
 """
 
 import json
@@ -35,7 +35,7 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u20
 
 @attrs.frozen(kw_only=True)
 class Saved:
-    """Result of `to_file`: the file, its rows and columns, and its private columns."""
+    """Result of `to_file`: the file, its numbers of rows and columns, and its private columns."""
 
     path: Path
     rows: int
@@ -53,7 +53,7 @@ class Saved:
 
 
 def is_tabular(x: object) -> bool:
-    """Whether an object is a frame or a column."""
+    """Return whether an object is a frame or a column."""
     return isinstance(x, pd.DataFrame | pd.Series)
 
 
@@ -67,18 +67,18 @@ def to_file(
     """Write a frame or a column to a .csv, .xlsx or .parquet file, with its notes; or several frames to one file.
 
     Values and column names are the same in each format: a column `net_cents` holds cents. If the unit of a renamed
-    column is unknown, its head says so. Notes are written to a second sheet (XLSX), the metadata (Parquet), or
+    column is unknown, the column head says so. Notes are written to a second sheet (XLSX), the metadata (Parquet), or
     `….csv.notes.txt` (CSV). A file with revealed columns (`reveal=`) is readable only by its owner.
 
     A mapping of frames makes a workbook (.xlsx) or a page (.html) for people: a cover with time, currency and notes of
-    each frame, tables with totals and charts, and definitions. Only there amounts in cents are written in the main unit
-    of their currency, as the heads say: `Net (USD)`. The same frames make the same bytes.
+    each frame, tables with totals and charts, and definitions. Only in these files are amounts in cents written in the
+    main unit of their currency, as the column heads say: `Net (USD)`. The same frames produce the same bytes.
 
     Args:
         frame: The frame or the column, or a mapping of sheet names to frames.
         path: The file to write. Its extension selects the format.
-        overwrite: Replace the file if it exists.
-        tz: In XLSX files, the time zone of times.
+        overwrite: Whether to replace the file if it exists.
+        tz: Time zone of times in XLSX files.
 
     Raises:
         FileExistsError: The file exists and `overwrite` is False.
@@ -112,7 +112,7 @@ def to_file(
 
 
 def _prepared(table: "pd.DataFrame | pd.Series[Any]") -> tuple[pd.DataFrame, int]:
-    """Return a frame ready to write, and the number of cells with escaped control characters."""
+    """Return a frame that is ready to be written, and the number of cells with escaped control characters."""
     if isinstance(table, pd.Series) or any(name is not None for name in table.index.names):
         table = table.reset_index()  # the keys of groups become columns
     check_columns(table)
@@ -128,7 +128,7 @@ def check_columns(frame: pd.DataFrame) -> None:
 
 
 def _with_units(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose heads and notes mark amounts without a known unit."""
+    """Return a frame whose column heads and notes mark amounts with an unknown unit."""
     lost = without_unit(frame)
     if not lost:
         return frame
@@ -186,9 +186,9 @@ _GUARDED = f"^ *[{re.escape(FORMULA)}]|^'"
 
 
 def _csv_column(column: "pd.Series[Any]") -> Any:
-    """Return a column as written to CSV; columns of the usual types are converted in one step.
+    """Return a column as it is written to CSV. Columns of the usual types are converted in one step.
 
-    Text that a spreadsheet would run has `'` before it, which readers of files remove.
+    Text that a spreadsheet would run as a formula gets a leading `'`, which the readers of this package remove.
     """
     values = pa.array(column.array) if isinstance(column.dtype, pd.StringDtype) else None
     if values is not None and not pc.any(pc.match_substring_regex(values, _GUARDED)).as_py():
@@ -203,7 +203,7 @@ def _csv_column(column: "pd.Series[Any]") -> Any:
 
 
 def _iso_texts(column: "pd.Series[Any]") -> Any:
-    """Return times in UTC as `plain_text` writes them: with microseconds only where they are not 0."""
+    """Return times in UTC as `plain_text` writes them. Microseconds are written only if they are not 0."""
     times = column.astype("datetime64[us, UTC]").dt.tz_localize(None).to_numpy()
     texts = np.datetime_as_string(times, unit="s")
     fractions = times.astype("int64") % 1_000_000 != 0

@@ -1,4 +1,4 @@
-"""Rows of a table that are totals or remarks, not data."""
+"""Rows of a table that are totals or remarks rather than data."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,11 @@ _TOTAL = re.compile(
 
 
 def total_rows(names: Sequence[str], rows: Sequence[Row], answer: str | None) -> dict[int, str]:
-    """Return the rows that are totals or remarks, with the reason.
+    """Return the rows that are totals or remarks, with the reason for each.
 
-    A total repeats the sum of rows above it; a word says so, or it is the last row and lacks cells that all others
-    have. A row with such a word and another number is asked about, unless it may be a purchase at a shop of that name.
+    A total row has the sum of the rows above it. It also contains a word such as "total", or it is the last row and
+    lacks cells that all other rows have. If a row has such a word but another number, the caller is asked, unless the
+    row may be a purchase at a shop of that name.
 
     Raises:
         UnclearTable: A row may be a total.
@@ -59,7 +60,7 @@ def _says_total(row: Row) -> bool:
 
 
 def _is_among_numbers(rows: Sequence[Row], index: int) -> bool:
-    """Return whether a word that says total stands in a column of dates or numbers."""
+    """Return whether a word for total is in a column of dates or numbers."""
     columns = [
         c for c, cell in enumerate(rows[index].cells) if isinstance(cell, str) and _TOTAL.fullmatch(cell.strip())
     ]
@@ -74,7 +75,7 @@ def _number(cell: object) -> Any:
 
 
 def _is_sum(rows: Sequence[Row], index: int, totals: Mapping[int, str]) -> bool:
-    """Return whether a number of a row is the sum of its column above, from the start or since the last total."""
+    """Return whether a number in a row is the sum of the cells above it, from the start or from the last total."""
     starts = {0, max((total + 1 for total in totals if total < index), default=0)}
     for column, cell in enumerate(rows[index].cells):
         for mark in MARKS:

@@ -1,4 +1,4 @@
-"""Write tables to XLSX workbooks: typed cells and wide columns. What a spreadsheet cannot hold exactly is text."""
+"""Write tables to XLSX workbooks with typed cells and wide columns. Values that would lose digits are text."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
@@ -40,7 +40,7 @@ _FORMATS: Mapping[str, dict[str, Any]] = {
 
 @attrs.frozen(kw_only=True)
 class BookColumn:
-    """A column of a sheet: its head, its values (None where missing), and the form of its cells.
+    """A column of a sheet: its head, its values (None if missing), and the format of its cells.
 
     `form` is "text", "number", "rate", "time", "day", or the number of decimal places.
     """
@@ -54,11 +54,11 @@ class BookColumn:
 
     @property
     def is_number(self) -> bool:
-        """Whether its cells are numbers."""
+        """Whether the cells of the column are numbers."""
         return self.form not in ("text", "time", "day")
 
     def text(self, value: Any) -> str:
-        """Return a value as a spreadsheet shows it."""
+        """Return a value as the spreadsheet shows it."""
         if value is None:
             return ""
         if self.form == "rate":
@@ -67,7 +67,7 @@ class BookColumn:
 
 
 def open_book(file: BinaryIO, tz: str) -> "tuple[Workbook, dict[str, Any]]":
-    """Return a new workbook and its formats by form; times have the name of their zone."""
+    """Return a new workbook, and its cell formats by form. The format of times contains the name of their zone."""
     import xlsxwriter  # only this format needs it
 
     literally = dict.fromkeys(("strings_to_formulas", "strings_to_urls", "strings_to_numbers"), False)
@@ -91,7 +91,7 @@ def close_book(book: "Workbook") -> None:
 
 
 def write_table(page: "Worksheet", columns: Sequence[BookColumn], formats: Mapping[str, Any]) -> int:
-    """Write columns to a sheet under their heads; return its width in letters."""
+    """Write columns to a sheet, each below its head. Return the total width in characters."""
     width = 0
     for j, column in enumerate(columns):
         texts = [column.head, *map(column.text, column.values[:_MEASURED])]
@@ -109,7 +109,7 @@ def write_table(page: "Worksheet", columns: Sequence[BookColumn], formats: Mappi
 
 
 def write_book(frame: pd.DataFrame, notes: Iterable[str], file: BinaryIO, tz: str) -> None:
-    """Write a workbook of a frame with unchanged values and names, and a sheet of notes.
+    """Write a workbook with a sheet for the frame, whose values and names are unchanged, and a sheet of notes.
 
     Raises:
         UsageError: The frame is too large for a sheet.
@@ -145,7 +145,7 @@ def _check_sheet(frame: pd.DataFrame) -> None:
 
 
 def cell_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:
-    """Return the values of a column (None where missing) and their format; numbers that would lose digits stay text."""
+    """Return a column's values (None if missing) and their format. Numbers that would lose digits become text."""
     values = [None if is_missing(value) else value for value in column.tolist()]
     present = [value for value in values if value is not None]
     if present and all(isinstance(value, date) and 1901 <= value.year <= 9998 for value in present):
@@ -167,12 +167,12 @@ def cell_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:
 
 
 def plain_text(value: object) -> str:
-    """Return a value as text: a time as ISO 8601, a decimal without exponent."""
+    """Return a value as text. Times are in ISO 8601, and decimals have no exponent."""
     if isinstance(value, date):
         return value.isoformat().replace("+00:00", "Z")
     return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
 def is_text(column: "pd.Series[Any]") -> bool:
-    """Whether a column can hold text."""
+    """Return whether a column can hold text."""
     return isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype) or column.dtype == object

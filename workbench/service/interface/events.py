@@ -124,9 +124,7 @@ class Spend(Answer):
     declined_reason: str | None = about("Reason for the decline, as text", default=None)
     completion_reason: str | None = about("Reason for the completion; from version 1.1.0", default=None)
     authorized_at: datetime | None = about("Time of the merchant's request", MOMENT, default=None)
-    posted_at: datetime | None = about(
-        "Time of posting; missing until then, and if it never posts", MOMENT, default=None
-    )
+    posted_at: datetime | None = about("Time of posting; missing as long as nothing is posted", MOMENT, default=None)
 
 
 @record
@@ -306,7 +304,7 @@ _APPLICATION_WORDS = {
     "pending": "under review",
     "needsInformation": "the applicant has to provide more information",
     "needsVerification": "the applicant has to verify their identity",
-    "manualReview": "a person looks at it",
+    "manualReview": "a person reviews the application",
     "tosNotAccepted": "identity verified; the program's terms are still to be accepted, at the completion link",
     "approved": "accepted; cards can be used",
     "exempt": "exempted from standard compliance processing",
@@ -329,18 +327,16 @@ _DECLINE_WORDS = {
 }
 _SPEND_WORDS = {
     "spend.status": {
-        "pending": (
-            "authorized and held, not yet posted; with a positive authorizationUpdateAmount: more was authorized"
-        ),
-        "reversed": "the hold was lowered or released; give back what it no longer covers",
-        "declined": "refused; declinedReason says why, and no money was held",
-        "completed": "posted: settled, or with a negative amount refunded; postedAt is set",
+        "pending": ("authorized and held, not yet posted; a positive authorizationUpdateAmount is an increase"),
+        "reversed": "the hold was lowered or released; release the difference",
+        "declined": "refused; declinedReason is the reason, and no money was held",
+        "completed": "posted: a settlement, or a refund if amount is negative; postedAt is set",
     },
     "spend.declinedReason": _DECLINE_WORDS,
     "spend.completionReason": {
         "SETTLEMENT": "the merchant collected the money",
         "REFUND": "the merchant gave money back",
-        "authorization_reversal": "nothing was collected: all was reversed",
+        "authorization_reversal": "the full amount was reversed, and nothing was collected",
     },
 }
 _CARD_WORDS = {
