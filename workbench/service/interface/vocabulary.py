@@ -59,9 +59,7 @@ class ApplicationStatus(Word):
 
 
 class EventApplicationStatus(Word):
-    """Status of an application in `user.updated`: the statuses of answers and three more. Source: Events,
-    "user.updated".
-    """
+    """Status of an application in `user.updated`: those of answers, and three more. Source: Events, "user.updated"."""
 
     APPROVED = "approved"
     PENDING = "pending"
@@ -98,9 +96,7 @@ class TransactionStatus(Word):
 
 
 class CompletionReason(Word):
-    """Reason for settling a simulated transaction, in upper or lower case. Source: Resources, "Simulated transaction
-    result".
-    """
+    """Completion reason of a transaction, case-insensitive. Source: Resources, "Simulated transaction result"."""
 
     SETTLEMENT = "SETTLEMENT"
     REFUND = "REFUND"
