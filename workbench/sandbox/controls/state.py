@@ -143,7 +143,7 @@ class StateControls(ControlGroup):
 
 MOST_COPIED = 20_000
 """Maximum number of a file's records that are copied before an action."""
-_BEFORE = ""  # name of the savepoint; snapshots have longer ones
+_BEFORE = ""  # name of the savepoint; the names of snapshots are never empty
 
 
 def _prefix(name: str) -> str:
