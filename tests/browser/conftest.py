@@ -25,7 +25,7 @@ def browser_context_args() -> dict[str, object]:
     return {"viewport": {"width": 1280, "height": 900}}
 
 
-expect.set_options(timeout=SLOW / 2)  # other work may share the two cores
+expect.set_options(timeout=SLOW / 2)  # generous, since other processes may use the two cores
 
 
 _OF_LAB = "Failed to execute 'removeChild' on 'Node'"

@@ -190,7 +190,7 @@ def test_a_form_is_used_by_the_keyboard_alone(desk: Desk) -> None:
     expect(page.locator(".wb-form .wb-amount .wb-ok")).to_contain_text("12.50 USD")
     page.keyboard.down("Enter")
     for _ in range(10):
-        page.keyboard.down("Enter")  # repeated, as by a held key
+        page.keyboard.down("Enter")  # repeated, as when a key is held down
     page.keyboard.up("Enter")
     expect(page.locator(".wb-answer-card")).to_contain_text("authorized")
     expect(page.locator(".wb-answer-card")).to_be_focused()

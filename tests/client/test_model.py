@@ -29,7 +29,7 @@ class Model:
         self.ends: dict[str, Outcome] = {}
         self.lost: dict[str, tuple[str, dict[str, Any]]] = {}  # calls with an unknown, unresolved outcome
         self.first_name: str | None = None
-        self.entries: list[Any] = []  # journal entries after the last step that could change them
+        self.entries: list[Any] = []  # journal entries as read after the last step that could change them
 
     def _read(self) -> list[Any]:
         self.entries = list(self.rig.client.journal)

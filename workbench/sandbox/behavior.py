@@ -22,7 +22,7 @@ Behavior = BehaviorName | str | os.PathLike[str] | Mapping[str, Any]
 """Accepted values of `behavior=`: a name, the path of a TOML file, or a mapping."""
 
 
-_MAX_UNKNOWN = 20  # maximum number of reported names
+_MAX_UNKNOWN = 20  # maximum number of unknown names to report
 
 
 def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, dict[str, Any]]:

@@ -153,7 +153,7 @@ def refund(context: RequestContext, request: SimulateRefund) -> SimulatedTransac
         shown: dict[str, Any] = {"refund": amount}
         if context.settings["refund_event_id"] == "own":  # assumed: refund_event_id
             shown |= {"refund_id": context.new_id("transaction"), "refunded_at": context.clock.ms}
-        # as recorded; assumed: refund_event_created
+        # The events are as recorded. assumed: refund_event_created
         created = ("transaction.created",) if context.settings["refund_event_created"] else ()
         _emit(context, transaction, *created, step.emits, **shown)
     return _completed(context, transaction, "REFUND")
@@ -187,7 +187,7 @@ def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
     refuse_empty(context, request.status, request.text_evidence)
     if request.text_evidence is not None:
         step = _step(context, "dispute", dispute, "add_evidence")
-        # the appending is assumed: evidence_appended
+        # The document does not say that evidence is appended. assumed: evidence_appended
         context.assumed.append("evidence_appended")
         before = dispute["text_evidence"] if context.settings["evidence_appended"] == "appended" else None
         text = "\n".join(filter(None, (before, request.text_evidence)))
@@ -278,6 +278,6 @@ def _emit(context: RequestContext, transaction: Record, *kinds: str | None, **mo
 
 
 def _completed(context: RequestContext, transaction: Record, reason: str) -> SimulatedTransaction:
-    # the casing is assumed: completion_reason_case
+    # The document does not state the casing. assumed: completion_reason_case
     shown = reason if context.settings["completion_reason_case"] == "upper" else reason.lower()
     return SimulatedTransaction(transaction_id=transaction["id"], status="settled", completion_reason=shown)

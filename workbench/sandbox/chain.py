@@ -49,7 +49,7 @@ class TeachingWallet:
         return signed.signature
 
     def __repr__(self) -> str:
-        # a traceback with locals may print a wallet without an address
+        # A traceback with locals may print a wallet that has no address yet.
         return f"<TeachingWallet {getattr(self, 'address', 'without address')}, sandbox only>"
 
 
@@ -104,7 +104,8 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
     changed = {**token, "balance": _whole_tokens(left)}
     tokens = [changed if listed is token else listed for listed in contract["tokens"]]
     contract = environment.store.save("contract", contract, tokens=tokens, nonce=contract["nonce"] + 1)
-    environment.store.fill(f"signature/{contract['id']}", {})  # the nonce has increased, so all signatures are invalid
+    # the nonce has increased, so all earlier signatures are invalid
+    environment.store.fill(f"signature/{contract['id']}", {})
     for scope in (contract["tenant"], contract["id"]):
         if environment.store.get("active_signature", scope) is not None:
             environment.store.delete("active_signature", scope)
@@ -163,7 +164,7 @@ def _check_half(contract: Record, what: str, signed: Callable[[int], bool]) -> N
     now = contract["nonce"]
     if signed(now):
         return
-    for nonce in range(now - 1, max(-1, now - 21), -1):  # the latest used nonces
+    for nonce in range(now - 1, max(-1, now - 21), -1):  # the nonces that were used last
         if signed(nonce):
             raise usage_error(
                 f"{what} signature is for nonce {nonce}, which is used up: the contract's nonce is now {now}. Sign "
@@ -251,7 +252,7 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
         context.assumed.append("withdrawal_pending")
         context.store.put("pending", context.tenant["id"], {**pending, "times": pending["times"] - 1})
         return WithdrawalSignature(status="pending", retry_after=pending["retry_after"])
-    # whole seconds, as on the chain
+    # The chain counts whole seconds.
     expires_at = context.clock.ms // 1000 + context.settings["withdrawal_lifetime"]
     asked = {
         "user": admin,
@@ -298,7 +299,7 @@ def _contract(context: RequestContext, request: SignWithdrawal) -> tuple[Record,
 def _recipient(context: RequestContext, contract: Record, address: str) -> str:
     """Return the normalized address of the recipient. assumed: address_case"""
     if family_of(contract["chain_id"]) is Family.EVM and family_of_address(address) is Family.EVM:
-        address = eip55(address)  # the case of an EVM address does not count
+        address = eip55(address)  # addresses on EVM chains are case-insensitive
     wrong = address_problems(address, contract["chain_id"])
     if wrong:
         raise context.bad_request(f"recipientAddress {wrong[0]}", "recipient_family")

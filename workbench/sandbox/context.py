@@ -213,7 +213,7 @@ class RequestContext:
         self.clock = environment.clock
         self.seeds = environment.seeds
         self.settings = environment.settings
-        self.cause: list[Any] = [0, name]  # number of the request (assigned at first use) and name of the call
+        self.cause: list[Any] = [0, name]  # number of the request, assigned at first use, and name of the call
         self.operation: Operation[..., Any] | None = None
         self.tenant: Mapping[str, Any] = {}
         self.assumed: list[str] = []

@@ -94,7 +94,7 @@ def become_owner(context: RequestContext, user: Record, request: object) -> None
         wallet = getattr(request, name)
         if wallet is not None:
             if family is Family.EVM:
-                wallet = eip55(wallet)  # normalized: case does not matter
+                wallet = eip55(wallet)  # stored in a normalized form, since the address is case-insensitive
             key = context.new_id("contract")
             of = {"user": user["id"], "admin": wallet}
             add_contract(context.store, context.seeds, user["tenant"], key, NEW_CONTRACTS[family], 2, ("0", "0"), **of)
@@ -129,7 +129,7 @@ def add_contract(
     """
     family = family_of(chain_id)
     admins = [] if admin is None else [admin]
-    # "For V2 EVM contracts it holds several admin addresses": the provider's own is the second
+    # "For V2 EVM contracts it holds several admin addresses". The second one belongs to the provider.
     many = version if admin is None or family is Family.EVM else 1
     admins += [wallet_address(seeds, chain_id, f"{key}:{number}") for number in range(len(admins), many)]
     theirs = store.get("contracts_of", tenant) or []
@@ -173,7 +173,7 @@ def _onramp(seeds: Seeds, key: str) -> dict[str, Any]:
         "beneficiary_name": WARNING,
         "beneficiary_address": "1 Example Street, Springfield",
         "account_number": f"000{seeds.number(f'account:{key}', 0, 10**9 - 1):09d}",
-        "routing_number": "000000000",  # not an assigned routing number
+        "routing_number": "000000000",  # this is not an assigned routing number
         "beneficiary_bank_name": "Example Bank (sandbox)",
         "beneficiary_bank_address": "2 Example Street, Springfield",
     }

@@ -313,10 +313,10 @@ def private_members() -> Mapping[str, About]:
 def _masked(raw: object, name: str = "") -> Any:
     if isinstance(raw, Mapping):
         shown = {inner: _masked(value, inner) for inner, value in raw.items()}
-        # with the name of its sender, an amount proves who owns an account; other amounts are public
+        # An amount with its sender's name proves who owns an account. Other amounts are public.
         if "originator_name" in raw:
             return {**shown, "amount": DOTS}
-        return {**shown, "url": DOTS} if name.endswith("_link") else shown  # the link opens a person's application
+        return {**shown, "url": DOTS} if name.endswith("_link") else shown  # the link opens the application of a person
     if isinstance(raw, list | tuple):
         return [_masked(item, name) for item in raw]
     about = private_members().get(name)

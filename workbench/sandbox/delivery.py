@@ -38,10 +38,10 @@ from workbench.service.interface.events import (
 
 Record = dict[str, Any]
 Post = Callable[[str, Mapping[str, str], bytes], PostResult]
-_BUSY_INTERVAL = 0.5  # seconds before a busy file is tried again
-_CLOSING = 0.5  # seconds that `close` waits for deliveries in flight
+_BUSY_INTERVAL = 0.5  # seconds until a busy file is tried again
+_CLOSING = 0.5  # seconds for which `close` waits for deliveries in flight
 _GONE = 410
-_SLOW = 1_000  # milliseconds; faster responses are not recorded, since they differ from run to run
+_SLOW = 1_000  # milliseconds; shorter durations are not recorded, since they vary between runs
 
 
 class WebhookDispatcher:
@@ -55,7 +55,7 @@ class WebhookDispatcher:
         hosts: Collection[str],
         keep_time: Callable[[], None],
     ) -> None:
-        self._keep_time = keep_time  # called only if endpoints exist
+        self._keep_time = keep_time  # called only if an endpoint is registered
         self.reach = frozenset(reach)
         self.hosts = frozenset(hosts)
         self._relay: Post | None = None
@@ -65,8 +65,8 @@ class WebhookDispatcher:
         self._news = threading.Condition()
         self._notices = 0  # number of notifications so far
         self._threads: dict[str, threading.Thread] = {}
-        self._idle: dict[str, int] = {}  # by endpoint: notification after which nothing was due
-        self._seen: dict[str, int] = {}  # by endpoint: number of the last inspected event
+        self._idle: dict[str, int] = {}  # by endpoint, the number of the notification after which no delivery was due
+        self._seen: dict[str, int] = {}  # by endpoint, the number of the last event that was inspected
         self._closed = threading.Event()
 
     @property
@@ -124,12 +124,10 @@ class WebhookDispatcher:
         with self._news:
             self._closed.set()
             self._news.notify_all()
-            threads = tuple(self._threads.values())  # a thread removes itself when it ends
+            threads = tuple(self._threads.values())  # copied, since a thread removes itself when it ends
         deadline = monotonic() + _CLOSING
         for thread in threads:
-            thread.join(
-                max(deadline - monotonic(), 0)
-            )  # a delivery that is still waiting is sent again after a restart
+            thread.join(max(deadline - monotonic(), 0))  # after a restart, a delivery that still waits is sent again
 
     def _work(self, endpoint: str) -> None:
         while not self._closed.is_set():
@@ -146,7 +144,8 @@ class WebhookDispatcher:
                     del self._threads[endpoint]
                     return
                 self._idle[endpoint] = notice
-                self._news.notify_all()  # `flush` may wait for this; the other threads continue to wait for notices
+                # wakes `flush`, which may wait for this; other threads continue to wait for notifications
+                self._news.notify_all()
                 while self._notices == notice and not self._closed.is_set():
                     self._news.wait()
 
@@ -185,7 +184,7 @@ class WebhookDispatcher:
         fresh = self._fresh(row)
         if fresh is not None:
             candidates.append(fresh)
-        if not candidates:  # deliveries held for a later one that did not occur before the clock moved
+        if not candidates:  # no later delivery occurred before the clock moved, so held ones are sent
             held = next(self._store.all(f"held/{row['id']}"), None)
             candidates = [
                 delivery
@@ -196,7 +195,7 @@ class WebhookDispatcher:
             return None
         delivery = min(candidates, key=lambda delivery: (delivery["due"], delivery["sequence"]))
         event = self._store.get("event", str(delivery["sequence"]))
-        if event is None:  # the world was reset meanwhile
+        if event is None:  # meanwhile, the sandbox was reset
             self._leave(row["id"], delivery)
             self._store.delete(f"delivery/{row['id']}", str(delivery["sequence"]))
             return self._due(row)
@@ -227,7 +226,7 @@ class WebhookDispatcher:
         }
 
     def _send(self, url: str, headers: Mapping[str, str], body: bytes) -> PostResult:
-        # checked on each attempt, since the address of a host name may change
+        # Each attempt checks the URL, because the address of a host name may change.
         return send(url, headers, body, check=self.check, relay=self._relay)
 
     def _record(self, endpoint: str, delivery: Record, at: int, result: PostResult, noted: Record) -> None:
@@ -253,12 +252,14 @@ class WebhookDispatcher:
             state = "failed"
         else:
             wait = int(min(first * factor ** (tried - 1), longest) * 1000)
-            spread = int(wait * settings["event_retry_spread"])  # spread the retries of deliveries that failed together
+            # spreads the retries of deliveries that failed together
+            spread = int(wait * settings["event_retry_spread"])
             due = now + wait - self._environment.seeds.number(f"retry:{delivery['id']}:{len(attempts)}", 0, spread)
         self.enqueue(row, {**delivery, "attempts": attempts, "tried": tried, "state": state, "due": due, "held": None})
         if result.status == _GONE:
             self._store.put("endpoint", endpoint, {**self._store.get("endpoint", endpoint), "enabled": False})
-        for sequence in self._store.all(f"held/{endpoint}"):  # release the delivery that was held until the next one
+        # sends the delivery that was held until after the next one
+        for sequence in self._store.all(f"held/{endpoint}"):
             if sequence != delivery["sequence"]:
                 self.enqueue(row, {**self._delivery(endpoint, sequence), "held": "released"})
 
@@ -311,7 +312,8 @@ def wire_event(environment: Environment, kept: Record) -> Record:
         action=action,
         version=environment.settings["event_version"]  # assumed: event_version
         or ("1.1.0" if kept.get("why") or _completion_reason(environment, kept) else "1.0.0"),
-        event_received_at=moment_of(kept["at"]) if kept["kind"] == "user.updated" else None,  # present on user.updated
+        # present only on user.updated
+        event_received_at=moment_of(kept["at"]) if kept["kind"] == "user.updated" else None,
         body=_BODIES[resource](environment, kept),
     )
     record: Record = environment.converter.unstructure(event)

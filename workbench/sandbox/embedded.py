@@ -52,7 +52,7 @@ class DirectTransport:
         handler: Answers a request.
     """
 
-    is_embedded = True  # its calls do not leave this process
+    is_embedded = True  # the calls do not leave this process
 
     def __init__(self, handler: Callable[[Request], Response]) -> None:
         self._handler = handler
@@ -155,7 +155,7 @@ class Sandbox(Controls):
         self._engine = engine
         self.clock = engine.clock
         self._key = self._engine.full_key
-        self._shared: list[Any] = []  # server and URL of `share`; views use the same list
+        self._shared: list[Any] = []  # server and URL of `share`, which views share as well
 
     @property
     def full_key(self) -> str:

@@ -31,7 +31,7 @@ from workbench.service.interface import table
 from workbench.service.interface.convert import Names, converter
 
 Record = dict[str, Any]
-_TICK = 0.25  # seconds between checks of a running clock and of changes by other processes
+_TICK = 0.25  # seconds between checks for changes by other processes, and of a running clock
 
 
 class Engine:
@@ -130,7 +130,7 @@ class Engine:
                 with (
                     suppress(UnusableFile),
                     self.store,
-                ):  # reads changes of other processes; retried in the next round if the file is busy
+                ):  # read the changes of other processes; if the file is busy, the next round does this
                     self.catch_up()
                 if self.clock.runs or self.store.version != seen:
                     seen = self.store.version
@@ -144,7 +144,7 @@ class Engine:
         with self.store:
             end = self.clock.ms + by
             self._happen_until(end)
-            if by:  # an advance by zero only reads the clock
+            if by:  # an advance by zero reads the clock without a change
                 self.clock.set(end, self.clock.speed)
         self.dispatcher.notify()
 
@@ -182,7 +182,7 @@ class Engine:
 
 KEPT = 1_000
 _KEPT_BODY = 16 * 1024
-_UNSAVED = 64  # maximum number of requests per write
+_UNSAVED = 64  # maximum number of requests that one write saves
 _UNSAVED_SECONDS = 1.0
 _OPEN_HEADERS = frozenset({"accept", "content-length", "content-type", "date", "retry-after", "user-agent"})
 
@@ -193,7 +193,7 @@ class RequestLog:
     def __init__(self, service: Service, store: Store) -> None:
         self._service = service
         self._file = store if isinstance(store, FileStore) else None
-        # Requests that are not written to the file yet.
+        # Requests that have not been written to the file.
         self._entries: deque[tuple[Request, Response, int, float]] = deque(maxlen=KEPT)
         self._saved = monotonic()
 
@@ -217,7 +217,7 @@ class RequestLog:
         """Write the requests to the file, if the sandbox has one."""
         if self._file is None or not self._entries:
             return
-        with suppress(UnusableFile), self._file:  # if the file is busy, these are written with the next requests
+        with suppress(UnusableFile), self._file:  # if the file is busy, a later write saves these requests
             self._saved = monotonic()
             self._file.keep_requests(starmap(self._row, self._entries), KEPT)
             self._entries.clear()
@@ -240,7 +240,7 @@ class RequestLog:
         answer = response.body
         operation = self._service.operation_of(request)
         if self._file is not None and operation is table.Operations.sign_withdrawal and response.status < 400:
-            # No file contains a signature.
+            # The file never contains a signature.
             answer = strict_json.dumps(
                 to_json(masked(_loaded(answer.decode("latin-1")), of=table.Operations.sign_withdrawal.answer))
             )

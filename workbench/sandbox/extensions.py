@@ -16,11 +16,11 @@ from workbench.service.interface.formats import CENTS, ID
 from workbench.service.interface.table import Operation
 from workbench.service.interface.transactions import SimulatedTransaction
 
-_DAY = 24 * 60 * 60 * 1000  # milliseconds
+_DAY = 24 * 60 * 60 * 1000  # in milliseconds
 _MINUTE = 60 * 1000
 LATER = "addedLater"
 """Name and value of a member added by a simulated later release."""
-_MAX_KEY = 255  # characters of an idempotency key
+_MAX_KEY = 255  # maximum length of an idempotency key, in characters
 
 
 SETTLE_REASON = Reason(

@@ -134,7 +134,7 @@ class FaultRules:
 
     def put(self, rule: FaultRule) -> FaultRule:
         """Add a rule, or replace the one with its number."""
-        kept = strict_json.dumps(dict(given(rule)))  # decimals become numbers
+        kept = strict_json.dumps(dict(given(rule)))  # JSON turns decimals into numbers
         self._store.put("fault", str(rule.id), strict_json.stored(kept))
         return rule
 

@@ -26,7 +26,7 @@ class Internals(Protocol):
     @property
     def url(self) -> str: ...
     @property
-    def hosted(self) -> bool: ...  # client of a served sandbox
+    def hosted(self) -> bool: ...  # whether the client's sandbox is served
     @property
     def http(self) -> "httpx.Client": ...  # client of a served sandbox
 
@@ -54,7 +54,7 @@ class _InternalMembers:
         self._sandbox = sandbox
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # such as a copy without a sandbox
+        if name.startswith("_"):  # without this, a copy that lacks `_sandbox` would recurse
             raise AttributeError(name)
         return getattr(self._sandbox, f"_{name}")
 

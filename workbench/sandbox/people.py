@@ -111,7 +111,7 @@ def update_ubo(context: RequestContext, request: UpdateUbo) -> CompanyApplicatio
         raise context.error("Owner not found")
     changes = plain(request)
     kept: Record = {name: changes[name] for name in (*HOLDER, "country_of_issue") if name in changes}
-    if "national_id" in changes:  # the number itself is not stored
+    if "national_id" in changes:  # the number itself is never stored
         kept["nine_digits"] = re.fullmatch(SSN, changes["national_id"]) is not None
     filed = {**owner, **kept}
     if filed.get("country_of_issue") == "US" and not filed.get("nine_digits", True):
@@ -119,7 +119,7 @@ def update_ubo(context: RequestContext, request: UpdateUbo) -> CompanyApplicatio
     if "address" in changes:
         kept["address"] = _address(context, owner, changes["address"])
     refuse_empty(context, *([None] if len(changes) == 2 else [changes]))
-    if len(changes) > 2:  # other members than the two ids
+    if len(changes) > 2:  # the request changes members besides the two ids
         owner = context.store.save("owner", owner, **kept)
         submit(context, "owner", owner["id"], "reapply", owner["last_name"])
     return shown_company(context, context.store.get("company", company["id"]))
@@ -164,7 +164,7 @@ def decide(
     """
     applicant: Record = context.store.get(kind, key)
     if action == "review" and status == applicant["status"] and reason in (None, applicant["reason"]) and cause is None:
-        return applicant  # nothing changes, so no event is sent. assumed: review_transitions
+        return applicant  # the status stays the same, so no event is sent. assumed: review_transitions
     step = APPLICATION.get((applicant["status"], action))
     if step is None:
         raise context.error(
@@ -176,7 +176,7 @@ def decide(
         status = step.to or status
         applicant = {**applicant, "terms": True}
     elif status == "approved" and not applicant.get("terms", True):  # assumed: terms_not_accepted
-        if action == "review":  # a control sets the requested status
+        if action == "review":  # the control sets the status that its caller requests
             applicant = {**applicant, "terms": True}
         else:
             status = context.settings["terms_not_accepted"]

@@ -23,7 +23,7 @@ from workbench.service.chains.addresses import Family, family_of
 from workbench.service.interface.vocabulary import DisputeStatus
 
 _HOUR = DAY // 24
-_NEW = 30  # days without purchases after which a user counts as gone
+_NEW = 30  # number of days without purchases after which a user counts as gone
 _ADJECTIVES = (
     "Blue",
     "Green",
@@ -93,7 +93,8 @@ class Members:
                 [quantile(cohort[name], (i + dice.random()) / count) for i in range(count)]
                 for name in ("joined", "active", "purchases")
             ]
-            dice.shuffle(columns[0])  # longer membership means more purchases, whatever the date of joining
+            # a longer membership has more purchases, and joining dates are independent of that
+            dice.shuffle(columns[0])
             for days, active, purchases in zip(*columns, strict=True):
                 _Member(self, number, days, active, int(purchases + dice.random())).live()
                 number += 1

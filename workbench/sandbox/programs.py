@@ -26,7 +26,7 @@ World = WorldSize | str | os.PathLike[str]
 MAX_PURCHASES = 500_000
 STAYED = 0.85
 """A user whose active share of the time since joining is at least this is still active."""
-_MAX_PROBLEMS = 50  # maximum number of reported problems
+_MAX_PROBLEMS = 50  # maximum number of problems to report
 _MAX_KNOTS = 1_000
 _COUNT = Rule(minimum=0, maximum=10_000)
 _SHARE = Rule(minimum=0, maximum=1)

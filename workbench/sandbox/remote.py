@@ -66,8 +66,9 @@ class RemoteSandbox(Controls):
                 "Keys are not sent to another machine without TLS: use https://, or a tunnel to 127.0.0.1."
             )
         path = parts.path.rstrip("/").removesuffix(table.PREFIX)
-        self._hosted = bool(path)  # one of several sandboxes on a server
-        self._origin = f"{parts.scheme}://{parts.netloc}"  # for messages, without the path, which is a learner's code
+        self._hosted = bool(path)  # whether the server hosts several sandboxes
+        # for messages, without the path, which contains a learner's code
+        self._origin = f"{parts.scheme}://{parts.netloc}"
         self._url = f"{self._origin}{path}"
         self._http = httpx.Client(
             base_url=self._url, timeout=seconds, trust_env=False, limits=_NONE_KEPT, verify=trusted(ca_file)
@@ -92,7 +93,8 @@ class RemoteSandbox(Controls):
             except WrongEnvironment:
                 if api_key is None:
                     raise
-            self._full_key = api_key  # for example in a container that publishes its port here
+            # the server does not count this client as local, as in a container that publishes its port
+            self._full_key = api_key
         return self._exchange("guide", {})
 
     @property

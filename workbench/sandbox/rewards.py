@@ -19,7 +19,7 @@ from workbench.service.interface.transactions import ListRewardsActivity, Reward
 
 DEFAULT_LIMIT = 20
 BEYOND_PAGING = 10_450
-DAY = 24 * 60 * 60 * 1000  # milliseconds
+DAY = 24 * 60 * 60 * 1000  # in milliseconds
 _HIDDEN = frozenset({"PENDING", "FAILED"})
 
 

@@ -61,7 +61,7 @@ NOT_JSON = "the content type must be application/json"
 _DOCS = "/docs/"
 _READING = ("GET", "HEAD")
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
-_PART = 200  # rows per read and write
+_PART = 200  # number of rows per read and write
 
 _CERTIFICATE_VALID = timedelta(days=398)
 _JSON = {"content-type": "application/json"}
@@ -118,7 +118,7 @@ class App:
         self.sandbox = sandbox
         self._scheme, _, rest = url.partition("://")
         self._path = "".join(rest.partition("/")[1:])  # path of this sandbox on a server with several
-        self._local = local and not forwarded  # behind a proxy every client seems local
+        self._local = local and not forwarded  # behind a proxy, every client would seem local
         self._forwarded = forwarded
         engine.keep_time()
         self._identity = {IDENTITY: engine.seeds.uuid("served")}
@@ -142,7 +142,8 @@ class App:
                 if self._engine.store.enter(wait=False):
                     stack.push(self._engine.store)
                     return self._engine.answer(request)
-                return await asyncio.to_thread(self._engine.answer, request)  # does not block the event loop
+                # runs in a thread, so that the event loop is not blocked
+                return await asyncio.to_thread(self._engine.answer, request)
         except UnusableFile as error:
             if isinstance(error, FileBusy):
                 return refused(503, "Another program holds the sandbox's file; nothing changed. Send the request again")
@@ -150,7 +151,7 @@ class App:
 
     def _with_own_key(self, header: str) -> str:
         """Replace the key of this address in a header by the sandbox's key."""
-        scheme, space, key = header.rpartition(" ")  # a key alone, or one after "Bearer"
+        scheme, space, key = header.rpartition(" ")  # the header contains a key alone, or a key after "Bearer"
         return scheme + space + self._own_keys.get(key, key)
 
     def _prefix(self, request: Request) -> str:
@@ -180,10 +181,10 @@ class App:
     def _openapi(self, request: Request) -> bytes:
         """Return the document of the interface. Its server URL is relative, so it is valid behind a proxy."""
         server = self._prefix(request) + table.PREFIX
-        controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some checkers require a complete URL
+        controls = f"{self._base_url(request)}{CONTROL_PATH}openapi.json"  # some checkers require a URL with a scheme
         linked = {"description": "Controls of this sandbox", "url": controls}
         described = {**self._document, "servers": [{"url": server}], "externalDocs": linked}
-        return json.dumps(described).encode()  # ASCII: YAML parsers refuse control characters
+        return json.dumps(described).encode()  # ASCII only, since YAML parsers refuse some control characters
 
     def _page(self, request: Request) -> bytes:
         rows = (*table.OPERATIONS.values(), *ROWS.values())
@@ -215,7 +216,7 @@ class App:
         if not isinstance(arguments, Mapping):
             return refused(400, "the arguments must be a JSON object")
         with worded_for("http"):
-            # The control may block until deliveries are sent.
+            # The control may wait until deliveries are sent.
             session_key = request.headers.get(SESSION_KEY) or self._engine.full_key
             return await asyncio.to_thread(self._perform, name, arguments, self._base_url(request), session_key)
 
@@ -324,7 +325,7 @@ def self_signed(certfile: Path, keyfile: Path, names: Collection[str]) -> str:
     wanted = x509.SubjectAlternativeName([general(name) for name in sorted(set(names))])
     with suppress(
         FileNotFoundError, ValueError, TypeError, x509.ExtensionNotFound
-    ):  # missing, or not a certificate and key of the workbench
+    ):  # the files do not exist, or were not created by the workbench
         existing = x509.load_pem_x509_certificate(certfile.read_bytes())
         its_names = existing.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         its_key = serialization.load_pem_private_key(keyfile.read_bytes(), None).public_key()

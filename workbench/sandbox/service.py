@@ -24,7 +24,7 @@ from workbench.service.interface import table
 from workbench.service.interface.convert import placeholders
 from workbench.service.interface.table import Failure, Operation
 
-MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB with each character escaped
+MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB if each character is escaped
 MAX_WHOLE = 2**53 - 1
 
 NO_ROUTE = Failure(
@@ -75,9 +75,9 @@ HANDLERS: Mapping[str, Handler] = {
 class Route:
     """An operation and its handler."""
 
-    row: Any  # an Operation; with that type it would act as a descriptor here
+    row: Any  # typed as Any, because an Operation would act as a descriptor here
     handler: Handler
-    ids: tuple[str, ...]  # UUID placeholders of its path
+    ids: tuple[str, ...]  # placeholders in the path that stand for UUIDs
     assumed: tuple[str, ...]
 
 
@@ -106,7 +106,7 @@ def _routes() -> tuple[dict[str, Methods], list[tuple[re.Pattern[str], Methods]]
 @lru_cache(maxsize=16)
 def _http_date(second: int) -> str:
     """Format a time as an HTTP date, cached for responses in the same second."""
-    moment = moment_of(second * 1000)  # without email.utils, whose import takes as long as a call
+    moment = moment_of(second * 1000)  # email.utils is avoided, because its import takes as long as a call
     day = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][moment.weekday()]
     month = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"][moment.month - 1]
     return f"{day}, {moment:%d} {month} {moment:%Y %H:%M:%S} GMT"
@@ -254,7 +254,7 @@ class Service:
         problems_found = [*mistyped, *problems(asked, partial=True)] if asked is not None else mistyped
         problems_found = [problem for problem in problems_found if not self._accepts(context, problem)]
         if problems_found:
-            said = {problem.path: problem for problem in reversed(problems_found)}  # one problem per member
+            said = {problem.path: problem for problem in reversed(problems_found)}  # at most one problem per member
             rests_on = [assumed_rule(problem) for problem in problems_found]
             context.assumed += rests_on
             problem = "; ".join(str(problem) for problem in reversed(said.values()))

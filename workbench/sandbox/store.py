@@ -39,7 +39,7 @@ COUNTERS_APART = ("event", "request", "endpoint", "fault")
 """Counters that survive a reset, so that their numbers are never reused."""
 _PUT = "INSERT INTO value(kind, id, data) VALUES (?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SET data = excluded.data"
 _ABSENT = object()
-_RECENT = 8_192  # cached values
+_RECENT = 8_192  # maximum number of values in the cache
 
 
 def open_store(path: str | os.PathLike[str] | None) -> "Store":
@@ -72,11 +72,11 @@ class Store:
         self._kinds: dict[str, dict[str, Any]] = {}
         self._undo: list[
             tuple[str, str | None, Any]
-        ] = []  # kind, id and previous value; all values of the kind if it has no id
+        ] = []  # kind, id and previous value; without an id, all values of the kind
         self._lock = RLock()
         self._begun: list[int] = []  # for each open transaction, the length of the undo list at its start
-        self._changed: list[bool] = []  # for each open transaction, whether it changed the world
-        self._logs: dict[str, tuple[str, ChangeLog[str]]] = {}  # logs of the watched kinds, each with its id
+        self._changed: list[bool] = []  # for each open transaction, whether it has changed records of the sandbox
+        self._logs: dict[str, tuple[str, ChangeLog[str]]] = {}  # by watched kind, its log and the id of the log
 
     def lease(self, work: str) -> bool:
         """Acquire the lease for a task and return whether this process holds it; only one process on a file can."""
@@ -174,7 +174,7 @@ class Store:
         Raises:
             UnusableFile: The value is damaged.
         """
-        with self._lock:  # no read of uncommitted values
+        with self._lock:  # other threads never read uncommitted values
             values = self._kinds.get(kind)
             return None if values is None else values.get(key)
 
@@ -196,7 +196,7 @@ class Store:
     def numbered(self, kind: str, after: int) -> Iterator[Any]:
         """Iterate over the values of a kind with numeric ids above `after`, in order."""
         last = self.get("counter", kind) or 0
-        if after < last and self.readable(kind, str(after + 1)) is None:  # a reset deletes the values
+        if after < last and self.readable(kind, str(after + 1)) is None:  # a reset deletes values, which leaves a gap
             after = next((int(key) - 1 for key, _ in self.items(kind) if int(key) > after), last)
         numbers = range(after + 1, last + 1)
         return (value for number in numbers if (value := self.readable(kind, str(number))) is not None)
@@ -273,7 +273,7 @@ class FileStore(Store):
     def __init__(self, path: str | os.PathLike[str], *, recent: int = _RECENT) -> None:
         super().__init__()
         self._max_recent = recent
-        self._recent: dict[tuple[str, str], Any] = {}  # None for an id without a value
+        self._recent: dict[tuple[str, str], Any] = {}  # cached values; None stands for an id without a value
         self._file = Database(path, application=APPLICATION, schema=SCHEMA, version=4, survives_power_loss=False)
         self._run = self._file.run
 
@@ -294,7 +294,7 @@ class FileStore(Store):
             with ExitStack() as stack:
                 stack.enter_context(self._file.write(wait=wait, asked=asked))
                 ((version,),) = self._run("PRAGMA data_version")
-                if version != self.version:  # another process has written
+                if version != self.version:  # another process has written to the file
                     self._recent, self._logs, self.version = {}, {}, version
                 self._transaction = stack.pop_all()
         super()._begin(wait, asked)
@@ -338,7 +338,7 @@ class FileStore(Store):
             UnusableFile: The value is damaged.
         """
         at = kind, key
-        with self._lock:  # so that no newer value enters the cache meanwhile
+        with self._lock:  # under the lock, no newer value can enter the cache meanwhile
             if at not in self._recent:
                 rows = self._run("SELECT data FROM value WHERE kind = ? AND id = ?", at)
                 value = self._read(rows[0][0]) if rows else None
@@ -355,7 +355,7 @@ class FileStore(Store):
         end, order, sign = (2**63 - 1, "DESC", "<") if newest else (0, "ASC", ">")
         query = f"SELECT o, id, data FROM value WHERE kind = ? AND o {sign} ? ORDER BY o {order} LIMIT ?"
         limit = 50
-        while True:  # in batches, so that no statement stays open
+        while True:  # reads in batches, so that no statement stays open
             rows = self._run(query, (kind, end, limit))
             for _, key, data in rows:
                 value = self._read(data)

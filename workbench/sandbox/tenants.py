@@ -123,7 +123,7 @@ class _Tenant:
             for i in range(4 if small else _APPROVED)
         ]
         if not small:
-            for i, user in enumerate(approved[12:-1]):  # each user joined later than the previous one
+            for i, user in enumerate(approved[12:-1]):  # each of these users joined a month later than the one before
                 approved[12 + i] = self.store.save("user", user, rewards_months=11 - i)
             approved[-1] = self.store.save("user", approved[-1], rewards=BEYOND_PAGING)
             approved[1] = self.store.save("user", approved[1], reason="WRONG_USER_REGION, REGULATIONS_VIOLATIONS")
@@ -199,7 +199,7 @@ class _Tenant:
     def contracts(self, people: list[Record]) -> None:
         """Create a contract on each family of chains; the first people have theirs as collateral."""
         for i, (chain, version, balances) in enumerate(_CONTRACTS):
-            # all but the first person have collateral, so that the first can change any wallet
+            # The first person has no collateral, and can therefore change any wallet.
             holder = people[i + 1]["id"] if i < len(people) - 1 else None
             add_contract(
                 self.store,
@@ -217,7 +217,7 @@ class _Tenant:
         """Create an active card for each person, and cards in every other state for some."""
         wanted = [(person, "active", (25_000 - 500 * i) * 100) for i, person in enumerate(people)]
         wanted += [(people[i % len(people)], state, 500_000) for i, state in enumerate(states * 2) if state != "active"]
-        wanted.append((people[-1], "active", 5_000))  # a card whose credit is soon used up
+        wanted.append((people[-1], "active", 5_000))  # a low limit, so that the card soon declines purchases
         for number, (person, state, limit) in enumerate(wanted):
             self.store.save("card", new_card(self.new("card", number), person, number, limit, state))
 

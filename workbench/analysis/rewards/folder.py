@@ -43,7 +43,7 @@ class Folder:
         self.path = path
         self._query = dict(query)
         path.mkdir(parents=True, exist_ok=True)
-        others = remove_temporary(path)  # files of a killed read
+        others = remove_temporary(path)  # files that a killed read left behind
         self.done: dict[str, PageCursor] = {}  # cursor of each stored user
         self._next = 0
         for part in sorted(path.glob(PART)):

@@ -32,7 +32,7 @@ class Controls(ReadingControls, CreationControls, LifecycleControls, StateContro
         """
         return chain.TeachingWallet(self, admin)
 
-    if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
+    if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts every name
 
         def __getattr__(self, name: str) -> Any:
             if name in OPERATIONS:

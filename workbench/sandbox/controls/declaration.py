@@ -36,7 +36,7 @@ class Control:
     signature: inspect.Signature
     changes: bool
     transaction: bool
-    hints: Mapping[str, Any]  # arguments and their limits
+    hints: Mapping[str, Any]  # types and limits, by name of the argument
     method: Callable[..., Any]
 
     @property
@@ -118,7 +118,7 @@ def _checked(name: str, hint: object, value: Any) -> Any:
             member = name if hasattr(value, name) else "id"
             text = f"{problem.message.partition(', not ')[0]}, not the record; write its .{member}"
             problem = Problem(name, problem.rule, text)
-        elif isinstance(value, AbstractContextManager):  # such as a receiver that is not running yet
+        elif isinstance(value, AbstractContextManager):  # the value is, for example, a receiver that is not running yet
             text = f"{problem.message.partition(', not ')[0]}; write `with ... as {name}:`, and pass {name} within it"
             problem = Problem(name, problem.rule, text)
         raise wrong_argument(problem)
@@ -129,7 +129,7 @@ class ControlGroup:
     """Base class of groups of controls, which act on an engine."""
 
     _engine: Engine
-    _key: str  # key of the default tenant
+    _key: str  # API key of the default tenant
     _collect: Callable[[Iterable[Any]], list[Any]] = list
     """Collects the rows of a long result; a server collects them in batches."""
 

@@ -165,7 +165,8 @@ class ReadingControls(ControlGroup):
         store = self._engine.store
         new, ids = store.changed(kind, mark)
         records = None if ids is None else [store.readable(kind, key) for key in ids]
-        is_all = records is None or None in records  # deleted records
+        # None stands for a deleted record, after which the page needs all records
+        is_all = records is None or None in records
         if not names:
             return [new, is_all]
         return [new, is_all, *self._members(kind, names, store.all(kind) if is_all else records or (), api_key)]

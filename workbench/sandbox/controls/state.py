@@ -142,7 +142,7 @@ class StateControls(ControlGroup):
 
 MOST_COPIED = 20_000
 """Records of a file that are copied before an action."""
-_BEFORE = ""  # name of the savepoint; snapshots have longer ones
+_BEFORE = ""  # name of the savepoint; the names of snapshots are never empty
 
 
 def _prefix(name: str) -> str:

@@ -36,7 +36,8 @@ class WebhookControls(ControlGroup):
         _check_signing_key(signing_key)
         tenant = self._tenant_id(api_key)
         try:
-            self._engine.dispatcher.check(endpoint_url)  # may resolve a host name, which must not block requests
+            # the check may resolve a host name, which must not block requests
+            self._engine.dispatcher.check(endpoint_url)
         except ForbiddenUrl as error:
             raise wrong_argument(Problem("endpoint_url", "url", f"cannot be used: {error}")) from None
         with self._engine.store as store:

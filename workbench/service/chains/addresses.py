@@ -56,7 +56,7 @@ _KNOWN = {
             True,
         ),  # assumed: chain_numbers, and the assignment of 901 and 902
         (902, "Solana testnet", Family.SOLANA, True),  # assumed
-        (1500, "Stellar", Family.STELLAR, False),  # assumed: not in the document
+        (1500, "Stellar", Family.STELLAR, False),  # assumed: the document does not list this chain
         (1501, "Stellar testnet", Family.STELLAR, True),  # assumed
         (1, "Ethereum", Family.EVM, False),
         (10, "OP Mainnet", Family.EVM, False),

@@ -57,8 +57,7 @@ def abi_decode(types: Sequence[str], data: bytes) -> list[Any]:
         ValueError: The encoding differs from the result of `abi_encode`.
     """
     values, _ = _decode(types, memoryview(data))
-    # parts are contiguous, so a wrong offset, length or padding, and a missing end, are detected
-    # here
+    # Parts are contiguous, so re-encoding detects wrong offsets, lengths and padding, and truncation.
     if abi_encode(types, values) != data:
         raise ValueError("not encoded canonically")
     return values
@@ -70,7 +69,8 @@ def _decode(types: Sequence[str], data: memoryview) -> tuple[list[Any], int]:
     end = _WORD * len(types)
     for index, kind in enumerate(types):
         word = bytes(data[_WORD * index : _WORD * (index + 1)]).ljust(_WORD)
-        if kind == "bytes" or kind.endswith("[]"):  # the word is the offset, which is compared, not followed
+        # the word is an offset, which re-encoding checks and decoding does not follow
+        if kind == "bytes" or kind.endswith("[]"):
             size = int.from_bytes(data[end : end + _WORD])
             end += _WORD
             if size > len(data):
@@ -243,7 +243,7 @@ def read_call_data(data: str | bytes) -> WithdrawCall:
 
 def _version(version: object) -> int:
     for known in _TYPES:
-        if version == known and not isinstance(version, bool):  # the service sends a JSON number, such as 2.0
+        if version == known and not isinstance(version, bool):  # the service sends a JSON number here, such as 2.0
             return known
     raise invalid("version", "version", "must be 1 or 2; the call of other contract versions is unknown")
 
@@ -304,7 +304,7 @@ def read_parameters(chain_id: int, parameters: object) -> WithdrawParameters:
     if not isinstance(parameters, Sequence) or isinstance(parameters, str | bytes) or len(parameters) not in (7, 8):
         raise invalid("parameters", "length", "must be a list of " + ", ".join(_NAMES) + " (publicKey optional)")
     given, key = list(parameters[:7]), parameters[7:]
-    for place in (2, 4):  # numbers, also as text
+    for place in (2, 4):  # these two are numbers, which may be given as text
         if isinstance(given[place], str):
             if not _DIGITS.fullmatch(given[place]):
                 raise invalid(f"parameters[{place}]", "pattern", "must be a whole number: digits only")

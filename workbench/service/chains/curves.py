@@ -16,13 +16,13 @@ from typing import Any
 ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
 HALF = ORDER // 2
 _PRIME = (1 << 256) - (1 << 32) - 977
-_ROOT = (_PRIME + 1) // 4  # exponent of the square root
+_ROOT = (_PRIME + 1) // 4  # exponent with which a square root is computed
 _BASE = (
     0x79BE667E_F9DCBBAC_55A06295_CE870B07_029BFCDB_2DCE28D9_59F2815B_16F81798,
     0x483ADA77_26A3C465_5DA4FBFC_0E1108A8_FD17B448_A6855419_9C47D08F_FB10D4B8,
 )
 _Point = tuple[int, int]
-_Jacobian = tuple[int, int, int]  # x/z² and y/z³; z is 0 for the neutral point
+_Jacobian = tuple[int, int, int]  # stands for the point x/z², y/z³; z is 0 for the neutral element
 _NEUTRAL: _Jacobian = (1, 1, 0)
 _SWITCH = "PYCRYPTODOME_DISABLE_GMP"
 _LOADING = threading.Lock()
@@ -59,7 +59,7 @@ def signed(digest: bytes, secret: bytes) -> tuple[int, int, int]:
     key = int.from_bytes(secret)
     for nonce in _nonces(number, secret):
         point = _combined(nonce, 0, _BASE)
-        assert point is not None  # the nonce is below the order
+        assert point is not None  # the nonce is between 0 and the order, so the product is not the neutral element
         r, y = point
         inverse = pow(nonce, -1, ORDER)
         s = inverse * (number + r * key) % ORDER
@@ -67,9 +67,9 @@ def signed(digest: bytes, secret: bytes) -> tuple[int, int, int]:
         if s > HALF:
             s = ORDER - s
             is_odd = 1 - is_odd
-        if r < ORDER and s != 0:  # nearly always the first attempt
+        if r < ORDER and s != 0:  # the first attempt nearly always succeeds
             return r, s, is_odd
-    raise AssertionError  # unreachable: another nonce is always available
+    raise AssertionError  # unreachable, because another nonce is always available
 
 
 def recovered(digest: bytes, r: int, s: int, is_odd: int) -> _Point | None:
@@ -110,7 +110,7 @@ def _combined(a: int, b: int, point: _Point) -> _Point | None:
     try:
         base = point_of(*_BASE, curve="secp256k1")
         other = point_of(*point, curve="secp256k1")
-    except ValueError:  # a library release before 4.4 lacks the curve
+    except ValueError:  # libraries before version 4.4 lack the curve
         return in_python(a, b, point)
     total = base * a + other * b
     if total.is_point_at_infinity():
@@ -170,7 +170,7 @@ def _added(a: _Jacobian, b: _Jacobian) -> _Jacobian:
     right_y = y2 * square1 * z1
     run = (right_x - left_x) % _PRIME
     rise = (right_y - left_y) % _PRIME
-    if run == 0:  # the same point, or its opposite
+    if run == 0:  # the points are equal or opposite
         return _NEUTRAL if rise else _doubled(a)
     run_squared = run * run
     run_cubed = run_squared * run % _PRIME
@@ -224,7 +224,7 @@ def ed25519_verifies(key: bytes, message: bytes, signature: bytes) -> bool:
         return False
     try:
         public = eddsa.import_public_key(key).pointQ
-    except ValueError:  # no point of the curve
+    except ValueError:  # no point of the curve has this encoding
         return False
     hashed = sha512(point + key + message).digest()
     number = int.from_bytes(hashed, "little") % _ED_ORDER

@@ -35,7 +35,7 @@ DOMAIN_FIELDS = {
     "salt": "bytes32",
 }
 
-_Types = dict[str, dict[str, str]]  # the types of a struct's members
+_Types = dict[str, dict[str, str]]  # by name of a struct, the types of its members
 
 _ARRAY = re.compile(r"(.+)\[(\d{0,9})\]")
 _ARRAYS = re.compile(r"(?:\[\d{0,9}\])*")
@@ -61,7 +61,7 @@ def digest(typed_data: Mapping[str, Any]) -> bytes:
     """
     try:
         return _digest(typed_data)
-    except UsageError as error:  # the paths of the error name members of the JSON
+    except UsageError as error:  # the paths in this error name members of the JSON as given
         raise UsageError(error.problems, as_given=True) from None
 
 
@@ -172,9 +172,10 @@ def _hash_struct(name: str, types: _Types, fields: Iterable[bytes]) -> bytes:
 def _encode_number(kind: str, value: object, path: str) -> bytes:
     signed, size = kind[0] == "i", int(kind.lstrip("uint"))
     low, high = (-(1 << size - 1), (1 << size - 1) - 1) if signed else (0, (1 << size) - 1)
-    if isinstance(value, str) and _DECIMAL.fullmatch(value):  # wallets write large numbers as text
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):  # wallets write large numbers as texts
         number = int(value)
-    elif isinstance(value, str) and _HEX_NUMBER.fullmatch(value):  # wallet libraries write chainId in hexadecimal
+    # wallet libraries write chainId as a hexadecimal text
+    elif isinstance(value, str) and _HEX_NUMBER.fullmatch(value):
         number = int(value, 16)
     elif not isinstance(value, bool) and hasattr(value, "__index__"):
         number = int(value.__index__())
@@ -201,7 +202,7 @@ def _encode_bytes(kind: str, value: object, path: str) -> bytes:
 
 _ADMIN_FIELDS = {"user": "address", "asset": "address", "amount": "uint256", "recipient": "address", "nonce": "uint256"}
 _SERVICE_FIELDS = {"user": "address", "collateral": "address", **_ADMIN_FIELDS, "expiresAt": "uint256"}
-_SOLANA_CHAIN_ID = 900  # assumed: public examples sign with 900 on the test networks too
+_SOLANA_CHAIN_ID = 900  # assumed: public examples sign with 900 on the test networks as well
 
 
 def withdraw_typed_data(
@@ -253,7 +254,7 @@ def coordinator_typed_data(
         "nonce": nonce,
         "expiresAt": read_unix_seconds(expires_at, "expiresAt"),
     }
-    # the verifier is assumed: coordinator_verifying_contract
+    # The verifying contract is assumed: coordinator_verifying_contract
     return _typed_data("Coordinator", chain_id, ("controller", controller), salt, _SERVICE_FIELDS, message)
 
 
@@ -278,7 +279,7 @@ def _typed_data(
     message = {
         field: require_evm_address(values[field], field)
         if kind == "address"
-        # as text: a wallet's JSON loses digits of a number beyond 2**53
+        # Written as text, because JSON parsers of wallets lose digits of numbers beyond 2**53.
         else str(read_unsigned(values[field], field, minimum=1 if field == "amount" else 0))
         for field, kind in fields.items()
     }
@@ -347,7 +348,7 @@ def stellar_message(
     """
     if chain_of(chain_id).family is not Family.STELLAR:
         raise invalid("chainId", "family", f"is {chain_of(chain_id)}, which is not a Stellar chain")
-    # assumed: SHA-256, the hash of Stellar's own networks, over chain, parties, numbers (big-endian as in XDR) and salt
+    # assumed: SHA-256, the hash of Stellar networks, over chain, parties, numbers (big-endian as in XDR) and salt.
     return hashlib.sha256(
         b"Coordinator:Withdraw"
         + chain_id.to_bytes(8)

@@ -21,16 +21,16 @@ from workbench.service.chains.curves import HALF, ORDER, ed25519_public_key
 
 _ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _DIGIT = {character: value for value, character in enumerate(_ALPHABET)}
-_MAX_BASE58 = 256  # decoding is quadratic; all expected texts are shorter
+_MAX_BASE58 = 256  # in characters, since decoding is quadratic; all expected texts are shorter
 
-# version byte and payload length of G account, C contract, M muxed account, S secret seed
+# version byte and payload length of an account (G), contract (C), muxed account (M) and secret seed (S)
 _STRKEYS = {"G": (6 << 3, 32), "C": (2 << 3, 32), "M": (12 << 3, 40), "S": (18 << 3, 32)}
 _BASE32 = re.compile(r"[A-Z2-7]*")
 
 
 def keccak256(data: bytes) -> bytes:
     """Return the Keccak-256 hash (with the original padding, unlike SHA3-256)."""
-    from Crypto.Hash import keccak  # loaded when first used
+    from Crypto.Hash import keccak  # imported late, because few calls need it
 
     hashed: bytes = keccak.new(digest_bits=256, data=data).digest()
     return hashed
@@ -119,9 +119,9 @@ _STELLAR_SEED = re.compile(r"S[A-Z2-7]{55}", re.IGNORECASE)
 _EXTENDED_KEY = re.compile(r"[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{100,112}")
 _BASE58_64 = re.compile(r"[1-9A-HJ-NP-Za-km-z]{80,90}")
 _BYTE_LIST = re.compile(r"\[[\d\s,]+\]")
-_WORD = re.compile(r"[a-z]{3,8}", re.IGNORECASE)  # every word of the BIP-39 English list matches
+_WORD = re.compile(r"[a-z]{3,8}", re.IGNORECASE)  # matches every word of the English BIP-39 list
 _PHRASE_LENGTHS = (12, 15, 18, 21, 24)
-_MIN_KEY = 50  # an EVM or Solana address is shorter than any key without spaces
+_MIN_KEY = 50  # shortest private key (other than a recovery phrase); EVM and Solana addresses are shorter
 _MAX_KEY = 4096
 
 
@@ -235,7 +235,7 @@ def refuse_private_key(text: object, path: str, *, hash_expected: bool = False) 
 
 
 def _is_seed_phrase(text: str) -> bool:
-    if text.isalnum():  # one word, such as a Stellar address, which is not split at its digits
+    if text.isalnum():  # a single word, such as a Stellar address, is not split at its digits
         return False
     phrase = [word for word in re.split(r"[\s,;]+|\d+[.):]?", text) if word]
     return len(phrase) in _PHRASE_LENGTHS and all(_WORD.fullmatch(word) for word in phrase)
@@ -256,7 +256,7 @@ def _is_solana_secret(text: str) -> bool:
 # Signatures: secp256k1 (EVM, recoverable, 65 bytes r, s, v) and Ed25519 (Solana and Stellar, 64 bytes)
 
 ED25519_PROGRAM = "Ed25519SigVerify111111111111111111111111111"
-_PARITIES = {0: 0, 1: 1, 27: 0, 28: 1}  # parity of y, by v
+_PARITIES = {0: 0, 1: 1, 27: 0, 28: 1}  # parity of y, by value of v
 
 
 def recover(digest: bytes, signature: BytesLike) -> str:
@@ -296,7 +296,7 @@ def canonical_signature(signature: BytesLike, path: str = "signature") -> bytes:
 
 def sign(digest: bytes, secret: bytes) -> bytes:
     """Sign a digest with a throw-away key (sandbox only); return 65 bytes with v 27 or 28."""
-    public_address(secret)  # refuses an invalid key
+    public_address(secret)  # raises an error if the key is invalid
     r, s, is_odd = curves.signed(_digest(digest), secret)
     return r.to_bytes(32) + s.to_bytes(32) + bytes([27 + is_odd])
 
@@ -313,7 +313,8 @@ def derive_secret(seed: bytes, *labels: str) -> bytes:
     """Derive a throw-away 32-byte key from a seed and labels, deterministic and valid on every chain."""
     label = "".join(f"{len(text)}:{text}" for text in labels).encode()
     hashes = (hmac.digest(seed, label + bytes([attempt]), "sha256") for attempt in range(256))
-    return next(hash_ for hash_ in hashes if 0 < int.from_bytes(hash_) < ORDER)  # nearly always the first
+    # the first attempt nearly always succeeds
+    return next(hash_ for hash_ in hashes if 0 < int.from_bytes(hash_) < ORDER)
 
 
 def sign_ed25519(message: bytes, secret: bytes) -> bytes:
@@ -341,7 +342,7 @@ def ed25519_instruction(public_key: BytesLike, message: bytes, signature: BytesL
     Count, padding, then the offsets of signature, key and message in this instruction, as Solana documents the program.
     """
     key, raw = read_bytes(public_key, 32, "publicKey"), read_bytes(signature, 64, "signature")
-    here, start = 0xFFFF, 16  # 0xFFFF: the same instruction
+    here, start = 0xFFFF, 16  # index 0xFFFF refers to the same instruction
     offsets = (start + 32, here, start, here, start + 96, len(message), here)
     return bytes([1, 0]) + b"".join(number.to_bytes(2, "little") for number in offsets) + key + raw + message
 

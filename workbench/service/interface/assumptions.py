@@ -44,9 +44,9 @@ class Behavior:
     says: str
     reason: str
     confidence: Confidence = UNCONFIRMED
-    documented: Any = ...  # default: no setting
+    documented: Any = ...  # by default, the assumption has no setting
     observed: Any = attrs.Factory(lambda behavior: behavior.documented, takes_self=True)
-    others: tuple[Any, ...] = ()  # further values; STATUS: a status as text, ANY: any value of the same type
+    others: tuple[Any, ...] = ()  # further allowed values; STATUS allows any status, and ANY any value of the same type
 
     @property
     def settable(self) -> bool:

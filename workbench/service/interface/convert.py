@@ -57,7 +57,7 @@ class Converter(cattrs.Converter):
     def __init__(self, names: Names) -> None:
         super().__init__()
         self.names = dict(names)
-        self._ours: set[Any] = set()  # hooks registered here; all others are the user's
+        self._ours: set[Any] = set()  # hooks that this converter registered; all others are the user's
         for cls, kind in _SCALARS.items():
             self.register_structure_hook(cls, self._our(partial(_read_scalar, kind)))
         self.register_structure_hook_factory(is_record, self._record_hook)
@@ -81,7 +81,8 @@ class Converter(cattrs.Converter):
             return super().structure(obj, cl)
         except (Unreadable, cattrs.BaseValidationError) as error:
             problems = first_problems(_problems(error, ""))
-        raise Unreadable(problems) from None  # outside the handler: the frames of the error contain the values
+        # raised outside the handler, since the frames of the caught error contain the values
+        raise Unreadable(problems) from None
 
     # reading
 
@@ -114,9 +115,11 @@ class Converter(cattrs.Converter):
                 absent = FULL
             elif not strict and isinstance(kind, walk.Array):
                 absent = ()
-            stays = strict and not isinstance(kind, walk.Nested)  # keep a value of a wrong type; it breaks a rule
+            # keep a value of the wrong type, so that its rule reports it
+            stays = strict and not isinstance(kind, walk.Nested)
             usual, read_value = self._value_reader(kind, strict)
-            missed = not strict and isinstance(kind, walk.Array) and member.about.needed  # `()` would hide an absence
+            # the default `()` would hide that the list is missing
+            missed = not strict and isinstance(kind, walk.Array) and member.about.needed
             fields.append(
                 (
                     getattr(cls, member.name).__set__,
@@ -129,13 +132,13 @@ class Converter(cattrs.Converter):
                 )
             )
         known = frozenset(wire for _, wire, *_ in fields)
-        is_answer = issubclass(cls, Answer)  # may occur in a request, as an address does
+        is_answer = issubclass(cls, Answer)  # such a record may also occur in a request, as an address does
         new, put_extra, put_marks = object.__new__, vars(Answer)["extra"].__set__, vars(Answer)["marks"].__set__
 
         def read(raw: object, _: object = None) -> Any:
             if not isinstance(raw, (dict, Mapping)):
                 raise mismatch("must be an object")
-            record = new(cls)  # filling its slots takes half the time of its constructor
+            record = new(cls)  # filling the slots directly takes half the time of the constructor
             problems: list[Problem] = []
             marks: list[Problem] = []
             get = raw.get
@@ -147,7 +150,8 @@ class Converter(cattrs.Converter):
                 if value is None:
                     value = absent
                     if strict and wire in raw:
-                        problems.append(Problem(wire, "type", "must not be null"))  # assumed: null_members
+                        # null is reported. assumed: null_members
+                        problems.append(Problem(wire, "type", "must not be null"))
                     if missed:
                         marks.append(Problem(wire, "required", "is missing"))
                 else:
@@ -203,7 +207,7 @@ class Converter(cattrs.Converter):
                 object.__setattr__(event, "body", self.structure(body, kind.body))
             except Unreadable as error:
                 object.__setattr__(event, "marks", (*event.marks, *error.inside("body")))
-                with suppress(Unreadable):  # the other members are still read
+                with suppress(Unreadable):  # the other members are read without it
                     paths = [problem.path for problem in error.problems]
                     readable = _without_odd(body, paths, partial(self._is_readable, cls=kind.body))
                     object.__setattr__(event, "body", self.structure(readable, kind.body))
@@ -358,7 +362,7 @@ class Converter(cattrs.Converter):
             ):
                 parsed[wire] = int(text)
             elif text is None and member.required and member.about.otherwise is not None:
-                parsed[wire] = member.about.otherwise  # assumed: see the behavior `withdrawal_unit_default`
+                parsed[wire] = member.about.otherwise  # assumed: withdrawal_unit_default
         return parsed
 
 

@@ -177,7 +177,7 @@ def _reversal_label(r: Any) -> str:
 def _reversal_of_call(request: Stored, records: Records) -> Key | None:
     transaction, remaining = request["transactionId"], request.get("newAmount", 0)
     spends = [body.spend for body in records.bodies(transaction) if body.spend is not None]
-    # If the hold is already at or below this amount, nothing changes and no event is sent.
+    # If the hold is at or below this amount, nothing changes, and the service sends no event.
     unchanged = any(spend.amount == remaining and not spend.authorization_update_amount for spend in spends)
     return None if remaining and unchanged else (transaction, remaining)
 
@@ -211,7 +211,7 @@ def _refund_of_call(request: Stored, records: Records) -> Key | None:
     created = records.request(transaction)
     bodies = records.bodies(transaction)
     purchases = [_purchase_of_call(created, records)] if created else [*filter(None, map(_purchase_of_event, bodies))]
-    if amount is None:  # full refund: the settled amount
+    if amount is None:  # a full refund returns the settled amount
         settled = {spend.amount for spend in (body.spend for body in bodies) if spend and spend.status == "completed"}
         amounts = [cents for cents in settled if cents and cents > 0]
         amount = amounts[0] if len(amounts) == 1 else None

@@ -184,7 +184,7 @@ if TYPE_CHECKING:
 
     Body = TypeVar("Body", bound=EventBody, default=EventBody, covariant=True)
     Kind = TypeVar("Kind", bound=str, default=str, covariant=True)
-else:  # at run time one class accepts any type parameters
+else:  # at run time, the same class accepts any type parameters
 
     class Generic:
         """Base of classes whose type parameters exist only for type checkers."""

@@ -39,7 +39,7 @@ _V6 = (
     f"(?:{_H}:){{6}}{_V4}|::(?:{_H}:){{0,5}}{_V4}",
     *(f"(?:{_H}:){{{left}}}:(?:{_H}:){{0,{5 - left}}}{_V4}" for left in range(1, 6)),
 )
-# U+2028 and U+2029 end a line in JavaScript, also in generated regular expressions; `\s` contains both.
+# U+2028 and U+2029 end a line in JavaScript, even in generated regular expressions. `\s` contains both.
 _NO_BLANK = r"[^@\s\x00-\x20\x7f" + "\u0080-\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+"
 _PATTERNS = {"uuid": f"^{UUID.pattern}$", "email": f"^{_NO_BLANK}@{_NO_BLANK}$", "ip": f"^(?:{_V4}|{'|'.join(_V6)})$"}
 """Patterns of formats that tools interpret differently."""
@@ -299,7 +299,7 @@ class _Document:
             schema["required"] = required
         spelled = {field.name: name for field, name in names.items()}
         crossed = [_crossed(rule, spelled) for rule in cross_rules(cls)] if sent else []
-        # With `properties` and `oneOf`, generators use only `oneOf` and lose the members.
+        # If a schema has `properties` and `oneOf`, generators use only `oneOf` and lose the members.
         return {"allOf": [schema, *crossed]} if crossed else schema
 
     def _member(self, field: Member, sent: bool) -> Schema:
@@ -320,9 +320,9 @@ class _Document:
                 return {"type": "array", "items": self._schema(inner, field, sent)}
             case walk.Choice(of=enum):
                 values = [str(word) for word in enum]
-                if not sent:  # a union of enum and text becomes an object without a value in some clients
+                if not sent:  # some generators turn a union of enum and text into an object without a value
                     return {"type": "string", "x-known-values": values}
-                # An enum that is a component keeps its name in generated clients.
+                # As a component, an enum keeps its name in generated clients.
                 self.schemas.setdefault(enum.__name__, {"type": "string", "enum": values})
                 return _ref(enum.__name__)
             case walk.Integer() if sent:
@@ -332,7 +332,7 @@ class _Document:
             case walk.Text() | walk.Date():
                 form = rule.format if rule.format in _FORMATS else None
                 pattern = rule.pattern or (_PATTERNS.get(rule.format or "", _NO_NUL) if sent else None)
-                if form == "date":  # some tools parse it as a date, to which no pattern applies
+                if form == "date":  # some tools parse the value as a date, to which no pattern can apply
                     pattern = None
                 limits = {"pattern": pattern, "minLength": rule.min_length, "maxLength": rule.max_length}
                 return {
@@ -344,7 +344,8 @@ class _Document:
 
 
 _INTEGER: Schema = {"type": "integer", "format": "int64"}
-_FORMATS = {"uuid", "date"}  # tools disagree on email, and generated models write a `password` as asterisks
+# tools disagree on valid email addresses, and generated models write a `password` as asterisks
+_FORMATS = {"uuid", "date"}
 ERROR_SCHEMA: Schema = {
     "type": "object",
     "description": "Error body. Source: Errors.",

@@ -51,7 +51,7 @@ class Failure:
     """A documented refusal of an operation, with the service's message."""
 
     status: int
-    message: str  # may contain {names} that the sandbox fills in
+    message: str  # may contain {names}, for which the sandbox inserts values
     when: str
     assumed: Reason | None = None
 
@@ -118,12 +118,12 @@ class Operation(Generic[P, R]):
 
     doc: str
     method: str
-    path: str  # template; its {wireNames} are fields of `takes`
+    path: str  # a template with {wireNames} of fields in the request
     takes: Callable[P, Any]
     returns: type[R]
     source: str
-    effect: Effect | None  # what a call may change or authorize; None for a read
-    # The client's method and the operationId have the name of the request.
+    effect: Effect | None  # what the call may change or authorize; None for a read
+    # The client's method and the operationId are named after the request.
     name: str = attrs.field(default=attrs.Factory(lambda row: walk.snake(row.request.__name__), takes_self=True))
     roles: frozenset[Role] = frozenset()
     sandbox_only: bool = False
@@ -131,7 +131,7 @@ class Operation(Generic[P, R]):
     success: int = 200
     assumed: Reason | None = None
 
-    # `help(Client.simulate_refund)`, editors and documentation tools see a documented method with its signature.
+    # Operations look like functions to `help(Client.simulate_refund)`, editors and documentation tools.
     def __attrs_post_init__(self) -> None:
         self.__dict__.update(__name__=self.name, __qualname__=self.name)
 

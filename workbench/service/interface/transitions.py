@@ -37,7 +37,7 @@ TRANSACTION: Table = {
 }
 _EVERY = tuple(EventApplicationStatus)
 APPLICATION: Table = {
-    # to `pending`, or immediately to the status that is the last name
+    # The new status is `pending`, or the status that the applicant's last name spells.
     ("", "file"): Transition(None, "user.updated"),
     ("notStarted", "file"): Transition(None, "user.updated"),
     ("pending", "conclude"): Transition(None, "user.updated"),

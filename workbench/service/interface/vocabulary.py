@@ -36,7 +36,7 @@ class Word(StrEnum):
 
 @lru_cache(1_000)
 def _misspelled(enum: type[Word], text: str) -> str | None:
-    from difflib import get_close_matches  # needed only if a comparison fails
+    from difflib import get_close_matches  # imported late, since only a failed comparison needs it
 
     by_case = {word.lower(): word.value for word in enum}
     if text in by_case.values():

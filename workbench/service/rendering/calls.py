@@ -27,7 +27,7 @@ def curl(
         body = masks.masked(body, of=operation.request)
     parts = ["curl", "-X", operation.method, shlex.quote(base_url + operation.target(path, body))]
     parts += ["-H", f'"{KEY_HEADER}: $WORKBENCH_API_KEY"']
-    if not operation.in_query and operation.method != "DELETE":  # the client sends a body even if it is empty
+    if not operation.in_query and operation.method != "DELETE":  # the client sends a body even if the body is empty
         data = shlex.quote(strict_json.dumps(body).decode())
         parts += ["-H", shlex.quote("Content-Type: application/json"), "-d", data]
     return " ".join(parts)

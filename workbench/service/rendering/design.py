@@ -40,7 +40,7 @@ GREEN, BLUE, SKY, ORANGE, AMBER, RED, PURPLE, GRAY, SLATE, TEAL = (
 
 GOOD, BAD = Look(GREEN, "✓", 32, "", "good"), Look(RED, "✗", 31, "\\\\", "bad")
 OPEN, WAITING = Look(BLUE, "●", 34, "//", "open"), Look(AMBER, "◔", 33, ".", "warn")
-YOURS = Look(ORANGE, "?", 33, "xx", "warn")  # action required
+YOURS = Look(ORANGE, "?", 33, "xx", "warn")  # the status requires an action
 REVIEW = Look(PURPLE, "⚑", 35, "++", "warn")
 STOPPED, NOT_YET = Look(GRAY, "–", 90, "--"), Look(GRAY, "○", 90)
 

@@ -21,7 +21,7 @@ _MONO = "font-family:ui-monospace,monospace;white-space:nowrap"
 _CODE = "font-family:ui-monospace,monospace;white-space:pre;overflow-x:auto;line-height:1.4;padding:4px 0"
 _QUIET = "opacity:0.65"
 _TABLE = "border-collapse:collapse"
-_PROSE = 2  # minimum spaces that keep a text on its line
+_PROSE = 2  # minimum number of spaces for which a text keeps its line
 
 
 def write(block: Block) -> Markup:
@@ -53,7 +53,7 @@ def _cell(cell: Cell) -> Markup:
     if kind == "status":
         return chip(cell.text, status)
     style = {"private": _QUIET, "muted": _QUIET}.get(kind, "")
-    if not style and all(len(line) >= 20 and " " not in line for line in cell.lines):  # ids and addresses
+    if not style and all(len(line) >= 20 and " " not in line for line in cell.lines):  # the lines are ids or addresses
         style = _MONO
     elif all(line.count(" ") <= _PROSE for line in cell.lines):
         style = f"{style};white-space:nowrap".lstrip(";")
@@ -77,7 +77,7 @@ def _sheet(sheet: Sheet) -> Markup:
     parts += [element("div", isolated(note), style=f"{_QUIET};font-size:85%") for note in sheet.notes]
     if sheet.state:
         kind: Any = sheet.state[0]
-        opened = "" if kind == "application" else "open"  # a large diagram is collapsed
+        opened = "" if kind == "application" else "open"  # this diagram is large, and is therefore collapsed at first
         drawn = state_diagram(kind, sheet.state[1])
         parts.append(element("details", element("summary", "States", style=_QUIET), drawn, open=opened))
     return joined(parts)
@@ -183,10 +183,12 @@ class _Diagram:
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.places = places = _PLACES[kind]
-        self.edges: dict[tuple[str, str], list[str]] = {}  # actions from one state to another
-        self.loops: dict[str, list[str]] = {}  # actions that do not change the state
-        self.free: dict[str, list[str]] = {}  # actions to any state, and their start states
-        self.boxes: dict[str, tuple[float, float, float]] = {}  # left, middle and width of a state, in pixels
+        # by pair of states, the actions that lead from one to the other
+        self.edges: dict[tuple[str, str], list[str]] = {}
+        self.loops: dict[str, list[str]] = {}  # by state, the actions that do not change it
+        self.free: dict[str, list[str]] = {}  # by target state, the actions from several states, and their start states
+        # by state, the left edge, middle and width of its box in pixels
+        self.boxes: dict[str, tuple[float, float, float]] = {}
         for (start, action), transition in _TABLES[kind].items():
             name, to = word(action), transition.to
             if to is None:
@@ -264,7 +266,7 @@ class _Diagram:
         tip: tuple[float, float, int] = (left, middle, 0)
         if row == below and column < last:
             path = f"M{x + wide:.0f} {y:.0f}H{left - 4:.0f}"
-        elif row == below:  # backward arrow, drawn above both states
+        elif row == below:  # a backward arrow is drawn above both states
             b = left + width / 2
             path, tip = f"M{a:.0f} {low:.0f}v-4q0 -8 -8 -8H{b + 8:.0f}q-8 0 -8 8v2", (b, low, 90)
             label = (b + 14, low - 16, "start")
@@ -278,7 +280,7 @@ class _Diagram:
         names = self.edges[start, to]
         if (start, to) == next(
             edge for edge, others in self.edges.items() if edge[1] == to and others == names
-        ):  # only the first time
+        ):  # only the first edge with this target and label carries the label
             yield (
                 f'<text x="{label[0]:.0f}" y="{label[1]:.0f}" '
                 f'text-anchor="{label[2]}">{escape(", ".join(names))}</text>'

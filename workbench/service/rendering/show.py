@@ -73,7 +73,7 @@ def plain(x: object, width: int = 100, *, reveal: Collection[str] = (), paint: P
 
 def html(x: object, *, reveal: Collection[str] = ()) -> str:
     """Return any object of this package as static, escaped HTML for light and dark themes."""
-    from workbench.service.rendering import markup  # imported late: not needed in a terminal
+    from workbench.service.rendering import markup  # imported late, since a terminal does not need it
 
     return markup.write(describe(x, reveal=reveal))
 
@@ -113,7 +113,7 @@ def describe(x: object, *, reveal: Reveal = (), columns: Sequence[str] | None = 
     """
     if isinstance(x, BaseException):
         return error_sheet(x)
-    if (own := getattr(type(x), "sheet", None)) is not None:  # an object of a higher package that describes itself
+    if (own := getattr(type(x), "sheet", None)) is not None:  # an object of a higher package can describe itself
         block: Block = own(x)
         return block
     if is_record(x) and not isinstance(x, type):
@@ -160,7 +160,7 @@ def event_row(event: Event, *, reveal: bool = False) -> dict[str, str]:
     amount, currency = getattr(reported, "amount", None), getattr(reported, "currency", None)
     if isinstance(amount, int):
         amount = text.money(amount, currency)
-    elif amount is not None:  # amount of a micro deposit in dollars, which can prove ownership of an account
+    elif amount is not None:  # a micro deposit in dollars, whose amount can prove ownership of an account
         amount = f"{amount} {str(currency).upper()}" if reveal else masks.DOTS
     times = [event.event_received_at, *(getattr(reported, name, None) for name in _EVENT_TIMES)]
     at = next((time for time in times if isinstance(time, datetime)), None)
@@ -369,7 +369,7 @@ def error_sheet(error: BaseException) -> Sheet:
     return Sheet(title=title, status=status_cell(outcome) if outcome else None, words=lines, rows=rows)
 
 
-# Display in IPython and notebooks. IPython is an argument, never imported.
+# Display in IPython and notebooks. IPython is passed as an argument, and never imported.
 
 
 def register(shell: Any) -> Callable[[], None]:

@@ -83,7 +83,7 @@ class Sheet:
     code: tuple[str, ...] = attrs.field(default=(), converter=_with_breaks)
     rows: tuple[Row, ...] = ()
     notes: tuple[str, ...] = attrs.field(default=(), converter=_with_breaks)
-    state: tuple[str, str] | None = None  # kind of record and its current state, which HTML shows as a diagram
+    state: tuple[str, str] | None = None  # kind and current state of a record, which HTML shows as a diagram
 
     @property
     def all_assumed(self) -> bool:
@@ -313,7 +313,7 @@ def _rows(rows: tuple[Row, ...], width: int, paint: Paint, quiet: bool) -> Itera
                 yield before + paint(line, row.value.role) + (aside if i == len(lines) else "")
                 before = " " * (column + 2)
         else:
-            inset = "  " if name else ""  # a part without a label follows an empty line
+            inset = "  " if name else ""  # an empty line precedes a part without a label
             yield paint(name, "label") + aside
             yield from (inset + line for line in _lines(row.value, width - len(inset), paint))
 
@@ -427,7 +427,7 @@ def screen_of(stream: TextIO) -> Screen:
     """Return the settings of a stream: its width, and colors only on a terminal that supports them."""
     terminal, columns = stream.isatty(), IN_PIPES
     if terminal:
-        import shutil  # imported late: loads five compression libraries
+        import shutil  # imported late, since the import loads five compression libraries
 
         columns = shutil.get_terminal_size((IN_PIPES, 24)).columns
     return Screen(
