@@ -1,4 +1,4 @@
-"""In-process simulated card issuing service: all operations, seeded test data and a controllable clock."""
+"""Simulated card issuing service in this process, with all operations, seeded test data and a controllable clock."""
 
 from typing import TYPE_CHECKING
 

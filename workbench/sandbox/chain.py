@@ -1,4 +1,4 @@
-"""Withdrawals: signatures of the service with seeded keys, teaching wallets of admins (EVM), and executed
+"""Withdrawals: the service's signatures with seeded keys, the admins' teaching wallets (EVM), and executed
 transactions.
 """
 
@@ -28,7 +28,9 @@ declare(
 
 
 class TeachingWallet:
-    """Teaching wallet of a contract's admin. Its key is derived from the seed and never belongs to a real wallet."""
+    """Teaching wallet of a contract admin. The wallet's key is derived from the seed and never belongs to a real
+    wallet.
+    """
 
     note = "A teaching wallet of the sandbox. Its key is derived from the seed and never belongs to a real wallet."
 
@@ -36,7 +38,7 @@ class TeachingWallet:
         """Look up the teaching wallet of an admin.
 
         Args:
-            sandbox: An embedded sandbox, or the client of a served one; it stores the keys.
+            sandbox: Embedded sandbox, or client of a served sandbox. The sandbox stores the keys.
             admin: Address of the admin.
         """
         refuse_private_key(admin, "admin")
@@ -57,7 +59,7 @@ def admin_secret(environment: Environment, admin: str) -> tuple[str, bytes]:
     """Return the address and the throw-away key of an admin's teaching wallet.
 
     Raises:
-        Refused: The address is not an admin's, is not from the sandbox, or is not on an EVM chain.
+        Refused: The address is not an admin address of this sandbox, or is not on an EVM chain.
     """
     for contract in environment.store.all("contract"):
         for i, address in enumerate(contract["admin_addresses"]):
@@ -79,7 +81,7 @@ def sign_as(environment: Environment, admin: str, typed_data: Mapping[str, Any])
 
 
 def execute(environment: Environment, transaction: Mapping[str, Any]) -> ExecutedWithdrawal:
-    """Execute a withdrawal: verify both signatures as the contract would, and debit its balance.
+    """Execute a withdrawal: verify both signatures as the contract would, and debit the contract's balance.
 
     Raises:
         Refused: The contract would reject the transaction; the message gives the reason.
@@ -149,18 +151,20 @@ def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[Wit
 
 
 def _is_active(environment: Environment, contract: Record, call: WithdrawParameters) -> bool:
-    """Return whether a signature is unused; on Stellar no nonce shows this."""
+    """Return whether a signature is unused. On Stellar no nonce shows whether a signature was used."""
     asked = environment.store.all(f"signature/{contract['id']}")
     return any(_salt(environment.seeds, signature["asked"]) == call.salt for signature in asked)
 
 
 def _salt(seeds: Seeds, asked: Mapping[str, Any]) -> bytes:
-    """Return the salt of a withdrawal. It is derived from its number each time, so that no file contains it."""
+    """Return the salt of a withdrawal. The salt is derived from a stored number on each use, so no file contains the
+    salt.
+    """
     return seeds.octets(f"salt:{asked['salt_number']}")
 
 
 def _check_half(contract: Record, what: str, signed: Callable[[int], bool]) -> None:
-    """Raise for a signature that does not match this withdrawal and the contract's nonce."""
+    """Raise an error for a signature that does not match this withdrawal and the contract's nonce."""
     now = contract["nonce"]
     if signed(now):
         return
@@ -184,7 +188,7 @@ def _signed_by_service(call: WithdrawCall | WithdrawParameters, contract: Record
 
 
 def _check_admins(call: WithdrawCall, contract: Record, transaction: Mapping[str, Any]) -> None:
-    """Check the admins' authorization: version 1 needs the owner as sender, version 2 a signature of each admin."""
+    """Check the admins' authorization: the owner as sender in version 1, a signature of each admin in version 2."""
     left = list(contract["admin_addresses"])
     if call.version == 1 and not any(chains.same_address(str(transaction.get("from")), admin) for admin in left):
         raise usage_error("the call of version 1 must be sent by the contract's owner (from)")
@@ -307,7 +311,7 @@ def _recipient(context: RequestContext, contract: Record, address: str) -> str:
 
 
 def _ready(context: RequestContext, contract: Record, kept: Record) -> WithdrawalSignature:
-    """Return the signature of a stored request; the same request is signed with the same bytes."""
+    """Return the signature of a stored request. Equal requests get equal signature bytes."""
     asked = {name: value for name, value in kept["asked"].items() if name != "salt_number"}
     answer = _signed(context.seeds, contract, {**asked, "salt": _salt(context.seeds, kept["asked"])})
     members = {"status": "ready", "expires_at": kept["expires_at"], **answer}

@@ -1,9 +1,9 @@
-"""Events and outgoing webhooks: each event is delivered to its tenant's endpoints, signed, in order, with retries.
+"""Events and outgoing webhooks. Each event is signed and delivered to its tenant's endpoints in order, with retries.
 
-Events are stored as records and serialized when read. The state of every delivery is in the store, so it survives a
-restart. Each endpoint has a separate thread and waits for no other. Of several processes on one file, one delivers.
-Retries are due by the sandbox's clock. Delivery is at least once: if the process is killed after the receiver's
-response but before that is recorded, the event is sent again.
+Events are stored as records and serialized when read. The store contains the state of every delivery, so that
+deliveries survive a restart. Each endpoint has a separate thread, so that a slow endpoint delays no other endpoint. If
+several processes share a file, one process delivers. Retries are due by the sandbox's clock. Delivery is at least once:
+if the process is killed after the receiver's response but before that is recorded, the event is sent again.
 
 # Registration, signing and retries are not documented.
 # assumed: event_endpoints, event_signing, event_retries, event_retry_spread, event_ids, event_order, event_gone
@@ -45,7 +45,7 @@ _SLOW = 1_000  # milliseconds; shorter durations are not recorded, since they va
 
 
 class WebhookDispatcher:
-    """Delivers events that are due, in one thread per endpoint. Without endpoints, no thread runs."""
+    """Delivers events that are due. It runs one thread per endpoint, and no thread without endpoints."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class WebhookDispatcher:
         self._store = environment.store
         self._faults = faults
         self._news = threading.Condition()
-        self._notices = 0  # number of notifications so far
+        self._notices = 0  # number of notifications that were sent
         self._threads: dict[str, threading.Thread] = {}
         self._idle: dict[str, int] = {}  # by endpoint, the number of the notification after which no delivery was due
         self._seen: dict[str, int] = {}  # by endpoint, the number of the last event that was inspected
@@ -75,10 +75,10 @@ class WebhookDispatcher:
         return bool(self._store.count("endpoint"))
 
     def distrust_callers(self, relay: Post | None = None) -> None:
-        """Restrict deliveries for untrusted callers: none goes to this machine.
+        """Send no deliveries to this machine, since callers are not trusted.
 
         Args:
-            relay: Posts to receivers on the caller's own machine in place of this one.
+            relay: Relay that posts to receivers on the caller's own machine.
         """
         self._relay = relay
         if relay is None:
@@ -109,7 +109,7 @@ class WebhookDispatcher:
             self._news.notify_all()
 
     def flush(self, timeout: float) -> bool:
-        """Wait until no delivery is due, or until the timeout; return whether none is due."""
+        """Wait until no delivery is due or the timeout expires, and return whether no delivery is due."""
         if not self.active:
             return True
         self.notify()
@@ -150,7 +150,7 @@ class WebhookDispatcher:
                     self._news.wait()
 
     def _step(self, endpoint: str) -> bool:
-        """Send the delivery that is due first; return whether any was due."""
+        """Send the delivery that is due first, and return whether a delivery was due."""
         with self._store:
             row = self._store.get("endpoint", endpoint)
             due_delivery = self._due(row) if row is not None and row["enabled"] else None
@@ -202,7 +202,7 @@ class WebhookDispatcher:
         return now if delivery["held"] == "next" else delivery["due"], delivery, event
 
     def _fresh(self, row: Record) -> Record | None:
-        """Return a new delivery of the first event not yet sent to the endpoint."""
+        """Return a new delivery of the first event that was not yet sent to the endpoint."""
         after = max(row["next"], self._seen.get(row["id"], 0)) - 1
         for event in self._store.numbered("event", after):
             if event["tenant"] == row["tenant"]:
@@ -264,7 +264,7 @@ class WebhookDispatcher:
                 self.enqueue(row, {**self._delivery(endpoint, sequence), "held": "released"})
 
     def enqueue(self, row: Record, delivery: Record) -> None:
-        """Store a delivery to an endpoint. It is sent when it is due, unless it was accepted or abandoned."""
+        """Store a delivery to an endpoint. It is sent when it is due, unless it is delivered or failed."""
         sequence = delivery["sequence"]
         self._leave(row["id"], self._delivery(row["id"], sequence))
         self._store.put(f"delivery/{row['id']}", str(sequence), delivery)
@@ -283,7 +283,7 @@ class WebhookDispatcher:
 
 
 def _place(endpoint: str, delivery: Record) -> tuple[str, str]:
-    """Return the kind and id of a queued delivery: ordered by due time, or held back for a swap."""
+    """Return the store kind and id of a queued delivery, which is ordered by due time or held back for a swap."""
     held = delivery["held"] == "next"
     number = f"{delivery['sequence']:012d}"
     return (f"held/{endpoint}", number) if held else (f"waiting/{endpoint}", f"{delivery['due']:015d}:{number}")
@@ -295,7 +295,7 @@ def _members(body: bytes) -> dict[str, Any]:
 
 
 class Delivered(bytes):
-    """The body of a delivery; its repr shows the length only."""
+    """Body of a delivery. The repr shows only the length."""
 
     __slots__ = ()
 
@@ -321,7 +321,7 @@ def wire_event(environment: Environment, kept: Record) -> Record:
 
 
 def listed(environment: Environment, kept: Record) -> SandboxEvent:
-    """Return an event with its cause."""
+    """Return a stored event with its cause."""
     return SandboxEvent(
         sequence=kept["sequence"],
         payload=wire_event(environment, kept),

@@ -1,7 +1,7 @@
-"""Engine of a sandbox: combines state, clock, service, faults and webhook deliveries.
+"""Engine of a sandbox, which combines state, clock, service, faults and webhook deliveries.
 
-The engine logs the last requests with their response, duration and fault rule. The log is in memory, and in the
-sandbox's file if it has one. It is written in batches, so a killed process may lose the last entries.
+The engine logs the most recent requests with their response, duration and fault rule. The log is in memory, and in the
+sandbox's file if there is a file. The file is written in batches, so a killed process may lose the last entries.
 """
 
 import threading
@@ -38,11 +38,11 @@ class Engine:
     """A sandbox without its controls.
 
     Args:
-        store: State with a world in it.
-        settings: The value of each behavior.
-        wire_names: Wire names that differ, by `record.attribute`.
+        store: Store that contains a world.
+        settings: Value of every sandbox setting, by assumption id.
+        wire_names: Wire names that differ from the declared names, by `record.attribute`.
         reach: Kinds of addresses that webhooks may go to.
-        webhook_hosts: Hosts that webhooks may go to, whatever their address.
+        webhook_hosts: Hosts that webhooks may go to, regardless of address.
     """
 
     def __init__(
@@ -89,17 +89,17 @@ class Engine:
 
     @property
     def last_event(self) -> int:
-        """The number of the last event, 0 without events."""
+        """Number of the last event; 0 without events."""
         return self.store.get("counter", "event") or 0
 
     def events(self, after: int = 0) -> Iterator[Record]:
-        """Iterate over the stored events after a number; events of a damaged transaction are skipped."""
+        """Iterate over the stored events after a sequence number. Events of a damaged transaction are skipped."""
         for kept in self.store.numbered("event", max(after, 0)):
             if "transaction" not in kept or self.store.readable("transaction", kept["transaction"]) is not None:
                 yield kept
 
     def event_of(self, event_id: str) -> Record | None:
-        """Return the stored event with an id, searching from the newest."""
+        """Return the stored event with an id. The search starts at the newest event."""
         return next(
             (
                 self.store.get("event", str(number))
@@ -110,7 +110,9 @@ class Engine:
         )
 
     def catch_up(self) -> AbstractContextManager[None]:
-        """Apply the changes that became due on a running clock; return a context that fixes the time it shows."""
+        """Apply the changes that became due on a running clock, and return a context that fixes the time while it is
+        open.
+        """
         if not self.clock.runs:
             return nullcontext()
         at = self.clock.ms
@@ -120,7 +122,7 @@ class Engine:
         return self.clock.showing(at)
 
     def keep_time(self) -> None:
-        """Apply scheduled changes and follow other processes in a background thread, without waiting for a request."""
+        """Start a background thread that applies scheduled changes and follows other processes between requests."""
         if self._ticking is not None or not (self.clock.runs or (self.store.shared and self.dispatcher.active)):
             return
 
@@ -140,7 +142,7 @@ class Engine:
         self._ticking.start()
 
     def _move_clock(self, by: int) -> None:
-        """Advance the clock by milliseconds; scheduled changes happen at their due times."""
+        """Advance the clock by milliseconds. Scheduled changes happen at their due times."""
         with self.store:
             end = self.clock.ms + by
             self._happen_until(end)
@@ -188,7 +190,7 @@ _OPEN_HEADERS = frozenset({"accept", "content-length", "content-type", "date", "
 
 
 class RequestLog:
-    """The last thousand requests."""
+    """Log of the last thousand requests."""
 
     def __init__(self, service: Service, store: Store) -> None:
         self._service = service
@@ -198,7 +200,7 @@ class RequestLog:
         self._saved = monotonic()
 
     def add(self, request: Request, answer: Response, at: int, seconds: float) -> None:
-        """Add a request; bodies of more than 16 kB are left out."""
+        """Add a request without bodies of more than 16 kB."""
         if len(request.body) > _KEPT_BODY:
             request = attrs.evolve(request, body=b"")
         if len(answer.body) > _KEPT_BODY:
@@ -226,7 +228,7 @@ class RequestLog:
         """Return the requests, oldest first.
 
         Args:
-            tenant: Id of the tenant; empty for requests without a known key, None for all.
+            tenant: Id of the tenant; empty for requests without a known key, None for all requests.
             reveal: Whether private values of bodies are shown.
         """
         self.save()

@@ -1,7 +1,7 @@
-"""Relay of deliveries to receivers on a client's machine, which the server cannot reach; a client process fetches and
-posts them.
+"""Relay that delivers webhooks to receivers on a client's machine, which the server cannot reach. A client process
+fetches and posts the deliveries.
 
-The server posts nothing itself. The client posts only to URLs on its own machine that it registered.
+The server itself posts no relayed delivery. The client posts only to URLs that it registered on its own machine.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class DeliveryRelay:
         return waiting.result
 
     def answer(self, results: Sequence[Mapping[str, Any]]) -> None:
-        """Accept responses of receivers; unexpected responses are ignored."""
+        """Accept the receivers' responses, and ignore unexpected responses."""
         for given in results:
             waiting = self._waiting.get(given["number"])
             if waiting is not None and waiting.fetched:
@@ -72,7 +72,7 @@ class DeliveryRelay:
                 waiting.answered.set()
 
     async def fetch(self, urls: Collection[str], *, wait: bool) -> list[dict[str, Any]]:
-        """Return the deliveries to some URLs, each once; wait for one if asked."""
+        """Return the waiting deliveries to some URLs, each delivery once. The call can wait for a delivery."""
         until = monotonic() + (_POLL_SECONDS if wait else 0)
         while True:
             now = monotonic()
@@ -99,7 +99,7 @@ class RelayClient:
     responses.
 
     Args:
-        ask: Sends a request to the server and returns the JSON of the response.
+        ask: Function that sends a request to the server and returns the JSON of the response.
     """
 
     def __init__(self, ask: Callable[[str, str, Mapping[str, Any]], Any]) -> None:

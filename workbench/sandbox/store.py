@@ -1,11 +1,11 @@
-"""State of a sandbox: JSON values by kind and id, changed in transactions, in memory or in a file.
+"""State of a sandbox in memory or in a file: JSON values by kind and id, which transactions change.
 
-Stored values are immutable: a changed record is stored as a new value, so copying a store copies only its outer
-dictionaries.
+Stored values are immutable, and a changed record is stored as a new value. A copy of a store therefore copies only the
+outer dictionaries.
 
 A file is a SQLite table of all values, each with a checksum. Values are read on demand, and a cache holds the most
-recently used, so neither memory nor restart time grows with the history. Several processes may share the file. A commit
-survives a killed process, but is not synced to disk, because the data of a sandbox is fictitious.
+recently used values. Memory use and restart time therefore do not grow with the history. Several processes may share
+the file. A commit survives a killed process, but is not synced to disk, because the data of a sandbox is fictitious.
 """
 
 import os
@@ -34,7 +34,7 @@ UNIQUE(kind, id));
 CREATE INDEX value_of ON value(kind);
 CREATE TABLE request(n INTEGER PRIMARY KEY, data BLOB NOT NULL)"""
 APART = frozenset({"snapshot", "endpoint", "delivery", "waiting", "held", "fault", "changes"})
-"""Kinds that are not part of the world and survive a reset."""
+"""Kinds of values that are not part of the world and survive a reset."""
 COUNTERS_APART = ("event", "request", "endpoint", "fault")
 """Counters that survive a reset, so that their numbers are never reused."""
 _PUT = "INSERT INTO value(kind, id, data) VALUES (?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SET data = excluded.data"
@@ -46,7 +46,8 @@ def open_store(path: str | os.PathLike[str] | None) -> "Store":
     """Open the store in a file, or create one in memory.
 
     Raises:
-        UnusableFile: The file is not a sandbox, has an older or newer version, is damaged, or cannot be opened.
+        UnusableFile: The file does not belong to a sandbox, has an older or newer version, is damaged, or cannot be
+            opened.
     """
     return Store() if path is None else FileStore(path)
 
@@ -57,10 +58,10 @@ def in_world(kind: str) -> bool:
 
 
 class Store:
-    """Values by kind and id, in memory. A kind may have parts, such as "reward/USER".
+    """Store of values by kind and id, in memory. A kind may have parts, such as "reward/USER".
 
-    `with store:` is one transaction. An exception rolls it back; an interrupt waits for its end. A nested transaction
-    that fails is rolled back alone.
+    `with store:` is one transaction. An exception rolls the transaction back, and an interrupt waits for its end. If a
+    nested transaction fails, only the nested transaction is rolled back.
     """
 
     shared = False
@@ -79,7 +80,7 @@ class Store:
         self._logs: dict[str, tuple[str, ChangeLog[str]]] = {}  # by watched kind, its log and the id of the log
 
     def lease(self, work: str) -> bool:
-        """Acquire the lease for a task and return whether this process holds it; only one process on a file can."""
+        """Acquire the lease for a task, and return whether this process holds it. Only one process per file can."""
         return True
 
     def close(self) -> None:
@@ -90,8 +91,8 @@ class Store:
         return self
 
     def enter(self, *, wait: bool) -> bool:
-        """Begin a transaction and return True. Without waiting, return False if another thread or process holds the
-        lock.
+        """Begin a transaction and return True. If the call may not wait and another thread or process holds the lock,
+        return False.
         """
         asked = monotonic()
         uninterrupted.__enter__()
@@ -127,9 +128,9 @@ class Store:
             uninterrupted.__exit__()
 
     def changed(self, kind: str, mark: str = "") -> tuple[str, list[str] | None]:
-        """Return a mark of the present values of a kind, and the ids that changed since an earlier mark.
+        """Return a mark of the current values of a kind, and the ids of values that changed since an earlier mark.
 
-        The ids are None if they are unknown: without an earlier mark, and after all values were replaced.
+        The ids are None without an earlier mark, and after all values were replaced.
         """
         with self._lock:
             known = kind in self._logs
@@ -138,7 +139,7 @@ class Store:
             return f"{name}:{log.number}", log.since(int(number)) if known and former == name else None
 
     def _note(self, kind: str, key: str | None = None) -> None:
-        """Record a change in the log of its kind, and whether it changed the world."""
+        """Record a change in the log of the value's kind, and record whether the change affects the world."""
         if kind in self._logs:
             if key is None:
                 del self._logs[kind]
@@ -179,7 +180,7 @@ class Store:
             return None if values is None else values.get(key)
 
     def readable(self, kind: str, key: str) -> Any:
-        """Return a value; None if it is missing or damaged."""
+        """Return a value, or None if the value is missing or damaged."""
         with suppress(UnusableFile):
             return self.get(kind, key)
 
@@ -190,7 +191,7 @@ class Store:
         return iter(items[::-1] if newest else items)
 
     def all(self, kind: str, *, newest: bool = False) -> Iterator[Any]:
-        """Iterate over the values of a kind in the same order."""
+        """Iterate over the values of a kind, in insertion order or newest first."""
         return map(itemgetter(1), self.items(kind, newest=newest))
 
     def numbered(self, kind: str, after: int) -> Iterator[Any]:
@@ -216,7 +217,7 @@ class Store:
             return tuple(self._kinds)
 
     def put(self, kind: str, key: str, value: object) -> None:
-        """Store a value; it must not be changed afterwards."""
+        """Store a value. The caller must not change the value afterwards."""
         self._note(kind, key)
         values = self._kinds.get(kind)
         if values is None:
@@ -246,23 +247,23 @@ class Store:
         self.fill(to, self._kinds.get(kind, {}))
 
     def next(self, counter: str) -> int:
-        """Return the next number of a counter, from 1."""
+        """Return the next number of a counter, starting at 1."""
         number: int = (self.get("counter", counter) or 0) + 1
         self.put("counter", counter, number)
         return number
 
     def copy(self) -> dict[str, dict[str, Any]]:
-        """Return a copy of the contents; cheap in memory, since values are never changed in place."""
+        """Return a copy of the contents. The copy needs little memory, since values are never changed in place."""
         with self._lock:
             return {kind: records for kind in self.kinds() if (records := dict(self.items(kind)))}
 
 
 class _Undone(Exception):
-    """Internal: rolls back the transaction of the file; the caller propagates the original error."""
+    """Internal exception that rolls back the file's transaction. The caller propagates the original error."""
 
 
 class FileStore(Store):
-    """Values by kind and id, in a file.
+    """Store of values by kind and id, in a file.
 
     Args:
         recent: Maximum number of cached values.
@@ -278,7 +279,7 @@ class FileStore(Store):
         self._run = self._file.run
 
     def lease(self, work: str) -> bool:
-        """Acquire the lease for a task and return whether this process holds it; only one process on a file can."""
+        """Acquire the lease for a task, and return whether this process holds it. Only one process per file can."""
         return self._file.lease(work)
 
     def close(self) -> None:
@@ -324,7 +325,7 @@ class FileStore(Store):
         self._recent[at] = value
 
     def _read(self, data: bytes) -> Any:
-        """Return the value of a row; None, with a warning, if it is damaged."""
+        """Return the value of a row. A damaged value gives a warning and None."""
         if data == _summed(data[4:]):
             with suppress(ValueError):
                 return orjson.loads(data[4:])
@@ -379,7 +380,7 @@ class FileStore(Store):
         return tuple(kind for (kind,) in self._run("SELECT kind FROM value GROUP BY kind ORDER BY min(o)"))
 
     def put(self, kind: str, key: str, value: object) -> None:
-        """Store a value; it must not be changed afterwards."""
+        """Store a value. The caller must not change the value afterwards."""
         self._note(kind, key)
         self._run(_PUT, (kind, key, _summed(orjson.dumps(value))))
         self._remember((kind, key), value)
@@ -410,7 +411,7 @@ class FileStore(Store):
     # the log of requests
 
     def keep_requests(self, entries: Iterable[Any], most: int) -> None:
-        """Store requests in the log, and delete the oldest beyond a maximum number."""
+        """Store requests in the log, and delete the oldest requests beyond a maximum number."""
         with self:
             self._file.run_many("INSERT INTO request(data) VALUES (?)", [(orjson.dumps(entry),) for entry in entries])
             self._run("DELETE FROM request WHERE n <= (SELECT max(n) FROM request) - ?", (most,))

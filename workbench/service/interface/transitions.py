@@ -9,7 +9,7 @@ from workbench.service.interface.vocabulary import DisputeStatus, EventApplicati
 
 @attrs.frozen
 class Transition:
-    """Target status and event of an action. `to` is None if the action itself determines the status."""
+    """Target status and event of an action. If the action itself determines the status, `to` is None."""
 
     to: str | None
     emits: str | None = None

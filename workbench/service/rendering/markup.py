@@ -1,7 +1,7 @@
-"""Render blocks as static HTML: all text is escaped and isolated; no scripts and no style sheets.
+"""Render blocks as static HTML, without scripts and style sheets. All text is escaped and isolated.
 
-Borders and chips blend their color with that of the surrounding text, so they are readable in light and dark themes. If
-a notebook viewer drops the styles, mark and word remain.
+Borders and chips blend their color with the color of the surrounding text, so that they are readable in light and dark
+themes. If a notebook viewer removes the styles, mark and word remain.
 """
 
 from abc import ABC, abstractmethod
@@ -31,7 +31,7 @@ def write(block: Block) -> Markup:
 
 
 def chip(text: str, status: str) -> Markup:
-    """Return a status as a chip in its color; `text` has its mark and word."""
+    """Return a status as a chip in the status color. `text` has the mark and word of the status."""
     color = look(status).color
     border = f"border:1px solid {color};border-radius:9px;padding:0 8px;white-space:nowrap"
     style = f"{border};background:color-mix(in srgb, {color} 18%, transparent)"
@@ -84,7 +84,7 @@ def _sheet(sheet: Sheet) -> Markup:
 
 
 def _row(row: Row, quiet: bool) -> tuple[Markup, Markup]:
-    """Return the head of a row and its value."""
+    """Return a row as HTML, with its head and its value."""
     mark = (" ", element("span", ASSUMED, title=f"assumed: {row.assumed}")) if row.assumed and not quiet else ()
     value = _cell(row.value) if isinstance(row.value, Cell) else _block(row.value)
     warning = (" ", element("strong", f"({row.warning})")) if row.warning else ()
@@ -106,13 +106,13 @@ def _align(cells: Iterable[Cell]) -> str:
 
 
 class Shown(ABC):
-    """Base of objects with a sheet: printed as plain text, shown as HTML in notebooks."""
+    """Base class of objects with a sheet, which are printed as plain text and shown as HTML in notebooks."""
 
     __slots__ = ()
 
     @abstractmethod
     def sheet(self) -> Sheet | Grid:
-        """Return the content to show."""
+        """Return the sheet to show."""
 
     def __str__(self) -> str:
         return text.write(self.sheet())
@@ -156,13 +156,13 @@ _PLACES: Mapping[Kind, Mapping[str, Place]] = {
         "canceled": (3, 3),
     },
 }
-"""Column and row of each state in its diagram."""
+"""Column and row of each state in its state diagram."""
 _SAME: Mapping[tuple[Kind, str], str] = {
     ("transaction", "pending"): "authorized",
     ("transaction", "completed"): "settled",
     ("transaction", "refunded"): "settled",
 }
-"""Other names of states, in events and lists."""
+"""State of the diagram for each other name that events and lists use."""
 
 _FONT, _LETTER, _HIGH, _GAP, _ROW, _EDGE, _TOP, _DOT = 13.5, 7.4, 30, 24, 62, 12, 32, 14  # pixels
 
@@ -170,11 +170,11 @@ _FONT, _LETTER, _HIGH, _GAP, _ROW, _EDGE, _TOP, _DOT = 13.5, 7.4, 30, 24, 62, 12
 def state_diagram(kind: Kind, state: str | None = None) -> Drawing:
     """Return the state diagram of a kind of record as SVG, with the current state marked.
 
-    Most transitions are assumed; the interface page says which are documented.
+    Most transitions are assumed. The interface page lists the documented transitions.
 
     Args:
         kind: "transaction", "application", "card" or "dispute".
-        state: Current state, as named in a record, an event or a list; an unknown one marks nothing.
+        state: Current state, by its name in a record, an event or a list. An unknown state marks nothing.
     """
     return Drawing("".join(_Diagram(kind).svg(_SAME.get((kind, str(state)), str(state)))))
 
@@ -287,7 +287,7 @@ class _Diagram:
             )
 
     def _notes(self) -> Iterator[str]:
-        """Yield notes on the actions that may lead to any state, by start state."""
+        """Yield notes about actions that can lead to any state, by start state."""
         starts: dict[str, list[str]] = {}
         for name, held in self.free.items():
             every = set(held) >= set(self.places)
